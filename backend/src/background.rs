@@ -70,6 +70,6 @@ impl Background {
 fn give_way() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::nice(NICE) {
-        tracing::debug!(%error, "background threads run at the priority of everything else");
+        tracing::debug!(%error, "failed to lower the priority of background threads");
     }
 }

@@ -115,7 +115,7 @@ impl Config {
                 Err(format!("{RIGHT}, without variables before its path"))
             }
             Some(_) if template.contains("{{{") || template.contains("{{&") => {
-                Err(format!("{RIGHT}; every value is escaped"))
+                Err(format!("{RIGHT}; unescaped variables are not allowed"))
             }
             Some(_) => Ok(()),
         }

@@ -286,7 +286,7 @@ fn made<T: DestinationType>(
     if let Some(limit) = T::BYTES_MAX {
         let size = T::size_bytes(&message);
         if size > limit {
-            let warning = format!("the message has {size} bytes; the provider takes {limit}");
+            let warning = format!("the message has {size} bytes; the provider's limit is {limit}");
             warnings.push(warning);
         }
     }

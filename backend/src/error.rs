@@ -60,15 +60,15 @@ pub enum Error {
     Unavailable(String),
     /// The store failed while writing; the outcome is unknown.
     #[error(
-        "the store failed while writing, so it is unknown whether this was done; check before you \
-         retry"
+        "the store failed while writing, so it is unknown whether the change was made; check \
+         before you retry"
     )]
     Indeterminate(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The service does not support this.
     #[error("{0}")]
     Unimplemented(String),
     /// An internal error; the chain of sources is logged and not sent to the caller.
-    #[error("the service has an internal fault")]
+    #[error("internal error")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -109,7 +109,7 @@ impl From<EngineError> for Error {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Conflict(_) => {
-                Self::Aborted("it was changed concurrently; try again".into())
+                Self::Aborted("the resource was changed concurrently; try again".into())
             }
             EngineError::Unavailable(_) | EngineError::Full(_) => {
                 Self::Unavailable(error.to_string())

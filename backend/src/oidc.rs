@@ -88,7 +88,7 @@ impl SignIns {
 
 fn refused(why: &str) -> Error {
     Error::Unauthenticated(format!(
-        "the token is invalid: {why}; sign in again, such as with `bellwether login`"
+        "the token is invalid: {why}; sign in again, for example with `bellwether login`"
     ))
 }
 

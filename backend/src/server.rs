@@ -52,7 +52,7 @@ pub enum StartError {
     #[error(transparent)]
     Store(#[from] OpenError),
     /// The address could not be bound.
-    #[error("the gRPC address {addr} cannot be taken: {source}")]
+    #[error("cannot listen on the gRPC address {addr}: {source}")]
     Address {
         /// The address.
         addr: SocketAddr,
@@ -60,10 +60,10 @@ pub enum StartError {
         source: std::io::Error,
     },
     /// The threads for scans could not be started.
-    #[error("the threads for searches cannot be started: {0}")]
+    #[error("cannot start the threads for searches: {0}")]
     Threads(std::io::Error),
     /// The stored data could not be loaded.
-    #[error("the service could not be prepared: {0}")]
+    #[error("cannot start the service: {0}")]
     Prepare(#[from] Error),
 }
 
@@ -229,7 +229,7 @@ impl Backend {
             stopping.cancel();
             work.stop().await;
             if let Err(error) = self.engine.close().await {
-                tracing::warn!(%error, "the store was not closed; the next start finishes it");
+                tracing::warn!(%error, "failed to close the store; the next start completes it");
             }
             match (ended, went_back) {
                 (_, Some(why)) => Err(ServeError::StoreWentBack { why }),

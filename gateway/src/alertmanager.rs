@@ -61,7 +61,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 7] = [
         Operation::PostSilences,
         Method::POST,
         "/api/v2/silences",
-        "Creates a silence, or changes the one that `id` names.",
+        "Creates a silence, or changes the one with the `id`.",
     ),
     endpoint(
         Operation::GetSilence,

@@ -56,7 +56,10 @@ pub(crate) fn request(
                 wire::put_bytes_field(&mut out, binding.number, value.as_bytes());
             }
             Some(value) => fill(&mut body, binding, &value, &mut violations),
-            None => violations.add_at(&*binding.json_name, "is not validly encoded in the path"),
+            None => violations.add_at(
+                &*binding.json_name,
+                "is not valid percent-encoding in the path",
+            ),
         }
     }
     if !violations.is_empty() {
@@ -145,7 +148,7 @@ fn if_match(
     let tags: Vec<_> = etag::list(&list).map(etag::resource).collect();
     if tags.is_empty() || tags.iter().any(|tag| tag.contains('"')) {
         let description =
-            "has to be entity tags separated by commas, or `*`, in the header `if-match`";
+            "must be entity tags separated by commas, or `*`, in the header `if-match`";
         violations.add_at("etag", description);
         return;
     }
@@ -160,7 +163,7 @@ fn if_match(
             if std::str::from_utf8(other)
                 .is_ok_and(|it| tags.contains(&etag::resource(etag::bare(it)))) => {}
         Some(_) => {
-            let description = "is another in the body than in the header `if-match`";
+            let description = "differs between the body and the header `if-match`";
             violations.add_at("etag", description);
         }
     }

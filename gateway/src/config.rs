@@ -60,7 +60,7 @@ impl Default for Config {
 
 /// An invalid setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{setting} has to be {wanted}")]
+#[error("{setting} must be {wanted}")]
 pub struct ConfigError {
     /// Name of the setting.
     pub setting: &'static str,
@@ -85,7 +85,7 @@ impl Config {
         ];
         for (setting, value) in durations {
             if value.is_zero() || value > day {
-                let wanted = "longer than nothing and at most a day";
+                let wanted = "above zero and at most a day";
                 return Err(ConfigError { setting, wanted });
             }
         }

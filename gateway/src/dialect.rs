@@ -197,7 +197,7 @@ impl Refused {
         }
         if self.beyond > 0 {
             each.push(format!(
-                "{} are more than the {} that a request may bring; send fewer at a time",
+                "{} are above the limit of {} per request; send fewer at a time",
                 self.beyond,
                 bulk::EVENTS_MAX
             ));
@@ -338,7 +338,7 @@ impl Fault {
         if outcome.beyond > 0 {
             let beyond = outcome.beyond;
             each.push(format!(
-                "{beyond} did not fit beside the others; send fewer at a time"
+                "{beyond} did not fit in this request; send fewer at a time"
             ));
         }
         Some(Self::all(each))

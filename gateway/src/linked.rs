@@ -60,7 +60,7 @@ impl Notice {
         let done = if acknowledged {
             "Acknowledged."
         } else {
-            "The acknowledgement was taken back."
+            "The acknowledgement was removed."
         };
         Self {
             text: done.to_owned(),
@@ -120,7 +120,7 @@ pub(crate) fn acknowledgement(found: &Value, is_done: bool) -> String {
     };
     if by.is_empty() {
         if !others.is_empty() {
-            let _ = write!(html, "<p>With it, this acknowledges {others}.</p>");
+            let _ = write!(html, "<p>This also acknowledges {others}.</p>");
         }
         let _ = write!(
             html,
@@ -338,7 +338,7 @@ impl Page {
             .collect();
         let open = text(&group["openCount"]);
         let title = if of.is_empty() {
-            format!("{open} open of rule {}", text(&group["ruleName"]))
+            format!("{open} open events of rule {}", text(&group["ruleName"]))
         } else {
             format!("{open} open: {}", of.join(", "))
         };
@@ -419,7 +419,7 @@ impl Page {
     fn acknowledging(&mut self, acknowledged: bool, is_over: bool) {
         match (is_over, acknowledged) {
             (true, _) => {}
-            (false, true) => self.form(&[("unacknowledge", "Take the acknowledgement back")]),
+            (false, true) => self.form(&[("unacknowledge", "Remove the acknowledgement")]),
             (false, false) => self.form(&[("acknowledge", "Acknowledge")]),
         }
     }

@@ -59,21 +59,21 @@ impl Metrics {
             under_way,
         };
         let registry = &mut metrics.registry;
-        registry.register("requests", "Requests answered", metrics.requests.clone());
+        registry.register("requests", "Completed requests", metrics.requests.clone());
         let durations = metrics.durations.clone();
-        registry.register("request_duration_seconds", "Time to answer", durations);
+        registry.register("request_duration_seconds", "Response time", durations);
         let counters = [
             (
                 "request_body_bytes",
-                "Bytes of accepted bodies",
+                "Bytes of accepted request bodies",
                 &metrics.request_body_bytes,
             ),
             (
                 "answer_body_bytes",
-                "Bytes of bodies answered",
+                "Bytes of response bodies",
                 &metrics.answer_body_bytes,
             ),
-            ("connections", "Connections taken", &metrics.connections),
+            ("connections", "Accepted connections", &metrics.connections),
             ("panics", "Requests that panicked", &metrics.panics),
         ];
         for (name, help, counter) in counters {
@@ -126,7 +126,7 @@ impl Source for Metrics {
     fn lines(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
         let mut now = Registry::with_prefix(PREFIX);
         let under_way = ConstGauge::new(self.under_way.taken());
-        now.register("requests_in_flight", "Requests under way", under_way);
+        now.register("requests_in_flight", "Requests in progress", under_way);
         Box::pin(async move { written(&self.registry) + &written(&now) })
     }
 }

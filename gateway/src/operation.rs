@@ -168,7 +168,7 @@ impl Operation {
             is_silent: call.is_some_and(|call| call.silent),
             grpc_path: format!("/{}/{}", service.name, method.name)
                 .parse()
-                .map_err(|error| format!("the method's name is no path: {error}"))?,
+                .map_err(|error| format!("the method's name is not a path: {error}"))?,
             method: http_method,
             is_additional: false,
             // A misspelled failure of a heartbeat would otherwise count as a good beat.

@@ -85,7 +85,7 @@ impl Problem {
         allow.sort_by(|a, b| a.as_str().cmp(b.as_str()));
         allow.dedup();
         let names = names(&allow);
-        let message = format!("this path does not take this method; it takes {names}");
+        let message = format!("this path does not support this method; allowed: {names}");
         let status = StatusCode::METHOD_NOT_ALLOWED;
         Self {
             status,
@@ -95,7 +95,7 @@ impl Problem {
     }
 
     pub(crate) fn body_too_large(limit_bytes: usize) -> Self {
-        let message = format!("the body is larger than {limit_bytes} bytes; send less at a time");
+        let message = format!("the body exceeds {limit_bytes} bytes; send less at a time");
         let status = StatusCode::PAYLOAD_TOO_LARGE;
         Self {
             status,
@@ -113,7 +113,7 @@ impl Problem {
     }
 
     pub(crate) fn headers_too_large(limit_bytes: usize) -> Self {
-        let message = format!("the request line and headers are larger than {limit_bytes} bytes");
+        let message = format!("the request line and headers exceed {limit_bytes} bytes");
         let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
         Self {
             status,
@@ -124,12 +124,12 @@ impl Problem {
     pub(crate) fn deadline() -> Self {
         Self::new(
             Code::DeadlineExceeded,
-            "the request took longer than is allowed; try again",
+            "the request took longer than allowed; try again",
         )
     }
 
     pub(crate) fn internal() -> Self {
-        Self::new(Code::Internal, "internal error of the service")
+        Self::new(Code::Internal, "internal error")
     }
 
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
@@ -179,7 +179,7 @@ impl Problem {
             "h2 protocol error",
         ];
         if let Some(why) = secure_fault(status) {
-            let why = format!("the backend cannot be reached: {why}");
+            let why = format!("cannot reach the backend: {why}");
             return Some(Self::unavailable(why));
         }
         let text = status.message();
@@ -188,7 +188,7 @@ impl Problem {
             Code::OutOfRange if text.starts_with(TOO_LARGE) && text.ends_with(&answer_limit) => {
                 Some(Self::new(
                     Code::Internal,
-                    "the answer is too large; ask for less at a time",
+                    "the response is too large; request less at a time",
                 ))
             }
             Code::OutOfRange if text.starts_with(TOO_LARGE) => {
@@ -197,7 +197,7 @@ impl Problem {
             Code::Cancelled if text == "Timeout expired" => Some(Self::deadline()),
             code if status.source().is_some() || LOCAL.iter().any(|it| text.starts_with(it)) => {
                 Some(match code {
-                    Code::Unavailable => Self::unavailable("the backend cannot be reached"),
+                    Code::Unavailable => Self::unavailable("cannot reach the backend"),
                     _ if connection_broke(status) => Self::unavailable(
                         "the connection to the backend broke; it is unknown whether the request had an effect",
                     ),

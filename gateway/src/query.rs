@@ -23,7 +23,7 @@ pub(crate) fn read(
         if at == limits::QUERY_PAIRS {
             let (count, limit) = (pairs().count(), limits::QUERY_PAIRS);
             violations.add(format!(
-                "the query has {count} parameters; at most {limit} are taken"
+                "the query has {count} parameters; the limit is {limit}"
             ));
             break;
         }
@@ -32,7 +32,7 @@ pub(crate) fn read(
             let name = String::from_utf8_lossy(&percent_decode_str(raw_name).collect::<Vec<_>>())
                 .into_owned();
             violations.add(format!(
-                "the query parameter {} is not validly encoded",
+                "the query parameter {} is not valid percent-encoding",
                 quoted(&name)
             ));
             continue;
@@ -48,7 +48,7 @@ pub(crate) fn read(
         };
         let field = &message.fields[index];
         if field.cardinality == Cardinality::Single && seen & 1 << index != 0 {
-            violations.add_at(&*field.json_name, "is given twice");
+            violations.add_at(&*field.json_name, "is set twice");
             continue;
         }
         seen |= 1 << index;
@@ -72,7 +72,7 @@ fn refusal(plan: &Plan, operation: &Operation, name: &str) -> String {
             .iter()
             .any(|binding| !binding.in_body_field && binding.number == number);
         let place = if in_path { "path" } else { "body" };
-        return format!("belongs into the {place} and is not a query parameter");
+        return format!("belongs in the {place} and is not a query parameter");
     }
     let known = message
         .fields

@@ -17,9 +17,7 @@ pub(crate) struct Template {
 impl Template {
     /// Parses a path such as `/v1/events/{id}:explain`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let path = text
-            .strip_prefix('/')
-            .ok_or("a path has to start with `/`")?;
+        let path = text.strip_prefix('/').ok_or("a path must start with `/`")?;
         let verb_at = path
             .rfind(':')
             .filter(|at| !path[*at..].contains(['/', '}']));

@@ -46,7 +46,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// The descriptors of this build are unsupported; a bug.
-    #[error("the interface cannot be served: {0}")]
+    #[error("failed to serve the API: {0}")]
     Interface(String),
 }
 

@@ -55,7 +55,9 @@ pub trait Direct: fmt::Debug + Send + Sync {
 
 /// An invalid address of a backend.
 #[derive(Debug, thiserror::Error)]
-#[error("`{uri}` is not the address of a backend: it has to look like `http://127.0.0.1:8481`")]
+#[error(
+    "`{uri}` is not the address of a backend; expected an address such as `http://127.0.0.1:8481`"
+)]
 pub struct UpstreamError {
     uri: String,
     source: Option<tonic::transport::Error>,
@@ -194,7 +196,7 @@ impl Upstream {
             return None;
         }
         Some(if self.serves("bellwether.v1.OverviewService").await {
-            "events are refused; `bellwether status` names the reason"
+            "events are refused; `bellwether status` shows the reason"
         } else {
             "the backend is not ready"
         })

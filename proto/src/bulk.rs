@@ -19,7 +19,7 @@ pub fn fit(request: &mut Events) -> usize {
     let mut bytes = request.encoded_len();
     let strip: [fn(&mut Event); 2] = [
         |event| {
-            let why = "the metadata fields were left out of a request that was too large";
+            let why = "the metadata fields were omitted because the request was too large";
             event.metadata_fields = Some(mark(why));
         },
         |event| event.body.clear(),

@@ -78,7 +78,7 @@ pub struct LeftOut {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unread {
     /// The bytes are not a logs export request.
-    #[error("is no request to export logs: {0}")]
+    #[error("is not a request to export logs: {0}")]
     Malformed(String),
     /// Too many values.
     #[error("has more than {VALUES_MAX} values; send fewer records at a time")]
@@ -203,19 +203,22 @@ impl LeftOut {
         }
         if self.beyond > 0 {
             why.push(format!(
-                "{} are more than the {} that a request may bring",
+                "{} are above the limit of {} per request",
                 self.beyond,
                 bulk::EVENTS_MAX
             ));
         }
         if self.too_large > 0 {
             why.push(format!(
-                "{} are of a resource or scope that is too large",
+                "{} belong to a resource or scope that is too large",
                 self.too_large
             ));
         }
         if let Some(first) = self.unreadable.first() {
-            why.push(format!("{} are wrong: {first}", self.unreadable.len()));
+            why.push(format!(
+                "{} are malformed, first: {first}",
+                self.unreadable.len()
+            ));
         }
         if failed > 0 {
             why.push(message.to_owned());

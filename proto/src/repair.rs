@@ -188,7 +188,7 @@ fn rewrite<P: Protocol>(
                 let fault = if is_read {
                     inner.fault(&within)
                 } else {
-                    Some("is no message, or one that is nested too deep".to_owned())
+                    Some("is not a message, or is nested too deeply".to_owned())
                 };
                 match fault {
                     None => wire::put_bytes_field(out, number, &within),

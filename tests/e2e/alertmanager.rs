@@ -179,11 +179,7 @@ async fn amtool_prints_why_a_silence_is_rejected() {
     let add = |more: &[&'static str]| [&add[..], more].concat();
     for (amtool, more, expected) in [
         (&operator, vec!["host!=x"], "narrow the query"),
-        (
-            &operator,
-            vec!["severity=~.*"],
-            "has to leave something out",
-        ),
+        (&operator, vec!["severity=~.*"], "must exclude something"),
         (&operator, vec!["--duration=40d", "host=x"], "30 days"),
         // `amtool`'s client library shows error texts only for status codes in its API description.
         (&viewer, vec!["host=x"], "403"),
@@ -422,7 +418,7 @@ async fn errors_are_json_strings() {
         (
             "matchers",
             json!([{"name": "", "value": "a", "isRegex": false}]),
-            "name of a label",
+            "a label name",
         ),
         (
             "matchers",

@@ -149,7 +149,7 @@ async fn check_detects_a_changed_byte_and_a_wrong_key() {
     let output = process::run(world.command(&["check"]));
     assert_eq!(output.status.code(), Some(1));
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(told.contains("does not fit the store"), "{told}");
+    assert!(told.contains("does not match the store"), "{told}");
 
     fs::write(&key_path, key).expect("written");
     let store_path = world.data_dir().join("store.redb");
@@ -166,7 +166,7 @@ async fn check_detects_a_changed_byte_and_a_wrong_key() {
     assert_eq!(output.status.code(), Some(1));
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(told.contains("fault: "), "{told}{}", said(&output));
-    assert!(said(&output).contains("is not whole"), "{}", said(&output));
+    assert!(said(&output).contains("is not intact"), "{}", said(&output));
 }
 
 async fn keep_sending(rest: Rest, sender: usize, answered: Arc<Mutex<BTreeSet<String>>>) {

@@ -35,7 +35,7 @@ async fn destination_is_created_tested_and_fixed_beside_its_request() {
     console.press("4");
     console.shows(&["No destinations yet"]);
     console.press("n");
-    console.shows(&["New destination", "Request as it would be sent"]);
+    console.shows(&["New destination", "Request to be sent"]);
     console.press(&format!(
         "hook\t\t{}\t\t\tx-team: ops\t",
         receiver.url("/a")
@@ -68,7 +68,7 @@ async fn destination_is_created_tested_and_fixed_beside_its_request() {
     console.press("\x1bt");
     console.shows(&["Test 2/2", "check the authentication"]);
     console.press("\x1by");
-    console.shows(&["copied as curl"]);
+    console.shows(&["copied the request as curl"]);
     console.press("\x13");
     console.shows(&["Create destination hook?"]);
     console.press("y");
@@ -103,11 +103,7 @@ async fn narrow_screen_shows_the_test_result_below_the_form() {
     console.shows(&["tested just now ✗"]);
     console.press("\x1bb");
     // Mail cannot be sent here, but its request is shown.
-    let screen = console.shows(&[
-        "Request as it would be sent",
-        "to: ops@example.com",
-        "smtp.host",
-    ]);
+    let screen = console.shows(&["Request to be sent", "to: ops@example.com", "smtp.host"]);
     assert!(!screen.contains("Description"), "{screen}");
     console.press("\x1bb");
     console.shows(&["Description"]);

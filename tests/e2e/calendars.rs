@@ -231,8 +231,8 @@ async fn ours(rest: &Rest, rrule: &str, dtstart: DateTime) -> Option<(DateTime, 
             return Some((dtstart, spans.iter().map(start).collect()));
         }
         let text = answer.json().to_string();
-        let Some((_, rest)) = text.split_once("the next that is: ") else {
-            assert!(text.contains("nothing within 10 years"), "{rrule}: {text}");
+        let Some((_, rest)) = text.split_once("the next one is ") else {
+            assert!(text.contains("no date within 10 years"), "{rrule}: {text}");
             return None;
         };
         dtstart = rest[..19].parse().unwrap();

@@ -20,7 +20,7 @@ async fn first_start_logs_fields_without_debug_output() {
     let log = world.service().log();
     let stored = log
         .lines()
-        .find(|line| line.contains("all nodes share are stored"));
+        .find(|line| line.contains("shared by all nodes"));
     let stored = stored.unwrap_or_else(|| panic!("{log}"));
     assert!(stored.contains("info_age_max_seconds=14400"), "{stored}");
     assert!(

@@ -248,7 +248,7 @@ fn mouse_capture_can_be_toggled_and_is_released_on_exit() {
     let mut console = console(&world);
     console.shows(&["● connected"]);
     console.press("M");
-    console.shows(&["it selects text"]);
+    console.shows(&["the mouse selects text"]);
     assert!(!console.modes_left().iter().any(|mode| mode == "1000"));
     console.press("M");
     console.shows(&["selects, opens and scrolls"]);

@@ -127,7 +127,7 @@ async fn opsgenie_client_creates_acknowledges_notes_and_closes() {
     assert_eq!(told["alert"], "db/disk 1");
     assert_eq!(told["beat"], "PONG - Heartbeat received");
     let closed = told["closed"].as_str().unwrap();
-    assert!(closed.contains("its note is not kept"), "{closed}");
+    assert!(closed.contains("its note was not stored"), "{closed}");
     let refused = json!({"message": 422, "note": 403, "request": 404, "key": 401});
     assert_eq!(told["refused"], refused);
     let rest = world.rest();

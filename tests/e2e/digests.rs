@@ -81,7 +81,7 @@ async fn budget_is_validated_and_returned() {
         let refused = rest.post(DESTINATIONS, &draft).await;
         assert_eq!(refused.status, 400);
         let text = refused.json().to_string();
-        assert!(text.contains("keeps a state per thread"), "{text}");
+        assert!(text.contains("keeps state per thread"), "{text}");
     }
 }
 
@@ -106,7 +106,7 @@ async fn a_digest_that_waits(rest: &Rest) -> (String, Vec<Value>) {
     );
     assert_eq!(read["threadId"], format!("digest-{id}"));
     let why = read["waitReason"].as_str().unwrap();
-    assert!(why.starts_with("a digest: it collects"), "{why}");
+    assert!(why.starts_with("a digest, collecting"), "{why}");
     assert!(read["rendered"].to_string().contains("new_count"), "{read}");
     let folded = listed(rest, &format!("foldedInto={id}")).await;
     assert_eq!(folded.len(), 13);

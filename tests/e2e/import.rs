@@ -299,7 +299,7 @@ async fn opsgenie_export_becomes_contacts_schedules_and_policies() {
     for part in [
         "integrations/Prometheus-i1.json: create a key",
         "schedules/Database-s1.json: scheduleOverrideList: ",
-        "schedules/Web-s2.json: schedule.rotations[2]: a turn is neither",
+        "schedules/Web-s2.json: schedule.rotations[2]: a shift is neither",
         "users/dora@example.net-u4.json: user: is blocked",
         "schedules/Web-s2.json: schedule.rotations[3].participants[2]: no contact",
         "teams/ops-t1.json: teamRoutingRules: ",
@@ -444,7 +444,7 @@ fn invalid_export_error_names_its_location() {
         (
             "alertmanager",
             write("number.yml", "route: {match: {version: 1.10}}"),
-            "route.match.version: expected a text; put the number in quotes",
+            "route.match.version: expected a string; quote the number",
         ),
         (
             "alertmanager",
@@ -459,12 +459,12 @@ fn invalid_export_error_names_its_location() {
         (
             "alertmanager",
             write("wait.yml", "route: {group_wait: soon}"),
-            "route.group_wait: expected a length of time",
+            "route.group_wait: expected a duration",
         ),
         (
             "opsgenie",
             empty.to_str().unwrap().to_owned(),
-            "has no files",
+            "has no .json files",
         ),
         (
             "pagerduty",

@@ -129,7 +129,7 @@ async fn dead_letters_are_resent_with_seven_keys() {
     let mut console = Counted::start(&world);
     console.press("4", &["▶ hook", "zulu"]);
     console.press("r", &["destination=hook", "[dead 3]", "1/3"]);
-    console.press("A", &["3 deliveries will be sent again", "3  to hook"]);
+    console.press("A", &["3 deliveries will be resent", "3  to hook"]);
     console.press(
         "y",
         &["no match `state=dead resent=false destination=hook`"],
@@ -201,7 +201,10 @@ async fn destination_is_created_tested_and_fixed_in_its_form() {
         line.map(str::to_owned)
     };
     let mut line = focused(&console);
-    while line.as_ref().is_none_or(|it| !it.contains("URL") || it.contains("Secret")) {
+    while line
+        .as_ref()
+        .is_none_or(|it| !it.contains("URL") || it.contains("Secret"))
+    {
         console.console.press("\x1b[Z");
         line = eventually_blocking("another field to be focused", || {
             focused(&console).map(Some).filter(|next| *next != line)

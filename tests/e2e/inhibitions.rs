@@ -175,7 +175,7 @@ async fn draft_inhibition_warns_of_cycles_and_unknown_fields() {
     let warning = tried["warnings"][0].as_str().unwrap();
     let wanted = [
         "`full`",
-        "is held by `host-down`",
+        "is already held by `host-down`",
         "the one opened first notifies",
     ];
     assert!(wanted.iter().all(|it| warning.contains(it)), "{warning}");

@@ -290,9 +290,9 @@ async fn severity_and_status_accept_common_words() {
         // The prefix that all names share does not count as similarity.
         (
             "SEVERITY_AWFUL",
-            "give one of SEVERITY_DEFAULT, SEVERITY_DEBUG",
+            "expected one of SEVERITY_DEFAULT, SEVERITY_DEBUG",
         ),
-        ("awful", "give one of SEVERITY_DEFAULT, SEVERITY_DEBUG"),
+        ("awful", "expected one of SEVERITY_DEFAULT, SEVERITY_DEBUG"),
     ] {
         let wrong = event("w", &json!({"severity": sent}));
         let body = json!({"detailedResponse": true, "events": [wrong]});

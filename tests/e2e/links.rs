@@ -139,7 +139,7 @@ async fn page_acknowledges_with_a_key_and_rejects_insufficient_roles() {
     };
     assert_eq!(flag().await, true);
     let back = submit(&rest, &path, form(&operator, "unacknowledge")).await;
-    assert!(back.text().contains("taken back"), "{}", back.text());
+    assert!(back.text().contains("was removed"), "{}", back.text());
     assert_eq!(flag().await, false);
 
     for wrong in [

@@ -68,7 +68,7 @@ fn invalid_keys_end_the_command_with_one_line_each() {
     let lines: Vec<&str> = told.lines().collect();
     assert_eq!(lines.len(), 2, "{told}");
     assert!(
-        lines[0].contains("own.toml:2: keys.qiut: there is no such action"),
+        lines[0].contains("own.toml:2: keys.qiut: unknown action"),
         "{told}"
     );
     assert!(

@@ -272,7 +272,7 @@ async fn metrics_use_their_own_address_and_key_if_configured() {
     let rest = world.rest();
     let refused = rest.get("/metrics").await;
     assert_eq!(refused.status, 401);
-    assert!(refused.text().contains("the key of the metrics"));
+    assert!(refused.text().contains("a key is required for the metrics"));
     let shown = rest
         .with_key(Some("secret-of-metrics"))
         .get("/metrics")

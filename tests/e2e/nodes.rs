@@ -337,7 +337,7 @@ async fn changed_key_ring_is_rejected_while_other_nodes_run() {
     let mut second = join(&database, &first, "two");
     assert!(second.terminate().success());
     fs::write(database.key_file(), &added).unwrap();
-    refused(serve(&second.data_dir()), "by one node only");
+    refused(serve(&second.data_dir()), "only one node may encrypt");
     assert!(first.terminate().success());
     second.start_again();
     first.start_again();

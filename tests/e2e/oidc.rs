@@ -211,7 +211,7 @@ async fn unreachable_provider_rejects_tokens_with_a_reason_but_not_keys() {
     let answer = rest.get("/v1/notification/rules").await;
     assert_eq!(answer.status, 503);
     assert!(
-        answer.text().contains("does not answer"),
+        answer.text().contains("does not respond"),
         "{}",
         answer.text()
     );
@@ -356,7 +356,7 @@ async fn terminal_login_replaces_the_key_until_logout() {
 
     let signed_out = (true, format!("Signed out of {address}."));
     assert_eq!(terminal.run(&["logout"]), signed_out);
-    let none = (true, format!("There was no sign-in at {address}."));
+    let none = (true, format!("There was no sign-in for {address}."));
     assert_eq!(terminal.run(&["logout"]), none);
     let (_, without) = terminal.run(&["client", "list"]);
     assert!(without.contains("no API key"), "{without}");
@@ -372,7 +372,7 @@ async fn sign_in_is_renewed_before_expiry_or_explains_the_failure() {
     let terminal = Terminal::new(&world);
     let address = &terminal.address;
     let ended = no(&format!(
-        "your sign-in has ended; run `bellwether login --connect {address}`"
+        "your sign-in has expired; run `bellwether login --connect {address}`"
     ));
     let (went_well, told) = terminal.login(&provider, "/approve?account=ada").await;
     assert!(went_well, "{told}");
@@ -414,7 +414,7 @@ async fn sign_in_is_renewed_before_expiry_or_explains_the_failure() {
     drop(provider);
     let (went_well, told) = terminal.run(&["audit"]);
     assert!(
-        !went_well && told.contains("was not renewed: the provider does not answer"),
+        !went_well && told.contains("was not renewed: the provider does not respond"),
         "{told}"
     );
 }
@@ -425,7 +425,7 @@ async fn failed_login_explains_why_and_stores_nothing() {
     let told = Terminal::new(&off).run(&["login"]);
     assert_eq!(
         told,
-        no("the service has no sign-in set up (`oidc.issuer`); use a key")
+        no("sign-in is not set up on the service (`oidc.issuer`); use a key")
     );
     let Some(provider) = Provider::start(port(), 600) else {
         return;
@@ -443,7 +443,7 @@ async fn failed_login_explains_why_and_stores_nothing() {
     drop(provider);
     let (went_well, told) = terminal.run(&["login"]);
     assert!(
-        !went_well && told.contains("the provider does not answer"),
+        !went_well && told.contains("the provider does not respond"),
         "{told}"
     );
 }

@@ -156,8 +156,8 @@ async fn escalation_stops_when_a_contact_acknowledges_by_link() {
     let story = explained["timeline"].as_array().unwrap().iter();
     let story: Vec<_> = story.filter_map(|it| it["text"].as_str()).collect();
     for told in [
-        "the message to ana by push arrived",
-        "the message to ben by push arrived",
+        "the message to ana by push was delivered",
+        "the message to ben by push was delivered",
     ] {
         assert!(story.contains(&told), "{story:#?}");
     }
@@ -200,7 +200,11 @@ async fn resources_in_use_are_not_deleted_and_drafts_are_simulated() {
         .collect();
     let expected = [
         ("0s", "ana", ""),
-        ("300s", "", "everyone was notified in this round already"),
+        (
+            "300s",
+            "",
+            "everyone has already been notified in this round",
+        ),
         ("300s", "ben", ""),
     ];
     assert_eq!(shown, expected);
@@ -462,7 +466,7 @@ async fn acknowledgement_by_link_is_audited_as_its_contact() {
     let issued = "a link to acknowledge it was issued in a message";
     for (action, address, reason) in [
         ("READ", "", issued),
-        ("READ", "127.0.0.1", "by the link to acknowledge"),
+        ("READ", "127.0.0.1", "through the link to acknowledge"),
         ("UPDATED", "127.0.0.1", ""),
     ] {
         let mut found = entries.iter();

@@ -81,10 +81,10 @@ async fn plain_mode_covers_all_operator_tasks_through_a_pipe() {
             "Connected as admin, with the role admin.",
             "> events\nEvents: 1 to 1 of 1, open only, live.\n1. error; full; db-1; disk is full",
             "> ack 1\nAcknowledge this occurrence?\n",
-            "> no\nNo. Nothing was changed.",
+            "> no\nCancelled. Nothing was changed.",
             "> yes\nok: acknowledged",
-            "Write this note?",
-            "> yes\nok: note written",
+            "Add this note?",
+            "> yes\nok: note added",
             "> explain 1\nEvents, full. Explain",
             "ok: disks decided to notify",
             "ok: summary contains",
@@ -96,7 +96,7 @@ async fn plain_mode_covers_all_operator_tasks_through_a_pipe() {
             "not ok: UNREACHABLE",
             "> filter state=dead\nDeliveries: 1 to 1 of 1, filter state=dead.\n1. ",
             "; dead; (test); nowhere;",
-            "> send again\nSend this delivery again?",
+            "> send again\nResend this delivery?",
             "> edit disks\nEdit rule disks.\n",
             "Message = {{event.summary}}, twice",
             "> save\nChange rule disks?\n",
@@ -136,17 +136,17 @@ async fn plain_mode_confirms_changes_and_reports_errors_in_one_line() {
     assert_in_order(
         &said,
         &[
-            "> ack 3\nerror: `3`: there is no such row; rows 1 to 2 were printed",
-            "> ack\nerror: ack: which row? For example `ack 1`",
-            "> ackk 1\nerror: unknown command `ackk 1`; is it `ack`",
+            "> ack 3\nerror: `3`: unknown row; rows 1 to 2 were printed",
+            "> ack\nerror: ack: which row? For example, `ack 1`",
+            "> ackk 1\nerror: unknown command `ackk 1`; did you mean `ack`",
             "> ack 1-2\nAcknowledge these 2 occurrences?",
             // Any other answer to a question means No, and is not executed.
-            "> close 1\nNo. Nothing was changed.",
+            "> close 1\nCancelled. Nothing was changed.",
             "> filter severity>=\nerror: at character 11: a value is missing",
             "> new\nNew trigger.\nName (needed) = nothing\n",
             "Query = severity>=error summary=*disk*",
             "> leave\nLeave «New trigger»?\n",
-            "> quit\nNo. Nothing is lost.",
+            "> quit\nCancelled. Nothing is lost.",
             "> destinations\n",
             // The input ends at the question.
             "> delete hook\nDelete destination hook?\n",
@@ -172,7 +172,7 @@ fn plain_mode_without_a_service_exits_with_its_code() {
         &[
             "Not connected: ",
             "> events\nEvents: nothing",
-            "> ack 1\nerror: Acknowledge: not connected; nothing can be changed now",
+            "> ack 1\nerror: Acknowledge: not connected; changes are not possible now",
         ],
     );
     assert_eq!(output.status.code(), Some(3), "{said}");

@@ -417,7 +417,7 @@ async fn wrong_key_layout_or_connection_prevents_start() {
     assert!(!key_file.exists(), "no key is made up");
     let other = "1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n";
     fs::write(&key_file, other).unwrap();
-    refused(serve(&data_dir), "is another one");
+    refused(serve(&data_dir), "was replaced");
     fs::write(&key_file, key).unwrap();
     let layout = |version: u8| {
         let text = "UPDATE bellwether.layout SET version = N, oldest_reader = N";
@@ -426,7 +426,7 @@ async fn wrong_key_layout_or_connection_prevents_start() {
             .execute(&text.replace('N', &version.to_string()));
     };
     layout(99);
-    refused(serve(&data_dir), "a later version made");
+    refused(serve(&data_dir), "of a later version");
     layout(0);
     refused(serve(&data_dir), "bellwether store migrate");
     layout(11);
@@ -457,7 +457,7 @@ async fn node_requiring_a_standby_is_not_ready_without_one() {
     let refused = process::run(alone);
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(
-        !refused.status.success() && said.contains("no standby is set"),
+        !refused.status.success() && said.contains("no synchronous standby is configured"),
         "{said}"
     );
 

@@ -63,7 +63,11 @@ async fn request_over_the_rate_is_rejected_as_a_whole() {
     assert!(first.header("ratelimit").starts_with("\"events\";r=0;t="));
     let second = slow.post(PATH, &events(201)).await;
     refused(&second);
-    assert!(second.text().contains("`slow` may send 5 events a second"));
+    assert!(
+        second
+            .text()
+            .contains("`slow` may send 5 events per second")
+    );
     assert_eq!(
         second.header("ratelimit-policy"),
         first.header("ratelimit-policy")

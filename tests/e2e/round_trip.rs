@@ -347,5 +347,5 @@ async fn document_kind_is_case_insensitive() {
     fs::write(&file, "kind: Dest\nname: b\n").unwrap();
     let refused = process::run(world.command(&["apply", "-f", file.to_str().unwrap()]));
     let said = String::from_utf8_lossy(&refused.stderr);
-    assert!(said.contains("there is no kind `Dest`"), "{said}");
+    assert!(said.contains("unknown kind `Dest`"), "{said}");
 }

@@ -118,7 +118,7 @@ fn config_check_lists_settings_with_their_source() {
     let cases = [
         (
             vec![from_file, ("BELLWETHER_SMTP_PASSWORD", "x")],
-            "BELLWETHER_SMTP_PASSWORD_FILE: BELLWETHER_SMTP_PASSWORD is given as well",
+            "BELLWETHER_SMTP_PASSWORD_FILE: BELLWETHER_SMTP_PASSWORD is set as well",
         ),
         (
             vec![("BELLWETHER_SMTP_PASSWORD_FILE", "/nowhere")],
@@ -126,7 +126,7 @@ fn config_check_lists_settings_with_their_source() {
         ),
         (
             vec![from_file, ("BELLWETHER_DELIVRY_TIMEOUT", "5s")],
-            "BELLWETHER_DELIVRY_TIMEOUT: there is no such setting; the nearest is \
+            "BELLWETHER_DELIVRY_TIMEOUT: unknown setting; the nearest is \
              BELLWETHER_DELIVERY_TIMEOUT",
         ),
         (
@@ -166,7 +166,7 @@ fn config_check_masks_secrets() {
             "STORE_URL",
             "postgres://ada:hush-hush@db.example.net/b",
             2,
-            "BELLWETHER_STORE_URL: it holds a password",
+            "BELLWETHER_STORE_URL: it contains a password",
         ),
     ] {
         let mut command = process::command(home.path(), ["config", "check"]);
@@ -208,8 +208,8 @@ fn readable_secret_files_warn_and_world_writable_ones_are_rejected() {
     assert_eq!(code, 0, "{told}");
     let (config_shown, key_shown) = (config.display(), key.display());
     for sentence in [
-        format!("other users may read {config_shown} (mode 644), which contains `metrics.key`"),
-        format!("other users may read {key_shown} (mode 640): `chmod 600` it"),
+        format!("other users can read {config_shown} (mode 644), which contains `metrics.key`"),
+        format!("other users can read {key_shown} (mode 640): `chmod 600` it"),
     ] {
         assert!(told.contains(&sentence), "{sentence} in {told}");
     }
@@ -217,7 +217,7 @@ fn readable_secret_files_warn_and_world_writable_ones_are_rejected() {
     set_mode(&config, 0o646);
     let (code, _, told) = list(&world);
     assert_eq!(code, 2, "{told}");
-    let sentence = format!("--config: everybody may write to {config_shown} (mode 646)");
+    let sentence = format!("--config: everybody can write to {config_shown} (mode 646)");
     assert!(told.contains(&sentence), "{told}");
     // The service logs it too.
     set_mode(&config, 0o644);
@@ -285,7 +285,7 @@ async fn doctor_output_hides_secrets_addresses_and_names() {
     world.terminate();
     let (code, out, _) = doctor(&world);
     assert_eq!(code, 0, "{out}");
-    assert!(out.contains("service: does not answer"), "{out}");
+    assert!(out.contains("service: does not respond"), "{out}");
 }
 
 #[test]
@@ -398,7 +398,7 @@ fn pipe_in_place_of_a_file_is_rejected_without_blocking() {
         pipe(&path);
         let (code, _, said) = start();
         assert!(
-            code > 0 && said.contains("plain file"),
+            code > 0 && said.contains("regular file"),
             "{name}: {code} {said}"
         );
         fs::remove_file(&path).unwrap();
@@ -411,5 +411,5 @@ fn pipe_in_place_of_a_file_is_rejected_without_blocking() {
     fs::rename(&settings, world.folder().join("kept.toml")).unwrap();
     pipe(&settings);
     let (code, _, said) = start();
-    assert!(code > 0 && said.contains("plain file"), "{code} {said}");
+    assert!(code > 0 && said.contains("regular file"), "{code} {said}");
 }

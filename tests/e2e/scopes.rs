@@ -105,7 +105,7 @@ async fn source_scoped_sender_sends_only_its_sources() {
     let (taken, answer) = send(json!({"source": "web"})).await;
     assert_eq!(taken, 0);
     assert!(
-        answer.contains("is `web`; this key sends events of `cron` only"),
+        answer.contains("is `web`; this key may send only events of `cron`"),
         "{answer}"
     );
     let (taken, answer) = send(json!({"host": "a"})).await;

@@ -220,7 +220,7 @@ async fn impact_replays_past_events_and_can_fail_the_diff() {
         "impact on 3 occurrences, ",
         "  rule page: 2 messages instead of 3\n",
         "  destination hook: 2 messages instead of 3\n",
-        "  in all: 2 messages instead of 3\n",
+        "  total: 2 messages instead of 3\n",
         "  1 occurrence would no longer notify:\n",
         "host=a\tdisk\n",
     ] {
@@ -237,7 +237,7 @@ async fn impact_replays_past_events_and_can_fail_the_diff() {
     let refused = fed(&world, &few, draft);
     assert_eq!(refused.code, 5, "{refused:?}");
     assert!(
-        refused.err.contains("2 messages are more than the 1"),
+        refused.err.contains("2 messages exceed the limit of 1"),
         "{refused:?}"
     );
     let apply = [&["apply"], &few[1..]].concat();

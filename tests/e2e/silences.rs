@@ -328,7 +328,7 @@ async fn rule_delay_notifies_only_of_lasting_events() {
     rule["delay"] = json!("90000s");
     let refused = rest.put(path, &rule).await;
     let message = refused.json()["message"].as_str().unwrap().to_owned();
-    assert_eq!(message, "delay: is 90000 s; give 0 s to 24 h");
+    assert_eq!(message, "delay: is 90000 s; expected 0 s to 24 h");
     rule["delay"] = json!("3600s");
     let stored = rest.put(path, &rule).await.ok()["rule"].clone();
     assert_eq!(stored["delay"], "3600s");
@@ -337,7 +337,7 @@ async fn rule_delay_notifies_only_of_lasting_events() {
     assert_eq!(waits[0]["holds"][0]["kind"], "HOLD_KIND_DELAY");
     let explained = rest.get(&format!("/v1/events/{event}:explain")).await.ok();
     let reason = explained["rules"][0]["reason"].as_str().unwrap();
-    let begins = "no one was notified: the rule waits: it notifies of what matches for 1 h, until ";
+    let begins = "no one was notified: the rule waits: the event must match for 1 h, until ";
     assert!(reason.starts_with(begins), "{reason}");
     world.kill();
     world.start_again();

@@ -232,7 +232,7 @@ async fn the_overview_and_the_tabs_have_the_numbers_of_the_service(storm: &mut S
     // Failing destinations with a backlog come before others, and those that do not fit are
     // counted.
     assert!(screen.contains(" more"), "{screen}");
-    assert!(!screen.contains("every destination answers"), "{screen}");
+    assert!(!screen.contains("every destination responds"), "{screen}");
     assert!(!screen.contains("nothing is open"), "{screen}");
     // The tabs show rounded numbers: the first digits of the service's.
     let failing = overview().await;
@@ -374,14 +374,14 @@ async fn a_silence_is_typed_shown_as_understood_and_undone(storm: &mut Storm) {
     storm.console.press("z");
     storm
         .console
-        .shows(&["this event", "all of db-7", "what the filter leaves"]);
+        .shows(&["this event", "all of db-7", "all filter matches"]);
     storm.console.press("h");
     storm.console.shows(&["all of db-7", "open events now"]);
     storm.console.press("o");
     storm.console.press("soon\r");
     storm
         .console
-        .shows(&["`soon` is no time; expected 2h, +30m, 08:00"]);
+        .shows(&["`soon` is not a time; expected 2h, +30m, 08:00"]);
     for (typed, understood) in [
         ("+90m", "in 1h30m"),
         ("tomorrow 9:00", "09:00"),
@@ -422,9 +422,9 @@ async fn a_passed_test_sends_what_waits_and_health_begins_again(storm: &mut Stor
     storm.console.press("t");
     storm
         .console
-        .shows(&["200", &format!("that wait for {FIXED}")]);
+        .shows(&["200", &format!("waiting for {FIXED}")]);
     storm.console.press("s");
-    storm.console.shows(&[&format!("that wait for {FIXED}")]);
+    storm.console.shows(&[&format!("waiting for {FIXED}")]);
     eventually("what waits to be sent", async || {
         (waiting(storm).await == 0).then_some(())
     })

@@ -145,7 +145,7 @@ async fn costly_previews_delay_no_calls_and_lose_no_message() {
     })
     .await;
     assert!(
-        why.contains("the rule's message: it takes more than"),
+        why.contains("the rule's message: rendering takes more than"),
         "{why}"
     );
 }
@@ -240,7 +240,7 @@ async fn invalid_header_templates_are_rejected_on_save() {
         ("https://user{{tenant}}@example.com/", "before its path"),
         (
             "https://example.com/{{{event.name}}}",
-            "every value is escaped",
+            "unescaped variables are not allowed",
         ),
     ] {
         for field in ["url", "secretUrl"] {
@@ -326,7 +326,7 @@ async fn invalid_jinja_template_is_rejected_with_line_and_column() {
             ),
             (
                 "{% set x = [1] %}",
-                "line 1, column 12: a name is set to a text",
+                "line 1, column 12: a variable can be set to a string",
             ),
             (
                 "{% for x in range(101) %}{% endfor %}",
@@ -523,7 +523,7 @@ async fn payload_failing_at_delivery_falls_back_to_its_simplest_form() {
         })
         .await;
         assert!(
-            why.contains("the webhook's payload: it takes more than"),
+            why.contains("the webhook's payload: rendering takes more than"),
             "{why}"
         );
     }

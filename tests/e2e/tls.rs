@@ -335,8 +335,7 @@ async fn certificate_is_reloaded_without_a_restart_unless_broken() {
     std::fs::write(secured.file("server.crt"), "half of a certif").unwrap();
     eventually("the log to tell of the broken file", || async {
         let log = secured.world.service().log();
-        log.contains("the old certificate stays in use")
-            .then_some(())
+        log.contains("keeping the old certificate").then_some(())
     })
     .await;
     assert_eq!(secured.shown("grpc").await, before);
@@ -361,12 +360,12 @@ const BROKEN: [(&str, &str, &str); 5] = [
     (
         "tls_cert = \"$/a.key\"\ntls_key = \"$/a.key\"",
         "tls_cert: ",
-        "holds no certificate",
+        "contains no certificate",
     ),
     (
         "tls_cert = \"$/a.crt\"\ntls_key = \"$/a.crt\"",
         "tls_key: ",
-        "holds no private key",
+        "contains no private key",
     ),
     (
         "tls_cert = \"$/a.crt\"\ntls_key = \"$/b.key\"",
@@ -375,8 +374,8 @@ const BROKEN: [(&str, &str, &str); 5] = [
     ),
     (
         "tls_cert = \"$/a.crt\"",
-        "tls_key: missing",
-        "tls_cert is given",
+        "tls_key: required",
+        "tls_cert is set",
     ),
 ];
 
@@ -402,8 +401,8 @@ fn key_is_not_sent_in_clear_without_insecure() {
         let output = run(command);
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
-        let sentence = "keys would be sent unencrypted to 192.0.2.1; give an address with https://, or \
-                        accept it with --insecure";
+        let sentence = "keys would be sent unencrypted to 192.0.2.1; use an address with https://, or \
+                        allow it with --insecure";
         assert!(told.contains(sentence), "{arguments:?}: {told}");
     }
 }

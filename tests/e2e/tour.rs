@@ -163,7 +163,7 @@ fn a_rule_is_previewed_and_enabled(guide: &mut Guide) {
         .sees(&["Preview of the unsaved tell-us", "with a sample event"]);
     guide
         .press("v")
-        .sees(&["Which event is it to be?", "disk is full"]);
+        .sees(&["Test with which event?", "disk is full"]);
     guide.page(
         "Choose an event for the preview",
         "`v` uses a stored event instead of the sample.",

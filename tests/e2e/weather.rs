@@ -98,9 +98,9 @@ fn assert_left(mut console: Terminal) {
 fn keys_are_answered(console: &mut Terminal, screen: &str) {
     let mut took: Vec<_> = (0..KEYS / 2)
         .flat_map(|_| {
-            let opened = answered(console, "?", "What can be done here");
+            let opened = answered(console, "?", "Available actions");
             let left = until(console, "\x1b", |screen| {
-                !screen.contains("What can be done")
+                !screen.contains("Available actions")
             });
             [opened, left]
         })
@@ -149,7 +149,7 @@ async fn told_survived_and_made_up_for(weather: Weather) {
     proxy.set(Weather::Fair);
     console.shows(&["● connected", "while-away", "unsaved"]);
     console.press("\x1b");
-    console.shows(&["What was typed is lost"]);
+    console.shows(&["Typed text is lost"]);
     console.press("y");
     console.shows(&["No destinations yet"]);
     console.press("2");

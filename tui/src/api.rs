@@ -244,7 +244,7 @@ impl Api {
         let Some(stored) = kind.0 else {
             return Err(CallError {
                 kind: CallErrorKind::Refused,
-                message: "settings are changed with `apply`, and never deleted".into(),
+                message: "settings are changed with `apply` and cannot be deleted".into(),
                 fields: Vec::new(),
             });
         };

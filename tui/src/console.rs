@@ -202,8 +202,10 @@ impl<B: Backend> Console<B> {
                     }
                     if !self.link.send(command) {
                         let token = crate::theme::Token::Bad;
-                        self.model
-                            .say(token, "too much is under way; try again in a moment");
+                        self.model.say(
+                            token,
+                            "too many requests in progress; try again in a moment",
+                        );
                     }
                 }
                 Effect::Edit(edit) => self.outward.push_back(Outward::Edit(edit)),
@@ -268,7 +270,7 @@ impl<B: Backend> Console<B> {
             Connection::Up => shown,
             Connection::Down { failure, .. } => Some(failure),
             Connection::Connecting => {
-                return ServiceStatus::Away("no answer in time".to_owned());
+                return ServiceStatus::Away("no response in time".to_owned());
             }
         };
         match failure {

@@ -138,7 +138,7 @@ pub fn screens() -> Vec<&'static str> {
 
 /// The error for an unknown screen.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no screen `{0}`; there are {names}", names = screens().join(", "))]
+#[error("unknown screen `{0}`; expected one of {names}", names = screens().join(", "))]
 pub struct UnknownScreen(String);
 
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -62,10 +62,7 @@ use crate::{
     theme::{Background, Depth, Look, Theme, Token},
 };
 
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "switches that have nothing to do with each other"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 #[derive(Debug)]
 pub(crate) struct Model {
     pub(crate) size: (u16, u16),

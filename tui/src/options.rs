@@ -152,10 +152,7 @@ pub const ESCAPE_DELAY_FAR: Duration = Duration::from_millis(100);
 pub const ESCAPE_DELAY_MAX: Duration = Duration::from_secs(1);
 
 /// Options of a console.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "switches that have nothing to do with each other"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 #[derive(Clone, Debug)]
 pub struct Options {
     /// gRPC address of the service, with TLS settings if any.

@@ -98,7 +98,7 @@ impl Plain {
                 _ = interrupt.recv() => return Ok(()),
                 typed = self.reader.next() => match typed? {
                     Typed::Line(line) => self.line(&line),
-                    Typed::TooLong => self.talk.say("That line is too long; it was not read."),
+                    Typed::TooLong => self.talk.say("The line is too long and was ignored."),
                     Typed::End if self.console.is_idle() => return self.flush(),
                     Typed::End => {}
                 },
@@ -155,7 +155,7 @@ impl Plain {
 
     fn still_busy(&mut self) {
         self.busy_until = Some(Instant::now() + limits::STILL_BUSY);
-        self.talk.say("Still waiting for an answer.");
+        self.talk.say("Still waiting for a response.");
     }
 
     fn announce(&mut self) {

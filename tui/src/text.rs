@@ -219,7 +219,7 @@ pub(crate) fn brief(reason: &str) -> String {
     let breaker = "circuit breaker open: the destination has been ";
     let reason = reason.strip_prefix(breaker).unwrap_or(reason);
     let reason = reason.strip_prefix("the destination is ").unwrap_or(reason);
-    reason.replacen("the receiver answered ", "", 1)
+    reason.replacen("the receiver returned ", "", 1)
 }
 
 pub(crate) fn rough(number: i64) -> String {
@@ -275,10 +275,10 @@ mod tests {
     #[test]
     fn reasons_are_shortened() {
         for (reason, shown) in [
-            ("the receiver answered 401 Unauthorized", "401 Unauthorized"),
+            ("the receiver returned 401 Unauthorized", "401 Unauthorized"),
             ("the destination is paused by ana", "paused by ana"),
             (
-                "circuit breaker open: the destination has been failing for 3 min (the receiver answered 503)",
+                "circuit breaker open: the destination has been failing for 3 min (the receiver returned 503)",
                 "failing for 3 min (503)",
             ),
             ("connection refused", "connection refused"),

@@ -133,7 +133,7 @@ fn form_and_bench(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
         "stored event"
     };
     panel(
-        &format!("Request as it would be sent · {with}"),
+        &format!("Request to be sent · {with}"),
         &request,
         pen,
         above,

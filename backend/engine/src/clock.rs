@@ -67,10 +67,7 @@ pub struct SystemClock;
 
 #[async_trait]
 impl Clock for SystemClock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is where the time comes from"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the only source of time")]
     fn now_ms(&self) -> i64 {
         let since_1970 = SystemTime::now()
             .duration_since(UNIX_EPOCH)

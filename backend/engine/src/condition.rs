@@ -129,7 +129,7 @@ impl fmt::Display for Condition {
                 write!(f, "events are refused: the store cannot be written ({why})")
             }
             Self::Damaged(why) => write!(f, "events are refused: the store is damaged ({why})"),
-            Self::Unreachable => f.write_str("events are refused: the store is out of reach"),
+            Self::Unreachable => f.write_str("events are refused: the store is unreachable"),
         }
     }
 }

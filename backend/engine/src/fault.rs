@@ -20,7 +20,7 @@ pub enum EngineError {
     #[error("the disk is full: {0}")]
     Full(String),
     /// It may or may not have been written.
-    #[error("the outcome of a write is not known")]
+    #[error("the outcome of a write is unknown")]
     Indeterminate(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The stored data is damaged.
     #[error("the store is damaged: {0}")]
@@ -41,7 +41,7 @@ impl EngineError {
 
     /// An entry points to a record that does not exist.
     pub(super) fn leads_nowhere(index: Index) -> Self {
-        Self::Corrupt(format!("an entry of {index:?} leads to no record"))
+        Self::Corrupt(format!("an entry of {index:?} refers to a missing record"))
     }
 
     /// Creates a conflict without record names.

@@ -252,7 +252,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
 #[expect(
     missing_docs,
     clippy::missing_panics_doc,
-    reason = "these are for tests; each name is its documentation"
+    reason = "test helpers whose names document them"
 )]
 pub mod testing {
     pub mod conformance;

@@ -205,7 +205,7 @@ impl Engine for MemoryEngine {
         }
         let left_for = self.free_space().map(FreeSpace::left_for);
         if left_for.is_some_and(|it| set.is_refused(lane, it)) {
-            return Err(EngineError::Full("too little room is left".into()));
+            return Err(EngineError::Full("too little space is left".into()));
         }
         let mut tables = self.tables();
         tables.check(&set)?;

@@ -205,7 +205,7 @@ async fn head(readers: &Readers) -> Result<LogPosition, EngineError> {
 }
 
 fn lost_log() -> EngineError {
-    EngineError::Corrupt("the change log has no step at all".into())
+    EngineError::Corrupt("the change log is empty".into())
 }
 
 fn get<'a, T: FromSql<'a>>(row: &'a DatabaseRow, column: usize) -> Result<T, EngineError> {

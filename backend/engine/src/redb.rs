@@ -192,7 +192,7 @@ impl RedbEngine {
             // What an earlier process left must be in the tree before its log is overwritten.
             let frames = match wal.read(last, after) {
                 Err(Fault::Asked(EngineError::Incomplete(why))) if settings.accept_loss => {
-                    tracing::warn!(%why, "the store is opened without what is missing");
+                    tracing::warn!(%why, "opening the store without the missing data");
                     wal.left(last.number, after)?
                 }
                 frames => frames?,
@@ -299,7 +299,7 @@ impl Drop for RedbEngine {
 
 /// Joins threads and returns the first error.
 fn joined(threads: Vec<Ending>) -> Result<(), EngineError> {
-    let panicked = |_panic| Err(EngineError::Unavailable("a thread of it panicked".into()));
+    let panicked = |_panic| Err(EngineError::Unavailable("a store thread panicked".into()));
     let ended = threads.into_iter();
     let ended: Vec<_> = ended
         .map(|thread| thread.join().unwrap_or_else(panicked))

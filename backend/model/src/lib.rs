@@ -19,7 +19,7 @@ pub mod template;
 #[path = "../../testing/src"]
 #[expect(
     clippy::missing_panics_doc,
-    reason = "these are for tests; each name is its documentation"
+    reason = "test helpers whose names document them"
 )]
 pub mod testing {
     pub mod samples;

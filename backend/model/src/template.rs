@@ -197,6 +197,6 @@ fn check_size(text: &str) -> Result<(), TemplateError> {
     if bytes <= TEMPLATE_BYTES_MAX {
         return Ok(());
     }
-    let message = format!("the template has {bytes} bytes; at most {TEMPLATE_BYTES_MAX} are kept");
+    let message = format!("the template has {bytes} bytes; the limit is {TEMPLATE_BYTES_MAX}");
     Err(TemplateError::at(text, 0, message))
 }

@@ -13,7 +13,7 @@ pub struct Authorities(Vec<CertificateDer<'static>>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadAuthorities {
     /// There is no certificate.
-    #[error("it holds no certificate in PEM form")]
+    #[error("it contains no certificate in PEM format")]
     None,
     /// The certificate of that number, counted from 1, is malformed.
     #[error("its certificate number {0} cannot be read")]

@@ -42,7 +42,7 @@ pub fn mailbox(text: &str) -> Result<Mailbox, String> {
     let characters = name.chars().count();
     if characters > MAIL_NAME_CHARACTERS_MAX {
         return Err(format!(
-            "the name of `{}` has {characters} characters; at most {MAIL_NAME_CHARACTERS_MAX} are taken",
+            "the name of `{}` has {characters} characters; the limit is {MAIL_NAME_CHARACTERS_MAX}",
             read.email
         ));
     }

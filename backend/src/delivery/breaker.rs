@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(
             breaker.allowance(0),
             (1, 10_000),
-            "a late failure is no probe"
+            "a late failure is not a probe"
         );
         breaker.note(id(1), &unwell, 10_000);
         assert_eq!(breaker.allowance(0), (1, 30_000));

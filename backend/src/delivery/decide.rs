@@ -55,11 +55,12 @@ pub(crate) fn given_back(delivery: &Delivery, number: u32, around: &Circumstance
 /// Error of an attempt whose outcome was not recorded before the process ended.
 const CUT_OFF: &str = "the service stopped before the outcome of this attempt was known";
 /// Like [`CUT_OFF`], but while its message was rendered after an earlier interrupted attempt.
-const CUT_OFF_RENDERING: &str = "the service stopped while the message was rendered, after it had stopped during an attempt before";
+const CUT_OFF_RENDERING: &str =
+    "the service stopped while rendering the message, after stopping during an earlier attempt";
 /// The second time in a row; that is hardly a coincidence.
-const POISON: &str = "the service stopped twice while the message was rendered, after it had stopped during an attempt before";
+const POISON: &str = "the service stopped twice while rendering the message, after stopping during an earlier attempt";
 /// Interim text of an attempt during a trial rendering.
-const RENDERING: &str = "the message is being rendered, apart from others";
+const RENDERING: &str = "the message is being rendered separately";
 
 /// Returns an attempt whose lease expired because its process ended.
 pub(crate) fn lost(attempt: &Attempt) -> Attempt {

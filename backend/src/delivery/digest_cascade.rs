@@ -86,7 +86,7 @@ impl DigestCascade {
                     self.add(dead.collect::<Vec<_>>());
                 }
                 Err(EngineError::Corrupt(why)) => {
-                    tracing::error!(why, "not all budgets could be read");
+                    tracing::error!(why, "failed to read some budgets");
                     return Ok(());
                 }
                 Err(error) => return Err(error.into()),

@@ -166,7 +166,10 @@ impl Dispatcher {
                     (self.wakes_ms(), false)
                 }
                 Err(error) => {
-                    log_failure("failed to deliver: deliveries wait for the store", &error);
+                    log_failure(
+                        "failed to deliver; deliveries are waiting for the store",
+                        &error,
+                    );
                     let pause_ms = millis(STORE_PAUSE);
                     (self.clock.now_ms().saturating_add(pause_ms), true)
                 }
@@ -413,7 +416,7 @@ impl Dispatcher {
             loop {
                 let recorded = self.record().await;
                 if let Err(error) = &recorded {
-                    log_failure("failed to record the ends of attempts", error);
+                    log_failure("failed to record the results of attempts", error);
                 }
                 self.adopt();
                 self.vacate();
@@ -522,7 +525,7 @@ async fn record_rendering(store: &Store, attempt: &Attempt, is_done: bool) -> Re
 fn fault_of_our_own(error: &JoinError) -> Report {
     tracing::error!(%error, "an attempt broke");
     Report {
-        verdict: Verdict::unknown("the service has an internal fault"),
+        verdict: Verdict::unknown("internal error"),
         duration: Duration::ZERO,
         transcript: Transcript::default(),
         times: None,

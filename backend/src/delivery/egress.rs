@@ -124,7 +124,7 @@ impl EgressWatch {
         });
         if let Some((node, destination)) = better(&unreached, nodes) {
             let why = format!(
-                "reaches no destination, while `{node}` can connect to that of `{destination}`"
+                "cannot connect to any destination, while `{node}` can connect to `{destination}`"
             );
             self.store.engine().cluster().resign(&why).await;
         }

@@ -281,7 +281,7 @@ impl Follower {
                 tracing::error!(
                     destination = name,
                     why,
-                    "messages wait for a damaged record"
+                    "messages are blocked by a damaged record"
                 );
                 (None, true)
             }

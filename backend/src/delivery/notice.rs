@@ -14,7 +14,7 @@ const SUMMARY_CHARACTERS_MAX: usize = 250;
 
 pub(crate) fn paused(destination: &str, last_error: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
-        summary: format!("destination {destination} is paused; its messages wait"),
+        summary: format!("destination {destination} is paused; its messages are waiting"),
         body: format!("{last_error}\nSaving the destination resumes it."),
         severity: Some(Severity::Error),
         status: Some(Status::Open),
@@ -46,7 +46,7 @@ pub(crate) fn dead_letters(
     IncomingEvent {
         summary,
         body: format!(
-            "Highest severity: {}. First: {first}. Last: {last}: {last_error}\nThey are kept as dead \
+            "Highest severity: {}. First: {first}. Last: {last}: {last_error}\nThey are stored as dead \
              letters and can be resent.",
             sum.worst.word()
         ),
@@ -86,7 +86,7 @@ pub(crate) fn refused(
     }
     let addresses: Vec<_> = refused.iter().map(|it| it.address.as_str()).collect();
     let summary = format!(
-        "the mail server refuses {} of {destination}",
+        "the mail server rejects {} of {destination}",
         addresses.join(", ")
     );
     let lines: Vec<_> = refused
@@ -131,11 +131,11 @@ pub(crate) fn unreadable(delivery: RecordId, destination: &str, now_ms: i64) -> 
 /// A delivery is given up because its message crashes the service.
 pub(crate) fn poison(delivery: RecordId, destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
-        summary: format!("a message to {destination} stopped the service twice and is given up"),
+        summary: format!("a message to {destination} stopped the service twice and was given up"),
         body: format!(
-            "The service stopped during two attempts of delivery {delivery}, the second time while its message \
-             was rendered. It is a dead letter now; others continue. Look at the templates of its rule and \
-             destination before you send it again."
+            "The service stopped during two attempts of delivery {delivery}, the second time \
+             while its message was rendered. It is a dead letter now; others continue. Check the \
+             templates of its rule and destination before you resend it."
         ),
         severity: Some(Severity::Critical),
         status: Some(Status::Open),

@@ -46,7 +46,7 @@ impl Notices {
 
     /// Reports that a stored delivery cannot be read.
     pub(crate) fn unreadable(&self, delivery: RecordId, destination: &str) {
-        tracing::error!(%delivery, "an unreadable delivery is skipped");
+        tracing::error!(%delivery, "skipped an unreadable delivery");
         let now_ms = self.clock.now_ms();
         self.sender
             .report(notice::unreadable(delivery, destination, now_ms));
@@ -54,7 +54,7 @@ impl Notices {
 
     /// Reports a delivery that is given up because it crashes the service.
     pub(crate) fn poison(&self, delivery: RecordId, said: OwnEvent) {
-        tracing::error!(%delivery, "a delivery that stopped the service twice is given up");
+        tracing::error!(%delivery, "gave up a delivery that stopped the service twice");
         self.sender.report_stored(said);
     }
 

@@ -61,10 +61,10 @@ impl Pings {
         self.store.metrics().pinged(outcome);
         match &failure {
             Some(failure) if self.failure.as_ref() != Some(failure) => {
-                tracing::warn!(%failure, "the external monitor was not pinged");
+                tracing::warn!(%failure, "failed to ping the external monitor");
             }
             None if self.failure.is_some() => {
-                tracing::info!("the external monitor is pinged again");
+                tracing::info!("pings of the external monitor succeed again");
             }
             _ => {}
         }
@@ -85,7 +85,7 @@ impl Pings {
             Condition::Short(_) | Condition::Full(_) => Some("the disk is full"),
             Condition::Unwritable(_) => Some("the store cannot be written"),
             Condition::Damaged(_) => Some("the store is damaged"),
-            Condition::Unreachable => Some("the store is out of reach"),
+            Condition::Unreachable => Some("the store is unreachable"),
         };
         if let Some(why) = why {
             return Err(PingFailure::Unhealthy(why));
@@ -97,7 +97,7 @@ impl Pings {
             )),
             Ok(Ok(_)) => Ok(()),
             Ok(Err(_)) => Err(PingFailure::Unhealthy("the store cannot be read")),
-            Err(_) => Err(PingFailure::Unhealthy("the store does not answer")),
+            Err(_) => Err(PingFailure::Unhealthy("the store does not respond")),
         }
     }
 }

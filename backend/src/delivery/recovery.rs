@@ -32,7 +32,7 @@ pub async fn recover(store: &Store, clock: &dyn Clock) -> Result<usize, Error> {
         }
     }
     if recovered > 0 {
-        tracing::info!(recovered, "interrupted attempts are repeated");
+        tracing::info!(recovered, "repeating interrupted attempts");
     }
     Ok(recovered)
 }

@@ -166,7 +166,7 @@ fn whole(
     page: Result<Option<Vec<Stored<Destination>>>, EngineError>,
 ) -> Result<Option<Vec<Stored<Destination>>>, EngineError> {
     if let Err(EngineError::Corrupt(why)) = &page {
-        tracing::error!(why, "not all destinations could be looked at");
+        tracing::error!(why, "failed to check some destinations");
         return Ok(None);
     }
     page

@@ -65,9 +65,9 @@ impl Retention {
             settings.mark_unchanged();
             let look = async {
                 match self.forget().await {
-                    Ok(0) => tracing::debug!("no delivery is old enough to be forgotten"),
-                    Ok(forgotten) => tracing::info!(forgotten, "old deliveries are forgotten"),
-                    Err(error) => log_failure("failed to delete old deliveries", &error),
+                    Ok(0) => tracing::debug!("no deliveries have expired"),
+                    Ok(forgotten) => tracing::info!(forgotten, "deleted expired deliveries"),
+                    Err(error) => log_failure("failed to delete expired deliveries", &error),
                 }
                 tokio::select! {
                     () = clock.wait_until(next_ms) => {}
@@ -165,7 +165,7 @@ impl Retention {
     fn set_aside(&mut self, key: Vec<u8>) {
         if self.set_aside.len() < SET_ASIDE_MAX {
             let delivery = id_at(&key, 0).map(|id| id.to_string()).unwrap_or_default();
-            tracing::error!(delivery, "an old delivery cannot be read, so it is kept");
+            tracing::error!(delivery, "kept an expired delivery that cannot be read");
             self.set_aside.insert(key);
         }
     }
@@ -304,6 +304,6 @@ mod tests {
             .get::<Delivery>(ids[130].to_bytes().into())
             .await
             .unwrap();
-        assert!(left.is_some(), "no attempt is left without its delivery");
+        assert!(left.is_some(), "no attempt remains without its delivery");
     }
 }

@@ -167,7 +167,7 @@ impl AttemptContext<'_> {
             return answer.verdict(&self.masker, self.start_ms);
         }
         let explanation = format!(
-            "the response {} is not one of {provider}'s: another server uses this address",
+            "the response {} is not from {provider}; another server may use this address",
             answer.status
         );
         Verdict::rejected(explanation, Advice::Mend)

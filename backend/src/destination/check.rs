@@ -70,10 +70,10 @@ impl<'a> Checks<'a> {
             let bytes = text.len();
             self.add(
                 field,
-                format!("has {bytes} bytes; at most {SETTING_BYTES_MAX} are kept"),
+                format!("has {bytes} bytes; the limit is {SETTING_BYTES_MAX}"),
             );
         } else if text.chars().any(char::is_control) {
-            self.add(field, "holds control characters or line breaks");
+            self.add(field, "contains control characters or line breaks");
         }
     }
 
@@ -86,11 +86,11 @@ impl<'a> Checks<'a> {
         if characters > URL_CHARACTERS_MAX {
             return self.add(
                 field,
-                format!("has {characters} characters; at most {URL_CHARACTERS_MAX} are kept"),
+                format!("has {characters} characters; the limit is {URL_CHARACTERS_MAX}"),
             );
         }
         if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return self.add(field, "holds white space or control characters");
+            return self.add(field, "contains white space or control characters");
         }
         let url = match Url::parse(text) {
             Ok(url) => url,
@@ -103,7 +103,7 @@ impl<'a> Checks<'a> {
         } else if !url.username().is_empty() || url.password().is_some() {
             self.add(
                 field,
-                "holds a user name or password; send credentials in a header",
+                "contains a user name or password; send credentials in a header",
             );
         } else if let Some(Err(refusal)) = self.guard.map(|guard| guard.check_url(text)) {
             self.add(field, format!("leads nowhere: {refusal}"));

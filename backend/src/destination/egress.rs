@@ -26,13 +26,13 @@ pub struct Guard {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The address is invalid.
-    #[error("the address cannot be read: {0}")]
+    #[error("the address is invalid: {0}")]
     Unreadable(String),
     /// A scheme other than `http` or `https`.
     #[error("the egress guard allows `http` and `https` only, not `{0}`")]
     Scheme(String),
     /// The address contains a user name or password.
-    #[error("the egress guard refuses addresses that hold a user name or password")]
+    #[error("the egress guard refuses addresses with a user name or password")]
     UserInfo,
     /// An address in a denied network.
     #[error(
@@ -84,7 +84,7 @@ impl Guard {
                 return Ok(url);
             }
             Some(Host::Domain(_)) => return Ok(url),
-            None => return Err(Refusal::Unreadable("it names no host".into())),
+            None => return Err(Refusal::Unreadable("it has no host name".into())),
         };
         self.check(&literal.to_string(), SocketAddr::new(literal, port))?;
         Ok(url)

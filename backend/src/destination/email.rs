@@ -79,24 +79,24 @@ impl DestinationType for Email {
         }
         if count > MAIL_ADDRESSES_MAX {
             let fault = format!(
-                "holds {count} addresses with `cc` and `bcc`; at most {MAIL_ADDRESSES_MAX} are taken"
+                "has {count} addresses including `cc` and `bcc`; the limit is {MAIL_ADDRESSES_MAX}"
             );
             checks.add("to", fault);
         }
         let count = counted(checks, "replyTo", &self.reply_to);
         if count > MAIL_ADDRESSES_MAX {
-            let fault = format!("holds {count} addresses; at most {MAIL_ADDRESSES_MAX} are taken");
+            let fault = format!("has {count} addresses; the limit is {MAIL_ADDRESSES_MAX}");
             checks.add("replyTo", fault);
         }
         if counted(checks, "from", &self.from) > 1 {
-            checks.add("from", "holds several addresses; one is the sender");
+            checks.add("from", "has several addresses; expected one sender");
         }
         if !self.list_id.is_empty() && compose::list_id(&self.list_id).is_none() {
             checks.add(
                 "listId",
                 format!(
-                    "is not `alerts.example.com` or `Alerts <alerts.example.com>` of at most \
-                     {MAIL_LIST_ID_CHARACTERS_MAX} characters"
+                    "must have the form `alerts.example.com` or `Alerts <alerts.example.com>` \
+                     with at most {MAIL_LIST_ID_CHARACTERS_MAX} characters"
                 ),
             );
         }

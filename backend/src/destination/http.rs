@@ -114,7 +114,7 @@ pub(crate) enum SendFailure {
     #[error("{0}")]
     Unreachable(String),
     /// The request was sent, but no response arrived in time.
-    #[error("no answer within {0:?}; the request was sent")]
+    #[error("no response within {0:?}; the request was sent")]
     NoAnswer(Duration),
     /// The timeout elapsed before the request was sent.
     #[error("the request could not be sent within {0:?}")]
@@ -123,7 +123,7 @@ pub(crate) enum SendFailure {
     #[error("{0}")]
     Unknown(String),
     /// The request was not supposed to be sent.
-    #[error("the request was rendered and not sent")]
+    #[error("the request was rendered but not sent")]
     OnlyRendered,
 }
 
@@ -247,7 +247,7 @@ impl HttpClient {
                 }
                 Lost::Unprocessed => {
                     let times = unprocessed + 1;
-                    let said = format!("the receiver refused the request unread, {times} times");
+                    let said = format!("the receiver rejected the request unread, {times} times");
                     return Err(SendFailure::Unreachable(said));
                 }
                 Lost::Stale(_) if is_repeatable && !was_stale => was_stale = true,
@@ -313,7 +313,7 @@ fn prepared(
         }
     }
     head.body(body)
-        .map_err(|error| SendFailure::Unreachable(format!("the request cannot be made: {error}")))
+        .map_err(|error| SendFailure::Unreachable(format!("failed to build the request: {error}")))
 }
 
 /// Sends a request over one connection and reads the response.
@@ -458,7 +458,7 @@ impl Answer {
     pub(crate) fn verdict(&self, masker: &Masker, now_ms: i64) -> Verdict {
         let status = self.status;
         if status.is_success() {
-            return Verdict::delivered(format!("the receiver answered {status}"));
+            return Verdict::delivered(format!("the receiver returned {status}"));
         }
         let said = self.first_line();
         let explanation = if status.is_redirection() {
@@ -466,15 +466,17 @@ impl Answer {
             let to = to
                 .and_then(|to| to.to_str().ok())
                 .unwrap_or("another address");
-            format!("the receiver answered {status} and points to {to}; redirects are not followed")
+            format!(
+                "the receiver returned {status} with a redirect to {to}; redirects are not followed"
+            )
         } else if said.is_empty() {
-            format!("the receiver answered {status}")
+            format!("the receiver returned {status}")
         } else {
-            format!("the receiver answered {status}: {said}")
+            format!("the receiver returned {status}: {said}")
         };
         let advice = self.advice(now_ms);
         let wish = advice.asked_wait().map_or_else(String::new, |wait| {
-            format!(" (it asks to wait {} s)", wait.as_secs_f64())
+            format!(" (retry after {} s)", wait.as_secs_f64())
         });
         let left_bytes = EXPLANATION_BYTES_MAX.saturating_sub(wish.len());
         let explanation = masker.mask(&explanation, left_bytes);

@@ -106,7 +106,10 @@ fn bearing_of(
 ) -> Result<HttpRequest, Box<Ending>> {
     attempt.masker.add(bearer);
     let value = HeaderValue::try_from(format!("Bearer {bearer}")).map_err(|_control| {
-        let verdict = Verdict::rejected("no token: the returned one cannot be sent", Advice::Mend);
+        let verdict = Verdict::rejected(
+            "no token: the returned token cannot be sent in a header",
+            Advice::Mend,
+        );
         Box::new((verdict, Transcript::default()))
     })?;
     let mut request = request.clone();
@@ -172,7 +175,7 @@ async fn fetch(attempt: &mut AttemptContext<'_>, grant: Grant<'_>) -> Result<Str
         .as_str()
         .filter(|token| !token.is_empty())
     else {
-        let verdict = Verdict::rejected("no token: the answer holds none", Advice::Mend);
+        let verdict = Verdict::rejected("no token: the response contains none", Advice::Mend);
         return Err(Box::new((verdict, transcript)));
     };
     let seconds = match &said["expires_in"] {
@@ -198,7 +201,7 @@ fn refusal(answer: &Answer) -> String {
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let word = said["error"].as_str().filter(|word| ERRORS.contains(word));
     let word = word.map_or_else(String::new, |word| format!(" ({word})"));
-    format!("the receiver answered {}{word}", answer.status)
+    format!("the receiver returned {}{word}", answer.status)
 }
 
 async fn ask(

@@ -14,8 +14,8 @@ use tokio::{sync::watch, time::Instant};
 use url::Url;
 
 use super::{
-    AttemptContext, ChatThread, DestinationType, Ending, EventSink, Made, Rendered, Renderers,
-    Advice, Report, Verdict, aside,
+    Advice, AttemptContext, ChatThread, DestinationType, Ending, EventSink, Made, Rendered,
+    Renderers, Report, Verdict, aside,
     dial::{Dialer, SystemResolver},
     egress::Guard,
     http::{HttpClient, HttpRequest, SendFailure, route::Route},

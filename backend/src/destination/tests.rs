@@ -248,7 +248,7 @@ fn every_template_variable_has_its_value() {
         ("{{trigger.name}} {{rule.name}}", "disk full wake somebody"),
         (
             "{{rule.description}}",
-            "Takes the place of a rule in a test message.",
+            "Placeholder for a rule in test messages.",
         ),
         ("{{destination.name}} {{destination.type}}", "pager webhook"),
         ("{{nothing}}{{event.dimensions.none}}", ""),

@@ -140,7 +140,7 @@ impl SignIns {
         } else {
             tokens.id_token
         };
-        let token = token.ok_or_else(|| refused("the provider gave none"))?;
+        let token = token.ok_or_else(|| refused("the provider returned no token"))?;
         let person = self.person(&token).await?;
         Ok((token, person))
     }
@@ -158,7 +158,7 @@ impl SignIns {
         place.take(1).map_err(|full| {
             let why = match full {
                 Full::All => "too many sign-ins in progress; try again",
-                Full::Share => "too many sign-ins of this address in progress; try again",
+                Full::Share => "too many sign-ins from this address in progress; try again",
             };
             Error::Unavailable(why.into())
         })?;

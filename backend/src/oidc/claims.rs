@@ -21,7 +21,7 @@ const NAMES: [&str; 3] = ["email", "preferred_username", "sub"];
 /// [`Error::PermissionDenied`] if they grant no role.
 pub(super) fn person(claims: &Value, config: &OidcConfig, now_ms: i64) -> Result<Person, Error> {
     if claims["iss"] != config.issuer.as_str() {
-        return Err(refused("another provider has issued it"));
+        return Err(refused("it was issued by another provider"));
     }
     check_audience(claims, config)?;
     let ends_ms = check_time(claims, now_ms)?;
@@ -44,11 +44,11 @@ fn check_audience(claims: &Value, config: &OidcConfig) -> Result<(), Error> {
         None => audience == config.audience(),
     };
     if !is_meant {
-        return Err(refused("it is for another service"));
+        return Err(refused("it was issued for another service"));
     }
     let is_shared = several.is_some_and(|several| several.len() > 1);
     if is_shared && claims["azp"] != config.client_id.as_str() {
-        return Err(refused("it was handed to another service (`azp`)"));
+        return Err(refused("it was issued to another client (`azp`)"));
     }
     Ok(())
 }
@@ -64,13 +64,13 @@ fn check_time(claims: &Value, now_ms: i64) -> Result<i64, Error> {
             let whole = seconds.as_i64().or(seconds.as_f64().map(|it| it as i64));
             Ok(whole.map(|it| it.saturating_mul(1000)))
         }
-        _ => Err(refused(&format!("its time `{claim}` cannot be read"))),
+        _ => Err(refused(&format!("its `{claim}` is not a valid time"))),
     };
-    let ends_ms = moment("exp")?.ok_or_else(|| refused("it has no end (`exp`)"))?;
+    let ends_ms = moment("exp")?.ok_or_else(|| refused("it has no expiry (`exp`)"))?;
     let ends_ms = ends_ms.saturating_add(leeway_ms);
     if ends_ms <= now_ms {
         return Err(Error::Unauthenticated(
-            "the token has expired; sign in again, such as with `bellwether login`".into(),
+            "the token has expired; sign in again, for example with `bellwether login`".into(),
         ));
     }
     for claim in ["nbf", "iat"] {
@@ -98,7 +98,7 @@ fn name(claims: &Value, config: &OidcConfig) -> Result<Name, Error> {
     });
     named.ok_or_else(|| {
         let names = names.join("`, `");
-        refused(&format!("it has no name that can be shown (`{names}`)"))
+        refused(&format!("it has no displayable name (`{names}`)"))
     })
 }
 

@@ -48,11 +48,11 @@ impl Keyring {
         match self.known(id, algorithm) {
             Some(found) => Ok(found),
             None if self.keys().is_none() => Err(Error::Unavailable(
-                "the identity provider does not answer, so tokens cannot be verified; API keys \
+                "the identity provider does not respond, so tokens cannot be verified; API keys \
                  still work"
                     .into(),
             )),
-            None => Err(refused("no key of the provider has signed it")),
+            None => Err(refused("it was not signed with a key of the provider")),
         }
     }
 
@@ -93,14 +93,14 @@ impl Keyring {
                 let mut known = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
                 *known = Some(keys);
             }
-            Err(error) => tracing::warn!(%error, "cannot read the keys of the provider"),
+            Err(error) => tracing::warn!(%error, "failed to read the keys of the provider"),
         }
     }
 
     async fn read(&self) -> Result<Arc<[Key]>, Fault> {
         let description = self.provider.describe().await?;
         let text = self.provider.keys(&description).await?;
-        let unfit = || Fault::Unfit("it publishes no key that signs tokens".into());
+        let unfit = || Fault::Unfit("it publishes no signing keys".into());
         let set: Value = serde_json::from_slice(&text).ok().ok_or_else(unfit)?;
         let keys = set["keys"].as_array().ok_or_else(unfit)?;
         let keys = keys.iter().take(PROVIDER_KEYS_MAX).filter_map(Key::read);

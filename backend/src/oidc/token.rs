@@ -144,10 +144,10 @@ impl<'a> Token<'a> {
     pub(super) fn read(shown: &'a str) -> Result<Self, Error> {
         if shown.len() > TOKEN_BYTES_MAX {
             let size = shown.len();
-            let why = format!("it has {size} bytes; at most {TOKEN_BYTES_MAX} are taken");
+            let why = format!("it has {size} bytes; the limit is {TOKEN_BYTES_MAX}");
             return Err(refused(&why));
         }
-        let unreadable = || refused("it cannot be read");
+        let unreadable = || refused("it is malformed");
         let (signed, signature) = shown.rsplit_once('.').ok_or_else(unreadable)?;
         let (header, claims) = signed.split_once('.').ok_or_else(unreadable)?;
         let decode = |text: &str| URL_SAFE_NO_PAD.decode(text).ok();
@@ -159,7 +159,7 @@ impl<'a> Token<'a> {
             return Err(refused("it requires an unsupported extension (`crit`)"));
         }
         let algorithm = Algorithm::find(&header.alg)
-            .ok_or_else(|| refused("it has to be signed by RS256, PS256, ES256 or EdDSA"))?;
+            .ok_or_else(|| refused("it must be signed with RS256, PS256, ES256 or EdDSA"))?;
         let claims = decode(claims).and_then(|claims| serde_json::from_slice(&claims).ok());
         Ok(Self {
             signed,
@@ -212,6 +212,6 @@ impl<'a> Token<'a> {
         if is_good {
             return Ok(());
         }
-        Err(refused("no key of the provider has signed it"))
+        Err(refused("it was not signed with a key of the provider"))
     }
 }

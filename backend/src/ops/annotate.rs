@@ -77,7 +77,7 @@ fn carry_out(
 ) -> Result<Annotated, Error> {
     if item.text.len() > ANNOTATION_BYTES_MAX {
         let bytes = item.text.len();
-        let fault = format!("has {bytes} bytes; at most {ANNOTATION_BYTES_MAX} are kept");
+        let fault = format!("has {bytes} bytes; the limit is {ANNOTATION_BYTES_MAX}");
         return Err(Error::invalid("annotation", fault));
     }
     let id = occurrence.id();

@@ -167,7 +167,7 @@ impl AuditLog {
                 address: None,
                 method: "",
                 about: None,
-                reason: "more callers were refused, or read without a key, than are counted \
+                reason: "too many callers were refused, or read without a key, to count each \
                          separately"
                     .into(),
                 ..call
@@ -191,8 +191,8 @@ impl AuditLog {
                 forget_at_ms = self.clock.now_ms().saturating_add(millis(FORGET_INTERVAL));
                 match self.forget().await {
                     Ok(0) => {}
-                    Ok(forgotten) => tracing::info!(forgotten, "old audit entries are forgotten"),
-                    Err(error) => log_failure("failed to delete old audit entries", &error),
+                    Ok(forgotten) => tracing::info!(forgotten, "deleted expired audit entries"),
+                    Err(error) => log_failure("failed to delete expired audit entries", &error),
                 }
             }
         }

@@ -186,7 +186,7 @@ impl Beats {
         }
         Err(Error::Exhausted {
             message: format!(
-                "heartbeat `{}` expects {EXPECTATIONS_MAX} sets of values already, or all heartbeats \
+                "heartbeat `{}` already expects {EXPECTATIONS_MAX} sets of values, or all heartbeats \
                  {ALL_EXPECTATIONS_MAX}; forget some, or distinguish beats by fewer fields",
                 heartbeat.name
             ),
@@ -382,7 +382,7 @@ impl Claims {
                 None => {
                     tracing::warn!(
                         heartbeat = %beat.heartbeat,
-                        "a heartbeat expects as many sets of values as it can; a beat of others is ignored"
+                        "limit of value sets reached; a beat with new values is ignored"
                     );
                     continue;
                 }

@@ -71,7 +71,7 @@ impl Drafted for Calendar {
         let asked = &draft.except_calendar_names;
         if asked.len() > CALENDAR_EXCEPT_MAX {
             let count = asked.len();
-            let fault = format!("holds {count} names; at most {CALENDAR_EXCEPT_MAX} are kept");
+            let fault = format!("has {count} names; the limit is {CALENDAR_EXCEPT_MAX}");
             faults.add(EXCEPT_PATH, fault);
         } else {
             let mut refers = Refers::of(all, stored, (&mut faults, &mut changes));
@@ -82,7 +82,7 @@ impl Drafted for Calendar {
             if name.as_ref() == Some(&other.value.name) {
                 faults.add(field, "is the calendar itself");
             } else if !other.value.except.is_empty() {
-                let fault = "excludes other calendars; an excluded calendar cannot";
+                let fault = "excludes other calendars, which an excluded calendar must not";
                 faults.add(field, fault);
             }
         }
@@ -173,7 +173,7 @@ impl Calendars {
         let found = prepared(&self.store, &stored.value).await?;
         let missing = || {
             let zone = &stored.value.time_zone;
-            Error::FailedPrecondition(format!("its time zone `{zone}` is not known here any more"))
+            Error::FailedPrecondition(format!("its time zone `{zone}` is no longer known"))
         };
         self.expanded(found.ok_or_else(missing)?, asked)
     }
@@ -211,7 +211,7 @@ impl Calendars {
             .end_ms
             .unwrap_or_else(|| start_ms.saturating_add(AHEAD_MS));
         if end_ms <= start_ms {
-            return Err(Error::invalid("end", "is not after `start`"));
+            return Err(Error::invalid("end", "must be after `start`"));
         }
         let found = prepared.between(start_ms, end_ms);
         let mut spans = found.spans;
@@ -241,7 +241,10 @@ async fn prepared(store: &Store, calendar: &Calendar) -> Result<Option<Prepared>
 
 fn windows(draft: &v1::Calendar, faults: &mut Faults) -> Option<Vec<Window>> {
     let zone = if draft.time_zone.is_empty() {
-        faults.add("timeZone", "is required: an IANA name, as Europe/Berlin");
+        faults.add(
+            "timeZone",
+            "is required: an IANA name such as Europe/Berlin",
+        );
         None
     } else {
         let zone = calendar::zone(&draft.time_zone);
@@ -250,7 +253,7 @@ fn windows(draft: &v1::Calendar, faults: &mut Faults) -> Option<Vec<Window>> {
     };
     let count = draft.windows.len();
     if !(1..=CALENDAR_WINDOWS_MAX).contains(&count) {
-        let fault = format!("holds {count} windows; give 1 to {CALENDAR_WINDOWS_MAX}");
+        let fault = format!("has {count} windows; expected 1 to {CALENDAR_WINDOWS_MAX}");
         faults.add("windows", fault);
         return None;
     }

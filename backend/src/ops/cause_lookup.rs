@@ -93,7 +93,7 @@ pub async fn settle(store: &Store, causes: &Causes) -> Result<bool, EngineError>
     let is_settled = wanted == CauseQuery::default();
     if !is_settled && causes.rounds() > SETTLE_ROUNDS_MAX {
         return Err(EngineError::Corrupt(format!(
-            "a decision rests on ever more records and was given up after {SETTLE_ROUNDS_MAX} rounds"
+            "a decision depends on too many records: gave up after {SETTLE_ROUNDS_MAX} rounds"
         )));
     }
     for ask in wanted.groups {

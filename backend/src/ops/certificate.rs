@@ -51,7 +51,7 @@ impl CertificateWatch {
             let end_ms = tls.borrow_and_update().end_ms;
             if let Err(error) = self.look(end_ms).await {
                 // The next check reports it again if it still applies.
-                tracing::warn!(%error, "the certificate's expiry was not reported");
+                tracing::warn!(%error, "failed to report the expiry of the certificate");
             }
             tokio::select! {
                 () = self.clock.wait_until(next_ms) => {}
@@ -87,10 +87,10 @@ fn event(severity: Option<Severity>, end_ms: i64, now_ms: i64) -> IncomingEvent 
     let (status, summary) = match severity {
         None => (
             Status::Closed,
-            format!("the certificate was renewed until {end}"),
+            format!("the certificate was renewed and is valid until {end}"),
         ),
-        Some(_) if end_ms <= now_ms => (Status::Open, format!("the certificate ended at {end}")),
-        Some(_) => (Status::Open, format!("the certificate ends at {end}")),
+        Some(_) if end_ms <= now_ms => (Status::Open, format!("the certificate expired at {end}")),
+        Some(_) => (Status::Open, format!("the certificate expires at {end}")),
     };
     IncomingEvent {
         summary,

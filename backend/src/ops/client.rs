@@ -148,7 +148,7 @@ impl Clients {
         let overlap = asked.unwrap_or(OVERLAP_DEFAULT);
         if overlap > OVERLAP_MAX {
             let (found, most) = (overlap.as_secs(), OVERLAP_MAX.as_secs());
-            let fault = format!("is {found}; at most {most} can be given");
+            let fault = format!("is {found}; the limit is {most}");
             return Err(Error::invalid("overlapSeconds", fault));
         }
         let absent = || Error::NotFound(format!("there is no client `{name}`"));
@@ -299,7 +299,7 @@ impl Clients {
     async fn decide_create(&self, client: &Client) -> Result<(Changes, ()), Error> {
         if self.find(&client.name).await?.is_some() {
             return Err(Error::AlreadyExists(format!(
-                "there is a client `{}` already",
+                "client `{}` already exists",
                 client.name
             )));
         }
@@ -307,7 +307,7 @@ impl Clients {
         let names = others.iter().map(|other| other.value.name.as_str());
         if let Some(other) = alike(client.name.as_str(), names) {
             return Err(Error::AlreadyExists(format!(
-                "there is a client `{other}` already, which looks the same as `{}`",
+                "client `{other}` already exists and looks the same as `{}`",
                 client.name
             )));
         }

@@ -103,7 +103,7 @@ impl ClockWatch {
 
     async fn pause(&self, looked: Result<(), Error>) {
         if let Err(error) = looked {
-            log_failure("failed to apply a step of the clock", &error);
+            log_failure("failed to apply a clock change", &error);
         }
         let below = self.clock.below();
         let next_ms = below.now_ms().saturating_add(millis(CLOCK_LOOK_INTERVAL));

@@ -53,12 +53,12 @@ impl Drafted for Contact {
         let client = faults.name_if_any("clientName", &draft.client_name);
         let subject = draft.subject.chars().count();
         if !draft.subject.is_empty() && !draft.client_name.is_empty() {
-            faults.add("subject", "give only one of `clientName` and `subject`");
+            faults.add("subject", "set only one of `clientName` and `subject`");
         } else if subject > CONTACT_SUBJECT_CHARACTERS_MAX {
             let most = CONTACT_SUBJECT_CHARACTERS_MAX;
             faults.add(
                 "subject",
-                format!("has {subject} characters; at most {most} are taken"),
+                format!("has {subject} characters; the limit is {most}"),
             );
         }
         let refers = Refers::of(all, stored, (&mut faults, &mut changes));
@@ -96,7 +96,7 @@ async fn methods(
 ) -> Result<Vec<ContactMethod>, Error> {
     let count = drafts.len();
     if !(1..=CONTACT_METHODS_MAX).contains(&count) {
-        let fault = format!("holds {count} methods; give 1 to {CONTACT_METHODS_MAX}");
+        let fault = format!("has {count} methods; expected 1 to {CONTACT_METHODS_MAX}");
         refers.faults.add("methods", fault);
         return Ok(Vec::new());
     }
@@ -119,7 +119,7 @@ async fn methods(
         );
         let min_severity = Severity::from_number(draft.min_severity);
         if min_severity.is_none() && draft.min_severity != 0 {
-            faults.add(path("minSeverity"), "is no severity");
+            faults.add(path("minSeverity"), "is not a severity");
         }
         if let Some(destination) = destination {
             methods.push(ContactMethod {
@@ -137,7 +137,7 @@ async fn methods(
 fn check_variables(path: &str, draft: &v1::ContactMethod, faults: &mut Faults) {
     if draft.variables.len() > CONTACT_VARIABLES_MAX {
         let count = draft.variables.len();
-        let fault = format!("holds {count} entries; at most {CONTACT_VARIABLES_MAX} are taken");
+        let fault = format!("has {count} entries; the limit is {CONTACT_VARIABLES_MAX}");
         return faults.add(path, fault);
     }
     for (key, value) in &draft.variables {
@@ -145,10 +145,10 @@ fn check_variables(path: &str, draft: &v1::ContactMethod, faults: &mut Faults) {
         if !(1..=50).contains(&key.len()) || !key.chars().all(is_key) {
             faults.add(
                 path,
-                format!("`{key}` cannot be a key; give 1 to 50 letters, digits and `_`"),
+                format!("`{key}` is not a valid key; expected 1 to 50 letters, digits and `_`"),
             );
         } else if key == "name" {
-            faults.add(path, "`name` is the name of the contact already");
+            faults.add(path, "`name` is already the name of the contact");
         } else if value.chars().count() > CONTACT_VALUE_CHARACTERS_MAX {
             let most = CONTACT_VALUE_CHARACTERS_MAX;
             faults.add(path, format!("`{key}` has more than {most} characters"));

@@ -117,7 +117,7 @@ impl Deliveries {
             }
             if let DeliveryState::Leased { .. } = old.value.state {
                 return Err(Error::FailedPrecondition(
-                    "an attempt is under way; wait for its end".into(),
+                    "an attempt is in progress; wait until it ends".into(),
                 ));
             }
             if let Some(hastened) = hastened(&old.value, now_ms) {
@@ -133,7 +133,7 @@ impl Deliveries {
                     DeliveryState::Leased { .. } => {
                         return Err(Error::FailedPrecondition(format!(
                             "an attempt of `{}`, a later message of its thread, is in progress; \
-                             wait for its end",
+                             wait until it ends",
                             last.value.id
                         )));
                     }
@@ -178,7 +178,7 @@ impl Deliveries {
             if old.value.state.due_ms().is_none() {
                 let word = word(old.value.state);
                 return Err(Error::FailedPrecondition(format!(
-                    "the delivery has ended already: it is {word}"
+                    "the delivery has already ended: it is {word}"
                 )));
             }
             let cancelled = cancelled(&old.value, now_ms);
@@ -263,7 +263,7 @@ fn cancelled(delivery: &Delivery, now_ms: i64) -> Delivery {
 fn word(state: DeliveryState) -> &'static str {
     match state {
         DeliveryState::Pending { .. } => "pending",
-        DeliveryState::Leased { .. } => "under way",
+        DeliveryState::Leased { .. } => "in progress",
         DeliveryState::Retry { .. } => "waiting for another attempt",
         DeliveryState::Delivered => "delivered",
         DeliveryState::Dead => "dead",

@@ -59,7 +59,7 @@ impl Drafted for EscalationPolicy {
         let rounds = u32::try_from(draft.rounds).ok();
         let rounds = rounds.filter(|it| *it <= ESCALATION_ROUNDS_MAX);
         if rounds.is_none() {
-            let fault = format!("is {}; give 1 to {ESCALATION_ROUNDS_MAX}", draft.rounds);
+            let fault = format!("is {}; expected 1 to {ESCALATION_ROUNDS_MAX}", draft.rounds);
             faults.add("rounds", fault);
         }
         let ack_timeout_ms = draft.ack_timeout.as_ref().map_or(0, time::length_ms);
@@ -115,7 +115,7 @@ async fn steps(
 ) -> Result<Vec<EscalationStep>, Error> {
     let count = drafts.len();
     if !(1..=ESCALATION_STEPS_MAX).contains(&count) {
-        let fault = format!("holds {count} steps; give 1 to {ESCALATION_STEPS_MAX}");
+        let fault = format!("has {count} steps; expected 1 to {ESCALATION_STEPS_MAX}");
         refers.faults.add("steps", fault);
         return Ok(Vec::new());
     }
@@ -130,7 +130,7 @@ async fn steps(
         let path = format!("steps[{at}].targets");
         let count = draft.targets.len();
         if !(1..=ESCALATION_TARGETS_MAX).contains(&count) {
-            let fault = format!("holds {count} targets; give 1 to {ESCALATION_TARGETS_MAX}");
+            let fault = format!("has {count} targets; expected 1 to {ESCALATION_TARGETS_MAX}");
             refers.faults.add(path, fault);
             continue;
         }

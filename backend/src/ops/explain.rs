@@ -93,10 +93,10 @@ pub struct NextStep {
 pub fn describe(change: &HoldChange) -> String {
     let held = held::sentence(&change.held_by, Tense::Then).unwrap_or_default();
     match change.what {
-        HoldOutcome::Waits => format!("it waits: {held}"),
-        HoldOutcome::Released => format!("it was sent; before, {held}"),
-        HoldOutcome::ReleasedByHand => format!("an operator had it sent, although {held}"),
-        HoldOutcome::HandedOver => format!("it keeps waiting with the next occurrence; {held}"),
+        HoldOutcome::Waits => format!("it is held: {held}"),
+        HoldOutcome::Released => format!("it was sent; until then {held}"),
+        HoldOutcome::ReleasedByHand => format!("an operator sent it, although {held}"),
+        HoldOutcome::HandedOver => format!("it stays held for the next occurrence; {held}"),
         other => {
             let why = other.skipped_reason().unwrap_or_default();
             format!("it was skipped: {why}, while {held}")
@@ -383,7 +383,7 @@ fn one(
     let main = match (main, &now) {
         (Some(main), _) => main,
         (None, Some(now)) => Judgement {
-            reason: format!("what was decided is not known; now: {}", now.reason),
+            reason: format!("the decision is unknown; now: {}", now.reason),
             ..now.clone()
         },
         (None, None) => return None,
@@ -455,7 +455,7 @@ fn forgotten(notified: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanat
             notifies: true,
             held_back: false,
             reason: format!(
-                "it notified, and was deleted since; its definition is no longer stored{so_far}"
+                "it notified and has since been deleted; its definition is no longer stored{so_far}"
             ),
             definition: None,
             triggers: Vec::new(),
@@ -483,8 +483,8 @@ fn notified_so_far(sent: &[SentDelivery]) -> String {
     let shadows = sent.iter().filter(|it| it.is_shadow()).count();
     match sent.len() {
         count if count > 0 && shadows == count => format!("; {count} recorded, none sent"),
-        0 => "; its deliveries are no longer kept".into(),
-        1 => format!("; 1 message, {delivered} delivered, {dead} given up{folded}"),
-        count => format!("; {count} messages, {delivered} delivered, {dead} given up{folded}"),
+        0 => "; its deliveries are no longer stored".into(),
+        1 => format!("; 1 message, {delivered} delivered, {dead} failed{folded}"),
+        count => format!("; {count} messages, {delivered} delivered, {dead} failed{folded}"),
     }
 }

@@ -209,7 +209,7 @@ impl Signal {
         match (start, exit) {
             (true, Some(_)) => Err(Error::invalid(
                 "start",
-                "is not allowed together with `exit`: a run that starts has no exit code yet",
+                "is not allowed together with `exit`: a starting run has no exit code yet",
             )),
             (true, None) => Ok(Self::Start),
             (false, exit) => Ok(Self::of_exit(exit.unwrap_or_default())),
@@ -250,7 +250,8 @@ impl Signal {
         let mut given = given.into_iter().flatten();
         let signal = given.next().unwrap_or(Self::Beat);
         if given.next().is_some() {
-            let fault = "is given twice: by the path, or by `exit`, `start`, `fail` or `status`";
+            let fault =
+                "is set more than once: in the path, or by `exit`, `start`, `fail` or `status`";
             return Err(Error::invalid("signal", fault));
         }
         Ok(signal)
@@ -298,7 +299,7 @@ impl Expectations {
         let Deciding { store, ruleset, .. } = &self.deciding;
         if values.len() > HEARTBEAT_FIELDS_MAX {
             let count = values.len();
-            let fault = format!("has {count} entries; at most {HEARTBEAT_FIELDS_MAX} are taken");
+            let fault = format!("has {count} entries; the limit is {HEARTBEAT_FIELDS_MAX}");
             return Err(Error::invalid("dimensions", fault));
         }
         let reserved = |(key, value): (&String, &String)| {
@@ -432,7 +433,11 @@ impl Expectations {
     pub async fn forget(&self, name: &str, key: &str) -> Result<(), Error> {
         let store = &self.deciding.store;
         let heartbeat = find::<Heartbeat>(store, name).await?;
-        let unknown = || Error::NotFound(format!("heartbeat `{name}` expects nothing of that key"));
+        let unknown = || {
+            Error::NotFound(format!(
+                "heartbeat `{name}` has no expectation with that key"
+            ))
+        };
         let key = RecordId::parse(key).ok_or_else(unknown)?;
         let decide = async || {
             let mut changes = store.changes();
@@ -476,8 +481,8 @@ fn check_source(
     }
     let own: Vec<_> = sources.iter().map(|it| format!("`{it}`")).collect();
     Err(Error::PermissionDenied(format!(
-        "this key sends beats of the source {} only; heartbeat `{}` has to distinguish beats by `source`, or \
-         to require it in its filter",
+        "this key may send only beats of the source {}; heartbeat `{}` must distinguish beats by \
+         `source`, or require it in its filter",
         own.join(" or "),
         heartbeat.name
     )))

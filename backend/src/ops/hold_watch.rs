@@ -85,7 +85,7 @@ impl HoldWatch {
                     .now_ms()
                     .saturating_add(millis(HOLDS_WATCH_INTERVAL));
                 if let Err(error) = self.look().await {
-                    tracing::warn!(%error, "failed to check the age of holds that are due");
+                    tracing::warn!(%error, "failed to check the age of due holds");
                 }
                 self.clock.wait_until(next_ms).await;
             }
@@ -108,11 +108,7 @@ impl HoldWatch {
         let age_ms = oldest_ms.map_or(0, |due_ms| now_ms.saturating_sub(due_ms.max(self.since_ms)));
         let is_late = age_ms >= millis(HOLDS_LATE_MAX);
         if self.is_late.send_replace(is_late) != is_late {
-            tracing::warn!(
-                age_ms,
-                is_late,
-                "holds that are due are not evaluated in time"
-            );
+            tracing::warn!(age_ms, is_late, "due holds are not evaluated in time");
         }
         let is_open = age_ms >= millis(HOLDS_LATE_EVENT);
         if self.said == Some(is_open) {
@@ -132,7 +128,8 @@ impl HoldWatch {
 fn event(is_open: bool, age_ms: i64, now_ms: i64) -> IncomingEvent {
     let (severity, status, summary) = if is_open {
         let seconds = age_ms / 1_000;
-        let summary = format!("held notifications are not evaluated: one is due for {seconds} s");
+        let summary =
+            format!("held notifications are not evaluated: one has been due for {seconds} s");
         (Some(Severity::Critical), Status::Open, summary)
     } else {
         let summary = "held notifications are evaluated again".to_owned();

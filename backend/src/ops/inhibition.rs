@@ -135,7 +135,7 @@ fn equal(wire: &[v1::EqualFields], faults: &mut Faults) -> Vec<EqualFields> {
     if !(1..=INHIBITION_EQUAL_MAX).contains(&wire.len()) {
         let count = wire.len();
         let fault = format!(
-            "has {count} fields; give 1 to {INHIBITION_EQUAL_MAX} that relate causes to effects"
+            "has {count} fields; expected 1 to {INHIBITION_EQUAL_MAX} that relate causes to effects"
         );
         faults.add("equal", fault);
         return Vec::new();
@@ -163,7 +163,7 @@ fn linger(asked_ms: Option<i64>, faults: &mut Faults) -> i64 {
     if !(0..=millis(INHIBITION_LINGER_MAX)).contains(&linger_ms) {
         let most = INHIBITION_LINGER_MAX.as_secs();
         let found = linger_ms / 1_000;
-        faults.add("linger", format!("is {found} s; give 0 to {most} s"));
+        faults.add("linger", format!("is {found} s; expected 0 to {most} s"));
     }
     linger_ms
 }

@@ -197,7 +197,7 @@ impl Intake {
             ..Origin::default()
         };
         if let Err(error) = self.enqueue(vec![event], from, None) {
-            warn!(event = %name, %error, "an event of the service's own was lost");
+            warn!(event = %name, %error, "lost an event created by the service itself");
         }
     }
 
@@ -213,7 +213,7 @@ impl Intake {
                 ..Origin::default()
             };
             if let Err(error) = self.enqueue(vec![event], from, None) {
-                debug!(event = %name, %error, "an event of the service's own is ingested later");
+                debug!(event = %name, %error, "an event created by the service itself is ingested later");
             }
         }
     }

@@ -136,14 +136,16 @@ fn check_event(event: &MappedEvent, faults: &mut Faults) {
         let pairs = event.dimensions.len();
         faults.add(
             "event.dimensions",
-            format!("has {pairs} pairs; give 1 to {EVENT_DIMENSIONS_MAX}: what names the thing"),
+            format!(
+                "has {pairs} pairs; expected 1 to {EVENT_DIMENSIONS_MAX} that identify the entity"
+            ),
         );
     }
     for (key, source) in event.dimensions.iter().take(EVENT_DIMENSIONS_MAX) {
         let shown: String = key.chars().take(100).collect();
         let path = format!("event.dimensions[{shown}]");
         if key.is_empty() || key == "name" || key.chars().any(char::is_control) {
-            faults.add(&path, "cannot be the key of a dimension");
+            faults.add(&path, "is not a valid dimension key");
         }
         faults.extend(
             message::fault(path, TemplateLanguage::Mustache, source)
@@ -156,7 +158,7 @@ fn check_event(event: &MappedEvent, faults: &mut Faults) {
         let count = event.severity.map.len();
         faults.add(
             "event.severity.map",
-            format!("holds {count} values; at most {VALUE_MAP_MAX} are kept"),
+            format!("has {count} values; the limit is {VALUE_MAP_MAX}"),
         );
     }
     if event
@@ -167,7 +169,7 @@ fn check_event(event: &MappedEvent, faults: &mut Faults) {
     {
         faults.add(
             "event.severity.map",
-            format!("holds a value of more than {MAPPING_PATH_BYTES_MAX} bytes"),
+            format!("contains a value of more than {MAPPING_PATH_BYTES_MAX} bytes"),
         );
     }
     clause("event.closed", event.closed.as_ref(), faults);
@@ -179,7 +181,7 @@ fn path(field: &str, path: &str, faults: &mut Faults) {
         let bytes = path.len();
         faults.add(
             field,
-            format!("has {bytes} bytes; at most {MAPPING_PATH_BYTES_MAX} are kept"),
+            format!("has {bytes} bytes; the limit is {MAPPING_PATH_BYTES_MAX}"),
         );
     }
 }
@@ -205,14 +207,14 @@ fn signed(
             Some(stored) if stored.scheme != signature.scheme => {
                 faults.add(
                     FIELD,
-                    "is stored for another scheme; give it again for this one",
+                    "belongs to another scheme; set it again for this one",
                 );
                 return signature;
             }
             Some(stored) => signature.secret = stored.secret.clone(),
             None => {
                 let missing = if is_mask {
-                    "is the mask, and no secret is stored for it"
+                    "is the mask, but no secret is stored for it"
                 } else {
                     "is required"
                 };
@@ -226,11 +228,11 @@ fn signed(
         let bytes = secret.len();
         faults.add(
             FIELD,
-            format!("has {bytes} bytes; at most {SETTING_BYTES_MAX} are kept"),
+            format!("has {bytes} bytes; the limit is {SETTING_BYTES_MAX}"),
         );
     }
     if signature::key(&signature).is_none() {
-        faults.add(FIELD, "is not `whsec_` and base64");
+        faults.add(FIELD, "is not `whsec_` followed by base64");
     }
     signature
 }

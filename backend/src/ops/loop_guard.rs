@@ -62,7 +62,7 @@ impl RecordedReports {
 
 fn event(rule: &Name, occurrence: &Occurrence, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
-        summary: format!("rule {rule} led to an event that would pass it again; it stopped there"),
+        summary: format!("rule {rule} caused an event that it matches again; the loop was stopped"),
         body: format!("The event is {}, {}.", occurrence.name, occurrence.id()),
         severity: Some(Severity::Warning),
         ..IncomingEvent::own(
@@ -78,7 +78,7 @@ fn nobody_responded(of: &Unanswered, occurrence: &Occurrence, now_ms: i64) -> In
     let (rule, policy, id) = (&of.rule, &of.policy, of.occurrence.to_string());
     IncomingEvent {
         summary: format!(
-            "no one responded to {}: all rounds of the escalation policy {policy} are over",
+            "no one responded to {}: all rounds of the escalation policy {policy} have ended",
             occurrence.name
         ),
         body: format!(

@@ -223,7 +223,7 @@ impl NoiseReports {
         let end_ms = asked.end_ms.unwrap_or_else(|| self.clock.now_ms());
         let start_ms = asked.start_ms.unwrap_or(end_ms - millis(NOISE_SPAN));
         if end_ms <= start_ms {
-            return Err(Error::invalid("end", "is not after `start`"));
+            return Err(Error::invalid("end", "must be after `start`"));
         }
         if end_ms.saturating_sub(start_ms) > i64::from(NOISE_DAYS) * DAY_MS {
             let fault = format!("is more than {NOISE_DAYS} d after `start`");
@@ -236,9 +236,9 @@ impl NoiseReports {
         };
         for at_ms in [start_ms, end_ms] {
             let at = Timestamp::from_millisecond(at_ms);
-            let at = at.map_err(|_far| Error::invalid("start", "is no time of this calendar"))?;
+            let at = at.map_err(|_far| Error::invalid("start", "is not a valid time"))?;
             if zone.to_offset(at).seconds() % 1_800 != 0 {
-                let fault = "has an offset that is not a multiple of 30 min; give a zone that has";
+                let fault = "has an offset that is not a multiple of 30 min; use another zone";
                 return Err(Error::invalid("timeZone", fault));
             }
         }
@@ -262,7 +262,7 @@ impl NoiseReports {
         while let Some(page) = pages.next().await? {
             read += page.len();
             if read > NOISE_COUNTERS_MAX {
-                let fault = "there is too much of that time to sum up; give a later start";
+                let fault = "there is too much data in that period; use a later start";
                 return Err(Error::invalid("start", fault));
             }
             for one in page {

@@ -105,8 +105,8 @@ impl OnCallWatch {
             return Ok(());
         }
         let summary = match contacts.as_str() {
-            "" => format!("no one is on call by {name} now"),
-            contacts => format!("{contacts} is on call by {name} now"),
+            "" => format!("no one is on call for {name} now"),
+            contacts => format!("on call for {name} now: {contacts}"),
         };
         let opened = IncomingEvent {
             metadata: [(CONTACTS.to_owned(), is)].into(),
@@ -138,7 +138,7 @@ impl OnCallWatch {
         };
         let newest = find::newest(&self.deciding.store, id(NOBODY, name)).await?;
         let since = moment(gap.start_ms.max(now_ms - now_ms % 60_000));
-        let summary = format!("no one is on call by {name} from {since} on");
+        let summary = format!("no one is on call for {name} from {since}");
         let is_said = newest.is_some_and(|it| it.status != Status::Closed);
         if is_said {
             return Ok(());
@@ -246,7 +246,7 @@ mod tests {
         let first = newest(&deciding, CHANGED).await.unwrap();
         assert_eq!(
             (first.number, &*first.summary),
-            (1, "ana is on call by nights now")
+            (1, "on call for nights now: ana")
         );
         // A restarted process does not report again.
         let mut watch = OnCallWatch::new(deciding.clone(), intake.clone());
@@ -257,7 +257,7 @@ mod tests {
         let second = newest(&deciding, CHANGED).await.unwrap();
         assert_eq!(
             (second.number, &*second.summary),
-            (2, "ben, cleo is on call by nights now")
+            (2, "on call for nights now: ben, cleo")
         );
         assert!(newest(&deciding, NOBODY).await.is_none());
         // No one is on call from the day after tomorrow on.

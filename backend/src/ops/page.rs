@@ -34,7 +34,7 @@ impl PageRequest {
             Err(_) => Err(Error::invalid(
                 "pageSize",
                 format!(
-                    "is negative; give 1 to {PAGE_SIZE_MAX}, or nothing for {PAGE_SIZE_DEFAULT}"
+                    "is negative; use 1 to {PAGE_SIZE_MAX}, or omit it for {PAGE_SIZE_DEFAULT}"
                 ),
             )),
         }
@@ -98,7 +98,7 @@ impl Scope {
         let foreign = || {
             Error::invalid(
                 "pageToken",
-                "is not a token of this list; take `nextPageToken` of the answer before",
+                "is not a token of this list; use `nextPageToken` of the previous response",
             )
         };
         let bytes = URL_SAFE_NO_PAD.decode(token).ok().ok_or_else(foreign)?;
@@ -115,7 +115,7 @@ impl Scope {
         if *scope != self.hash() {
             return Err(Error::invalid(
                 "pageToken",
-                "belongs to another list or to other filters; begin again without a token",
+                "belongs to another list or to other filters; start again without a token",
             ));
         }
         Ok(Some(key.to_vec()))

@@ -227,7 +227,7 @@ async fn released(
     if notices.deliveries.is_empty() {
         let status = occurrence.status.word();
         return Err(Error::FailedPrecondition(format!(
-            "it cannot be sent: the occurrence is {status}, or the rule has nothing to send; held notifications are evaluated automatically"
+            "nothing to send: the occurrence is {status}, or the rule has no message for it; held notifications are evaluated automatically"
         )));
     }
     let mut reports = Reports::default();

@@ -141,7 +141,7 @@ impl ReceiptSweep {
             tracing::warn!(
                 count,
                 bytes,
-                "too many receipts: the oldest are forgotten early"
+                "too many receipts: the oldest are deleted early"
             );
         }
         loop {

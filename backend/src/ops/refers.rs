@@ -56,7 +56,7 @@ impl<'a> Refers<'a> {
     ) -> Result<Vec<Stored<T>>, Error> {
         if texts.len() > RULE_NAMES_MAX {
             let count = texts.len();
-            let fault = format!("holds {count} names; at most {RULE_NAMES_MAX} are kept");
+            let fault = format!("has {count} names; the limit is {RULE_NAMES_MAX}");
             self.faults.add(field, fault);
             return Ok(Vec::new());
         }

@@ -114,7 +114,7 @@ async fn check_free<T: Resource>(store: &Store, name: &Name) -> Result<(), Error
     match store.get::<T>(name.as_str().into()).await? {
         None => Ok(()),
         Some(_) => Err(Error::AlreadyExists(format!(
-            "there is a {} `{name}` already",
+            "{} `{name}` already exists",
             T::WORD
         ))),
     }
@@ -309,7 +309,7 @@ impl<T: Drafted> Resources<T> {
             return Ok(());
         }
         Err(Error::Exhausted {
-            message: format!("there are {most} {}s; delete some first", T::WORD),
+            message: format!("limit of {most} {}s reached; delete some first", T::WORD),
             retry_after: None,
         })
     }
@@ -334,7 +334,7 @@ impl<T: Drafted> Resources<T> {
             let (new, mut changes) = T::checked(self, draft, None, origin).await?;
             if let Some(other) = &alike {
                 return Err(Error::AlreadyExists(format!(
-                    "there is a {} `{other}` already, which looks the same as `{text}`",
+                    "{} `{other}` already exists and looks the same as `{text}`",
                     T::WORD
                 )));
             }

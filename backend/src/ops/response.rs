@@ -236,15 +236,14 @@ impl Responses {
         let now = (number(response.round), number(response.step));
         if seen.is_some_and(|it| it != now) {
             let (round, step) = now;
-            let why = format!(
-                "step {step} of round {round} was taken meanwhile; read the response again"
-            );
+            let why =
+                format!("step {step} of round {round} has already run; read the response again");
             return Err(Error::Aborted(why));
         }
         match response.state {
             ResponseState::Active if response.next_ms.is_some() => {}
-            ResponseState::Active => return refused("all rounds are over; no step follows"),
-            ResponseState::Held => return refused("something holds the response"),
+            ResponseState::Active => return refused("all rounds have ended; no step follows"),
+            ResponseState::Held => return refused("the response is held"),
             ResponseState::Acknowledged => return refused("it is acknowledged"),
             ResponseState::Ended | ResponseState::Stopped => return refused("it has ended"),
         }

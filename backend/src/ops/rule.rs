@@ -186,7 +186,7 @@ fn repeat_interval(asked: Option<i64>, faults: &mut Faults) -> u32 {
         .unwrap_or_else(|| {
             faults.add(
                 "repeatInterval",
-                format!("is {seconds}; give 0 to {REPEAT_INTERVAL_SECONDS_MAX} seconds"),
+                format!("is {seconds}; expected 0 to {REPEAT_INTERVAL_SECONDS_MAX} seconds"),
             );
             REPEAT_INTERVAL_SECONDS_DEFAULT
         })
@@ -196,7 +196,7 @@ pub(super) fn grouping(draft: &v1::Grouping, faults: &mut Faults) -> Grouping {
     let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     if draft.by.len() > GROUP_BY_MAX {
         let count = draft.by.len();
-        let fault = format!("holds {count} fields; at most {GROUP_BY_MAX} are taken");
+        let fault = format!("has {count} fields; the limit is {GROUP_BY_MAX}");
         faults.add("group.by", fault);
     }
     for (at, name) in draft.by.iter().enumerate() {
@@ -204,7 +204,7 @@ pub(super) fn grouping(draft: &v1::Grouping, faults: &mut Faults) -> Grouping {
         match Field::parse(name) {
             Err(fault) => faults.add(path, fault),
             Ok(_) if draft.by[..at].contains(name) => {
-                faults.add(path, format!("`{name}` is named twice"));
+                faults.add(path, format!("`{name}` is listed twice"));
             }
             Ok(field) if !field.is_kept() => {
                 let fault = format!("`{name}` differs with every event; group by a stable field");
@@ -219,7 +219,7 @@ pub(super) fn grouping(draft: &v1::Grouping, faults: &mut Faults) -> Grouping {
         if !(millis(least)..=millis(most)).contains(&length_ms) {
             let (least, most) = (least.as_secs(), most.as_secs());
             let found = length_ms / 1_000;
-            let fault = format!("is {found} s; give {least} to {most} s");
+            let fault = format!("is {found} s; expected {least} to {most} s");
             faults.add(format!("group.{field}"), fault);
         }
         length_ms
@@ -244,7 +244,7 @@ fn limits(draft: &v1::Flapping, faults: &mut Faults) -> FlappingLimits {
     let open_count = u32::try_from(draft.open_count).unwrap_or_default();
     if !openings.contains(&open_count) {
         let (found, least, most) = (draft.open_count, openings.start(), openings.end());
-        let fault = format!("is {found}; give {least} to {most} openings");
+        let fault = format!("is {found}; expected {least} to {most} openings");
         faults.add("flapping.openCount", fault);
     }
     let mut length = |field: &str, given: &Option<_>| {
@@ -257,7 +257,7 @@ fn limits(draft: &v1::Flapping, faults: &mut Faults) -> FlappingLimits {
                 |found| format!("is {} s", found / 1_000),
             );
             let (least, most) = (least.as_secs(), most.as_secs());
-            let fault = format!("{found}; give {least} to {most} s");
+            let fault = format!("{found}; expected {least} to {most} s");
             faults.add(format!("flapping.{field}"), fault);
         }
         given.unwrap_or_default()
@@ -278,7 +278,7 @@ fn auto_pause(draft: &v1::Rule, faults: &mut Faults) -> i64 {
         let found = pause_ms / 1_000;
         faults.add(
             "autoPause",
-            format!("is {found} s; give {least} to {most} s"),
+            format!("is {found} s; expected {least} to {most} s"),
         );
     }
     pause_ms
@@ -290,7 +290,7 @@ fn delay(draft: &v1::Rule, faults: &mut Faults) -> i64 {
     if !(0..=delay_max_ms).contains(&delay_ms) {
         let hours = RULE_DELAY_MAX.as_secs() / 3_600;
         let found = delay_ms / 1_000;
-        faults.add("delay", format!("is {found} s; give 0 s to {hours} h"));
+        faults.add("delay", format!("is {found} s; expected 0 s to {hours} h"));
     }
     delay_ms
 }

@@ -303,7 +303,7 @@ impl Loaded {
         let schedules = self.schedules.iter().filter_map(|(name, it)| {
             let loaded = LoadedSchedule::new(Schedule::clone(it), calendars);
             let loaded = loaded.inspect_err(|missing| {
-                warn!(schedule = %name, error = %missing, "no one is on call by a schedule");
+                warn!(schedule = %name, error = %missing, "a schedule has no one on call");
             });
             Some((name.clone(), Arc::new(loaded.ok()?)))
         });

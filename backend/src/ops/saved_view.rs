@@ -109,14 +109,14 @@ fn check_filter(text: &str, now_ms: i64, faults: &mut Faults) {
 fn check_columns(columns: &[String], faults: &mut Faults) {
     if columns.len() > VIEW_COLUMNS_MAX {
         let count = columns.len();
-        let fault = format!("holds {count} titles; at most {VIEW_COLUMNS_MAX} are kept");
+        let fault = format!("has {count} titles; the limit is {VIEW_COLUMNS_MAX}");
         return faults.add("columns", fault);
     }
     for (at, title) in columns.iter().enumerate() {
         let characters = title.chars().count();
         if !(1..=VIEW_COLUMN_CHARACTERS_MAX).contains(&characters) {
             let fault =
-                format!("has {characters} characters; give 1 to {VIEW_COLUMN_CHARACTERS_MAX}");
+                format!("has {characters} characters; expected 1 to {VIEW_COLUMN_CHARACTERS_MAX}");
             faults.add(format!("columns[{at}]"), fault);
         }
     }

@@ -54,7 +54,10 @@ impl Drafted for Schedule {
         let name = faults.name(&draft.name, stored.is_none());
         faults.texts(&draft.description, &draft.tags);
         let zone = if draft.time_zone.is_empty() {
-            faults.add("timeZone", "is required: an IANA name, as Europe/Berlin");
+            faults.add(
+                "timeZone",
+                "is required: an IANA name such as Europe/Berlin",
+            );
             None
         } else {
             let zone = calendar::zone(&draft.time_zone);
@@ -73,7 +76,7 @@ impl Drafted for Schedule {
                 layers.extend(under.layer(layer, zone.as_ref()).await?);
             }
         } else {
-            let fault = format!("holds {count} layers; give 1 to {SCHEDULE_LAYERS_MAX}");
+            let fault = format!("has {count} layers; expected 1 to {SCHEDULE_LAYERS_MAX}");
             faults.add("layers", fault);
         }
         all.check_room(stored, SCHEDULES_MAX).await?;
@@ -192,7 +195,7 @@ async fn loaded(store: &Store, schedule: Schedule) -> Result<Option<LoadedSchedu
 }
 
 fn missing_zone(zone: &str) -> Error {
-    Error::FailedPrecondition(format!("its time zone `{zone}` is not known here any more"))
+    Error::FailedPrecondition(format!("its time zone `{zone}` is no longer known"))
 }
 
 fn texts(names: &[Name]) -> Vec<String> {

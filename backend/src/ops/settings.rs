@@ -123,13 +123,13 @@ pub async fn settle(store: &Store, clock: &dyn Clock, config: &Config) -> Result
                 delivery_retention_seconds = delivery_retention.as_secs(),
                 audit_retention_seconds = audit_retention.as_secs(),
                 together_from,
-                "the settings that all nodes share are stored"
+                "stored the settings shared by all nodes"
             );
         }
         Some(before) if position.is_some() => {
             for it in in_force(store).await?.differences(&before) {
                 let SettingDifference { key, here, there } = it;
-                tracing::info!(setting = key, before = %there, now = %here, "the settings file changes a setting");
+                tracing::info!(setting = key, before = %there, now = %here, "the settings file changed a setting");
             }
         }
         Some(_) => {}
@@ -245,7 +245,7 @@ impl Drafted for Settings {
     ) -> Result<(Self, Changes), Error> {
         let mut faults = Faults::default();
         if Described::name(draft) != Self::NAME {
-            let fault = format!("is not `{}`, the name of the only settings", Self::NAME);
+            let fault = format!("must be `{}`, the name of the only settings", Self::NAME);
             faults.add("name", fault);
         }
         let mut values = values(draft, &mut faults);
@@ -325,15 +325,14 @@ fn values(draft: &v1::Settings, faults: &mut Faults) -> SharedSettings {
     };
     let characters = tenant.chars().count();
     if characters > TENANT_CHARACTERS_MAX {
-        let fault =
-            format!("has {characters} characters; at most {TENANT_CHARACTERS_MAX} are kept");
+        let fault = format!("has {characters} characters; the limit is {TENANT_CHARACTERS_MAX}");
         faults.add("tenant", fault);
     }
     let together_from = draft
         .release_together_from
         .unwrap_or(defaults.together_from);
     if together_from > TOGETHER_FROM_MAX {
-        let fault = format!("is {together_from}; give 0 to {TOGETHER_FROM_MAX}");
+        let fault = format!("is {together_from}; expected 0 to {TOGETHER_FROM_MAX}");
         faults.add("releaseTogetherFrom", fault);
     }
     let mut length = |field: &str, given: Option<&prost_types::Duration>, default, least_ms| {
@@ -343,7 +342,10 @@ fn values(draft: &v1::Settings, faults: &mut Faults) -> SharedSettings {
         if !(least_ms..=most_ms).contains(&length_ms) {
             let least = if least_ms == 0 { "0s" } else { "1ms" };
             let most = SETTING_TIME_MAX.as_secs();
-            faults.add(field, format!("is {length_ms} ms; give {least} to {most}s"));
+            faults.add(
+                field,
+                format!("is {length_ms} ms; expected {least} to {most}s"),
+            );
         }
         Duration::from_millis(length_ms.unsigned_abs())
     };

@@ -277,7 +277,7 @@ fn covers_something(draft: &SilenceDraft, faults: &mut Faults) {
         }
         None if draft.rule_names.is_empty() => faults.add_new(
             QUERY_PATH,
-            "is required, unless there are `ruleNames`: give the events, the rules, or both",
+            "is required unless `ruleNames` is set; set one or both",
         ),
         None => {}
     }
@@ -297,7 +297,7 @@ fn span(
     let begun = stored.filter(|it| it.start_ms <= now_ms);
     let start_ms = match (begun, draft.start_ms) {
         (Some(begun), Some(asked)) if asked != begun.start_ms => {
-            let fault = "has passed, and cannot be changed any more; leave it out";
+            let fault = "has passed and can no longer be changed; omit it";
             faults.add(start_field, fault);
             return None;
         }
@@ -318,10 +318,10 @@ fn span(
     let fault = if end_ms <= now_ms {
         Some("has passed".to_owned())
     } else if end_ms <= start_ms {
-        Some(format!("is not after `{start_field}`"))
+        Some(format!("must be after `{start_field}`"))
     } else if draft.calendar.is_empty() && end_ms.saturating_sub(start_ms) > length_max_ms {
         Some(format!(
-            "is {} after the start; at most {} are allowed",
+            "is {} after the start; the limit is {}",
             days(end_ms - start_ms),
             days(length_max_ms)
         ))
@@ -344,18 +344,18 @@ fn lengths(draft: &SilenceDraft, span: Option<(i64, i64)>, faults: &mut Faults) 
         .expire_when_idle_ms
         .is_some_and(|it| is_idle_wrong(&it))
     {
-        let fault = format!("is not a time from 0 to {}", days(idle_max_ms));
+        let fault = format!("must be a duration from 0 to {}", days(idle_max_ms));
         faults.add("expireWhenIdle", fault);
     }
     let (Some(before_ms), Some((start_ms, end_ms))) = (draft.warn_before_ms, span) else {
         return;
     };
     if before_ms < 0 {
-        faults.add("warnBefore", "is negative; give 0 for no warning");
+        faults.add("warnBefore", "is negative; use 0 for no warning");
     } else if !draft.calendar.is_empty() {
         faults.add(
             "warnBefore",
-            "is for a `span` only; windows of a calendar have no warning",
+            "is only for a `span`; windows of a calendar have no warning",
         );
     } else if before_ms > end_ms.saturating_sub(start_ms) {
         faults.add("warnBefore", "is longer than the silence itself");

@@ -17,11 +17,10 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub fn event(losses: &StoreLosses, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("the database has lost commits: {}", losses.why),
-        body: "Events, edits and revoked keys that were answered with success just before may be \
-               missing, and messages may be sent twice: the database went back to an earlier \
-               state, as after a failover to a standby that was behind. The service has started \
-               again from that state. A synchronous standby (`store.require_standby`) \
-               prevents it."
+        body: "Events, edits and revoked keys that were confirmed just before may be missing, and \
+               messages may be sent twice: the database went back to an earlier state, such as \
+               after a failover to a standby that lagged behind. The service has restarted from \
+               that state. A synchronous standby (`store.require_standby`) prevents it."
             .into(),
         severity: Some(Severity::Critical),
         status: Some(Status::Open),
@@ -34,7 +33,7 @@ pub fn event(losses: &StoreLosses, now_ms: i64) -> IncomingEvent {
 pub async fn report(intake: Intake, event: IncomingEvent, stop: CancellationToken) {
     let reported = async {
         while let Err(error) = intake.submit(vec![event.clone()], None).await {
-            tracing::warn!(%error, "the loss of commits is reported again");
+            tracing::warn!(%error, "failed to report the loss of commits; trying again");
             tokio::time::sleep(PAUSE).await;
         }
         std::future::pending::<()>().await;

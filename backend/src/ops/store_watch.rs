@@ -195,9 +195,9 @@ fn event(level: Level, space: Option<FreeSpace>, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary,
         body: format!(
-            "Events of senders are refused {floor}. What waits is still sent, escalated, released \
-             and closed while a quarter of that is free; reads, acknowledgements, deliveries and \
-             deletes continue as long as anything can be written.",
+            "Events from senders are refused {floor}. Pending messages, escalations, releases and \
+             closings continue while a quarter of that is free; reads, acknowledgements, \
+             deliveries and deletes continue as long as anything can be written.",
         ),
         severity,
         status: Some(status),

@@ -43,9 +43,7 @@ impl TagScope {
     fn refused(&self, what: &str) -> Error {
         let tags: Vec<_> = self.tags().iter().map(|it| format!("`{it}`")).collect();
         let (client, tags) = (&self.0.client, tags.join(", "));
-        Error::PermissionDenied(format!(
-            "{what} outside of what `{client}` is kept to: {tags}"
-        ))
+        Error::PermissionDenied(format!("{what} is outside the scope of `{client}`: {tags}"))
     }
 
     /// Checks that a definition has one of the tags.
@@ -76,7 +74,7 @@ impl TagScope {
             .collect();
         let asked = match own.as_slice() {
             [] => String::new(),
-            own => format!(" (ask for {} as well)", own.join(" or ")),
+            own => format!(" (add {} to the query)", own.join(" or ")),
         };
         Err(self.refused(&format!("{field}: matches events{asked}")))
     }
@@ -344,6 +342,6 @@ mod tests {
             why.contains("query") && why.contains("`team` = `db`"),
             "{why}"
         );
-        assert!(why.contains("`db` is kept to"), "{why}");
+        assert!(why.contains("is outside the scope of `db`"), "{why}");
     }
 }

@@ -166,7 +166,7 @@ fn condition(wire: Option<v1::TriggerType>, faults: &mut Vec<Violation>) -> Opti
         Some(Type::MetricThreshold(_)) => ("type.metricThreshold", refused("metricThreshold")),
         Some(Type::Anomaly(_)) => ("type.anomaly", refused("anomaly")),
         None => {
-            let fault = "is required: exactly one type, which is `event`";
+            let fault = "is required: exactly one type, `event`";
             ("type", fault.to_owned())
         }
     };
@@ -179,7 +179,7 @@ fn event_condition(event: v1::EventTrigger, faults: &mut Vec<Violation>) -> Opti
         return query::query(event.query, QUERY_PATH, faults);
     }
     if event.query.is_some() {
-        let fault = "conflicts with `query`; send one of the two";
+        let fault = "conflicts with `query`; set only one of them";
         faults.push(Violation::new(FILTER_PATH, fault));
     }
     let (parsed, _) = query::text(&event.filter, None, FILTER_PATH, faults)?;

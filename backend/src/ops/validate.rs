@@ -41,7 +41,7 @@ impl Faults {
         if text.trim().is_empty() {
             self.add(field, "is required");
         } else if characters > characters_max {
-            let fault = format!("has {characters} characters; give 1 to {characters_max}");
+            let fault = format!("has {characters} characters; expected 1 to {characters_max}");
             self.add(field, fault);
         }
     }
@@ -94,15 +94,13 @@ impl Faults {
         if characters > DESCRIPTION_CHARACTERS_MAX {
             self.add(
                 "description",
-                format!(
-                    "has {characters} characters; at most {DESCRIPTION_CHARACTERS_MAX} are kept"
-                ),
+                format!("has {characters} characters; the limit is {DESCRIPTION_CHARACTERS_MAX}"),
             );
         }
         if tags.len() > TAGS_MAX {
             self.add(
                 "tags",
-                format!("holds {} tags; at most {TAGS_MAX} are kept", tags.len()),
+                format!("has {} tags; the limit is {TAGS_MAX}", tags.len()),
             );
         }
         for (at, tag) in tags.iter().enumerate().take(TAGS_MAX) {
@@ -110,7 +108,7 @@ impl Faults {
                 self.add(
                     format!("tags[{at}]"),
                     format!(
-                        "has {} characters; give 1 to {TAG_CHARACTERS_MAX}",
+                        "has {} characters; expected 1 to {TAG_CHARACTERS_MAX}",
                         tag.chars().count()
                     ),
                 );
@@ -152,7 +150,7 @@ pub(super) fn within(
     if !(millis(least)..=millis(most)).contains(&length_ms) {
         let (least, most) = (least.as_secs(), most.as_secs());
         let found = length_ms / 1_000;
-        faults.add(field, format!("is {found} s; give {least} to {most} s"));
+        faults.add(field, format!("is {found} s; expected {least} to {most} s"));
     }
     length_ms
 }

@@ -146,7 +146,7 @@ impl Watch {
             let engine = self.store.engine();
             let Some(commits) = engine.log_after(self.position, COMMITS_READ).await? else {
                 return Err(Error::Exhausted {
-                    message: "changes came faster than they were read; begin again without a token"
+                    message: "changes came faster than they were read; start again without a token"
                         .into(),
                     retry_after: Some(Duration::ZERO),
                 });

@@ -39,7 +39,7 @@ pub fn address<T>(request: &Request<T>) -> Option<IpAddr> {
 /// Returns `UNAUTHENTICATED` if the request did not.
 pub fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
     let caller = request.extensions().get::<Caller>().cloned();
-    caller.ok_or_else(|| Error::Unauthenticated("the call carries no key".into()).into())
+    caller.ok_or_else(|| Error::Unauthenticated("the call has no key".into()).into())
 }
 
 #[cfg(test)]

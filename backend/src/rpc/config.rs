@@ -105,8 +105,8 @@ fn read(documents: Vec<v1::ConfigDocument>) -> Result<Vec<Document>, Error> {
         let Some(definition) = document.resource else {
             violations.push(Violation::new(
                 format!("documents[{at}]"),
-                "describes nothing; give `trigger`, `destination`, `rule`, `calendar`, \
-                 `inhibition`, `mapping`, `view` or `settings`",
+                "is empty; expected `trigger`, `destination`, `rule`, `calendar`, `inhibition`, \
+                 `mapping`, `view` or `settings`",
             ));
             continue;
         };

@@ -119,7 +119,7 @@ impl DataReceiver {
             _ => DIALECT_EVENTS_MAX,
         };
         if total > most {
-            let fault = format!("has {total} entries; at most {most} are taken");
+            let fault = format!("has {total} entries; the limit is {most}");
             return Err(Error::invalid("events", fault).into());
         }
         let now_ms = self.clock.now_ms();
@@ -370,9 +370,9 @@ fn within(scope: &KeyScope, event: IncomingEvent) -> Result<IncomingEvent, Vec<V
     let own: Vec<_> = scope.sources.iter().map(|it| format!("`{it}`")).collect();
     let own = own.join(", ");
     let fault = if source.is_empty() {
-        format!("is missing; this key sends events of {own} only")
+        format!("is missing; this key may send only events of {own}")
     } else {
-        format!("is `{source}`; this key sends events of {own} only")
+        format!("is `{source}`; this key may send only events of {own}")
     };
     Err(vec![Violation::new("dimensions.source", fault)])
 }

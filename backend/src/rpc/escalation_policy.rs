@@ -47,7 +47,7 @@ impl EscalationPolicyService for EscalationPolicyApi {
             0 => None,
             number => Some(
                 Severity::from_number(number)
-                    .ok_or_else(|| Error::invalid("severity", "is no severity"))?,
+                    .ok_or_else(|| Error::invalid("severity", "is not a severity"))?,
             ),
         };
         let at_ms = request.time.as_ref().map(millis);

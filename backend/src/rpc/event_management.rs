@@ -18,8 +18,9 @@ use crate::{
     },
 };
 
-const MAY_REOPEN: &str = "its sender has not closed it: its next report opens it again and notifies; \
-                          set STATUS_SUPPRESSED instead to notify no one until its sender closes it";
+const MAY_REOPEN: &str = "its sender has not closed it: its next report reopens it and notifies; \
+                          set STATUS_SUPPRESSED instead to notify no one until its sender closes \
+                          it";
 
 /// The event management service.
 #[derive(Debug)]
@@ -119,7 +120,7 @@ fn error_and_code(error: Error) -> (String, i32) {
 
 fn check_count(field: &str, count: usize) -> Result<(), Error> {
     if count > ITEMS_PER_REQUEST_MAX {
-        let fault = format!("has {count} entries; at most {ITEMS_PER_REQUEST_MAX} are taken");
+        let fault = format!("has {count} entries; the limit is {ITEMS_PER_REQUEST_MAX}");
         return Err(Error::invalid(field, fault));
     }
     Ok(())

@@ -96,7 +96,7 @@ impl EventQueries {
         }
         if ids.len() > OCCURRENCES_PER_REQUEST_MAX {
             let fault = format!(
-                "has {} entries; at most {OCCURRENCES_PER_REQUEST_MAX} are taken",
+                "has {} entries; the limit is {OCCURRENCES_PER_REQUEST_MAX}",
                 ids.len()
             );
             return Err(Error::invalid("occurrenceIds", fault));
@@ -106,7 +106,7 @@ impl EventQueries {
             let field = || format!("occurrenceIds[{at}]");
             let id = OccurrenceId::parse(id)
                 .filter(|id| id.event == newest.event)
-                .ok_or_else(|| Error::invalid(field(), "is no occurrence id of this event"))?;
+                .ok_or_else(|| Error::invalid(field(), "is not an occurrence id of this event"))?;
             let occurrence = find::occurrence(&self.store, id).await?;
             found.push(
                 occurrence
@@ -200,7 +200,7 @@ impl EventQueryService for EventQueries {
         let ids = request.into_inner().occurrence_ids;
         if ids.len() > ROUTES_PER_REQUEST_MAX {
             let fault = format!(
-                "has {} entries; at most {ROUTES_PER_REQUEST_MAX} are taken",
+                "has {} entries; the limit is {ROUTES_PER_REQUEST_MAX}",
                 ids.len()
             );
             return Err(Error::invalid("occurrenceIds", fault).into());
@@ -210,7 +210,7 @@ impl EventQueryService for EventQueries {
         let mut routes = Vec::with_capacity(ids.len());
         for (at, id) in ids.iter().enumerate() {
             let id = OccurrenceId::parse(id).ok_or_else(|| {
-                Error::invalid(format!("occurrenceIds[{at}]"), "is no occurrence id")
+                Error::invalid(format!("occurrenceIds[{at}]"), "is not an occurrence id")
             })?;
             let found = find::occurrence(&self.store, id).await;
             if let Some(occurrence) = found.map_err(Error::from)? {
@@ -268,7 +268,7 @@ impl EventQueryService for EventQueries {
             .await
             .map_err(|error| match error {
                 Error::Invalid(_) => {
-                    Error::invalid("occurrenceId", "is no occurrence id of this event")
+                    Error::invalid("occurrenceId", "is not an occurrence id of this event")
                 }
                 other => other,
             })?

@@ -47,7 +47,7 @@ impl InsightService for InsightApi {
             Ok(by @ v1::NoiseBy::EventName) => (NoiseRows::EventName, by),
             Err(_unknown) => {
                 let fault = format!(
-                    "is {}; give RULE, TRIGGER, DESTINATION, EVENT_NAME or CONTACT",
+                    "is {}; expected RULE, TRIGGER, DESTINATION, EVENT_NAME or CONTACT",
                     request.by
                 );
                 return Err(Error::invalid("by", fault).into());

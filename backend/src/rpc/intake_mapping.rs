@@ -70,7 +70,7 @@ impl IntakeMappingService for IntakeMappingApi {
         let request = request.into_inner();
         if request.body.len() > MAPPING_TEST_BYTES_MAX {
             let bytes = request.body.len();
-            let fault = format!("has {bytes} bytes; at most {MAPPING_TEST_BYTES_MAX} are taken");
+            let fault = format!("has {bytes} bytes; the limit is {MAPPING_TEST_BYTES_MAX}");
             return Err(Error::invalid("body", fault).into());
         }
         let mapping = match request.mapping {
@@ -169,7 +169,7 @@ fn entry((place, why): &(usize, String)) -> String {
 fn headers(given: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Error> {
     if given.len() > MAPPING_HEADERS_MAX {
         let found = given.len();
-        let fault = format!("holds {found}; at most {MAPPING_HEADERS_MAX} are taken");
+        let fault = format!("has {found} entries; the limit is {MAPPING_HEADERS_MAX}");
         return Err(Error::invalid("headers", fault));
     }
     let lower = |(name, value): (String, String)| (name.to_ascii_lowercase(), value);

@@ -45,7 +45,7 @@ impl LinkApi {
     /// Creates the service for these signed links.
     #[expect(
         clippy::too_many_arguments,
-        reason = "each is another part of the service"
+        reason = "independent parts of the service"
     )]
     pub fn new(
         links: SignedLinks,
@@ -138,12 +138,12 @@ impl LinkService for LinkApi {
             "occurrence"
         };
         self.audit
-            .read_by_grant(by, kind, &id, "by the link of a message");
+            .read_by_grant(by, kind, &id, "through the link in a message");
         let found = if GroupId::parse(&id).is_some() {
             self.group(id).await?
         } else {
             let id = OccurrenceId::parse(&id).ok_or_else(|| {
-                Error::invalid("id", "is no id of an occurrence and none of a group")
+                Error::invalid("id", "is neither an occurrence id nor a group id")
             })?;
             self.occurrence(id).await?
         };
@@ -160,7 +160,7 @@ impl LinkService for LinkApi {
             sign,
             contact_name,
         } = request.into_inner();
-        let reason = "by the address of its feed";
+        let reason = "through the address of its feed";
         if contact_name.is_empty() {
             let found = if_any(self.schedules.find(&name).await)?;
             let schedule = self.links.check_feed(found, |it| Grant::Feed(it), &sign)?;
@@ -187,7 +187,7 @@ impl LinkService for LinkApi {
         let contact = Name::parse(link.2).map_err(|fault| Error::invalid("contact", fault))?;
         let by = self.by(address, ACKNOWLEDGE, Some(&contact));
         if !request.confirm {
-            let reason = "by the link to acknowledge";
+            let reason = "through the link to acknowledge";
             self.audit
                 .read_by_grant(by.clone(), "occurrence", link.0, reason);
         }

@@ -33,7 +33,7 @@ fn filter(request: v1::ListResponsesRequest) -> Result<ResponseFilter, Error> {
         let mut all = all.filter(|it| *it != ResponseState::Stopped);
         let known = all.find(|it| i32::from(*it as u8) == number);
         known.ok_or_else(|| {
-            let fault = "holds an unknown value; expected ACTIVE, HELD, ACKNOWLEDGED, ENDED";
+            let fault = "contains an unknown value; expected ACTIVE, HELD, ACKNOWLEDGED, ENDED";
             Error::invalid("states", fault)
         })
     };
@@ -41,8 +41,7 @@ fn filter(request: v1::ListResponsesRequest) -> Result<ResponseFilter, Error> {
     let event = match request.event_id.as_str() {
         "" => None,
         text => Some(
-            EventId::parse(text)
-                .ok_or_else(|| Error::invalid("eventId", "is no id of an event"))?,
+            EventId::parse(text).ok_or_else(|| Error::invalid("eventId", "is not an event id"))?,
         ),
     };
     Ok(ResponseFilter {

@@ -146,9 +146,9 @@ impl Drop for Slot {
 }
 
 fn busy(work: &str, is_share: bool) -> Error {
-    let of = if is_share { " of this client" } else { "" };
+    let of = if is_share { " from this client" } else { "" };
     Error::Exhausted {
-        message: format!("too many {work}{of} wait for their turn; retry in a moment"),
+        message: format!("too many {work}{of} are queued; retry in a moment"),
         retry_after: Some(OVERLOAD_RETRY_AFTER),
     }
 }

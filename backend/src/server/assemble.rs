@@ -252,7 +252,7 @@ impl Modules {
         if !store.engine().is_shared() {
             // The clock may have been set while no process ran.
             if let Err(error) = clock_watch.apply(&store).await {
-                log_failure("failed to apply a step of the clock", &error);
+                log_failure("failed to apply a clock change", &error);
             }
         }
         let clock: Arc<dyn Clock> = clock_watch.clock();
@@ -371,7 +371,7 @@ impl Modules {
         work.add("settings watch", |stop| settings.run(stop));
         if let Some(people) = &self.people {
             let sign_ins = Arc::clone(people.sign_ins());
-            work.add("keys of the provider", |stop| sign_ins.run(stop));
+            work.add("provider keys", |stop| sign_ins.run(stop));
             let people = Arc::clone(people);
             work.add("people watch", |stop| people.run(stop));
         }
@@ -386,7 +386,7 @@ impl Modules {
         if let Some(ping) = config.ping.clone() {
             let (store, clock) = (self.store.clone(), Arc::clone(&self.clock));
             let pings = Pings::new(store, clock, self.sender.clone(), ping);
-            work.add("pings of the monitor", |stop| pings.run(stop));
+            work.add("monitor pings", |stop| pings.run(stop));
         }
         let dispatcher = self.dispatcher(config);
         work.add("dispatcher", |stop| dispatcher.run(stop));
@@ -399,7 +399,7 @@ impl Modules {
             threads.run(lead(leading, of_the_leader, stop))
         });
         let engine = engine();
-        work.add("share of the store", |stop| async move {
+        work.add("store share", |stop| async move {
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = engine.cluster().forgotten() => {}
@@ -443,7 +443,7 @@ impl Modules {
             let receipts = ReceiptSweep::new(store(), clock());
             let mut work = Work::default();
             let (steps, leading) = (Arc::clone(&clock_watch), store());
-            work.add("steps of the clock", |stop| steps.lead(leading, stop));
+            work.add("clock changes", |stop| steps.lead(leading, stop));
             work.add("review", |stop| reviewer.run(stop));
             work.add("heartbeats", |stop| heartbeats.run(stop));
             work.add("on call", |stop| on_call.run(stop));
@@ -658,7 +658,7 @@ impl Health {
             loop {
                 let stuck = self.renderers.stuck();
                 if stuck > 0 && !was_stuck {
-                    tracing::error!(stuck, "threads that render messages do not end");
+                    tracing::error!(stuck, "threads that render messages do not stop");
                 }
                 was_stuck = stuck > 0;
                 let is_stuck = was_stuck || *self.are_holds_late.borrow_and_update();

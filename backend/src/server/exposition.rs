@@ -101,13 +101,13 @@ impl Exposition {
         gauge(
             to,
             "intake_queue_requests",
-            "Requests with events, or parts of them, that wait to be decided about",
+            "Requests with events, or parts of them, that are queued",
             requests,
         );
         gauge(
             to,
             "intake_queue_bytes",
-            "Memory of events that are not committed yet",
+            "Memory used by events that are not committed yet",
             kib * 1024,
         );
         gauge(to, "watchers", "Open watch streams", self.guard.watchers());
@@ -129,14 +129,14 @@ impl Exposition {
             let help = "Live nodes that share the store";
             gauge(to, "nodes_alive", help, nodes.len());
             let leading = nodes.iter().filter(|it| it.leads).count();
-            let help = "Leader nodes (0 or 1)";
+            let help = "Nodes that are the leader (0 or 1)";
             gauge(to, "nodes_leading", help, leading);
         }
-        let help = "Slots that this node owns: it delivers to their destinations";
+        let help = "Slots that this node owns, whose destinations it delivers to";
         let owned = engine.cluster().owned().borrow().count();
         gauge(to, "slots_owned", help, owned);
         let offset_ms = self.clock.now_ms().saturating_sub(SystemClock.now_ms());
-        let help = "Offset of the database's clock from this machine's";
+        let help = "Offset of the database's clock from this machine's clock";
         #[expect(clippy::cast_precision_loss, reason = "no clock is off by ages")]
         let offset_seconds = offset_ms as f64 / 1_000.0;
         gauge(to, "clock_offset_seconds", help, offset_seconds);
@@ -149,10 +149,10 @@ impl Exposition {
             let is_in = i64::from(condition.word() == word);
             state.get_or_create(&[("state", word)]).set(is_in);
         }
-        let help = "Whether the store is in this state; events are accepted in `writable` only";
+        let help = "Whether the store is in this state; events are accepted only in `writable`";
         to.register("store_state", help, state);
         if let Some(space) = self.store.engine().free_space() {
-            let help = "Bytes that are free on the disk of the store";
+            let help = "Free bytes on the disk of the store";
             gauge(to, "store_free_bytes", help, space.free_bytes);
             let help = "Free bytes required to accept events";
             gauge(to, "store_free_floor_bytes", help, space.floor_bytes);
@@ -160,7 +160,7 @@ impl Exposition {
         let folder = self.data_dir.clone();
         let size = tokio::task::spawn_blocking(move || store_bytes(folder));
         if let Ok(Ok(bytes)) = size.await {
-            let help = "Bytes of the files in the data folder";
+            let help = "Size of the files in the data folder";
             gauge(to, "store_bytes", help, bytes);
         }
     }
@@ -190,7 +190,7 @@ impl Exposition {
             ),
             (
                 "destination_dead_letters",
-                "Dead letters that are kept",
+                "Stored dead letters",
                 by_name_of(&by_name, |it| it.dead),
             ),
             (
@@ -233,7 +233,7 @@ impl Exposition {
         }
         to.register(
             "open_occurrences",
-            "Occurrences that are open; of each severity 100,000 are counted at most",
+            "Open occurrences by severity, counted up to 100,000 each",
             open,
         );
         Ok(())
@@ -251,7 +251,7 @@ impl Exposition {
         gauge(
             to,
             "pending",
-            "Occurrences with held notifications; 10,000 are counted at most",
+            "Occurrences with held notifications, counted up to 10,000",
             held,
         );
         let late = Key::new().moment(now_ms.saturating_sub(LATE_MS)).build();
@@ -259,7 +259,7 @@ impl Exposition {
         gauge(
             to,
             "due_overdue",
-            "Of those, overdue by more than a second; 10,000 are counted at most",
+            "Occurrences with held notifications overdue by more than a second, counted up to 10,000",
             overdue.await?,
         );
         let oldest_ms = oldest_due_ms(&self.store, now_ms).await?;
@@ -269,7 +269,7 @@ impl Exposition {
         gauge(
             to,
             "due_oldest_seconds",
-            "Age of the oldest hold that is due and not evaluated; 0 if there is none",
+            "Age of the oldest due hold that is not evaluated; 0 if there is none",
             age_seconds,
         );
         let snapshot = self.ruleset.refreshed().await?;

@@ -15,5 +15,5 @@ pub(super) fn layer() -> CatchPanicLayer<Answer> {
 
 pub(super) fn panicked() -> Status {
     tracing::error!("a call panicked");
-    Status::internal("the service has an internal fault")
+    Status::internal("internal error")
 }

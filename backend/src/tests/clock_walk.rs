@@ -251,7 +251,7 @@ impl Walk {
             -length_ms
         };
         self.clock.set(by_ms);
-        self.count("steps of the clock");
+        self.count("clock changes");
     }
 
     /// Kills a node and starts it again after some seconds, in which the clock may be stepped.
@@ -593,7 +593,7 @@ async fn waits_are_independent_of_clock_steps() {
             "pages",
             "repeats",
             "restarts",
-            "steps of the clock",
+            "clock changes",
         ];
         for kind in kinds {
             // Ageing is rare, so a short walk may not reach it.

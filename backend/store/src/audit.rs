@@ -216,7 +216,7 @@ impl Audited {
         let is_named = !self.owners.is_empty() || self.changes.iter().any(AuditedChange::has_state);
         match self.owned {
             Some(kind) if !is_named => {
-                let what = format!("what the {} belongs to", kind.word());
+                let what = format!("the owner of the {}", kind.word());
                 Err(self.forbidden(&what))
             }
             _ => Ok(()),

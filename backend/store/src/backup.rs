@@ -32,20 +32,20 @@ const PROVEN: u32 = 2;
 pub enum BackupError {
     /// The position belongs to another store.
     #[error(
-        "the unfinished backup is of another store, or its keys were rotated since; name another folder"
+        "the unfinished backup belongs to another store, or its keys were rotated since; name another folder"
     )]
     Foreign,
     /// The change log no longer reaches back to the position of the backup.
     #[error("the store has changed too much since to continue the backup; start a new one")]
     Overtaken,
     /// The store failed.
-    #[error("the store cannot be read: {0}")]
+    #[error("failed to read the store: {0}")]
     Store(#[from] EngineError),
     /// The folder already contains a finished backup.
-    #[error("{} holds a finished backup already; name a new folder", .0.display())]
+    #[error("{} already contains a finished backup; name a new folder", .0.display())]
     Finished(PathBuf),
     /// The folder contains other files.
-    #[error("{} holds {found:?}, which is not part of a backup; name an empty or new folder", .folder.display())]
+    #[error("{} contains {found:?}, which is not part of a backup; name an empty or new folder", .folder.display())]
     NotEmpty {
         /// The folder.
         folder: PathBuf,
@@ -53,7 +53,7 @@ pub enum BackupError {
         found: String,
     },
     /// Another process is writing to the folder.
-    #[error("another process makes a backup in {}", .0.display())]
+    #[error("another process is writing a backup to {}", .0.display())]
     InUse(PathBuf),
     /// There is no backup.
     #[error("there is no backup in {}", .0.display())]
@@ -72,7 +72,7 @@ pub enum BackupError {
         known: u32,
     },
     /// An earlier version began the backup.
-    #[error("the unfinished backup in {} was begun by an earlier version; name another folder", .0.display())]
+    #[error("the unfinished backup in {} was started by an earlier version; name another folder", .0.display())]
     Older(PathBuf),
     /// The backup was not written by a service with these keys.
     #[error("the backup in {} was modified: {why}", .folder.display())]

@@ -111,21 +111,19 @@ impl Default for Families {
             events_accepted: to.counters("events_accepted", "Accepted events"),
             events_deduplicated: to.counters(
                 "events_deduplicated",
-                "Accepted events that repeated an existing occurrence",
+                "Accepted events that repeat an existing occurrence",
             ),
             events_refused: to.counters("events_refused", "Rejected events"),
             events_replayed: to.counters(
                 "events_replayed",
-                "Events of requests repeated with an idempotency key",
+                "Events in requests repeated with an idempotency key",
             ),
             intake_commit_seconds: to.histogram(
                 "intake_commit_seconds",
-                "Time to decide about a batch of events and commit it",
+                "Time to process and commit a batch of events",
             ),
-            intake_wait_seconds: to.histogram(
-                "intake_wait_seconds",
-                "Time that events waited in the queue before",
-            ),
+            intake_wait_seconds: to
+                .histogram("intake_wait_seconds", "Time that events spent in the queue"),
             evaluations: to.counter(
                 "evaluations",
                 "Evaluations of all rules for an occurrence that changed",
@@ -135,41 +133,41 @@ impl Default for Families {
             holds: to.counters("holds", "Holds that began"),
             skipped: to.counters(
                 "skipped",
-                "Held notifications dropped because they closed or no longer matched",
+                "Held notifications dropped because the occurrence closed or no longer matched",
             ),
             released: to.counter("released", "Held notifications that were sent"),
             release_lateness_seconds: to.histogram(
                 "release_lateness_seconds",
                 "Time from the end of a hold until its evaluation",
             ),
-            group_messages: to.counter("group_messages", "Created messages about groups"),
+            group_messages: to.counter("group_messages", "Messages created for groups"),
             group_members: to.family(
                 "group_members",
-                "Occurrences that had joined a group at the time of its message",
+                "Occurrences in a group at the time of its message",
                 Histogram::new(MANY),
             ),
             deliveries: to.counters("deliveries", "Deliveries that ended"),
             delivery_seconds: to.histograms(
                 "delivery_seconds",
-                "Time from the decision to the acceptance by the destination",
+                "Time from the decision until the destination accepted the message",
                 || Histogram::new(SLOW),
             ),
-            attempts: to.counters("attempts", "Attempts made"),
+            attempts: to.counters("attempts", "Delivery attempts"),
             attempt_seconds: to.histograms("attempt_seconds", "Duration of attempts", quick),
-            test_sends: to.counters("test_sends", "Tests of destinations that were sent"),
-            calls: to.counters("calls", "Calls answered"),
+            test_sends: to.counters("test_sends", "Destination tests that were sent"),
+            calls: to.counters("calls", "Completed calls"),
             call_seconds: to.histograms(
                 "call_seconds",
-                "Response time of calls; for a stream, until it began",
+                "Response time of calls; for a stream, until its start",
                 quick,
             ),
             refusals: to.counters(
                 "refusals",
-                "Calls refused for their key, their role or their rate",
+                "Calls rejected because of their key, role or rate",
             ),
             store_losses: to.counter(
                 "store_losses",
-                "Times that the database had lost commits since the process started",
+                "Losses of commits by the database since the process started",
             ),
             pings: to.counters("pings", "Pings of the external monitor"),
             renders: to.counters("renders", "Renderings of messages and mapped documents"),

@@ -90,7 +90,7 @@ pub fn open(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
         if !folder.has_store() {
             match folder.check_store_is_not_lost() {
                 Err(lost) if config.options.accept_loss => {
-                    tracing::warn!("{lost}; a new store is made");
+                    tracing::warn!("{lost}; creating a new store");
                 }
                 checked => checked?,
             }
@@ -142,7 +142,7 @@ async fn make(
     let store = closed(store, settings, folder).await?;
     format::check_made(&store, folder).await?;
     if judge(&store, sealer, folder.as_ref()).await?.is_empty() {
-        return Err(folder.unwritten(&"the check of its keys is not in its file"));
+        return Err(folder.unwritten(&"its key check is missing from its file"));
     }
     drop(store);
     format::write_file(folder)?;

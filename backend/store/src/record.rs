@@ -274,7 +274,7 @@ impl Store {
         for key in keys {
             match self.get(key.clone()).await {
                 Err(EngineError::Corrupt(why)) => {
-                    tracing::error!(kind = ?T::KIND, why, "a stored record cannot be read");
+                    tracing::error!(kind = ?T::KIND, why, "failed to read a stored record");
                     records.push(None);
                     unreadable.push(key);
                 }
@@ -342,7 +342,7 @@ impl Store {
         // A proof tells that a record was written, not where it was put.
         if Proven::first_of(T::KIND).is_some() && value.key() != key {
             let word = T::KIND.word();
-            let why = format!("a {word} lies under the key of another");
+            let why = format!("a {word} is stored under another record's key");
             return Err(EngineError::Corrupt(why));
         }
         let (shift_ms, mut written) = (self.shift_ms(), None);
@@ -520,7 +520,9 @@ impl Store {
             })
         });
         let claims: Option<Vec<_>> = claims.collect();
-        claims.ok_or_else(|| EngineError::Unavailable("another node owns what is changed".into()))
+        claims.ok_or_else(|| {
+            EngineError::Unavailable("another node owns the record to be changed".into())
+        })
     }
 
     async fn apply_plain(&self, lane: Lane, changes: Changes) -> Result<Applied, EngineError> {

@@ -68,7 +68,7 @@ pub enum RestoreError {
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The folder is in use or not empty.
-    #[error("{} holds {found:?}; a backup is restored into an empty or new folder only", .folder.display())]
+    #[error("{} contains {found:?}; a backup can only be restored into an empty or new folder", .folder.display())]
     NotEmpty {
         /// The folder.
         folder: PathBuf,
@@ -77,7 +77,7 @@ pub enum RestoreError {
     },
     /// There is no key for the sealed data.
     #[error(
-        "the backup was made without its keys, and its secrets do not open without; name the file `secret.key` of its service with --secret-key"
+        "the backup was made without its keys, which its secrets need; name the `secret.key` file of its service with --secret-key"
     )]
     NoKey,
     /// An earlier version made the backup, and its origin cannot be proven.
@@ -86,10 +86,10 @@ pub enum RestoreError {
     )]
     Unproven,
     /// The restored store is incomplete.
-    #[error("the backup does not make a whole store: {0}")]
+    #[error("the backup is not a complete store: {0}")]
     NotWhole(String),
     /// Writing the store failed.
-    #[error("cannot write what is in the backup: {0}")]
+    #[error("failed to write the contents of the backup: {0}")]
     Unwritten(EngineError),
     /// An I/O operation failed.
     #[error("cannot {action} {}: {source}", .path.display())]
@@ -297,9 +297,7 @@ async fn fill(
     }
     target.reopen().await?;
     if target.judge().await?.is_empty() != checks.is_empty() {
-        return Err(RestoreError::NotWhole(
-            "the check of its keys is missing".into(),
-        ));
+        return Err(RestoreError::NotWhole("its key check is missing".into()));
     }
     let checking = |at: Progress| progress(Stage::Checking, at.done, at.total);
     let findings = verify(target.store(), &checking).await;

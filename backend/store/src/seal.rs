@@ -58,7 +58,7 @@ struct RingKey {
 
 /// A sealed text that cannot be opened: the key is not in the ring, or the bytes were modified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a sealed secret does not open with the keys in `secret.key`")]
+#[error("a secret cannot be decrypted with the keys in `secret.key`")]
 pub struct SealError;
 
 impl Sealer {

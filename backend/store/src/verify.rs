@@ -120,7 +120,7 @@ impl<'a> Check<'a> {
             Ok(is_complete) => self.findings.is_complete = is_complete,
             Err(error) => self
                 .findings
-                .tell(format!("{error}; what comes after it was not read")),
+                .tell(format!("{error}; records after it were not read")),
         }
         self.findings
     }
@@ -137,14 +137,14 @@ impl Check<'_> {
                     is_readable = false;
                     let word = kind.word();
                     self.findings
-                        .tell(format!("{why}; no further {word} was read"));
+                        .tell(format!("{why}; no further {word} records were read"));
                 }
                 other => other?,
             }
         }
         if !is_readable {
-            let rest = "the audit log, the indexes and the change log were not read, because not \
-                        every record can be";
+            let rest = "the audit log, the indexes and the change log were not verified, because \
+                        some records cannot be read";
             self.findings.tell(rest);
             return Ok(false);
         }
@@ -310,7 +310,8 @@ impl Check<'_> {
             let found = engine.entries_in(index, &ranges, Direction::Ascending, 1);
             for ((record, _), found) in owned.iter().zip(found.await?) {
                 if found.first().is_none_or(|(_, target)| target != record) {
-                    let fault = format!("{} is not found by {index:?}", name(kind, record));
+                    let fault =
+                        format!("{} is missing from the index {index:?}", name(kind, record));
                     faults.push((record.to_vec(), fault));
                 }
             }
@@ -355,7 +356,7 @@ impl Check<'_> {
             if found.count != expected.count {
                 let (count, expected) = (found.count, expected.count);
                 let fault = format!(
-                    "the index {index:?} has {count} entries, and its records ask for {expected}"
+                    "the index {index:?} has {count} entries, but its records need {expected}"
                 );
                 self.findings.tell(fault);
             }

@@ -8,7 +8,7 @@
     clippy::missing_panics_doc,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "these are tests; each name is its documentation"
+    reason = "test helpers whose names document them"
 )]
 
 pub mod audit;

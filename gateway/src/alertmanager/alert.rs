@@ -47,7 +47,7 @@ impl AlertQuery {
         let flag = |name: &str| match find(pairs, name) {
             None | Some("true" | "1") => Ok(true),
             Some("false" | "0") => Ok(false),
-            Some(_) => Err(format!("`{name}` has to be `true` or `false`")),
+            Some(_) => Err(format!("`{name}` must be `true` or `false`")),
         };
         // Events are processed when they are stored, so the value is irrelevant.
         flag("unprocessed")?;

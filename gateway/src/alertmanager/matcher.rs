@@ -56,7 +56,7 @@ impl Matcher {
         is_equal: bool,
     ) -> Result<Self, String> {
         if name.is_empty() {
-            return Err("a matcher needs the name of a label".to_owned());
+            return Err("a matcher needs a label name".to_owned());
         }
         let regex = is_regex.then(|| anchored(value)).transpose()?;
         Ok(Self {
@@ -258,9 +258,7 @@ pub(crate) fn parse_all<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<
         .collect::<Result<_, _>>()?;
     if matchers.len() > limits::MATCHERS {
         let limit = limits::MATCHERS;
-        return Err(format!(
-            "there are too many matchers; at most {limit} are taken"
-        ));
+        return Err(format!("there are too many matchers; the limit is {limit}"));
     }
     Ok(matchers)
 }

@@ -34,7 +34,7 @@ fn operation(endpoint: &Endpoint) -> Value {
         },
         "parameters": parameters(endpoint.operation),
         "responses": {
-            "200": {"description": "As Alertmanager answers."},
+            "200": {"description": "Same response as Alertmanager."},
             "4XX": {"description": "The error message, as a JSON string."},
             "default": {"description": "The error message, as a JSON string."},
         },
@@ -82,7 +82,7 @@ fn parameters(operation: Operation) -> Vec<Value> {
             let receiver = parameter(
                 "receiver",
                 "query",
-                "A regular expression of the whole name of a receiver.",
+                "A regular expression for the whole name of a receiver.",
                 json!({"type": "string"}),
             );
             let flags = flags.into_iter().map(shown);
@@ -92,7 +92,7 @@ fn parameters(operation: Operation) -> Vec<Value> {
         Operation::PostSilences => vec![parameter(
             "allowBroad",
             "query",
-            "Store it although it covers more than is likely to be meant.",
+            "Stores the silence although it covers more than is likely intended.",
             json!({"type": "boolean", "default": false}),
         )],
         Operation::GetSilence | Operation::DeleteSilence => {

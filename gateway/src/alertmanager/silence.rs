@@ -67,14 +67,14 @@ impl Posted {
         if posted.matchers.len() > limits::MATCHERS {
             let (found, limit) = (posted.matchers.len(), limits::MATCHERS);
             return Err(format!(
-                "`matchers` has {found} entries; at most {limit} are taken"
+                "`matchers` has {found} entries; the limit is {limit}"
             ));
         }
         if posted.comment.trim().is_empty() {
             return Err("`comment` is required".to_owned());
         }
         if posted.ends_at <= posted.starts_at {
-            return Err("`endsAt` has to be after `startsAt`".to_owned());
+            return Err("`endsAt` must be after `startsAt`".to_owned());
         }
         Ok(posted)
     }
@@ -161,7 +161,7 @@ fn query(matchers: &[Matcher]) -> Result<Query, String> {
         .filter_map(Result::transpose)
         .collect::<Result<_, _>>()?;
     match matcher::all(clauses) {
-        None => Err("at least one matcher has to leave something out".to_owned()),
+        None => Err("at least one matcher must exclude something".to_owned()),
         clause => Ok(Query { clause }),
     }
 }

@@ -173,7 +173,7 @@ fn is_over(alert: &Object<'_>, end_ms: Option<i64>, now_ms: i64) -> Result<bool,
         Some(other) => {
             let status = alert.path("status");
             Err(Fault::invalid(format!(
-                "`{status}` has to be `firing` or `resolved`, and is {}",
+                "`{status}` must be `firing` or `resolved`, not {}",
                 quoted(other)
             )))
         }
@@ -191,7 +191,7 @@ fn moment(alert: &Object<'_>, member: &str) -> Result<Option<i64>, Fault> {
         let member = alert.path(member);
         let found = quoted(text);
         Fault::invalid(format!(
-            "`{member}` has to be a time such as `2026-01-31T08:00:00Z`, and is {found}"
+            "`{member}` must be a time such as `2026-01-31T08:00:00Z`, not {found}"
         ))
     })?;
     Ok(Some(moment.as_millisecond()).filter(|ms| *ms > 0))

@@ -21,7 +21,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::POST,
             path: "/v1/intake/alertmanager",
-            about: "Accepts a webhook message of Alertmanager or Grafana.",
+            about: "Accepts a webhook message from Alertmanager or Grafana.",
             success: StatusCode::OK,
             open: false,
             read,
@@ -29,7 +29,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::POST,
             path: "/v1/intake/alertmanager/{key}",
-            about: "The same, with the key in the path.",
+            about: "Same, with the key in the path.",
             success: StatusCode::OK,
             open: false,
             read,
@@ -81,12 +81,12 @@ fn truncated(message: &Object<'_>, beyond: usize) -> Option<Event> {
     draft.severity(Severity::Warning);
     draft.summary(&if beyond == 0 {
         format!(
-            "Alertmanager left {count} alerts out of a message; raise `max_alerts` of its receiver"
+            "Alertmanager omitted {count} alerts from a message; raise `max_alerts` of its receiver"
         )
     } else {
         let most = bulk::EVENTS_MAX;
         format!(
-            "{count} alerts of a message are missing; set `max_alerts` of its receiver to {most}"
+            "{count} alerts are missing from a message; set `max_alerts` of its receiver to {most}"
         )
     });
     draft.keep("truncatedAlerts", count);

@@ -34,7 +34,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::POST,
             path: "/v1/intake/cloudevents/{key}",
-            about: "The same, with the key in the path.",
+            about: "Same, with the key in the path.",
             success: StatusCode::NO_CONTENT,
             open: false,
             read,
@@ -104,7 +104,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
 
 fn many(body: &Value<'_>, broken: &Broken) -> Result<Translated, Fault> {
     let Value::Array(documents) = body else {
-        return Err(Fault::invalid("the body has to be a list of events"));
+        return Err(Fault::invalid("the body must be a list of events"));
     };
     let mut seen = BTreeSet::new();
     let mut batch = Batch::default();
@@ -132,9 +132,9 @@ fn many(body: &Value<'_>, broken: &Broken) -> Result<Translated, Fault> {
 fn unknown_format() -> Fault {
     Fault::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "the content type has to be `application/cloudevents+json` or \
+        "the content type must be `application/cloudevents+json` or \
          `application/cloudevents-batch+json`, or the headers `ce-specversion`, `ce-id`, \
-         `ce-source` and `ce-type` have to be there",
+         `ce-source` and `ce-type` are required",
     )
 }
 
@@ -161,9 +161,7 @@ fn binary<'a>(
         {
             let value = percent_decode_str(text(headers, name.as_str())).decode_utf8();
             let value = value.map_err(|_not_text| {
-                Fault::invalid(format!(
-                    "the header `{name}` has to be percent-encoded UTF-8"
-                ))
+                Fault::invalid(format!("the header `{name}` must be percent-encoded UTF-8"))
             })?;
             document.insert(attribute, value.into_owned().into());
         }
@@ -212,7 +210,7 @@ impl<'a> CloudEvent<'a> {
         if version != VERSION {
             let (path, found) = (document.path("specversion"), quoted(&version));
             return Err(Fault::invalid(format!(
-                "`{path}` has to be `{VERSION}`, and is {found}"
+                "`{path}` must be `{VERSION}`, not {found}"
             )));
         }
         Ok(Self {
@@ -237,7 +235,7 @@ impl<'a> CloudEvent<'a> {
             let moment: Timestamp = time.parse().map_err(|_not_a_time| {
                 let path = self.document.path("time");
                 Fault::invalid(format!(
-                    "`{path}` has to be a time such as `2026-01-31T08:00:00Z`"
+                    "`{path}` must be a time such as `2026-01-31T08:00:00Z`"
                 ))
             })?;
             draft.timestamp_ms(moment.as_millisecond());
@@ -288,7 +286,7 @@ impl<'a> CloudEvent<'a> {
         let path = self.document.path("data_base64");
         let bytes = STANDARD
             .decode(&*encoded)
-            .map_err(|_not_base64| Fault::invalid(format!("`{path}` has to be base64")))?;
+            .map_err(|_not_base64| Fault::invalid(format!("`{path}` must be base64")))?;
         Ok(Some(if is_json(&media_type) {
             bytes
         } else {

@@ -183,7 +183,7 @@ fn wrong(path: &str, wanted: &str, found: &Value<'_>) -> Fault {
     } else {
         format!("`{path}`")
     };
-    Fault::invalid(format!("{subject} has to be {wanted}, and is {found}"))
+    Fault::invalid(format!("{subject} must be {wanted}, not {found}"))
 }
 
 /// Converts a JSON value to the wire. Values nested too deeply for the backend, and integers that a

@@ -38,73 +38,73 @@ pub(super) const DIALECT: Dialect = Dialect {
         reading(
             Method::GET,
             ALERTS,
-            "Lists alerts of Opsgenie; the key has to be allowed to read.",
+            "Lists Opsgenie alerts; the key must be allowed to read.",
             list,
         ),
         reading(
             Method::GET,
             "/v2/alerts/count",
-            "Counts alerts of Opsgenie; the key has to be allowed to read.",
+            "Counts Opsgenie alerts; the key must be allowed to read.",
             count,
         ),
         endpoint(
             Method::POST,
             "/v2/alerts/{id}/close",
-            "Closes an alert of Opsgenie.",
+            "Closes an Opsgenie alert.",
             close,
         ),
         endpoint(
             Method::POST,
             "/v2/alerts/{id}/acknowledge",
-            "Acknowledges an alert of Opsgenie.",
+            "Acknowledges an Opsgenie alert.",
             acknowledge,
         ),
         endpoint(
             Method::POST,
             "/v2/alerts/{id}/notes",
-            "Writes a note on an alert of Opsgenie; the key has to be allowed to annotate.",
+            "Adds a note to an Opsgenie alert; the key must be allowed to annotate.",
             note,
         ),
         endpoint(
             Method::DELETE,
             ALERT,
-            "Closes an alert of Opsgenie; nothing is deleted.",
+            "Closes an Opsgenie alert; nothing is deleted.",
             delete,
         ),
         reading(
             Method::GET,
             ALERT,
-            "Returns an alert of Opsgenie; the key has to be allowed to read.",
+            "Returns an Opsgenie alert; the key must be allowed to read.",
             get,
         ),
         reading(
             Method::GET,
             "/v2/alerts/requests/{id}",
-            "Returns the status of a request to Opsgenie's interface.",
+            "Returns the status of a request to the Opsgenie API.",
             request,
         ),
         endpoint(
             Method::PUT,
             "/v2/alerts/{id}/message",
-            "Changes the message of an alert of Opsgenie.",
+            "Changes the message of an Opsgenie alert.",
             |incoming| change(incoming, Action::UpdateMessage),
         ),
         endpoint(
             Method::PUT,
             "/v2/alerts/{id}/description",
-            "Changes the description of an alert of Opsgenie.",
+            "Changes the description of an Opsgenie alert.",
             |incoming| change(incoming, Action::UpdateDescription),
         ),
         endpoint(
             Method::PUT,
             "/v2/alerts/{id}/priority",
-            "Changes the priority of an alert of Opsgenie.",
+            "Changes the priority of an Opsgenie alert.",
             |incoming| change(incoming, Action::UpdatePriority),
         ),
         endpoint(
             Method::POST,
             "/v2/alerts/{id}/unacknowledge",
-            "Takes the acknowledgement of an alert of Opsgenie back.",
+            "Removes the acknowledgement of an Opsgenie alert.",
             |incoming| change(incoming, Action::Unacknowledge),
         ),
         noted("/v2/alerts/{id}/snooze", |it| change(it, Action::Snooze)),
@@ -132,7 +132,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         reading(
             Method::GET,
             HEARTBEATS,
-            "Lists heartbeats of Opsgenie that were received; the key has to be allowed to read.",
+            "Lists Opsgenie heartbeats that were received; the key must be allowed to read.",
             heartbeats,
         ),
         Endpoint {
@@ -146,7 +146,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         reading(
             Method::GET,
             ONE_HEARTBEAT,
-            "Returns a heartbeat of Opsgenie.",
+            "Returns an Opsgenie heartbeat.",
             set_heartbeat,
         ),
         reading(Method::PATCH, ONE_HEARTBEAT, KEPT_ELSEWHERE, set_heartbeat),
@@ -174,13 +174,13 @@ pub(super) const DIALECT: Dialect = Dialect {
 const ALERTS: &str = "/v2/alerts";
 const ALERT: &str = "/v2/alerts/{id}";
 const NOTED: &str =
-    "Writes a note on what Opsgenie would do with an alert, if the key may annotate.";
+    "Adds a note about the action that Opsgenie would perform, if the key may annotate.";
 const HEARTBEATS: &str = "/v2/heartbeats";
 const ONE_HEARTBEAT: &str = "/v2/heartbeats/{id}";
 const KEPT_ELSEWHERE: &str =
-    "Accepts a definition of an Opsgenie heartbeat without effect: heartbeats are defined here.";
+    "Accepts and ignores the definition of an Opsgenie heartbeat: heartbeats are defined here.";
 const PING: &str = "/v2/heartbeats/{id}/ping";
-const PINGS: &str = "Accepts an Opsgenie heartbeat, as a closed event.";
+const PINGS: &str = "Accepts an Opsgenie heartbeat as a closed event.";
 
 const fn endpoint(
     method: Method,

@@ -21,7 +21,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     endpoints: &[Endpoint {
         method: Method::POST,
         path: "/v1/logs",
-        about: "Accepts OpenTelemetry log records, in protobuf or JSON, also with gzip.",
+        about: "Accepts OpenTelemetry log records, in protobuf or JSON, optionally with gzip.",
         success: StatusCode::OK,
         open: false,
         read,
@@ -37,7 +37,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
         Some(PROTOBUF) => false,
         Some(JSON) => true,
         _ => {
-            let message = format!("the content type has to be `{PROTOBUF}` or `{JSON}`");
+            let message = format!("the content type must be `{PROTOBUF}` or `{JSON}`");
             return Err(Fault::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
     };

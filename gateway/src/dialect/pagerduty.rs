@@ -71,7 +71,7 @@ fn enqueue(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let action = action.as_deref();
     if let Some(other) = action.filter(|action| !is_known(action)) {
         wrong.push(format!(
-            "`event_action` has to be `trigger`, `acknowledge` or `resolve`, and is {}",
+            "`event_action` must be `trigger`, `acknowledge` or `resolve`, not {}",
             quoted(other)
         ));
     }
@@ -129,7 +129,7 @@ fn fill(draft: &mut Draft, payload: &Object<'_>, is_trigger: bool, wrong: &mut V
         Some(word) if !word.is_empty() => match severity(&word) {
             Some(severity) => draft.severity(severity),
             None => wrong.push(format!(
-                "`payload.severity` has to be `critical`, `error`, `warning` or `info`, and is {}",
+                "`payload.severity` must be `critical`, `error`, `warning` or `info`, not {}",
                 quoted(&word)
             )),
         },

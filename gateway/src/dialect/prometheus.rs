@@ -18,7 +18,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::POST,
             path: "/api/v2/alerts",
-            about: "Accepts alerts as Prometheus sends them to an Alertmanager.",
+            about: "Accepts alerts in the form that Prometheus sends to Alertmanager.",
             success: StatusCode::OK,
             open: false,
             read,
@@ -26,7 +26,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::GET,
             path: "/api/v2/status",
-            about: "Reports that alerts are accepted, as an Alertmanager does.",
+            about: "Reports that alerts are accepted, like Alertmanager.",
             success: StatusCode::OK,
             open: true,
             read: status,
@@ -41,7 +41,7 @@ const CONFIG: &str = "route:\n  receiver: \"null\"\nreceivers:\n  - name: \"null
 fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let batch = json::with_list(incoming.body, List::Root, |body, broken| {
         let Value::Array(alerts) = body else {
-            return Err(Fault::invalid("the body has to be a list of alerts"));
+            return Err(Fault::invalid("the body must be a list of alerts"));
         };
         Ok(alert::batch(alerts, "", broken, None, incoming))
     });
@@ -49,10 +49,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
 }
 
 /// Returns the status, which `amtool` requests before it sends alerts.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "every path is read by a function of one kind"
-)]
+#[expect(clippy::unnecessary_wraps, reason = "all paths share a function type")]
 fn status(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let since = Timestamp::from_millisecond(incoming.started_ms).unwrap_or_default();
     let version = json!({

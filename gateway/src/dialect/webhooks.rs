@@ -19,7 +19,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::POST,
             path: "/v1/intake/webhooks/{mapping}",
-            about: "Accepts webhooks of any service through a stored mapping.",
+            about: "Accepts webhooks from any service through a stored mapping.",
             success: StatusCode::OK,
             open: false,
             read,
@@ -27,7 +27,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::POST,
             path: "/v1/intake/webhooks/{mapping}/{key}",
-            about: "The same, with the key in the path.",
+            about: "Same, with the key in the path.",
             success: StatusCode::OK,
             open: false,
             read,

@@ -61,7 +61,7 @@ const FAILURES: [FailureAnswer; 14] = [
     failure(
         409,
         When::Changing,
-        "The resource already exists, or was changed meanwhile (`etag`, `if-match`), or the \
+        "The resource already exists, or was changed concurrently (`etag`, `if-match`), or the \
          idempotency key belongs to another request. Nothing was done.",
     ),
     failure(413, When::Body, "The body exceeds the limit."),
@@ -88,13 +88,13 @@ const FAILURES: [FailureAnswer; 14] = [
     failure(
         500,
         When::Always,
-        "Internal error of the service. With the reason `OUTCOME_UNKNOWN` in the details it is \
-         unknown whether the request had an effect.",
+        "Internal error. With the reason `OUTCOME_UNKNOWN` in the details it is unknown whether \
+         the request had an effect.",
     ),
     failure(
         501,
         When::Always,
-        "The backend does not have this operation: it is older than the gateway.",
+        "The backend does not have this operation because it is older than the gateway.",
     ),
     FailureAnswer {
         headers: &["retry-after"],
@@ -166,9 +166,9 @@ pub(super) fn key_parameter() -> Value {
         "name": "idempotency-key",
         "in": "header",
         "description": "Identifies this request, so that it can be retried if the response was \
-            lost: for a day, the same request of the same client with the same key is not \
-            executed again and gets the first response. 409 if the key belongs to another \
-            request.",
+            lost: for a day, the same request of the same client with the same key is \
+            not executed again and returns the first response. 409 if the key belongs \
+            to another request.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
     })
 }
@@ -214,12 +214,12 @@ pub(super) fn schemas() -> [(String, Value); 2] {
         "required": ["code", "message"],
         "properties": {
             "code": {"type": "integer", "description": "The gRPC code."},
-            "message": text("A message for people."),
+            "message": text("A human-readable message."),
             "details": {
                 "type": "array",
-                "description": "For programs: `google.rpc.BadRequest` lists every violated field, \
-                    `google.rpc.ErrorInfo` names the reason, `google.rpc.RetryInfo` gives the \
-                    time to wait before a retry.",
+                "description": "Machine-readable details: `google.rpc.BadRequest` lists every \
+                    invalid field, `google.rpc.ErrorInfo` contains the reason, \
+                    `google.rpc.RetryInfo` the time to wait before a retry.",
                 "items": schema::reference(DETAIL),
             },
         },
@@ -228,8 +228,8 @@ pub(super) fn schemas() -> [(String, Value); 2] {
         "type": "object",
         "required": ["description"],
         "properties": {
-            "field": text("The field, as `type.event.filter`."),
-            "description": text("The error, for people."),
+            "field": text("The field, such as `type.event.filter`."),
+            "description": text("A human-readable error message."),
         },
         "additionalProperties": true,
     });
@@ -238,7 +238,7 @@ pub(super) fn schemas() -> [(String, Value); 2] {
         "description": "Details of the error; `@type` determines the other members.",
         "required": ["@type"],
         "properties": {
-            "@type": text("`type.googleapis.com/` and the name of a message."),
+            "@type": text("`type.googleapis.com/` followed by the name of a message."),
             "fieldViolations": {
                 "type": "array",
                 "description": "For `google.rpc.BadRequest`: every invalid field.",
@@ -265,14 +265,14 @@ pub(super) fn headers() -> Value {
         "x-request-id": text("The request's id, from the request or generated: include it in \
             support requests."),
         "ratelimit": text("The remaining rate limits of the client, and the seconds until they \
-            are full again; only for a client with rate limits."),
+            reset; only for a client with rate limits."),
         "ratelimit-policy": text("The rate limits of the client; only for a client with rate limits."),
         "retry-after": {
             "description": "Seconds to wait before a retry, if known.",
             "schema": {"type": "integer", "minimum": 0},
         },
-        "etag": text("Identifies this version of the response. For a stored resource it can be \
-            used in `if-match`."),
+        "etag": text("Identifies this version of the response. Can be used in `if-match` for a \
+            stored resource."),
         "www-authenticate": text("Requests a key as `authorization: Bearer KEY`."),
         "idempotent-replayed": {
             "description": "`true` if the response is that of an earlier request with the same \

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 pub(super) const TAG: &str = "Health";
 
 const PATHS: [(&str, &str, &[&str]); 5] = [
-    ("/healthz", "Reports whether the gateway runs.", &[]),
+    ("/healthz", "Reports whether the gateway is running.", &[]),
     (
         "/readyz",
         "Reports whether requests can be served and events are accepted.",
@@ -16,12 +16,12 @@ const PATHS: [(&str, &str, &[&str]); 5] = [
     ),
     (
         "/-/healthy",
-        "The same as `/healthz`, where Alertmanager has it.",
+        "Same as `/healthz`, at Alertmanager's path.",
         &[],
     ),
     (
         "/-/ready",
-        "The same as `/readyz`, where Alertmanager has it.",
+        "Same as `/readyz`, at Alertmanager's path.",
         &["503"],
     ),
     (
@@ -41,7 +41,7 @@ pub(super) fn describe(paths: &mut BTreeMap<String, Map<String, Value>>) {
         let name: String = path.chars().filter(char::is_ascii_alphabetic).collect();
         let text = json!({"text/plain": {"schema": {"type": "string"}}});
         let success = if path == metrics::PATH {
-            "The metrics as text, in the format 0.0.4."
+            "The metrics as text, in format 0.0.4."
         } else {
             "Yes: `ok`."
         };

@@ -84,8 +84,8 @@ pub(super) fn operation(plan: &Plan, operation: &Operation) -> Value {
 
 fn needs(role: &str) -> String {
     match role {
-        "any" => "Any key may call it.".to_owned(),
-        "none" => "It needs no key.".to_owned(),
+        "any" => "Any key may call this operation.".to_owned(),
+        "none" => "No key is needed.".to_owned(),
         "ingest" => "The key needs the role `ingest` or `admin`.".to_owned(),
         "admin" => "The key needs the role `admin`.".to_owned(),
         _ => format!("The key needs the role `{role}` or a higher one."),

@@ -92,7 +92,7 @@ impl Handler {
     ) -> Answered {
         let operation = ENDPOINTS[at].operation;
         let captures = dialect::decoded(captures)
-            .ok_or_else(|| Problem::invalid("the path is not validly encoded"))?;
+            .ok_or_else(|| Problem::invalid("the path is not valid percent-encoding"))?;
         let key = dialect::key_in_headers(&head.headers);
         let mut own = head.headers.clone();
         own.remove(header::AUTHORIZATION);

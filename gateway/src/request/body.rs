@@ -39,10 +39,10 @@ impl Memory {
         let kib = lacking.div_ceil(1024);
         self.taken.take(kib).map_err(|full| {
             Problem::unavailable(match full {
-                Full::All => "the memory for request bodies is used up; try again in a moment",
+                Full::All => "the memory for request bodies is exhausted; try again in a moment",
                 Full::Share => {
-                    "this client uses its share of the memory for request bodies, a quarter; try \
-                     again in a moment"
+                    "this client has used its share of the memory for request bodies, a quarter; \
+                     try again in a moment"
                 }
             })
         })?;

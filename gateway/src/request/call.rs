@@ -150,10 +150,10 @@ impl Handler {
         let mut permit = self.under_way.permit(Some(share_of));
         permit.take(1).map_err(|full| {
             Problem::unavailable(match full {
-                Full::All => "too many requests are under way; try again in a moment",
+                Full::All => "too many requests are in progress; try again in a moment",
                 Full::Share => {
-                    "too many requests of this client are under way, which may have a quarter of \
-                     all; try again in a moment"
+                    "too many requests of this client are in progress; its share is a quarter; \
+                     try again in a moment"
                 }
             })
         })?;
@@ -193,7 +193,7 @@ impl Handler {
     }
 
     fn unwritable(&self, operation: &Operation, error: &dyn std::error::Error) -> Reply {
-        tracing::error!(operation = &*operation.name, %error, "cannot write the answer");
+        tracing::error!(operation = &*operation.name, %error, "failed to write the response");
         self.problem(&Problem::internal())
     }
 
@@ -202,7 +202,7 @@ impl Handler {
         if problem.status.is_server_error() {
             tracing::warn!(
                 code = i32::from(status.code()),
-                "the backend did not answer"
+                "the backend did not respond"
             );
         }
         let mut reply = self.problem(&problem);

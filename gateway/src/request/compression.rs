@@ -45,7 +45,7 @@ pub(super) fn inflated(body: &[u8], limit_bytes: usize) -> Result<Bytes, Problem
         Ok(bytes) if bytes > limit_bytes => Err(Problem::body_too_large(limit_bytes)),
         Ok(_) => Ok(whole.into()),
         Err(_) => Err(Problem::invalid(
-            "the body is not compressed with gzip, as it says",
+            "the body is not gzip, although it is marked as compressed",
         )),
     }
 }

@@ -92,7 +92,7 @@ impl Handler {
         permit: &mut Option<Permit<ShareOf>>,
     ) -> Reply {
         let Ok(id) = percent_decode_str(id).decode_utf8() else {
-            return self.problem(&Problem::invalid("the path is not validly encoded"));
+            return self.problem(&Problem::invalid("the path is not valid percent-encoding"));
         };
         if what == Linked::Acknowledgement {
             return self.acknowledging(&id, request, exchange, permit).await;
@@ -392,7 +392,7 @@ impl Handler {
         exchange: Exchange<'_>,
     ) -> Result<(), Problem> {
         if what == Linked::Service {
-            return Err(Problem::invalid("there is nothing here to acknowledge"));
+            return Err(Problem::invalid("nothing can be acknowledged here"));
         }
         if what == Linked::Group {
             let asked = SetGroupStatusRequest {

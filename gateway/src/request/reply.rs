@@ -107,7 +107,7 @@ impl Handler {
                 }
                 Some(_) => self.problem(&Problem::from_status(
                     &Status::unauthenticated(
-                        "the key of the metrics is required: `authorization: Bearer KEY`",
+                        "a key is required for the metrics: `authorization: Bearer KEY`",
                     ),
                     self.config.body_limit_bytes,
                 )),

@@ -130,7 +130,7 @@ impl Handler {
     ) -> Result<Reply, Box<Failed>> {
         let (dialect, endpoint) = (sending.dialect, sending.endpoint);
         let captures = dialect::decoded(sending.captures)
-            .ok_or_else(|| Problem::invalid("the path is not validly encoded"))?;
+            .ok_or_else(|| Problem::invalid("the path is not valid percent-encoding"))?;
         let fresh = format!("{:032x}", rand::random::<u128>());
         let incoming = |body| Incoming {
             captures: &captures,

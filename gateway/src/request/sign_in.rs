@@ -165,7 +165,7 @@ impl Handler {
         if !error.is_empty() {
             let why = match error.as_str() {
                 "access_denied" => "the sign-in was declined at the provider".to_owned(),
-                _ => format!("the provider refuses: {error}"),
+                _ => format!("the provider refused: {error}"),
             };
             return Err(Problem::new(Code::Unauthenticated, why));
         }
@@ -178,7 +178,7 @@ impl Handler {
         let FinishSignInResponse { token, end_time } = ended.await?;
         if token.len() > limits::SESSION_BYTES {
             let why = format!(
-                "the provider's token has {} bytes, and a browser keeps {} of one; let it give fewer \
+                "the provider's token has {} bytes, but a browser stores at most {}; reduce its \
                  claims",
                 token.len(),
                 limits::SESSION_BYTES

@@ -412,9 +412,9 @@ async fn malformed_events_are_merged_with_backend_rejections() {
         })
         .collect();
     let near = |name, given, nearest| {
-        format!("has to be a {name}, not `{given}`; the nearest is `{nearest}`")
+        format!("must be a {name}, not `{given}`; the nearest is `{nearest}`")
     };
-    let time = "has to be a whole number from -9223372036854775808 to 9223372036854775807, not `x`";
+    let time = "must be a whole number from -9223372036854775808 to 9223372036854775807, not `x`";
     assert_eq!(
         found,
         [

@@ -339,7 +339,7 @@ async fn note_becomes_an_annotation_and_its_failure_is_reported() {
     assert_eq!(answer.status, 202);
     let result = answer.json()["result"].to_string();
     assert!(
-        result.contains("its note is not kept: this needs the role"),
+        result.contains("its note was not stored: this needs the role"),
         "{result}"
     );
 }

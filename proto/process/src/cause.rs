@@ -69,7 +69,7 @@ pub fn explain(error: &rustls::Error, authorities: &str) -> String {
             "the server does not speak TLS at that address".into()
         }
         rustls::Error::AlertReceived(AlertDescription::CertificateRequired) => {
-            "the server requires a client certificate, and none was presented".into()
+            "the server requires a client certificate, but none was presented".into()
         }
         rustls::Error::AlertReceived(AlertDescription::CertificateRevoked) => {
             "the server rejected the client certificate as revoked".into()
@@ -104,9 +104,9 @@ fn certificate(wrong: &CertificateError, authorities: &str) -> String {
             "the server's certificate is for another host name".into()
         }
         CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty() => {
-            "the server's certificate names no host: it has no subject alternative name, and a common \
-             name does not count; make it again with one, as `openssl req -x509 -addext \
-             subjectAltName=DNS:HOST` does"
+            "the server's certificate has no host name: it lacks a subject alternative name, and \
+             the common name is ignored; recreate it with one, such as with `openssl req -x509 \
+             -addext subjectAltName=DNS:HOST`"
                 .into()
         }
         CertificateError::NotValidForNameContext { presented, .. } => format!(
@@ -122,20 +122,27 @@ fn certificate(wrong: &CertificateError, authorities: &str) -> String {
              to `{authorities}`, or create one with `-addext basicConstraints=CA:FALSE`"
         ),
         wrong if is_of_webpki(wrong, "UnsupportedCertVersion") => {
-            "the server's certificate is of X.509 version 1, which holds no host names; make it again \
-             with one, as `openssl req -x509 -addext subjectAltName=DNS:HOST` does"
+            "the server's certificate has X.509 version 1, which has no host names; recreate it \
+             with one, such as with `openssl req -x509 -addext subjectAltName=DNS:HOST`"
                 .into()
         }
         CertificateError::BadEncoding => "the server's certificate cannot be read".into(),
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
-            "the server's certificate is not for servers: its extended key usage lacks `serverAuth`".into()
+            "the server's certificate is not for servers: its extended key usage lacks `serverAuth`"
+                .into()
         }
         CertificateError::Revoked => "the server's certificate is revoked".into(),
         CertificateError::Other(OtherError(error)) => {
-            format!("the server's certificate is not accepted: {}", words(&error.to_string()))
+            format!(
+                "the server's certificate is not accepted: {}",
+                words(&error.to_string())
+            )
         }
         // rustls prints other errors as variant names.
-        other => format!("the server's certificate is not accepted: {}", words(&other.to_string())),
+        other => format!(
+            "the server's certificate is not accepted: {}",
+            words(&other.to_string())
+        ),
     }
 }
 

@@ -186,7 +186,7 @@ impl Listener {
         if time::timeout(limits.drain, ended).await.is_err() {
             tracing::warn!(
                 connections = connections.len(),
-                "closing connections still in use"
+                "closing connections that are still in use"
             );
             connections.shutdown().await;
         }
@@ -203,18 +203,18 @@ impl Listener {
         let (stream, peer) = match self.socket.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                tracing::warn!(%error, "failed to accept a connection");
                 quota.make_way();
                 return Err(error);
             }
         };
         let Some(visit) = quota.arrive(peer.ip()) else {
-            tracing::warn!("too many connections, all with a key: one was closed");
+            tracing::warn!("too many connections, all authenticated: one was closed");
             return Ok(None);
         };
         // With Nagle's algorithm, the last part of a response could wait for an acknowledgement.
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "a socket takes no options");
+            tracing::debug!(%error, "failed to set the options of a socket");
         }
         Ok(Some((stream, peer, visit)))
     }
@@ -237,7 +237,7 @@ async fn handshake(
     match agreed {
         Ok(Ok(stream)) => Some(stream),
         Ok(Err((error, stream))) => {
-            tracing::debug!(%error, "a client did not agree on TLS");
+            tracing::debug!(%error, "a TLS handshake failed");
             tokio::select! {
                 () = let_read(stream) => {}
                 () = shutdown.cancelled() => {}
@@ -246,7 +246,7 @@ async fn handshake(
             None
         }
         Err(_elapsed) => {
-            tracing::debug!("a client took too long to agree on TLS");
+            tracing::debug!("a TLS handshake took too long");
             None
         }
     }

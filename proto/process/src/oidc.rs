@@ -45,13 +45,13 @@ pub struct Description {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The provider is unreachable or timed out.
-    #[error("the provider does not answer: {0}")]
+    #[error("the provider does not respond: {0}")]
     Away(String),
     /// The response violates the protocol.
-    #[error("the answer of the provider cannot be used: {0}")]
+    #[error("the response of the provider is unusable: {0}")]
     Unfit(String),
     /// The provider rejected the request.
-    #[error("the provider refuses: {}", refusal(.code, .description))]
+    #[error("the provider refused: {}", refusal(.code, .description))]
     Refused {
         /// The error code, such as `access_denied`.
         code: String,
@@ -134,7 +134,7 @@ impl Provider {
         let found: Description = read(&self.http.get(&path).await?)?;
         if found.issuer != self.issuer {
             let other = refusal(&found.issuer, "");
-            let why = format!("it speaks for the issuer {other}, not for {}", self.issuer);
+            let why = format!("its issuer is {other}, not {}", self.issuer);
             return Err(Fault::Unfit(why));
         }
         Ok(found)
@@ -147,9 +147,7 @@ impl Provider {
     pub async fn keys(&self, description: &Description) -> Result<Vec<u8>, Fault> {
         let (status, body) = self.http.get(&description.jwks_uri).await?;
         if status != 200 {
-            return Err(Fault::Unfit(format!(
-                "status {status} in place of its keys"
-            )));
+            return Err(Fault::Unfit(format!("status {status} instead of its keys")));
         }
         Ok(body)
     }
@@ -207,7 +205,7 @@ mod tests {
         let fault = read::<Description>(&(400, refused.to_vec())).expect_err("a refusal");
         assert_eq!(
             fault.to_string(),
-            "the provider refuses: no[2J (access_denied)"
+            "the provider refused: no[2J (access_denied)"
         );
     }
 }

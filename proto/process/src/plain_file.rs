@@ -44,7 +44,7 @@ pub fn read_no_link(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let opened = with(OpenOptions::new().read(true), path, OFlags::NOFOLLOW);
     let file = opened.map_err(|error| match error.raw_os_error() {
         Some(number) if number == rustix::io::Errno::LOOP.raw_os_error() => {
-            io::Error::other("it is a link to elsewhere")
+            io::Error::other("it is a symbolic link")
         }
         _ => error,
     })?;
@@ -88,7 +88,7 @@ fn with(options: &mut OpenOptions, path: &Path, flags: OFlags) -> io::Result<Fil
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     let file = options.custom_flags(flags).open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a plain file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     Ok(file)
 }
@@ -116,7 +116,7 @@ mod tests {
         ];
         for path in other {
             let refused = read(&path, 10).unwrap_err();
-            assert_eq!(refused.to_string(), "it is not a plain file", "{path:?}");
+            assert_eq!(refused.to_string(), "it is not a regular file", "{path:?}");
             assert!(append(&path).is_err(), "{path:?}");
         }
         let long = folder.path().join("long");
@@ -136,7 +136,7 @@ mod tests {
         std::os::unix::fs::symlink(&file, &link).unwrap();
         assert_eq!(read(&link, 10).unwrap(), b"text");
         let refused = read_no_link(&link, 10).unwrap_err();
-        assert_eq!(refused.to_string(), "it is a link to elsewhere");
+        assert_eq!(refused.to_string(), "it is a symbolic link");
         assert_eq!(read_no_link(&file, 10).unwrap(), b"text");
     }
 

@@ -204,7 +204,7 @@ impl Lexer<'_> {
                 '\\' => {
                     let mut escaped = self.rest[1..].chars();
                     let Some(escaped) = escaped.next() else {
-                        let message = "`\\` stands before nothing".into();
+                        let message = "`\\` has nothing after it".into();
                         return Err(Fault {
                             at: self.at(),
                             message,
@@ -242,7 +242,7 @@ impl Lexer<'_> {
                 other => text.push(other),
             }
         }
-        let message = "the quote that begins here does not end".into();
+        let message = "the quote that begins here is not closed".into();
         Err(Fault { at, message })
     }
 }

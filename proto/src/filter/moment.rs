@@ -48,8 +48,8 @@ pub(super) fn moment(text: &str, now: Option<&Now>) -> Option<Result<Literal, St
     let Some(now) = now else {
         if ago(text).is_some() || time_of_day(text).is_some() {
             return Some(Err(format!(
-                "`{text}` is counted from now, and this holds at any time; give a date and a time \
-                 such as `2026-01-31T08:00:00Z`"
+                "`{text}` is relative to now, but this filter is stored; use a date and time such \
+                 as `2026-01-31T08:00:00Z`"
             )));
         }
         return on_date(text, &TimeZone::UTC).map(literal_of(text));
@@ -60,7 +60,7 @@ pub(super) fn moment(text: &str, now: Option<&Now>) -> Option<Result<Literal, St
 fn literal_of(text: &str) -> impl Fn(i64) -> Result<Literal, String> {
     move |ms| match Timestamp::from_millisecond(ms) {
         Ok(moment) => Ok(Literal::Text(format!("{moment:.3}"))),
-        Err(_) => Err(format!("`{text}` lies before all time")),
+        Err(_) => Err(format!("`{text}` is before the earliest possible time")),
     }
 }
 

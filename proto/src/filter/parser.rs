@@ -26,7 +26,7 @@ const WORDS: [&str; 3] = ["and", "or", "not"];
 pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, Fault> {
     if text.len() > BYTES_MAX {
         let bytes = text.len();
-        let message = format!("the filter has {bytes} bytes; at most {BYTES_MAX} are read");
+        let message = format!("the filter has {bytes} bytes; the limit is {BYTES_MAX}");
         return Err(Fault { at: 0, message });
     }
     let tokens = &tokens(text)?;
@@ -50,10 +50,7 @@ pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, Fault> {
             parts,
             is_either,
         }),
-        Some((at, token)) => Err(fault(
-            *at,
-            format!("{} was not expected here", shown(token)),
-        )),
+        Some((at, token)) => Err(fault(*at, format!("unexpected {}", shown(token)))),
     }
 }
 
@@ -136,12 +133,12 @@ impl<'a> Parser<'a> {
                     Some(Token::Close) => Ok(inside),
                     _ => Err(fault(
                         at,
-                        "the bracket that begins here does not end".into(),
+                        "the bracket that begins here is not closed".into(),
                     )),
                 }
             }
             Some(Token::Word(word)) => self.word(word, at),
-            Some(token) => Err(fault(at, format!("{} was not expected here", shown(token)))),
+            Some(token) => Err(fault(at, format!("unexpected {}", shown(token)))),
             None => Err(fault(at, "a condition is missing here".into())),
         }
     }
@@ -172,7 +169,7 @@ impl<'a> Parser<'a> {
         if WORDS.iter().any(|known| is_word(word, known)) {
             let text = text_of(word);
             let message =
-                format!("a condition is missing before `{text}`; quote it to look for it");
+                format!("a condition is missing before `{text}`; quote it to search for it");
             return Err(fault(at, message));
         }
         let has = match &word.pieces[..] {
@@ -180,14 +177,14 @@ impl<'a> Parser<'a> {
             _ => None,
         };
         match has {
-            Some("") => Err(fault(at, "`has:` names no field".into())),
+            Some("") => Err(fault(at, "`has:` needs a field".into())),
             Some(field) => Ok(leaf(Clause::Exists(alias(field)), at)),
             None => match foreign(&text_of(word)).filter(|_| word.has_colon) {
                 Some((field, value)) => {
                     let part = value.trim_matches('*');
                     let message = format!(
                         "`{field}:{value}` compares nothing: write `{field}={value}`, \
-                         `{field}=*{part}*` for what contains it, or quote it to look for the text"
+                         `{field}=*{part}*` for text that contains it, or quote it to search for the text"
                     );
                     Err(fault(at, message))
                 }
@@ -203,7 +200,7 @@ impl<'a> Parser<'a> {
             match self.next() {
                 Some(Token::Word(word)) => {
                     if word.pieces.contains(&Piece::Star) {
-                        let message = "a list takes no `*`; quote it, or use `=` and `or`";
+                        let message = "a list cannot contain `*`; quote it, or use `=` and `or`";
                         return Err(fault(place, message.into()));
                     }
                     values.push(self.literal(&field, word, place)?);
@@ -240,14 +237,20 @@ impl<'a> Parser<'a> {
             Literal::Text(text) if text.parse::<Timestamp>().is_err() => {
                 let known = "an age such as `2h`, a time of this day such as `09:30`, a date, or \
                              RFC 3339";
-                Err(fault(place, format!("`{text}` is no time: write {known}")))
+                Err(fault(
+                    place,
+                    format!("`{text}` is not a time; expected {known}"),
+                ))
             }
             literal => Ok(literal),
         };
         let ordered = |parser: &Self| {
             if word.pieces.contains(&Piece::Star) {
                 let sign = operator.sign();
-                return Err(fault(place, format!("`{sign}` takes no `*`; quote it")));
+                return Err(fault(
+                    place,
+                    format!("`{sign}` does not allow `*`; quote it"),
+                ));
             }
             parser.literal(&field, word, place)
         };
@@ -450,18 +453,18 @@ fn joined(mut clauses: Vec<Read>, join: impl Fn(Vec<Clause>) -> Clause) -> Read 
 fn searched(word: &Word, at: usize) -> Result<Read, Fault> {
     let text: String = match &word.pieces[..] {
         [] => return Err(fault(at, "a condition is missing here".into())),
-        [Piece::Star] => return Err(fault(at, "`*` alone finds everything; leave it out".into())),
+        [Piece::Star] => return Err(fault(at, "`*` alone matches everything; remove it".into())),
         // Stars around a search text are redundant.
         pieces => {
             let [Piece::Text(text)] = trimmed(pieces) else {
-                let message = "a text to look for takes `*` at its ends only; use `name=` with it";
+                let message = "a search text allows `*` only at its ends; use `name=` with it";
                 return Err(fault(at, message.into()));
             };
             text.clone()
         }
     };
     if text.is_empty() {
-        return Err(fault(at, "there is nothing between the quotes".into()));
+        return Err(fault(at, "the quotes are empty".into()));
     }
     let fields = ["name", "summary"];
     let clauses = fields.map(|field| leaf(Clause::Contains(field.into(), text.clone()), at));
@@ -487,7 +490,7 @@ fn field_name(word: &Word, at: usize) -> Result<String, Fault> {
     match &word.pieces[..] {
         [Piece::Text(text)] if !text.is_empty() && word.quoted => Ok(text.clone()),
         [Piece::Text(text)] if !text.is_empty() => Ok(alias(text)),
-        _ => Err(fault(at, "the name of a field is missing here".into())),
+        _ => Err(fault(at, "a field name is missing here".into())),
     }
 }
 

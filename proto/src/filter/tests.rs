@@ -227,57 +227,57 @@ fn syntax_errors_report_their_position() {
         (
             "or a=b",
             0,
-            "a condition is missing before `or`; quote it to look for it",
+            "a condition is missing before `or`; quote it to search for it",
         ),
         (
             "a=b and and",
             8,
-            "a condition is missing before `and`; quote it to look for it",
+            "a condition is missing before `and`; quote it to search for it",
         ),
-        ("(a=b", 0, "the bracket that begins here does not end"),
-        ("a=b)", 3, "`)` was not expected here"),
-        ("\u{e9}=\"x", 2, "the quote that begins here does not end"),
+        ("(a=b", 0, "the bracket that begins here is not closed"),
+        ("a=b)", 3, "unexpected `)`"),
+        ("\u{e9}=\"x", 2, "the quote that begins here is not closed"),
         ("host=", 5, "a value is missing after `host=`"),
-        ("=db", 0, "`=` was not expected here"),
+        ("=db", 0, "unexpected `=`"),
         ("a=b && ", 7, "a condition is missing here"),
-        ("|| a=b", 0, "`||` was not expected here"),
+        ("|| a=b", 0, "unexpected `||`"),
         ("a=b !", 5, "a condition is missing here"),
         ("a=&&", 2, "a value is missing after `a=`"),
         ("env in (!5)", 8, "a value of the list is missing here"),
-        ("has:", 0, "`has:` names no field"),
-        ("count>1*", 6, "`>` takes no `*`; quote it"),
+        ("has:", 0, "`has:` needs a field"),
+        ("count>1*", 6, "`>` does not allow `*`; quote it"),
         ("env in ()", 8, "a value of the list is missing here"),
         (
             "env in (a*)",
             8,
-            "a list takes no `*`; quote it, or use `=` and `or`",
+            "a list cannot contain `*`; quote it, or use `=` and `or`",
         ),
-        ("a=b,c", 3, "`,` was not expected here"),
+        ("a=b,c", 3, "unexpected `,`"),
         (
             "a*b",
             0,
-            "a text to look for takes `*` at its ends only; use `name=` with it",
+            "a search text allows `*` only at its ends; use `name=` with it",
         ),
-        ("*", 0, "`*` alone finds everything; leave it out"),
-        ("\"\"", 0, "there is nothing between the quotes"),
-        ("h*=x", 0, "the name of a field is missing here"),
+        ("*", 0, "`*` alone matches everything; remove it"),
+        ("\"\"", 0, "the quotes are empty"),
+        ("h*=x", 0, "a field name is missing here"),
         (
             "a=b severity:error",
             4,
-            "`severity:error` compares nothing: write `severity=error`, `severity=*error*` for what \
-             contains it, or quote it to look for the text",
+            "`severity:error` compares nothing: write `severity=error`, `severity=*error*` for text \
+             that contains it, or quote it to search for the text",
         ),
         (
             "host:db-*",
             0,
-            "`host:db-*` compares nothing: write `host=db-*`, `host=*db-*` for what contains it, or \
-             quote it to look for the text",
+            "`host:db-*` compares nothing: write `host=db-*`, `host=*db-*` for text that contains \
+             it, or quote it to search for the text",
         ),
         (
             "-labels.env:\"a b\"",
             1,
-            "`labels.env:a b` compares nothing: write `labels.env=a b`, `labels.env=*a b*` for what \
-             contains it, or quote it to look for the text",
+            "`labels.env:a b` compares nothing: write `labels.env=a b`, `labels.env=*a b*` for text \
+             that contains it, or quote it to search for the text",
         ),
     ];
     for (filter, at, message) in cases {
@@ -291,7 +291,7 @@ fn syntax_errors_report_their_position() {
     let stored = parse("since=2h", None).unwrap_err();
     assert_eq!(stored.at, 6);
     assert!(
-        stored.message.starts_with("`2h` is counted from now"),
+        stored.message.starts_with("`2h` is relative to now"),
         "{stored:?}"
     );
     let deep = format!("{}a=b{}", "(".repeat(40), ")".repeat(40));

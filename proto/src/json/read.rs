@@ -157,7 +157,7 @@ struct Root<'s, 'p> {
 
 impl Root<'_, '_> {
     fn refuse(self) {
-        self.sink.violations.add("the body has to be a JSON object");
+        self.sink.violations.add("the body must be a JSON object");
     }
 }
 

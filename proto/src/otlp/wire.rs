@@ -1,8 +1,5 @@
 //! The OpenTelemetry messages for logs, limited to the fields that are used.
-#![expect(
-    missing_docs,
-    reason = "the fields are those of OpenTelemetry's own messages"
-)]
+#![expect(missing_docs, reason = "the fields mirror OpenTelemetry's messages")]
 
 /// An export request for logs.
 #[derive(Clone, PartialEq, prost::Message)]

@@ -231,7 +231,7 @@ async fn repeatedly_refused_request_fails_the_attempt() {
     assert_eq!(tested["outcome"], "OUTCOME_UNREACHABLE", "{tested}");
     let says = tested["explanation"].as_str().expect("a sentence");
     assert!(
-        says.contains("refused the request unread, 9 times"),
+        says.contains("rejected the request unread, 9 times"),
         "{says}"
     );
 }

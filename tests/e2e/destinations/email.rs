@@ -258,7 +258,7 @@ async fn unanswered_mail_is_resent_with_the_same_id() {
     let explanation = &one["attempts"][0]["explanation"];
     assert_eq!(
         *explanation,
-        "the mail was sent, and no answer came within 1s"
+        "the mail was sent, but no reply arrived within 1s"
     );
     server.misbehave(None);
     stage.delivered(1).await;

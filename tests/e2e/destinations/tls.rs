@@ -145,8 +145,8 @@ async fn unusable_client_certificate_is_not_stored() {
     let secret = own.1.lines().nth(1).expect("a key");
     for (wrong, says) in [
         (of(&own.0, &stranger.1), "is not the key of the certificate"),
-        (of(&own.0, "x"), "holds no private key"),
-        (of("x", &own.1), "holds no certificate"),
+        (of(&own.0, "x"), "no usable private key"),
+        (of("x", &own.1), "contains no certificate"),
         (of("", &own.1), "is required"),
         (of(&own.0, &"x".repeat(20_000)), "at most 16384"),
         (plain, "can only be used with an `https` address"),
@@ -221,7 +221,7 @@ async fn self_signed_certificate_is_accepted_if_trusted() {
         (
             &["-x509", "-days", "30"],
             "UNREACHABLE",
-            "it has no subject alternative name",
+            "it lacks a subject alternative name",
         ),
         (
             &[

@@ -50,7 +50,7 @@ fn common() -> Vec<Row<Option<Mischief>>> {
         (
             answers(429, &[("retry-after", "7")], ""),
             REJECTED,
-            "429 Too Many Requests (it asks to wait 7 s)",
+            "429 Too Many Requests (retry after 7 s)",
         ),
         (
             answers(503, &[], "\n down for repairs\n"),
@@ -62,8 +62,12 @@ fn common() -> Vec<Row<Option<Mischief>>> {
             REJECTED,
             "403 Forbidden",
         ),
-        (Some(Mischief::HangsUp), UNKNOWN, "closed without answer"),
-        (Some(Mischief::Hangs), UNKNOWN, "no answer within 1s"),
+        (
+            Some(Mischief::HangsUp),
+            UNKNOWN,
+            "closed without a response",
+        ),
+        (Some(Mischief::Hangs), UNKNOWN, "no response within 1s"),
     ]
 }
 
@@ -165,9 +169,9 @@ async fn slack_outcome_follows_its_response() {
         (
             answers(200, &[], "<html>log in</html>"),
             REJECTED,
-            "not one of Slack's",
+            "is not from Slack",
         ),
-        (Some(Mischief::Floods), REJECTED, "not one of Slack's"),
+        (Some(Mischief::Floods), REJECTED, "is not from Slack"),
     ];
     table(&world, &slack, &kind, own).await;
 
@@ -302,7 +306,7 @@ async fn servicenow_outcome_follows_its_response() {
     check(
         &tested,
         UNKNOWN,
-        "no answer within 1s",
+        "no response within 1s",
         "slow, then hanging",
     );
     let duration = tested["duration"].as_str().expect("a duration");
@@ -315,7 +319,7 @@ async fn servicenow_outcome_follows_its_response() {
     check(
         &tested,
         UNREACHABLE,
-        "no token: no answer within 1s",
+        "no token: no response within 1s",
         "no token",
     );
     instance.misbehave(None);
@@ -323,7 +327,7 @@ async fn servicenow_outcome_follows_its_response() {
     check(
         &tested,
         REJECTED,
-        "no token: the receiver answered 401 Unauthorized (server_error)",
+        "no token: the receiver returned 401 Unauthorized (server_error)",
         "a wrong secret",
     );
 
@@ -376,27 +380,27 @@ async fn mail_outcome_follows_the_server_response() {
         (
             says("MAIL", "gibberish"),
             UNREACHABLE,
-            "cannot talk to the mail server",
+            "communication with the mail server failed",
         ),
         (
             Some(MailMischief::HangsUp("MAIL")),
             UNREACHABLE,
-            "cannot talk to the mail server",
+            "communication with the mail server failed",
         ),
         (
             Some(MailMischief::HangsUp(".")),
             UNKNOWN,
-            "the mail was sent, and no answer came",
+            "the mail was sent, but no reply arrived",
         ),
         (
             Some(MailMischief::Floods),
             UNREACHABLE,
-            "cannot talk to the mail server",
+            "communication with the mail server failed",
         ),
         (
             Some(MailMischief::Hangs),
             UNREACHABLE,
-            "the mail server did not end within 1s",
+            "the mail server did not finish within 1s",
         ),
     ];
     for (mischief, outcome, says) in rows {

@@ -71,7 +71,7 @@ async fn new_leader_uses_the_stored_retention_not_its_file() {
     let ignored = nodes.iter().map(|it| it["ignoredSettings"].clone());
     let ignored: Vec<_> = ignored.filter(|it| !it.is_null()).collect();
     assert_eq!(ignored, [json!([differs])]);
-    assert!(three.service().log().contains("the stored one applies"));
+    assert!(three.service().log().contains("the stored value applies"));
     let rest = three.rest();
     eventually("the node to report it", async || {
         (said(&rest).await? == "STATUS_OPEN").then_some(())
@@ -86,7 +86,7 @@ async fn new_leader_uses_the_stored_retention_not_its_file() {
     .await;
     eventually("the leader to look for old deliveries", async || {
         let log = three.service().log();
-        log.contains("no delivery is old enough").then_some(())
+        log.contains("no deliveries have expired").then_some(())
     })
     .await;
     assert_eq!(deliveries(&rest).await, EVENTS);

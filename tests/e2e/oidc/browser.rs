@@ -195,7 +195,7 @@ async fn browser_completes_only_sign_ins_it_started() {
         .open(&format!("/signed-in?code=a&state={state}"))
         .await;
     assert_eq!(status, 401);
-    assert!(told.contains("the provider refuses"), "{told}");
+    assert!(told.contains("the provider refused"), "{told}");
 
     provider.ask("/come?account=eve", None).await;
     let (status, told) = Browser::new(&world).open("/sign-in").await;
@@ -207,7 +207,7 @@ async fn browser_completes_only_sign_ins_it_started() {
         .open(&format!("/signed-in?code=a&state={state}"))
         .await;
     assert_eq!(status, 503);
-    assert!(told.contains("does not answer"), "{told}");
+    assert!(told.contains("does not respond"), "{told}");
 }
 
 fn at_page(provider: &Provider) -> World {
@@ -262,7 +262,7 @@ async fn authorization_code_works_once_in_its_own_browser() {
         answer.body
     );
     assert!(
-        answer.body.contains("the provider refuses"),
+        answer.body.contains("the provider refused"),
         "{}",
         answer.body
     );
@@ -283,7 +283,7 @@ async fn authorization_code_works_once_in_its_own_browser() {
     let again = other.arrives(&back).await;
     assert!(again.status == 401 && !again.signs_in(), "{}", again.body);
     assert!(
-        again.body.contains("the provider refuses"),
+        again.body.contains("the provider refused"),
         "{}",
         again.body
     );

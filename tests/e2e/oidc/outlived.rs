@@ -136,7 +136,7 @@ async fn console_reports_an_expired_sign_in_and_recovers() {
     proxy.set(Weather::Fair);
     let address = &terminal.address;
     let sentence = format!(
-        "not signed in: your sign-in has ended; run `bellwether login --connect {address}`"
+        "not signed in: your sign-in has expired; run `bellwether login --connect {address}`"
     );
     console.shows(&["✗ not connected", &sentence]);
 

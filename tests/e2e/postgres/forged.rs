@@ -175,7 +175,7 @@ async fn forged_definition_is_reported_and_not_used() {
                     line.contains(&format!("{word} "))
                         && line.contains("was not written by this service")
                 } else {
-                    line.contains(&format!("the checksum of a {word} does not fit"))
+                    line.contains(&format!("checksum mismatch in a {word}"))
                 }
             });
             assert!(is_reported, "{table}: {said}");

@@ -103,14 +103,14 @@ async fn failed_store_init_leaves_no_key_and_status_needs_none() {
     let url = Postgres::url_of(server.port());
     reach_by(&data_dir, &database, &url.replace("/postgres", "/latin"));
     let key_file = database.key_file();
-    refused(init_again(&data_dir), "UTF8 is needed");
+    refused(init_again(&data_dir), "UTF8 is required");
     assert!(!key_file.exists());
 
     reach_by(&data_dir, &database, &url);
     init(&data_dir);
     let key = fs::read(&key_file).unwrap();
     fs::remove_file(&key_file).unwrap();
-    refused(init_again(&data_dir), "there is a store already");
+    refused(init_again(&data_dir), "the store already exists");
     assert!(!key_file.exists(), "no key is made up for a store");
 
     let mut status = process::command(folder.path(), ["store", "status", "--store", &url]);
@@ -122,8 +122,5 @@ async fn failed_store_init_leaves_no_key_and_status_needs_none() {
         "{shown:?}"
     );
     fs::write(&key_file, key).unwrap();
-    refused(
-        init_again(&data_dir),
-        "there is a store with clients already",
-    );
+    refused(init_again(&data_dir), "the store already has clients");
 }

@@ -573,7 +573,7 @@ async fn incident_presets_reject_digests() {
         }
         assert_eq!(saved.status, 400, "{name}");
         let text = saved.text();
-        assert!(text.contains("keeps a state per thread"), "{name}: {text}");
+        assert!(text.contains("keeps state per thread"), "{name}: {text}");
     }
 }
 

@@ -147,12 +147,12 @@ const WRONG: [(&str, &str, &str); 9] = [
     (
         "own.crt",
         "",
-        "tls_client_key: missing, and tls_client_cert is given",
+        "tls_client_key: required because tls_client_cert is set",
     ),
     (
         "",
         "own.key",
-        "tls_client_cert: missing, and tls_client_key is given",
+        "tls_client_cert: required because tls_client_key is set",
     ),
     ("absent", "own.key", "tls_client_cert: cannot read $/absent"),
     ("own.crt", "absent", "tls_client_key: cannot read $/absent"),
@@ -164,12 +164,12 @@ const WRONG: [(&str, &str, &str); 9] = [
     (
         "own.key",
         "own.key",
-        "tls_client_cert: $/own.key holds no certificate in PEM",
+        "tls_client_cert: $/own.key contains no certificate in PEM format",
     ),
     (
         "own.crt",
         "own.crt",
-        "tls_client_key: $/own.crt holds no private key in PEM",
+        "tls_client_key: $/own.crt contains no private key in PEM format",
     ),
     (
         "own.crt",
@@ -179,7 +179,7 @@ const WRONG: [(&str, &str, &str); 9] = [
     (
         "own.crt",
         "open.key",
-        "tls_client_key: everybody may write to $/open.key (mode 666); `chmod 600` it",
+        "tls_client_key: everybody can write to $/open.key (mode 666); `chmod 600` it",
     ),
 ];
 
@@ -241,7 +241,7 @@ async fn private_key_readable_by_others_warns_and_is_used() {
     let arguments = [&["client", "list"], &reach[..], &shown].concat();
     let listed = run(secured.world.command(&arguments));
     let told = String::from_utf8(listed.stderr).unwrap();
-    let sentence = format!("other users may read {key} (mode 644): `chmod 600` it");
+    let sentence = format!("other users can read {key} (mode 644): `chmod 600` it");
     assert!(
         listed.status.success() && told.contains(&sentence),
         "{told}"

@@ -46,7 +46,7 @@ async fn trusted_self_signed_certificate_is_accepted() {
             &["-addext", NAMES, "-addext", "basicConstraints=CA:FALSE"],
             None,
         ),
-        (&[], Some("it has no subject alternative name")),
+        (&[], Some("it lacks a subject alternative name")),
         (
             &["-addext", "subjectAltName=DNS:elsewhere.example"],
             Some("is for another host name: elsewhere.example"),

@@ -93,7 +93,7 @@ async fn oversized_response_is_reported_without_blocking_the_console() {
     console.shows(&["Overview", "● connected"]);
 
     console.press("2");
-    console.shows(&["● connected", "not live", "larger than the 16 MiB"]);
+    console.shows(&["● connected", "not live", "limit of 16 MiB"]);
     console.press("7");
     console.shows(&["● connected", "Last used"]);
     keys_are_answered(&mut console, "7");
@@ -175,7 +175,7 @@ async fn console_works_with_a_newer_service() {
 
     console.shows(&["● connected", "night-shift"]);
     console.press("\x1b");
-    console.shows(&["What was typed is lost"]);
+    console.shows(&["Typed text is lost"]);
     console.press("y");
     console.shows(&["hook", "unknown"]);
     console.press("1");

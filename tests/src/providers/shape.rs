@@ -34,7 +34,7 @@ impl Faults {
         };
         let count = text.chars().count();
         self.unless(count > 0, format!("{path} is empty"));
-        let long = format!("{path} has {count} characters; at most {characters_max} are taken");
+        let long = format!("{path} has {count} characters; the limit is {characters_max}");
         self.unless(count <= characters_max, long);
         text
     }

@@ -134,7 +134,7 @@ impl Reach {
             Ok(Err(status)) => failure(&status),
             Err(_elapsed) => Failure::new(
                 FailureKind::TimedOut,
-                format!("no answer within {seconds} s; a change may have been made"),
+                format!("no response within {seconds} s; a change may have been made"),
             ),
         };
         if failed.breaks_the_link() {
@@ -150,7 +150,7 @@ fn is_within(field: &str, other: &str) -> bool {
 }
 
 pub(super) fn unlinked() -> Failure {
-    Failure::new(FailureKind::Unreachable, "there is no connection")
+    Failure::new(FailureKind::Unreachable, "not connected")
 }
 
 /// A codec that passes encoded messages through.

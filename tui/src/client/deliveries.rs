@@ -43,7 +43,12 @@ pub(crate) fn count(filter: String) -> Call {
 pub(crate) fn counted(answer: Answer) -> Result<v1::DeliveryCounts, Failure> {
     let found: v1::ListDeliveriesResponse = message(answer)?;
     let counts = found.counts;
-    counts.ok_or_else(|| Failure::new(FailureKind::Unsupported, "it counts no deliveries"))
+    counts.ok_or_else(|| {
+        Failure::new(
+            FailureKind::Unsupported,
+            "the response has no delivery counts",
+        )
+    })
 }
 
 pub(crate) fn get(id: String) -> Call {
@@ -137,14 +142,14 @@ fn tally(
 fn reason(reason: v1::skipped_deliveries::Reason) -> &'static str {
     use v1::skipped_deliveries::Reason;
     match reason {
-        Reason::NotFound => "not there any more",
+        Reason::NotFound => "no longer stored",
         Reason::Test => "a test",
-        Reason::UnderWay => "under way just now",
-        Reason::RetriedAlready => "sent again before",
-        Reason::Folded => "folded into a digest, which is to be sent again",
+        Reason::UnderWay => "in progress",
+        Reason::RetriedAlready => "already resent",
+        Reason::Folded => "folded into a digest; resend the digest instead",
         Reason::Shadowed => "recorded by a shadow rule",
-        Reason::DestinationGone => "its destination is gone",
+        Reason::DestinationGone => "its destination no longer exists",
         Reason::Ended => "ended before",
-        Reason::Unspecified => "for a reason that this console does not know",
+        Reason::Unspecified => "for a reason unknown to this console",
     }
 }

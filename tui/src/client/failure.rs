@@ -53,7 +53,7 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
     let message = match kind {
         // The message of gRPC does not identify the side with the limit.
         FailureKind::Invalid if is_too_large(status) => format!(
-            "the answer is larger than the {} MiB that this console takes",
+            "the response is larger than this console's limit of {} MiB",
             limits::MESSAGE_BYTES / (1024 * 1024)
         ),
         FailureKind::Unreachable => why_failed(status),
@@ -75,8 +75,8 @@ fn is_too_large(status: &tonic::Status) -> bool {
 pub fn why_broken(status: &tonic::Status) -> Option<String> {
     if is_foreign(status) {
         return Some(
-            "the server at that address does not speak gRPC; it may be the REST address: name the gRPC \
-             address, by default with port 8481"
+            "the server at that address does not speak gRPC; it may be the REST address: use the \
+             gRPC address, by default with port 8481"
                 .to_owned(),
         );
     }
@@ -126,7 +126,7 @@ fn reason(error: &(dyn Error + 'static)) -> String {
     // The TLS alert is lost if the connection was closed before it was read.
     if is_cut_off(error) {
         return "the service closed the connection; it may require a client certificate \
-                (`tls_client_cert`), or at an address with `http://` TLS: use `https://`"
+                (`tls_client_cert`), or TLS instead of `http://`: use `https://`"
             .to_owned();
     }
     match text.split_once(" (os error ") {

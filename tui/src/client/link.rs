@@ -217,7 +217,7 @@ impl Supervisor {
                     Ok(Some(failure)) => return LinkEnd::Broken(failure),
                     Ok(None) => {}
                     Err(error) if error.is_panic() => {
-                        let words = "a fault in the console itself; it was written to the log";
+                        let words = "an internal error of the console; see the log";
                         return LinkEnd::Broken(Failure::new(FailureKind::Internal, words));
                     }
                     Err(_cancelled) => {}
@@ -296,7 +296,7 @@ impl Stream {
             Some(Ok(ended)) => ended,
             Some(Err(_panicked)) => watch::Ended::Broken(Failure::new(
                 FailureKind::Internal,
-                "a fault in the console itself",
+                "an internal error of the console",
             )),
             None => pending().await,
         }
@@ -340,7 +340,7 @@ async fn connect_over(
         Err(_elapsed) => {
             return Err(Failure::new(
                 FailureKind::Unreachable,
-                "connected, but nothing answers",
+                "connected, but the service does not respond",
             ));
         }
     };

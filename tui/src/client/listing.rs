@@ -20,7 +20,7 @@ const ROWS_MAX: usize = 100_000;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unlisted {
     /// The screen has no list.
-    #[error("the screen `{screen}` lists nothing; {names} do")]
+    #[error("the screen `{screen}` has no list; use one of {names}")]
     Unknown {
         /// The name given.
         screen: String,
@@ -106,7 +106,7 @@ pub fn listing(mut options: Options, screen: &str) -> BoxFuture<'_, Result<Strin
         match timeout(PATIENCE, reading).await {
             Ok(Ok(json)) => canonical(list, &json).map_err(|failure| unlisted(&failure)),
             Ok(Err(failure)) => Err(unlisted(&failure)),
-            Err(_elapsed) => Err(Unlisted::Away("no answer in time".to_owned())),
+            Err(_elapsed) => Err(Unlisted::Away("no response in time".to_owned())),
         }
     })
 }

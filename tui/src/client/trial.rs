@@ -68,7 +68,7 @@ async fn attempt(
         let Some(next) = next else {
             return Err(Failure::new(
                 FailureKind::Internal,
-                "the service ended the try without a result",
+                "the service ended the test run without a result",
             ));
         };
         if let Some(result) = next.result {
@@ -82,7 +82,7 @@ fn silent() -> Failure {
     let seconds = limits::TEST_CALL.as_secs();
     Failure::new(
         FailureKind::TimedOut,
-        format!("the service did not get any further within {seconds} s"),
+        format!("the service made no progress within {seconds} s"),
     )
 }
 

@@ -18,7 +18,7 @@ use crate::{
     limits,
 };
 
-pub(super) const SILENT: &str = "the service stopped answering";
+pub(super) const SILENT: &str = "the service stopped responding";
 
 /// Position from which to resume a stream, even a cancelled one.
 #[derive(Clone, Default)]

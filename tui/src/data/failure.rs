@@ -56,13 +56,13 @@ impl Failure {
     pub(crate) fn headline(&self) -> &'static str {
         match self.kind {
             FailureKind::Unreachable => "not connected",
-            FailureKind::TimedOut => "no answer in time",
+            FailureKind::TimedOut => "no response in time",
             FailureKind::Unauthenticated => "key not accepted",
             FailureKind::NotSignedIn => "not signed in",
             FailureKind::Denied => "not allowed",
             FailureKind::NotFound => "not found",
             FailureKind::Invalid => "refused",
-            FailureKind::Conflict => "changed meanwhile",
+            FailureKind::Conflict => "changed concurrently",
             FailureKind::Unsupported => "not supported by this service",
             FailureKind::Internal => "the service failed",
         }

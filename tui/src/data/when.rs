@@ -20,7 +20,7 @@ const LONGEST_MS: i64 = 100 * 366 * 86_400_000;
 /// Returns the problem and the accepted forms.
 pub(crate) fn moment(text: &str, now_ms: i64, zone: &TimeZone) -> Result<Timestamp, String> {
     let text = text.trim();
-    let wrong = || format!("`{text}` is no time; expected {MOMENTS}");
+    let wrong = || format!("`{text}` is not a time; expected {MOMENTS}");
     let now = Timestamp::from_millisecond(now_ms).map_err(|_range| wrong())?;
     let lower = text.to_lowercase();
     if lower == "now" {
@@ -47,7 +47,7 @@ pub(crate) fn moment(text: &str, now_ms: i64, zone: &TimeZone) -> Result<Timesta
         return match found {
             _ if found > now => Ok(found),
             _ if days == 0 => Err(format!(
-                "`{text}` has passed; tomorrow {} is next",
+                "`{text}` has passed; the next is tomorrow {}",
                 time.strftime("%H:%M")
             )),
             _ => {
@@ -85,7 +85,7 @@ fn named_day(text: &str, lower: &str, today: Date) -> Option<Result<(Date, Time)
     };
     Some(match time_of_day(time.trim()) {
         Some(time) => Ok((day, time)),
-        None => Err(format!("`{text}` needs a time, as `{word} 9:00`")),
+        None => Err(format!("`{text}` needs a time, such as `{word} 9:00`")),
     })
 }
 
@@ -320,9 +320,12 @@ mod tests {
             assert!(error.ends_with(MOMENTS), "{text}: {error}");
         }
         let tomorrow = read("tomorrow", NOW).unwrap_err();
-        assert_eq!(tomorrow, "`tomorrow` needs a time, as `tomorrow 9:00`");
+        assert_eq!(tomorrow, "`tomorrow` needs a time, such as `tomorrow 9:00`");
         let passed = read("today 8:00", NOW).unwrap_err();
-        assert_eq!(passed, "`today 8:00` has passed; tomorrow 08:00 is next");
+        assert_eq!(
+            passed,
+            "`today 8:00` has passed; the next is tomorrow 08:00"
+        );
     }
 
     #[test]

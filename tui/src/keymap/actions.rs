@@ -242,7 +242,7 @@ pub(crate) struct Entry {
 /// The form of an action as a command of plain mode.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "columns of a table that have nothing to do with each other"
+    reason = "independent columns of a table"
 )]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lines {

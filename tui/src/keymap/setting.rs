@@ -137,7 +137,7 @@ fn check_place(entry: &Entry, place: Option<ActionPlace>, keys: &[Keys]) -> Vec<
     if let Some(place) = place.filter(|place| !reaches(place)) {
         let places: Vec<String> = entry.places.iter().map(|place| place.name()).collect();
         return vec![format!(
-            "it is not available in `{}`, only in {}",
+            "is not available in `{}`, only in {}",
             place.name(),
             places.join(", ")
         )];
@@ -149,7 +149,7 @@ fn check_place(entry: &Entry, place: Option<ActionPlace>, keys: &[Keys]) -> Vec<
     typed
         .map(|keys| {
             format!(
-                "`{}` types or edits text in a form; take a key with ctrl or alt, or F1 to F12",
+                "`{}` types or edits text in a form; use a key with ctrl or alt, or F1 to F12",
                 written(keys)
             )
         })
@@ -160,7 +160,7 @@ fn entry_named(name: &str) -> Result<&'static Entry, String> {
     let named = |entry: &&Entry| entry.action.name() == name;
     ACTIONS.iter().find(named).ok_or_else(|| {
         let nearest = nearest(name, ACTIONS.iter().map(|entry| entry.action.name()));
-        format!("there is no such action; the nearest is `{nearest}`")
+        format!("unknown action; the nearest is `{nearest}`")
     })
 }
 
@@ -168,7 +168,7 @@ fn place_named(name: &str) -> Result<ActionPlace, String> {
     let named = |place: &ActionPlace| place.name() == name;
     ActionPlace::all().find(named).ok_or_else(|| {
         let nearest = nearest(name, ActionPlace::all().map(ActionPlace::name));
-        format!("there is no place `{name}`; the nearest is `{nearest}`")
+        format!("unknown place `{name}`; the nearest is `{nearest}`")
     })
 }
 

@@ -109,7 +109,7 @@ macro_rules! actions {
 
 actions! {
     Open ["<Enter>", "l", "<Right>"] in MOVING, Need::None, 10
-        "open": "Open what is selected";
+        "open": "Open the selected item";
     Acknowledge ["a"] in COUNTED, OPERATE, 12 [LINES.several()]
         "ack": "Acknowledge";
     Unacknowledge ["A"] in EVENTS, OPERATE, 0 [LINES.several()]
@@ -121,7 +121,7 @@ actions! {
     Reopen ["u"] in EVENTS, OPERATE, 0 [LINES.several()]
         "reopen": "Reopen, or end suppression";
     Annotate ["w"] in EVENTS, OPERATE, 18 [LINES.several().text()]
-        "note": "Write a note";
+        "note": "Add a note";
     Mine ["i"] in COUNTED, OPERATE, 19 [LINES.several()]
         "mine": "Assign to me / unassign";
     Assign ["@"] in EVENTS, OPERATE, 0 [LINES.several().text()]
@@ -133,15 +133,15 @@ actions! {
     AcknowledgeFor ["A"] in RESPONSES, OPERATE, 13
         "ack for": "Acknowledge for a while";
     Escalate [">"] in RESPONSES, OPERATE, 14
-        "escalate": "Take the next step now";
+        "escalate": "Run the next step now";
     Override ["o"] in SCHEDULES, OPERATE, 12
-        "override": "Put others on call for a while";
+        "override": "Put others on call temporarily";
     Feed ["f"] in FEEDS, OPERATE, 16
         "feed": "Show the address of the iCalendar feed";
     RevokeFeed ["F"] in FEEDS, EDIT, 0
-        "revoke feed": "Revoke the address of the iCalendar feed, and make a new one";
+        "revoke feed": "Revoke the address of the iCalendar feed, and create a new one";
     RotateHeartbeat ["r"] in HEARTBEATS, EDIT, 16
-        "new address": "Make a new address with a key for cron jobs and scripts";
+        "new address": "Create a new address with a key for cron jobs and scripts";
     ForgetExpectation ["f"] in &[ActionPlace::One(Kind::Heartbeat)], EDIT, 18
         "forget": "Forget an expectation, and close its event";
     Release ["r"] in PENDING, OPERATE, 12
@@ -153,19 +153,19 @@ actions! {
     SuppressGroup ["s"] in GROUPS, OPERATE, 16
         "suppress": "Suppress all open members";
     AcknowledgeAll ["<A-a>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
-        "ack all": "Acknowledge all matches of the filter, after a count";
+        "ack all": "Acknowledge all matches of the filter, after counting";
     CloseAll ["<A-c>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
-        "close all": "Close all matches of the filter, after a count";
+        "close all": "Close all matches of the filter, after counting";
     SuppressAll ["<A-s>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
-        "suppress all": "Suppress all matches of the filter, after a count";
+        "suppress all": "Suppress all matches of the filter, after counting";
     AnnotateAll ["<A-n>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all().text()]
-        "note all": "Write a note on all matches of the filter, after a count";
+        "note all": "Add a note to all matches of the filter, after counting";
     Explain ["x"] in EVENTS, VIEW, 20
         "explain": "Explain why each rule did or did not notify";
     Unfold ["o"] in &[ActionPlace::Event], Need::None, 0
         "unfold": "Expand or collapse rules that did not match";
     Silence ["z"] in COUNTED, OPERATE, 21
-        "silence": "Silence the event, its host, its name or what the filter leaves";
+        "silence": "Silence the event, its host, its name or all filter matches";
     TriggerFromEvent ["T"] in EVENTS, EDIT, 22
         "trigger": "Create a trigger from this event";
     Pause ["p"] in &[ActionPlace::Events], Need::None, 24 [LINES.all().silent()]
@@ -199,17 +199,17 @@ actions! {
     TestWithEvent ["v"] in &[ActionPlace::Report], VIEW, 12 [LINES.text()]
         "with event": "Repeat with a stored event instead of the sample";
     SendWaiting ["s"] in &[ActionPlace::Report], OPERATE, 13
-        "send waiting": "Send what waits for the destination of a passed test";
+        "send waiting": "Send the messages waiting for a tested destination";
     TestTrigger ["t"] in &[ActionPlace::Many(Kind::Trigger), ActionPlace::One(Kind::Trigger)], OPERATE, 11
-        "try": "Try on stored events of the last 24 h";
+        "try": "Test on stored events of the last 24 h";
     TestMapping ["t"] in &[ActionPlace::Many(Kind::Mapping), ActionPlace::One(Kind::Mapping)], OPERATE, 11 [LINES.text()]
         "test": "Test on a pasted document, without creating events";
     TestWithDocument ["w"] in &[ActionPlace::Report], OPERATE, 12 [LINES.text()]
         "with document": "Test another document";
     TestContact ["t"] in &[ActionPlace::Many(Kind::Contact), ActionPlace::One(Kind::Contact)], OPERATE, 11
-        "test": "Send a test message by every method of the contact";
+        "test": "Send a test message through each method of the contact";
     LongerTry ["+"] in &[ActionPlace::Report], OPERATE, 0
-        "longer": "Try on 7 days, 30 days, everything stored, or 24 h";
+        "longer": "Test on 7 days, 30 days, everything stored, or 24 h";
     NoiseBy ["B"] in &[ActionPlace::Report], VIEW, 11
         "count by": "Count noise by rule, trigger, destination, event name or contact";
     PreviewRule ["p"] in &[ActionPlace::Many(Kind::Rule), ActionPlace::One(Kind::Rule)], VIEW, 16
@@ -225,13 +225,13 @@ actions! {
     CancelDelivery ["c"] in DELIVERIES, OPERATE, 14 [LINES.several()]
         "cancel": "Cancel a delivery in progress";
     SendAllAgain ["A"] in &[ActionPlace::Deliveries], OPERATE, 16 [LINES.all()]
-        "all again": "Resend all matches of the filter, after a count";
+        "all again": "Resend all matches of the filter, after counting";
     CancelAll ["C"] in &[ActionPlace::Deliveries], OPERATE, 0 [LINES.all()]
-        "cancel all": "Cancel all matches of the filter, after a count";
+        "cancel all": "Cancel all matches of the filter, after counting";
     Obligations ["O"] in ANYWHERE, VIEW, 0
         "unresolved": "Outstanding resolutions: receivers not yet notified of the closing";
     NoiseReport ["<A-r>"] in ANYWHERE, VIEW, 0
-        "noise": "Noise report: notifications of 7 days, and how many led to no action";
+        "noise": "Noise report: notifications of 7 days, and those without action";
     History ["H"] in ANYWHERE, OPERATE, 0
         "history": "Audit history of this resource, or of everything";
     Revoke ["d"] in &[ActionPlace::Many(Kind::Client)], Need::Write(Role::Admin), 14
@@ -249,7 +249,7 @@ actions! {
     NextMatch ["n"] in &[ActionPlace::Document], Need::None, 0 [LINES.screen()]
         "next match": "Next match";
     MatchBefore ["N"] in &[ActionPlace::Document], Need::None, 0 [LINES.screen()]
-        "match before": "To the match above";
+        "match before": "Go to the previous match";
     Mark ["<Space>"] in &[ActionPlace::Events, ActionPlace::Deliveries], Need::None, 36 [LINES.several().silent()]
         "mark": "Mark, to act on several";
     MarkAll ["*"] in &[ActionPlace::Events, ActionPlace::Deliveries], Need::None, 0 [LINES.all().silent()]
@@ -269,9 +269,9 @@ actions! {
     Back ["<Esc>", "h", "<Left>", "<Backspace>"] in ANYWHERE, Need::None, 58
         "back": "Back: clear marks and filter first, then leave the screen";
     PageBefore ["["] in ANYWHERE, Need::None, 0
-        "page before": "To the page visited before";
+        "page before": "Go to the previously visited page";
     Forward ["]"] in ANYWHERE, Need::None, 0
-        "forward": "To the page visited after";
+        "forward": "Go to the page visited next";
     GoOverview ["1"] in ANYWHERE, Need::None, 0
         "overview": "Go to Overview";
     GoEvents ["2"] in ANYWHERE, Need::None, 0
@@ -305,7 +305,7 @@ actions! {
     Go(Heartbeat) ["<A-h>"] in ANYWHERE, Need::None, 0
         "heartbeats": "Go to Heartbeats: signals that are expected to repeat";
     GoOnCall ["<A-w>"] in ANYWHERE, Need::None, 0
-        "on call": "Go to On call: who is on call, and what waits for an answer";
+        "on call": "Go to On call: who is on call, and pending responses";
     Go(Response) ["<A-1>"] in ANYWHERE, Need::None, 0
         "responses": "Go to Responses: who is paged, and the next step";
     Go(Schedule) ["<A-4>"] in ANYWHERE, Need::None, 0
@@ -337,27 +337,27 @@ actions! {
     ToggleAges ["Z"] in ANYWHERE, Need::None, 0 [LINES.screen()]
         "ages": "Show ages or times in lists";
     ToggleSplit ["|"] in &[ActionPlace::List], Need::None, 0 [LINES.screen()]
-        "split": "Show or hide the selected item beside the list";
+        "split": "Show or hide the selected item next to the list";
     Quit ["q", "<C-c>"] in EVERYWHERE, Need::None, 62 [LINES.silent()]
         "quit": "Quit";
     FormNext ["<Tab>"] in FORM, Need::None, 9 [LINES.screen()]
-        "next": "To the next field";
+        "next": "Go to the next field";
     FormPrevious ["<S-Tab>"] in FORM, Need::None, 0 [LINES.screen()]
-        "previous": "To the field before";
+        "previous": "Go to the previous field";
     FormLeave ["<Esc>"] in FORM, Need::None, 63
         "leave": "Leave the form; asks before discarding changes";
     FormSave ["<C-s>"] in FORM, EDIT, 10
         "save": "Save";
     FormTest ["<C-t>"] in FORM, VIEW, 11
-        "test": "Test, try or preview the unsaved form";
+        "test": "Test or preview the unsaved form";
     FormFlip ["<A-t>"] in FORM, VIEW, 0
-        "earlier test": "Show the test before, up to five, with what differs";
+        "earlier test": "Show earlier tests, up to five, with the differences";
     FormEvent ["<A-v>"] in FORM, VIEW, 0
         "with event": "Render and test with a stored event instead of the sample";
     FormCurl ["<A-y>"] in FORM, Need::None, 0
         "copy curl": "Copy the request as a curl command";
     FormBench ["<A-b>"] in FORM, VIEW, 23
-        "bench": "Show request and response in place of the form, where there is no room for both";
+        "bench": "Show request and response instead of the form, if there is no room for both";
     FormText ["<C-e>"] in FORM, Need::None, 14
         "as text": "Edit as text in $EDITOR";
     FormReveal ["<C-r>"] in FORM, Need::None, 22

@@ -124,18 +124,15 @@ fn invalid_keys_are_reported_with_a_suggestion() {
             setting(None, "copy", &["hyper-x"]),
             "`hyper-x` is not a key",
         ),
-        (setting(None, "copy", &[""]), "a key is missing"),
+        (setting(None, "copy", &[""]), "expected a key"),
         (setting(None, "copy", &["a b c d e"]), "more than 4 keys"),
-        (
-            setting(None, "copy", &["g esc"]),
-            "ends keys that were begun",
-        ),
+        (setting(None, "copy", &["g esc"]), "cancels a key sequence"),
         (setting(None, "copy", &["ctrl-i"]), "send `ctrl-i` as `tab`"),
         (setting(None, "copy", &["q"]), "`q` is also `quit`"),
         (setting(None, "copy", &["g c"]), "because `g` is `top`"),
         (setting(None, "copy", &["ctrl-c"]), "always quits"),
         (setting(None, "form_save", &["s"]), "types or edits text"),
-        (setting(None, "quit", &[]), "there must be a key"),
+        (setting(None, "quit", &[]), "it needs a key"),
         (setting(None, "help", &["?"]), "there is none in form"),
     ];
     for (setting, says) in cases {

@@ -103,8 +103,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         TAGS,
     ],
     document: Some(document),
-    empty: "No calendars yet.\n\nA calendar names spans of local time, as office hours or the night of \
-        a patch.\n‹new› creates one; the topic «calendars» of the reference has examples.",
+    empty: "No calendars yet.\n\n\
+        A calendar names spans of local time, such as office hours or the night of a patch.\n\
+        ‹new› creates one; the topic «calendars» of the reference has examples.",
     beside: &[],
 };
 
@@ -156,7 +157,7 @@ fn document(into: &mut Document, around: &dyn Around, calendar: &Object) {
     }
     let except: Vec<&str> = calendar.texts("exceptCalendarNames").collect();
     if !except.is_empty() {
-        into.heading("Except what these name");
+        into.heading("Except these calendars");
         for name in except {
             let line = vec![span(Token::Link, name)];
             into.linked(

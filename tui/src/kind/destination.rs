@@ -109,7 +109,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "type",
         "Type",
         FieldKind::Choice(TYPES),
-        "Type of the receiver. Left and Right choose; values typed for other types are kept."),
+        "Receiver type. Left and Right choose; values typed for other types are kept."),
         FieldSpec::new(
             "type.webhook.url",
             "URL",
@@ -302,7 +302,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::section(
             "#sign",
             "Authentication",
-            "A signature, or one of basic, bearer, OAuth 2 and a client certificate.",
+            "Signature, or basic, bearer, OAuth 2 or client certificate.",
         )
         .only("webhook"),
         FieldSpec::new(
@@ -459,7 +459,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "Percentage of the budget reserved for critical messages. Empty: 20."),
     ],
     document: Some(document),
-    empty: "No destinations yet.\n\nA destination is where messages go: a webhook, a mail address.\n\
+    empty: "No destinations yet.\n\n\
+        A destination receives messages, such as a webhook or a mail address.\n\
         ‹new› creates one, and in its form ‹form_test› tests it before it is saved.\n\n\
         For example: name `on-call`, type webhook, URL `https://hooks.example.com/on-call`.",
     beside: &[Kind::Rule],
@@ -507,7 +508,7 @@ fn evidence(into: &mut Document, around: &dyn Around, destination: &Object) {
             took.map_or_else(|| "–".to_owned(), seconds)
         };
         let words = format!(
-            "{tried} last attempts, {failed} failed; p50 {}, p95 {}",
+            "last {tried} attempts, {failed} failed; p50 {}, p95 {}",
             took("health.p50"),
             took("health.p95")
         );
@@ -556,10 +557,7 @@ fn seconds(time: &str) -> String {
         None => time.to_owned(),
         Some(found) if found < 1.0 => format!("{:.0} ms", found * 1_000.0),
         Some(found) if found < 60.0 => format!("{found:.1} s"),
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a span of a few days at most"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "at most a few days")]
         Some(found) => duration((found * 1_000.0) as i64),
     }
 }

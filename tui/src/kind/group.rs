@@ -62,8 +62,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
     },
     fields: &[],
     document: Some(document),
-    empty: "No groups yet.\n\nA rule with «Group by» sends one message for several events: a thread for each \
-        group of\nequal fields. They are here with what is open of them.\n\n\
+    empty: "No groups yet.\n\nA rule with «Group by» sends one message for several events: a \
+        thread for each \
+        group of\nequal fields. They are listed here with their open events.\n\n\
         For example: in the form of a rule (‹go_rules›) «Group by» `host`.",
     beside: &[],
 };
@@ -92,7 +93,7 @@ fn by(group: &Object) -> String {
     };
     let pairs: Vec<String> = all.into_iter().flatten().map(pair).collect();
     if pairs.is_empty() {
-        "all of the rule".to_owned()
+        "all events of the rule".to_owned()
     } else {
         pairs.join(" ")
     }
@@ -144,7 +145,7 @@ fn document(into: &mut Document, around: &dyn Around, group: &Object) {
         into.text(
             Token::Dim,
             0,
-            "and more: open ones first, the most severe of them",
+            "and more: open members first, most severe first",
         );
     }
 }

@@ -108,7 +108,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "grace",
             "Grace",
             FieldKind::Length,
-            "Time by which a beat may be late. Empty: a tenth of the interval, at least 10s; 1h with cron.",
+            "Time that a beat may be late. Empty: a tenth of the interval, at least 10s; 1h with cron.",
         ),
         FieldSpec::new(
             "maxRun",
@@ -132,13 +132,13 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "forgetAfter",
             "Forget after",
             FieldKind::Length,
-            "Time after its last beat for which a set of values stays expected. Empty: 30d.",
+            "Time after the last beat for which its values stay expected. Empty: 30d.",
         ),
         FieldSpec::new(
             "event.name",
             "Event name",
             FieldKind::Text,
-            "Name of the event that a missing beat opens, such as {{name}} of {{by.host}}. Empty: the name.",
+            "Name of the event that a missing beat opens, such as {{name}} for {{by.host}}. Empty: the name.",
         ),
         FieldSpec::new(
             "event.severity",
@@ -331,7 +331,7 @@ fn gaps(expectation: &Value) -> Option<String> {
     let seconds = gaps.filter_map(|it| it.as_str()?.strip_suffix('s')?.parse::<f64>().ok());
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "it is cut to the range before"
+        reason = "truncated to the previous range"
     )]
     let counts: Vec<_> = seconds
         .map(|it| it.clamp(1.0, f64::from(i32::MAX)) as i32)

@@ -82,20 +82,21 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "equal.0.target",
             "Of effects",
             FieldKind::Text,
-            "Name of the field on the effects, if it differs, such as parent.",
+            "Name of the field on the effects, if different, such as parent.",
         ),
         FieldSpec::new(
             "linger",
             "Linger",
             FieldKind::Length,
-            "Time that it keeps holding after the cause closes. Empty: 1m.",
+            "Time to keep holding after the cause closes. Empty: 1m.",
         ),
         DESCRIPTION,
         TAGS,
     ],
     document: Some(document),
-    empty: "No inhibitions yet.\n\nAn inhibition holds messages about effects while their cause is \
-        open: of disks and\nservices while their host is down. ‹new› creates one.\n\n\
+    empty: "No inhibitions yet.\n\n\
+        An inhibition holds messages about effects while their cause is open, such as disks and\n\
+        services while their host is down. ‹new› creates one.\n\n\
         For example: while open `name=host-down`, holds `name!=host-down`, equal field `host`.",
     beside: &[],
 };

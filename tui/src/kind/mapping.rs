@@ -149,9 +149,10 @@ pub(super) const SPEC: KindSpec = KindSpec {
         TAGS,
     ],
     document: Some(document),
-    empty: "No mappings yet.\n\nA mapping converts webhooks of any service to events: its \
+    empty: "No mappings yet.\n\nA mapping converts webhooks from any service into events: its \
         templates define the name,\nthe host and the summary. ‹new› creates one, and in its form \
-        ‹form_test› shows the events\nof a document before it is saved. The topic «mappings» of the reference has examples.",
+        ‹form_test› shows the events\n\
+        of a document before it is saved. The topic «mappings» of the reference has examples.",
     beside: &[],
 };
 

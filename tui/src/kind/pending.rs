@@ -33,7 +33,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         Column::new("Due", 16, 0, 0, |around, it: &Object| {
             match it.moment("dueTime") {
                 Some(due) => Cell::moment(around, Some(due)),
-                None => Cell::new(Token::Dim, "no time ends it"),
+                None => Cell::new(Token::Dim, "no end time"),
             }
         })
         .by(|it| Key::Number(it.moment("dueTime").unwrap_or(i64::MAX))),
@@ -66,8 +66,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
     },
     fields: &[],
     document: Some(document),
-    empty: "Nothing waits.\n\nWhat a silence, an inhibition, a calendar, a delay, a group or a budget holds back is here, \
-        in the order\nin which it is evaluated next.",
+    empty: "Nothing is held.\n\n\
+        Notifications held by a silence, an inhibition, a calendar, a delay, a group or a budget \
+        are listed\nhere, in the order of their next evaluation.",
     beside: &[],
 };
 
@@ -135,13 +136,13 @@ pub(crate) fn held(around: &dyn Around, hold: &v1::Hold) -> String {
     match hold.kind() {
         v1::HoldKind::ActiveTimes => format!("outside the windows of calendar {name}{until}"),
         v1::HoldKind::Inhibition => format!("by inhibition {name}: {detail}"),
-        v1::HoldKind::AutoPause => format!("rule {name} waits whether it closes{until}"),
+        v1::HoldKind::AutoPause => format!("rule {name} waits for it to close by itself{until}"),
         v1::HoldKind::Flapping => format!("it flaps: {detail}{until}"),
         v1::HoldKind::Group => {
-            format!("it waits for the next message of its group{until}: {detail}")
+            format!("the rule waits for the next message of the group{until}: {detail}")
         }
-        v1::HoldKind::Delay => format!("rule {name} waits{until}"),
-        v1::HoldKind::Budget => format!("by the budget of {name}: {detail}{until}"),
+        v1::HoldKind::Delay => format!("delay of rule {name}{until}"),
+        v1::HoldKind::Budget => format!("above the budget of {name}: {detail}{until}"),
         _ => format!("by silence {name} ({}, {detail}){until}", hold.author),
     }
 }
@@ -167,11 +168,11 @@ fn document(into: &mut Document, around: &dyn Around, pending: &Object) {
     }
     let word = match pending.text("kind") {
         "OPENING" => "the first message",
-        "UPDATE" => "an update for those who were notified",
-        "DIGEST" => "what is beyond the budget of its destination",
-        _ => "of a kind that this console does not know",
+        "UPDATE" => "an update for notified receivers",
+        "DIGEST" => "messages above the destination's budget",
+        _ => "a kind unknown to this console",
     };
-    into.field("what waits", Token::Text, word);
+    into.field("held", Token::Text, word);
     let due = match pending.text("deliveryId") {
         "" => "evaluated",
         _ => "goes",

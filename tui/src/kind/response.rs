@@ -68,7 +68,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
     },
     fields: &[],
     document: Some(document),
-    empty: "No one is paged.\n\nAn event whose rule has an escalation policy is here until it is closed: who was \
+    empty: "No one is paged.\n\n\
+        An event whose rule has an escalation policy is listed here until it is closed: who was \
         notified, who\nresponded, and when the next step is due.",
     beside: &[],
 };
@@ -178,7 +179,7 @@ fn document(into: &mut Document, around: &dyn Around, response: &Object) {
     if !by.is_empty() {
         into.field("responded", Token::Good, by);
     }
-    let words = "‹acknowledge_response› acknowledges the event, ‹acknowledge_for› for a while, ‹escalate› takes the next step now";
+    let words = "‹acknowledge_response› acknowledges the event, ‹acknowledge_for› for a while, ‹escalate› runs the next step now";
     into.text(Token::Dim, 0, &around.tell(words));
     into.heading("Notified");
     for one in notified(response) {

@@ -181,7 +181,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
     document: Some(document),
     empty: "No rules yet.\n\nA rule joins triggers to destinations: when any of its triggers \
         matches,\nall of its destinations are notified.\n\
-        Make a trigger (‹go_triggers›) and a destination (‹go_destinations›) first, then ‹new› makes a rule.\n\n\
+        Create a trigger (‹go_triggers›) and a destination (‹go_destinations›) first, then ‹new› \
+        creates a rule.\n\n\
         For example: name `page`, trigger `databases`, destination `on-call`, message `{{event.summary}}`.",
     beside: &[Kind::Trigger, Kind::Destination],
 };
@@ -194,7 +195,7 @@ fn document(into: &mut Document, around: &dyn Around, rule: &Object) {
         (Token::Warning, "disabled")
     };
     let shadow = if rule.flag("shadow") {
-        ", a shadow: it only records what it would send"
+        ", a shadow: only records messages"
     } else {
         ""
     };
@@ -245,7 +246,9 @@ fn timing(rule: &Object) -> Option<String> {
     };
     let pause = match rule.text("autoPause") {
         "" => None,
-        pause => Some(format!("{pause} where it usually closes without action")),
+        pause => Some(format!(
+            "auto-pause {pause} for events that usually close on their own"
+        )),
     };
     let parts = calendar.into_iter().chain(delay).chain(pause);
     let parts: Vec<_> = parts.chain(grouping(rule)).chain(flapping(rule)).collect();
@@ -267,7 +270,7 @@ fn flapping(rule: &Object) -> Option<String> {
     let openings = rule.number("flapping.openCount")?;
     let (window, settle) = (rule.text("flapping.window"), rule.text("flapping.settle"));
     Some(format!(
-        "flaps from {openings} in {window}, until quiet for {settle}"
+        "flapping at {openings} openings in {window}, until stable for {settle}"
     ))
 }
 

@@ -105,7 +105,7 @@ pub(super) fn used_by(into: &mut Document, around: &dyn Around, object: &Object)
     into.heading("Used by");
     let rules = object.texts("ruleNames");
     if rules.len() == 0 {
-        into.text(Token::Warning, 0, "no rule: it causes no notification");
+        into.text(Token::Warning, 0, "no rule: it never causes a notification");
     }
     for name in rules {
         let state = match around.object(Kind::Rule, name) {

@@ -79,20 +79,20 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "reason",
             "Reason",
             FieldKind::Text,
-            "Reason, shown where a missing notification is explained.",
+            "Reason, shown in explanations of missing notifications.",
         )
         .needed(),
         FieldSpec::new(
             "filter",
             "Events",
             FieldKind::Text,
-            "Events that it covers, such as host=db-1 severity<critical. Empty: all that its rules match.",
+            "Events to silence, such as host=db-1 severity<critical. Empty: all that its rules match.",
         ),
         FieldSpec::new(
             "ruleNames",
             "Rules",
             FieldKind::Names(Kind::Rule),
-            "Rules that it covers. Empty: all. Enter chooses from a list.",
+            "Rules to silence. Empty: all. Enter chooses from a list.",
         ),
         FieldSpec::new(
             "span.startTime",
@@ -110,7 +110,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "calendar.calendarName",
             "Calendar",
             FieldKind::Text,
-            "Calendar during whose windows it is in force, instead of from and until.",
+            "Calendar during whose windows it is active, instead of from and until.",
         ),
         FieldSpec::new(
             "expireWhenIdle",
@@ -128,8 +128,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         TAGS,
     ],
     document: Some(document),
-    empty: "No silences yet.\n\nA silence holds back what rules would send of the events it covers, \
-        for a while.\n‹new› creates one; ‹silence› on an event silences it, its host or its name.\n\n\
+    empty: "No silences yet.\n\n\
+        A silence temporarily holds the notifications of rules about the events it covers.\n\
+        ‹new› creates one; ‹silence› on an event silences it, its host or its name.\n\n\
         For example: reason `patching`, filter `host=db-*`, until the end of the work.",
     beside: &[Kind::Rule],
 };

@@ -48,8 +48,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         TAGS,
     ],
     document: Some(document),
-    empty: "No triggers yet.\n\nA trigger selects the events that matter, such as `severity >= error`.\n\
-        ‹new› creates one; ‹trigger_from_event› on an event makes one from it.\n\n\
+    empty: "No triggers yet.\n\n\
+        A trigger selects the events that matter, such as `severity >= error`.\n\
+        ‹new› creates one; ‹trigger_from_event› on an event creates one from it.\n\n\
         For example: name `databases`, query `severity>=error host=db-*`.",
     beside: &[Kind::Rule],
 };
@@ -65,7 +66,7 @@ fn document(into: &mut Document, around: &dyn Around, trigger: &Object) {
     into.heading("Query");
     into.text(Token::Text, 0, &query(trigger));
     into.blank();
-    let words = around.tell("‹test_trigger› tries it on the events of the last 24 h");
+    let words = around.tell("‹test_trigger› tests it on the events of the last 24 h");
     into.text(Token::Dim, 0, &words);
     shared::used_by(into, around, trigger);
 }

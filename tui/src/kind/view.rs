@@ -85,8 +85,10 @@ pub(super) const SPEC: KindSpec = KindSpec {
         TAGS,
     ],
     document: Some(document),
-    empty: "No views yet.\n\nA view is a stored list of events: a filter, an order, columns, or counts.\n\
-        In Events (‹go_events›) ‹save_view› keeps the list as it is, ‹choose_view› and ‹next_view› go from one to\n\
+    empty: "No views yet.\n\nA view is a stored list of events: a filter, an order, columns, or \
+        counts.\n\
+        In Events (‹go_events›) ‹save_view› saves the list as it is, ‹choose_view› and \
+        ‹next_view› switch to\n\
         another. For example: name `night`, filter `severity>=error acked=no since=8h`.",
     beside: &[],
 };
@@ -117,7 +119,7 @@ fn document(into: &mut Document, around: &dyn Around, view: &Object) {
     }
     into.field("sorted by", Token::Text, &sorted(view));
     if view.flag("includesClosed") {
-        into.field("closed", Token::Text, "shown as well");
+        into.field("closed", Token::Text, "also shown");
     }
     let columns: Vec<&str> = view.texts("columns").collect();
     if !columns.is_empty() {

@@ -168,7 +168,7 @@ fn read_layer(line: &str) -> Result<Value, String> {
     let (rest, since) = cut(rest, "since");
     let (slots, hand_offs) = cut(rest, "from");
     let hand_offs = hand_offs
-        .ok_or_else(|| format!("`{line}`: write `ana, ben from 2027-01-04T08:00:00 weekly`"))?;
+        .ok_or_else(|| format!("`{line}`: expected `ana, ben from 2027-01-04T08:00:00 weekly`"))?;
     let (name, slots) = match slots.split_once(": ") {
         Some((name, slots)) => (name.trim(), slots),
         None => ("", slots),

@@ -34,7 +34,7 @@ pub(crate) fn refusal(model: &Model, entry: &Entry) -> Result<(), String> {
         // A form can be filled in while disconnected and submitted later.
         _ if !writes || starts_a_form(entry) => Ok(()),
         Connection::Connecting => Err("not connected yet".to_owned()),
-        Connection::Down { .. } => Err("not connected; nothing can be changed now".to_owned()),
+        Connection::Down { .. } => Err("not connected; changes are not possible now".to_owned()),
     }
 }
 

@@ -105,7 +105,7 @@ impl Bulk {
 
     pub(crate) fn nothing(&self) -> String {
         let (what, verb) = match &self.work {
-            Work::Deliveries(Transition::SendAgain, _) => ("delivery", "send again"),
+            Work::Deliveries(Transition::SendAgain, _) => ("delivery", "resend"),
             Work::Deliveries(Transition::Cancel, _) => ("delivery", "cancel"),
             Work::Events(events) => ("event", events.infinitive()),
         };
@@ -114,9 +114,9 @@ impl Bulk {
             .map(|(reason, count)| format!("{} {reason}", text::grouped(*count)))
             .collect();
         if why.is_empty() {
-            format!("there is no {what} to {verb}")
+            format!("no {what} to {verb}")
         } else {
-            format!("there is no {what} to {verb}: {}", why.join(", "))
+            format!("no {what} to {verb}: {}", why.join(", "))
         }
     }
 
@@ -125,7 +125,7 @@ impl Bulk {
         let mut lines = Vec::new();
         if self.is_counted {
             let (what, token) = match &self.work {
-                Work::Deliveries(Transition::SendAgain, _) => ("will be sent again", Token::Text),
+                Work::Deliveries(Transition::SendAgain, _) => ("will be resent", Token::Text),
                 Work::Deliveries(Transition::Cancel, _) => ("will be cancelled", Token::Warning),
                 Work::Events(events) => (&*events.promise(counted.count), Token::Text),
             };
@@ -174,7 +174,7 @@ impl Bulk {
         if let Work::Deliveries(Transition::SendAgain, Chosen::Matching { filter, .. }) = &self.work
             && filter.states.is_empty()
         {
-            let message = "Without a state in the filter, only dead deliveries are meant.";
+            let message = "Without a state in the filter, only dead deliveries are included.";
             lines.push((Token::Dim, message.to_owned()));
         }
         if let Stage::Failed(reason) = &self.stage {
@@ -214,7 +214,7 @@ impl Bulk {
         let (counts, is_least) = match self.updates.as_ref()? {
             Ok((counts, is_least)) => (counts, *is_least),
             Err(message) => {
-                let words = format!("How many {many} it sends is unknown: {message}");
+                let words = format!("The number of {many} it sends is unknown: {message}");
                 return Some((Token::Warning, words));
             }
         };
@@ -246,7 +246,7 @@ impl Bulk {
     /// Describes the outcome, and returns whether any item was rejected.
     pub(crate) fn outcome(&self) -> (String, bool) {
         let done = match &self.work {
-            Work::Deliveries(Transition::SendAgain, _) => "on the way again",
+            Work::Deliveries(Transition::SendAgain, _) => "being resent",
             Work::Deliveries(Transition::Cancel, _) => "cancelled",
             Work::Events(events) => return events.outcome(self.done.count),
         };

@@ -137,7 +137,7 @@ fn object(into: &mut Document, model: &Model, kind: Kind, name: &str) {
         (Some(object), Some(write)) => write(into, model, object),
         _ if list.value.is_some() => {
             let word = kind.word();
-            let message = format!("there is no {word} called {name} any more");
+            let message = format!("{word} {name} no longer exists");
             into.text(Token::Warning, 0, &message);
         }
         _ => into.missing(list.waiting.is_some(), list.failure.as_ref()),
@@ -146,7 +146,7 @@ fn object(into: &mut Document, model: &Model, kind: Kind, name: &str) {
 
 fn loaded<T>(into: &mut Document, value: &Loaded<T>, write: impl FnOnce(&mut Document, &T)) {
     if let (Some(_), Some(failure)) = (&value.value, &value.failure) {
-        let message = format!("could not be read afresh: {}", failure.sentence());
+        let message = format!("could not be reloaded: {}", failure.sentence());
         into.text(Token::Warning, 0, &message);
         into.blank();
     }

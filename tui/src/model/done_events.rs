@@ -44,10 +44,10 @@ impl DoneEvents {
             (false, 0) => return Vec::new(),
             (false, updates) => {
                 let updates = counted(updates, "update");
-                format!("Changes {count} back; sends about {updates} again.")
+                format!("Reverts {count}; sends about {updates} again.")
             }
         };
-        let sent = "What was sent stays sent.".to_owned();
+        let sent = "Sent messages cannot be recalled.".to_owned();
         vec![(Token::Warning, words), (Token::Dim, sent)]
     }
 

@@ -41,10 +41,7 @@ impl PartialEq for ById {
 impl Eq for ById {}
 
 /// The occurrences of one query, updated live.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "switches that have nothing to do with each other"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 #[derive(Debug, Default)]
 pub(crate) struct EventWindow {
     rows: Vec<SharedRow>,

@@ -317,13 +317,13 @@ impl Form {
         let is_blank = self.inputs[index].is_blank();
         match (self.kind, path) {
             (Kind::Rule, "triggerNames") if is_blank => {
-                Some("without a trigger it never notifies".to_owned())
+                Some("without a trigger, it never notifies".to_owned())
             }
             (Kind::Rule, "destinationNames") if is_blank => {
                 let mut others = self.specs.iter().zip(&self.inputs);
                 let escalates = others
                     .any(|(spec, input)| spec.path == "escalationPolicyName" && !input.is_blank());
-                let words = "without a destination it notifies no one";
+                let words = "without a destination, it notifies no one";
                 (!escalates).then(|| words.to_owned())
             }
             _ => self.live.warning(path),
@@ -397,7 +397,7 @@ impl Form {
     pub(crate) fn fill(&mut self, index: usize, text: &str, now_ms: i64) -> Result<(), String> {
         let spec = &self.specs[index];
         if self.is_locked(index) {
-            return Err(format!("{}: a name never changes", spec.label));
+            return Err(format!("{}: a name cannot be changed", spec.label));
         }
         let typed = Input::typed(spec, text);
         self.inputs[index] = typed.map_err(|message| format!("{}: {message}", spec.label))?;

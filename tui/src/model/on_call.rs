@@ -30,7 +30,7 @@ impl Model {
                 None => format!("{who} responds"),
             },
             "unanswered" if who.is_empty() => "no one responded".to_owned(),
-            "unanswered" => format!("no one responded · {who} was notified last"),
+            "unanswered" => format!("no one responded · last notified: {who}"),
             "held" if who.is_empty() => "held".to_owned(),
             "held" => format!("{who} · held"),
             _ => {

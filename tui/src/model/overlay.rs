@@ -153,7 +153,7 @@ impl What {
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Text(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
-            Self::Event(_) => "the whole event, as the service has it".to_owned(),
+            Self::Event(_) => "the whole event, as stored".to_owned(),
             Self::Field(_) | Self::View(_) => String::new(),
         }
     }

@@ -34,12 +34,12 @@ impl SetupStep {
     /// Returns the description, with actions for [`Model::tell`].
     pub(crate) fn words(self) -> &'static str {
         match self {
-            Self::Destination => "Add a destination, where messages go (‹form_test› tests it)",
+            Self::Destination => "Add a destination for messages (‹form_test› tests it)",
             Self::Event => "Send an event (‹go_events› shows how)",
             Self::Trigger => {
-                "Add a trigger, which events matter (‹trigger_from_event› on an event)"
+                "Add a trigger for events that matter (‹trigger_from_event› on an event)"
             }
-            Self::Rule => "Add a rule, who is notified of what (‹form_test› previews it)",
+            Self::Rule => "Add a rule to notify people (‹form_test› previews it)",
             Self::Enable => "Enable the rule (‹toggle› in Rules)",
             Self::Delivered => {
                 "Send an event that the rule matches, until a message is delivered (‹go_deliveries›)"

@@ -192,7 +192,7 @@ fn filter_scope(filter: &str) -> Option<SilenceScope> {
     let filter = filter.trim();
     let what = format!("what matches {filter}");
     let fields = json!({ "filter": filter });
-    (!filter.is_empty()).then(|| SilenceScope::new('f', "what the filter leaves", what, fields))
+    (!filter.is_empty()).then(|| SilenceScope::new('f', "all filter matches", what, fields))
 }
 
 impl Model {
@@ -325,7 +325,7 @@ impl Model {
         match ahead {
             ..=0 => Err(format!("`{typed}` has passed; expected {}", when::MOMENTS)),
             ahead if ahead > limits::SILENCE_MS => Err(format!(
-                "`{typed}` is too far; a silence lasts up to 30 days"
+                "`{typed}` is too far ahead; a silence lasts up to 30 days"
             )),
             _ => Ok(end),
         }

@@ -14,8 +14,8 @@ pub(crate) struct Sort {
     pub(crate) descending: bool,
 }
 
-pub(crate) const NO_INDEX: &str = "the service has no index for it: it sorts events by when they were \
-    seen last, by severity and by their start";
+pub(crate) const NO_INDEX: &str = "the service cannot sort by this: it sorts events by last \
+    report, severity and start";
 
 /// Returns the sortable columns of a list; the first is the service's order.
 pub(crate) fn columns(store: &Store, route: &Route) -> Vec<&'static Head> {
@@ -96,7 +96,7 @@ impl Model {
     pub(crate) fn sort_next(&mut self) -> Result<Sort, &'static str> {
         let columns = columns(&self.store, &self.page.route);
         let next = self.sorted().and_then(|now| now.next(&columns));
-        self.sort_by(next.ok_or("this is no list that can be sorted")?)
+        self.sort_by(next.ok_or("this list cannot be sorted")?)
     }
 
     pub(crate) fn sort_by(&mut self, sort: Sort) -> Result<Sort, &'static str> {
@@ -114,7 +114,7 @@ impl Model {
                 None => Err(NO_INDEX),
             },
             ref route if !is_whole(&self.store, route) => {
-                Err("the service has more than is shown; only a whole list can be sorted")
+                Err("only part of the list is loaded; only a complete list can be sorted")
             }
             _ => {
                 self.page.list.sort = Some(sort);

@@ -75,7 +75,7 @@ impl Back {
                 let now = now.map_or_else(String::new, |now| kind::text(&kind::draft(now)));
                 let mut lines = difference(&now, &kind::text(before), 1);
                 lines.truncate(LINES);
-                let words = "Secrets stay as they are now; what was sent stays sent.";
+                let words = "Secrets keep their current values; sent messages cannot be recalled.";
                 lines.push((Token::Dim, words.to_owned()));
                 lines
             }
@@ -178,13 +178,12 @@ impl Model {
         let waiting = found.and_then(|it| it.number("health.waitingCount"));
         match waiting.unwrap_or_default() {
             _ if !resume => {
-                "Nothing is sent to it until it is resumed or edited; messages wait meanwhile."
-                    .to_owned()
+                "Nothing is sent to it until it is resumed or edited; messages wait.".to_owned()
             }
-            0 => "Nothing waits for it.".to_owned(),
-            1 => "Sends the 1 message that waits for it now.".to_owned(),
+            0 => "No messages are waiting for it.".to_owned(),
+            1 => "Sends the 1 message waiting for it now.".to_owned(),
             count => format!(
-                "Sends the {} messages that wait for it now.",
+                "Sends the {} messages waiting for it now.",
                 text::grouped(count)
             ),
         }

@@ -157,7 +157,7 @@ pub(crate) fn missed(model: &Model, overview: &Overview) -> Vec<Missed> {
             None => String::new(),
         };
         let unheard = if one.failure_unheard {
-            "  reported to failing destinations only"
+            "  reported only to failing destinations"
         } else {
             ""
         };
@@ -187,14 +187,14 @@ pub(crate) fn reached(overview: &Overview) -> (Token, String) {
     let (healthy, all) = (all.iter().filter(answer).count(), all.len());
     match (healthy, all) {
         (_, 0) => (Token::Dim, "no destination was used in 24 h".to_owned()),
-        (0, _) => (Token::Dim, "no destination was tried yet".to_owned()),
+        (0, _) => (Token::Dim, "no destination has been tried yet".to_owned()),
         (healthy, all) if healthy < all => {
-            let words = format!("✓ {healthy} of {all} answer in time; the rest was not tried");
+            let words = format!("✓ {healthy} of {all} respond in time; the rest were not tried");
             (Token::Good, words)
         }
         _ => (
             Token::Good,
-            "✓ every destination answers in time".to_owned(),
+            "✓ every destination responds in time".to_owned(),
         ),
     }
 }
@@ -301,14 +301,17 @@ mod tests {
         };
         let (tried, untried) = (HealthState::Healthy, HealthState::Untried);
         assert_eq!(reached(&[]), "no destination was used in 24 h");
-        assert_eq!(reached(&[untried, untried]), "no destination was tried yet");
+        assert_eq!(
+            reached(&[untried, untried]),
+            "no destination has been tried yet"
+        );
         assert_eq!(
             reached(&[tried, untried]),
-            "✓ 1 of 2 answer in time; the rest was not tried"
+            "✓ 1 of 2 respond in time; the rest were not tried"
         );
         assert_eq!(
             reached(&[tried, tried]),
-            "✓ every destination answers in time"
+            "✓ every destination responds in time"
         );
     }
 }

@@ -57,7 +57,7 @@ impl Heard {
         if lines.len() > limits::TOLD_CHANGES {
             let more = lines.len() - limits::TOLD_CHANGES;
             lines.truncate(limits::TOLD_CHANGES);
-            lines.push(format!("and {more} more; the list has moved on"));
+            lines.push(format!("and {more} more; the list has changed"));
         }
         lines
     }

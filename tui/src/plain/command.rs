@@ -144,10 +144,7 @@ fn act(
     let (action, name) = (entry.action, entry.name);
     access::refusal(model, entry).map_err(|reason| format!("{}: {reason}", entry.title))?;
     if !access::applies(model, entry) {
-        return Err(format!(
-            "{}: there is nothing here to do it to",
-            entry.title
-        ));
+        return Err(format!("{}: nothing here to apply it to", entry.title));
     }
     let is_list = model.page.route.is_list() && is_about_rows(entry);
     let (rows, rest) = if is_list {
@@ -172,13 +169,13 @@ fn act(
                 rest: rest.to_owned(),
             });
         }
-        return Err(format!("{name}: which row? For example `{name} 1`"));
+        return Err(format!("{name}: which row? For example, `{name} 1`"));
     }
     if rows.len() > 1 && !entry.lines.several {
-        return Err(format!("{name}: one row at a time"));
+        return Err(format!("{name}: expected one row"));
     }
     if !rest.is_empty() && !entry.lines.text {
-        return Err(format!("{name}: `{rest}` means nothing behind it"));
+        return Err(format!("{name}: unexpected `{rest}`"));
     }
     let rest = rest.to_owned();
     Ok(Meant::Act { action, rows, rest })
@@ -200,11 +197,11 @@ fn rows<'a>(
         };
         if first == 0 || last > numbered.len() || first > last {
             let message = match numbered.len() {
-                0 => "no rows were printed yet".to_owned(),
+                0 => "no rows have been printed yet".to_owned(),
                 1 => "one row was printed".to_owned(),
                 count => format!("rows 1 to {count} were printed"),
             };
-            return Err(format!("`{word}`: there is no such row; {message}"));
+            return Err(format!("`{word}`: unknown row; {message}"));
         }
         ids.extend(numbered[first - 1..last].iter().cloned());
         rest = behind.trim_start_matches([' ', ',']);
@@ -222,7 +219,7 @@ fn rows<'a>(
     let gone = |id: &&String| model.rows().position(id).is_none();
     if let Some(id) = ids.iter().find(gone) {
         let at = numbered.iter().position(|other| other == id).unwrap_or(0) + 1;
-        return Err(format!("row {at} is not in the list any more"));
+        return Err(format!("row {at} is no longer in the list"));
     }
     Ok((ids, rest))
 }
@@ -275,6 +272,6 @@ fn find(model: &Model, line: &str) -> Result<Meant, String> {
         format!("unknown command `{line}`; `help` lists all")
     } else {
         let near = near.join("`, `");
-        format!("unknown command `{line}`; is it `{near}`? `help` lists all")
+        format!("unknown command `{line}`; did you mean `{near}`? `help` lists all")
     })
 }

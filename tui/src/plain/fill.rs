@@ -32,7 +32,7 @@ pub(super) fn read(form: &Form, line: &str) -> Result<Option<Line>, String> {
         (Some(index), _, _) => *index,
         (None, Some(first), Some(second)) if value.is_some() => {
             let (first, second) = (form.specs[*first].label, form.specs[*second].label);
-            return Err(format!("`{label}` may be {first} or {second}"));
+            return Err(format!("`{label}` is ambiguous: {first} or {second}"));
         }
         (None, Some(index), None) if value.is_some() => *index,
         _ => return Ok(None),

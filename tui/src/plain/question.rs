@@ -49,17 +49,17 @@ pub(super) fn output(overlay: &Overlay) -> (Vec<String>, String) {
         Overlay::Clash(clash) => clash_question(clash),
         Overlay::Prompt(prompt) => {
             let output = format!("{}: type a line ({})", prompt.title, prompt.help);
-            (vec![], format!("{output}; an empty one leaves it"))
+            (vec![], format!("{output}; an empty line cancels"))
         }
         Overlay::Key { name, key } => {
             let output = format!("The key of {name}: {key}");
-            (vec![output], "It is shown this once.".to_owned())
+            (vec![output], "It is shown only once.".to_owned())
         }
         Overlay::Pick(pick) if pick.events.is_some() => {
             let items = pick.items.iter().take(EVENTS);
             let mut lines = vec![pick.title.clone()];
             lines.extend(items.map(|item| say::marks(&format!("  {item}"))));
-            let output = "Type words of one, or its id; an empty line leaves it.";
+            let output = "Type words of one, or its id; an empty line cancels.";
             (lines, output.to_owned())
         }
         Overlay::Silence(choice) => silence_question(choice),
@@ -77,20 +77,20 @@ pub(super) fn answer(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'stati
         Overlay::Confirm(_) | Overlay::Silence(_) if is_yes => (key(YES), None),
         Overlay::Confirm(confirm) => {
             let said = match confirm.then {
-                Consequence::Write(..) | Consequence::Undo => "No. Nothing was changed.",
-                Consequence::Test(..) => "No. Nothing was sent.",
-                Consequence::LeaveForm | Consequence::Quit => "No. Nothing is lost.",
+                Consequence::Write(..) | Consequence::Undo => "Cancelled. Nothing was changed.",
+                Consequence::Test(..) => "Cancelled. Nothing was sent.",
+                Consequence::LeaveForm | Consequence::Quit => "Cancelled. Nothing is lost.",
             };
             (key(ESC), Some(said))
         }
         Overlay::Bulk(bulk) => match (&bulk.stage, line) {
             (Stage::Asking { .. }, _) if is_yes => (key(YES), None),
-            (Stage::Asking { .. }, _) => (key(ESC), Some("No. Nothing was changed.")),
+            (Stage::Asking { .. }, _) => (key(ESC), Some("Cancelled. Nothing was changed.")),
             (Stage::Failed(_), "continue") => (key(ENTER), None),
             (Stage::Failed(_), _) | (_, "stop") => (key(ESC), None),
-            _ => (vec![], Some("error: it is under way; `stop` ends it")),
+            _ => (vec![], Some("error: in progress; `stop` cancels it")),
         },
-        Overlay::Prompt(_) if line.is_empty() => (key(ESC), Some("Left as it was.")),
+        Overlay::Prompt(_) if line.is_empty() => (key(ESC), Some("Unchanged.")),
         Overlay::Prompt(_) => (reply(line.to_owned()), None),
         Overlay::Pick(pick) if pick.events.is_some() && !line.is_empty() => {
             (reply(line.to_owned()), None)
@@ -98,7 +98,7 @@ pub(super) fn answer(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'stati
         Overlay::Clash(clash) => (choose(clash, line), None),
         Overlay::Silence(choice) => match silence(choice, line) {
             Some(msgs) => (msgs, None),
-            None => (key(ESC), Some("No. Nothing was changed.")),
+            None => (key(ESC), Some("Cancelled. Nothing was changed.")),
         },
         Overlay::Key { .. } | Overlay::Pick(_) | Overlay::Palette(_) | Overlay::Menu(_) => {
             (key(ESC), None)
@@ -114,7 +114,8 @@ fn silence_question(choice: &SilenceChoice) -> (Vec<String>, String) {
         format!("  {} {}: {counts}", scope.key, scope.label)
     }));
     lines.extend(choice.fault.iter().map(|it| format!("  error: {it}")));
-    let asked = "Type what and how long, as `h 2h` or `e until 08:00`; anything else is No.";
+    let asked =
+        "Type a scope and a duration, such as `h 2h` or `e until 08:00`; anything else cancels.";
     (lines, asked.to_owned())
 }
 
@@ -141,7 +142,10 @@ pub(super) fn reply(text: String) -> Vec<Msg> {
 fn question(confirm: &Confirm) -> (Vec<String>, String) {
     let mut lines = vec![confirm.title.clone()];
     lines.extend(confirm.lines.iter().map(|(_, line)| format!("  {line}")));
-    let output = format!("{}: type yes to do it; anything else is No.", confirm.verb);
+    let output = format!(
+        "{}: type yes to confirm; anything else cancels.",
+        confirm.verb
+    );
     (lines, output)
 }
 
@@ -154,7 +158,10 @@ fn bulk_question(bulk: &Bulk) -> (Vec<String>, String) {
     );
     let output = match &bulk.stage {
         Stage::Asking { .. } => {
-            format!("{}: type yes to do it; anything else is No.", bulk.verb())
+            format!(
+                "{}: type yes to confirm; anything else cancels.",
+                bulk.verb()
+            )
         }
         Stage::Failed(_) => {
             let done = bulk.progress();
@@ -167,7 +174,7 @@ fn bulk_question(bulk: &Bulk) -> (Vec<String>, String) {
 
 fn clash_question(clash: &Clash) -> (Vec<String>, String) {
     let (word, name) = (clash.mine.kind.word(), clash.mine.name());
-    let mut lines = vec![format!("The {word} {name} changed meanwhile.")];
+    let mut lines = vec![format!("The {word} {name} was changed concurrently.")];
     lines.extend(clash.lines.iter().map(|(_, line)| format!("  {line}")));
     let choices = ClashChoice::ALL.map(ClashChoice::words).join("`, `");
     (

@@ -57,7 +57,7 @@ pub(super) fn state(model: &Model) -> Vec<String> {
         words.push(which.to_owned());
         match &events.stream_failure {
             Some(failure) => words.push(format!("not live: {}", failure.headline())),
-            None if events.paused => words.push("held still".to_owned()),
+            None if events.paused => words.push("paused".to_owned()),
             None if model.is_up() => words.push("live".to_owned()),
             None => {}
         }
@@ -73,7 +73,7 @@ pub(super) fn state(model: &Model) -> Vec<String> {
         words.push(format!("{} marked", list.marks.len()));
     }
     if let Some(failure) = model.store.failure(&model.page.route) {
-        words.push(format!("not read afresh: {}", failure.sentence()));
+        words.push(format!("could not be reloaded: {}", failure.sentence()));
     }
     words
 }

@@ -56,7 +56,7 @@ impl Talk {
 
     pub(super) fn greet(&mut self, model: &Model) {
         self.say(format!(
-            "Bellwether in lines, on {}. `help` lists what can be typed, `quit` ends.",
+            "Bellwether in line mode, on {}. `help` lists the commands, `quit` ends.",
             model.service
         ));
     }
@@ -72,7 +72,7 @@ impl Talk {
                 format!("Connected{caller}{read_only}.")
             }
             Connection::Down { failure, .. } => {
-                format!("Not connected: {}. It is tried again.", failure.sentence())
+                format!("Not connected: {}. Retrying.", failure.sentence())
             }
         };
         if self.link != words {
@@ -105,13 +105,13 @@ impl Talk {
                     return;
                 };
                 let (scanned, matched) = (progress.scanned, progress.matched);
-                format!("{scanned} events looked at, {matched} matched")
+                format!("{scanned} events checked, {matched} matched")
             }
             _ => return,
         };
         if model.now_ms - self.progress_ms >= limits::PROGRESS_MS {
             self.progress_ms = model.now_ms;
-            self.say(format!("{words}; `stop` ends it"));
+            self.say(format!("{words}; `stop` cancels it"));
         }
     }
 
@@ -171,7 +171,7 @@ impl Talk {
             self.shown = end;
             let left = self.document.len() - end;
             if left > 0 {
-                self.say(format!("{left} more lines; an empty line reads on."));
+                self.say(format!("{left} more lines; an empty line continues."));
             }
         }
     }
@@ -216,7 +216,7 @@ impl Talk {
         }
         self.numbered.extend(fresh);
         if left > 0 || more {
-            self.say("An empty line reads on.");
+            self.say("An empty line continues.");
         }
         self.heard.take(model, &self.numbered);
     }
@@ -310,7 +310,7 @@ impl Talk {
         }
         if !is_list && self.shown >= self.document.len() {
             self.more = false;
-            self.say("That was all of it.");
+            self.say("End of the list.");
         }
         vec![]
     }
@@ -327,7 +327,7 @@ impl Talk {
             return vec![Msg::Line(*line), Msg::Act(Action::Open)];
         }
         self.again = false;
-        self.say(format!("error: there is no {number} here"));
+        self.say(format!("error: no {number} here"));
         vec![]
     }
 
@@ -336,11 +336,12 @@ impl Talk {
         match action {
             Action::Help => {
                 self.again = false;
-                self.say(format!("What can be typed here ({}):", say::title(model)));
+                self.say(format!("Commands here ({}):", say::title(model)));
                 self.lines.extend(command::help(model));
                 let shown = "ROWS are numbers such as 3, 1 4 or 2-5, or a name. A number without \
-                            a command opens a row or a link. An empty line reads on. Also: the words of the palette, \
-                            such as `test NAME`, `edit NAME`, `event ID` or `sort COLUMN`.";
+                            a command opens a row or a link. An empty line continues. Also: the \
+                            words of the palette, such as `test NAME`, `edit NAME`, `event ID` \
+                            or `sort COLUMN`.";
                 self.say(shown);
                 return vec![];
             }
@@ -382,7 +383,7 @@ impl Talk {
             self.lines.extend(lines);
         } else {
             self.change_announced = true;
-            self.say("changed: this page; `refresh` reads it again");
+            self.say("changed: this page; `refresh` reloads it");
         }
     }
 }

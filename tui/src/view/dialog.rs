@@ -97,7 +97,7 @@ pub(super) fn clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
     let lines: Vec<(Token, String)> = wrapped.collect();
     let height = rows(lines.len()).saturating_add(5).min(area.height);
     let (word, name) = (clash.mine.kind.word(), clash.mine.name());
-    let title = format!("The {word} {name} changed meanwhile");
+    let title = format!("The {word} {name} was changed concurrently");
     let inside = pen.window(middle(area, width, height), &title);
     let foot = inside.bottom().saturating_sub(1);
     let body = usize::from(foot.saturating_sub(inside.y + 1));
@@ -144,7 +144,7 @@ pub(super) fn bulk(bulk: &Bulk, pen: &mut Pen<'_>, area: Rect) {
             };
             return answers(bulk.verb(), *yes, other, pen, inside);
         }
-        Stage::Counting => "… counting · Esc leaves; nothing was changed".to_owned(),
+        Stage::Counting => "… counting · Esc cancels; nothing was changed".to_owned(),
         Stage::Running => format!("… {} done · Esc stops", bulk.progress()),
         Stage::Stopping => format!("… {} done · stopping", bulk.progress()),
         Stage::Failed(_) => format!("{} done · Enter continues · Esc stops", bulk.progress()),
@@ -203,7 +203,7 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
         let words = if pick.items.is_empty() {
             "nothing is stored yet"
         } else if pick.events.is_some() {
-            "none of those here; Enter takes it as an id"
+            "not listed; Enter uses it as an id"
         } else {
             "nothing found"
         };
@@ -221,8 +221,8 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
         }
     }
     let words = match &pick.events {
-        Some(_) => "Enter takes it · Esc leaves",
-        None => "Space chooses · Enter takes them · Esc leaves",
+        Some(_) => "Enter accepts · Esc cancels",
+        None => "Space selects · Enter accepts · Esc cancels",
     };
     pen.put(inside.x, foot, cells, Token::Dim, words);
 }
@@ -295,9 +295,9 @@ pub(super) fn silence(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, 
     let help = if choice.other.is_some() {
         "Enter silences · Esc back"
     } else if choice.chosen.is_some() {
-        "… counting, then it is silenced · Esc leaves"
+        "… counting, then silencing · Esc cancels"
     } else {
-        "a letter chooses what, a digit silences · Tab Enter · Esc leaves"
+        "a letter chooses what, a digit silences · Tab Enter · Esc cancels"
     };
     pen.put(inside.x, foot, space, Token::Dim, help);
 }
@@ -351,6 +351,6 @@ pub(super) fn key(name: &str, key: &str, pen: &mut Pen<'_>, area: Rect) {
         y,
         space,
         Token::Warning,
-        "It is shown this once. y copies it, Esc leaves.",
+        "It is shown only once. y copies it, Esc closes.",
     );
 }

@@ -291,7 +291,7 @@ fn choice(spec: &FieldSpec, at: usize, focused: bool, pen: &mut Pen<'_>, area: R
 
 fn condition(clause: &ClauseInput, focused: bool, pen: &mut Pen<'_>, area: Rect) {
     let words = if clause.is_unknown() {
-        "a condition that this console does not know; it stays as it is"
+        "a condition unknown to this console; it stays unchanged"
     } else {
         "·"
     };

@@ -136,10 +136,12 @@ fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
         "trying now".to_owned()
     } else {
         let seconds = (wait + 999) / 1_000;
-        model.tell(&format!("next try in {seconds} s, ‹retry_now› tries now"))
+        model.tell(&format!(
+            "next attempt in {seconds} s, ‹retry_now› tries now"
+        ))
     };
     let age = model.age_ms().map_or_else(String::new, |ms| {
-        format!(" · what you see is {} old", age(ms))
+        format!(" · displayed data is {} old", age(ms))
     });
     let room = usize::from(area.width).saturating_sub(4);
     let (sentence, mut tail) = (failure.sentence(), format!("{age} · {retry}"));
@@ -218,7 +220,7 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
         if let Some(found) = model.filter_completion() {
             words.insert(0, ("Tab".to_owned(), found.words.join("  "), true));
         }
-        return (words, plain(&[("Esc", "leave as it was")]));
+        return (words, plain(&[("Esc", "leave unchanged")]));
     }
     if model.cycle.is_some() {
         return (Vec::new(), plain(&[("q", "quit")]));

@@ -154,10 +154,10 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     let is_newest_first = model.page.route == Route::Events && list.sort.is_none();
     if list.came > 0 && is_newest_first {
         let came = text::grouped(wide_count(list.came));
-        words.push(model.tell(&format!("▲ {came} came, ‹top› shows them")));
+        words.push(model.tell(&format!("▲ {came} new, ‹top› shows them")));
     } else if list.top > 0 && is_newest_first {
         let newer = text::grouped(wide_count(list.top));
-        words.push(model.tell(&format!("▲ {newer} newer, ‹top› shows them")));
+        words.push(model.tell(&format!("▲ {newer} new, ‹top› shows them")));
     }
     let mut token = Token::Dim;
     if model.page.route == Route::Events {
@@ -176,9 +176,12 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     if let Some(failure) = failure(model).filter(|_| rows.len() > 0) {
         token = Token::Warning;
         let age = model.age_ms().map_or_else(String::new, |ms| {
-            format!(", this is {} old", document::duration(ms))
+            format!(", loaded {} ago", document::duration(ms))
         });
-        words.push(format!("not read afresh: {}{age}", failure.headline()));
+        words.push(format!(
+            "could not be reloaded: {}{age}",
+            failure.headline()
+        ));
     }
     let x = tabs::draw(model, pen, Rect { y, ..area });
     let space = space.saturating_sub(usize::from(x - area.x - 1));
@@ -205,7 +208,7 @@ fn typed(model: &Model, text: &str) -> Option<(Token, String)> {
             Token::Dim,
             format!("{} events", text::grouped(i64::from(*count))),
         ),
-        Ok(None) => (Token::Dim, "more than are counted while typing".to_owned()),
+        Ok(None) => (Token::Dim, "too many to count while typing".to_owned()),
         Err(why) => (Token::Bad, why.clone()),
     })
 }
@@ -257,7 +260,7 @@ fn grouped(model: &Model, filter: &str, words: &mut Vec<String>) -> Token {
     if grouped.is_complete {
         return Token::Dim;
     }
-    words.push("only these newest were counted: there are more".to_owned());
+    words.push("only the newest were counted: there are more".to_owned());
     Token::Warning
 }
 
@@ -302,19 +305,16 @@ fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let (token, words) = match failure(model) {
         Some(failure) => (Token::Bad, format!("✗ {}", failure.sentence())),
         None if !is_read && model.is_up() => (Token::Dim, "reading…".to_owned()),
-        None if !is_read => (
-            Token::Dim,
-            "not read yet; there is no connection".to_owned(),
-        ),
+        None if !is_read => (Token::Dim, "not loaded yet: not connected".to_owned()),
         None if typed.is_some_and(|text| is_faulty(model, text)) => {
-            let words = "this filter has an error, or is not complete yet";
+            let words = "this filter has an error or is incomplete";
             (Token::Dim, words.to_owned())
         }
         None if !filter.is_empty() => (
             Token::Dim,
             format!(
                 "no match `{filter}`\n{}",
-                model.tell("‹filter› changes it, ‹back› takes it away")
+                model.tell("‹filter› edits the filter, ‹back› clears it")
             ),
         ),
         None => (Token::Text, first_steps(model)),
@@ -361,7 +361,7 @@ fn first_steps(model: &Model) -> String {
     let [before, after] = [
         "No events here yet.\n\n",
         "\n\nIt appears here immediately. \
-         ‹trigger_from_event› on it makes a trigger; ‹open_only› also shows closed ones.",
+         ‹trigger_from_event› on it creates a trigger; ‹open_only› also shows closed ones.",
     ]
     .map(|words| model.tell(words));
     format!("{before}{how}{after}")
@@ -375,11 +375,13 @@ fn first_step(route: &Route) -> &'static str {
     match route {
         Route::List(kind) => kind::spec(*kind).empty,
         Route::EventGroups { .. } => {
-            "No events to count.\n\n‹open_only› also counts closed ones; ‹back› leads to the list."
+            "No events to count.\n\n\
+        ‹open_only› also counts closed ones; ‹back› returns to the list."
         }
         Route::Deliveries => {
             "No deliveries yet.\n\nEach message on its way to a destination is shown here, with \
-             every attempt.\n‹test_destination› in Destinations (‹go_destinations›) sends a test message."
+             every attempt.\n‹test_destination› in Destinations (‹go_destinations›) sends a test \
+        message."
         }
         _ => "",
     }

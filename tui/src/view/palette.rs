@@ -34,7 +34,7 @@ pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Re
         height: area.height.saturating_sub(2).min(highest),
     };
     let title = if palette.here {
-        "What can be done here"
+        "Available actions"
     } else {
         "Go to, or do"
     };

@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(
             drawn(stack(&[1.0, 1e9], 1e9), 2, 1),
             ["▁█"],
-            "what there is shows"
+            "existing points are shown"
         );
         assert_eq!(drawn(stack(&[], 0.0), 2, 1), ["  "]);
     }

@@ -176,7 +176,7 @@ impl Wall<'_> {
                 Link::Go(Route::Object(Kind::Response, one.name().to_owned()))
             } else {
                 let count = text::grouped(i64::try_from(more).unwrap_or(i64::MAX));
-                let words = format!("   and {count} more wait for an answer");
+                let words = format!("   and {count} more wait for a response");
                 pen.put(area.x, y, area.width.into(), Token::Warning, &words);
                 Link::Go(Route::OnCall)
             };

@@ -35,7 +35,10 @@ async fn theme_can_be_changed_at_runtime() {
     assert!(console.idle().await);
     assert_eq!(console.buffer()[(0, 5)].bg, Color::Reset);
     let screen = press(&mut console, ":theme dar<Enter>").await;
-    line(&screen, "theme dark; `theme` in bellwether.toml keeps it");
+    line(
+        &screen,
+        "theme dark; set `theme` in bellwether.toml to keep it",
+    );
     assert!(matches!(console.buffer()[(0, 5)].bg, Color::Rgb(..)));
     press(&mut console, ":theme mono<Enter>").await;
     assert_eq!(console.buffer()[(0, 5)].bg, Color::Reset);
@@ -145,7 +148,7 @@ async fn list_sorts_by_column_and_marks_the_heading() {
         "{screen}"
     );
     let screen = press(&mut console, "2:sort count<Enter>").await;
-    line(&screen, "the service has no index for it");
+    line(&screen, "the service cannot sort by this");
     let screen = press(&mut console, "S").await;
     line(&screen, "Severity↓");
 }

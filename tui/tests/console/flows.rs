@@ -25,7 +25,7 @@ async fn testing_a_stored_destination_shows_the_whole_exchange() {
     let screen = press(&mut console, "4t").await;
     for wanted in [
         "REJECTED in ",
-        "the receiver answered 403 Forbidden",
+        "the receiver returned 403 Forbidden",
         &format!("POST {}/pager", service.receivers),
         "status 403",
         "no such hook",
@@ -123,7 +123,7 @@ async fn delete_warns_of_dependents_and_its_key_does_not_confirm() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "3d").await;
-    assert_shows(&screen, "night, which is left without any trigger");
+    assert_shows(&screen, "night, which is left without a trigger");
     press(&mut console, "d<Enter>").await;
     assert!(service.stored("Trigger").await.contains_key("disk-full"));
     let screen = press(&mut console, "dy").await;
@@ -295,10 +295,10 @@ async fn console_survives_a_lost_connection_and_reconnects() {
     service.cut(true);
     assert!(console.shows("not connected").await);
     // Loaded data stays visible with its age. Changes are rejected; everything else works.
-    assert!(console.shows("what you see is").await);
+    assert!(console.shows("displayed data is").await);
     assert_shows(&console.screen(), "disk 39 is full");
     let screen = press(&mut console, "c").await;
-    assert_shows(&screen, "nothing can be changed now");
+    assert_shows(&screen, "changes are not possible now");
     press(&mut console, "4naway<Tab><Tab>https://x").await;
     assert_shows(&console.screen(), "nothing is lost");
     service.send(vec![event(91, "while you were away")]).await;
@@ -419,7 +419,7 @@ async fn clash(service: &Service) -> Headless {
     service.real.call("RuleService", "UpdateRule", &asked).await;
     console.press("y").unwrap();
     assert!(
-        console.shows("changed meanwhile").await,
+        console.shows("changed concurrently").await,
         "{}",
         console.screen()
     );

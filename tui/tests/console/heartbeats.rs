@@ -53,7 +53,7 @@ mod against_the_service {
             assert_shows(&screen, part);
         }
         press(&mut console, "f").await;
-        until(&mut console, "Which expectation of backup is forgotten").await;
+        until(&mut console, "Expectation of backup to forget").await;
         let screen = press(&mut console, "<C-u>host=db-9<Enter>").await;
         assert_shows(
             &screen,
@@ -69,10 +69,10 @@ mod against_the_service {
             (1, &json!("db-1"))
         );
         press(&mut console, "r").await;
-        until(&mut console, "Make a new address for backup?").await;
+        until(&mut console, "Create a new address for backup?").await;
         press(&mut console, "y").await;
         until(&mut console, "/v1/data-receiver/heartbeats/").await;
-        assert_shows(&console.screen(), "It is shown this once.");
+        assert_shows(&console.screen(), "It is shown only once.");
         press(&mut console, "<Esc>").await;
         until(&mut console, "has a key").await;
         let shown = call(&real, "GetHeartbeat", asked).await;

@@ -29,7 +29,7 @@ mod against_the_service {
         assert_shows(&screen, "updated occurrence");
         assert!(!screen.contains("trigger"), "{screen}");
         let screen = press(&mut console, "1H").await;
-        assert_shows(&screen, "Who changed what, the newest first.");
+        assert_shows(&screen, "Who changed what, newest first.");
         assert_shows(&screen, "updated occurrence");
         assert_shows(&screen, "created trigger disk");
     }

@@ -48,10 +48,7 @@ mod against_the_service {
         );
 
         let screen = press(&mut console, "<A-a>").await;
-        assert_shows(
-            &screen,
-            "there is no event to acknowledge: 130 acknowledged before",
-        );
+        assert_shows(&screen, "no event to acknowledge: 130 acknowledged before");
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -78,17 +75,17 @@ mod against_the_service {
         press(&mut console, "/host=db-1 severity=error<Enter>").await;
         press(&mut console, "<A-n>the array is being rebuilt<Enter>").await;
         let screen = console.screen();
-        assert_shows(&screen, "Write a note on 1 open event with host=db-1");
+        assert_shows(&screen, "Add a note to 1 open event with host=db-1");
         assert_shows(&screen, "will get the note: the array is being rebuilt");
         let screen = press(&mut console, "y").await;
-        assert_shows(&screen, "note written on ");
+        assert_shows(&screen, "note added to ");
         press(&mut console, "/<C-u>host=web-7*<Enter>").await;
         let screen = press(&mut console, "<Space><Space>walso here<Enter>").await;
-        assert_shows(&screen, "✓ note written on 2 events · U undoes it");
+        assert_shows(&screen, "✓ note added to 2 events · U undoes it");
         press(&mut console, "g<Enter><Tab>").await;
         assert_shows(&console.screen(), "also here");
         let screen = press(&mut console, "U").await;
-        assert_shows(&screen, "✓ undone: note written on 2");
+        assert_shows(&screen, "✓ undone: note added to 2");
         assert!(!screen.contains("also here"), "{screen}");
         drop(real);
     }

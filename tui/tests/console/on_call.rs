@@ -86,7 +86,7 @@ mod against_the_service {
         assert_shows(&screen, "A ack for");
         press(&mut console, "A").await;
         let screen = press(&mut console, "soon<Enter>").await;
-        assert_shows(&screen, "`soon` is no length");
+        assert_shows(&screen, "`soon` is not a valid duration");
         press(&mut console, "<C-u>2h<Enter>").await;
         until(&mut console, "responds until").await;
         let found = responses(&real).await;
@@ -121,7 +121,7 @@ mod against_the_service {
         until(&mut console, "layer 1").await;
         assert_shows(&console.screen(), "█");
         press(&mut console, "Go").await;
-        until(&mut console, "Who is on call instead by nights").await;
+        until(&mut console, "Override for nights").await;
         press(&mut console, "ben for 3h").await;
         // The cursor moves past the suggestion for the whole shift.
         press(&mut console, "<C-k><Enter>").await;

@@ -26,9 +26,9 @@ async fn filtered_deliveries_are_counted_confirmed_and_resent() {
     press(&mut console, "6").await;
     let screen = press(&mut console, "A").await;
     assert_shows(&screen, "Send all deliveries again?");
-    assert_shows(&screen, "5 deliveries will be sent again:");
+    assert_shows(&screen, "5 deliveries will be resent:");
     assert_shows(&screen, "5  to pager");
-    assert_shows(&screen, "only dead deliveries are meant");
+    assert_shows(&screen, "only dead deliveries are included");
     let untouched = async || retried(&service).await == 0;
     let screen = press(&mut console, "<Enter>").await;
     assert!(
@@ -40,10 +40,10 @@ async fn filtered_deliveries_are_counted_confirmed_and_resent() {
     press(&mut console, "Ay").await;
     assert!(untouched().await);
     let screen = press(&mut console, "y").await;
-    assert_shows(&screen, "✓ 5 deliveries on the way again");
+    assert_shows(&screen, "✓ 5 deliveries being resent");
     assert!(!untouched().await);
     let screen = press(&mut console, "A").await;
-    assert_shows(&screen, "there is no delivery to send again");
+    assert_shows(&screen, "no delivery to resend");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -54,10 +54,10 @@ async fn marked_deliveries_are_counted_before_resending() {
     let screen = press(&mut console, "<Space><Space>r").await;
     assert_shows(&screen, "Send the 2 marked deliveries again?");
     let screen = press(&mut console, "y").await;
-    assert_shows(&screen, "✓ 2 deliveries on the way again");
+    assert_shows(&screen, "✓ 2 deliveries being resent");
     assert_eq!(retried(&service).await, 2);
     let screen = press(&mut console, "g<Space><Space>c").await;
-    assert_shows(&screen, "there is no delivery to cancel: 2 ended before");
+    assert_shows(&screen, "no delivery to cancel: 2 ended before");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,5 +121,5 @@ async fn deliveries_are_filtered_by_decision_time() {
     assert_shows(&screen, "Send all deliveries with since=2");
     press(&mut console, "<Esc>").await;
     let screen = press(&mut console, "/<C-u>since=yesterday<Enter>").await;
-    assert_shows(&screen, "`yesterday` is no time");
+    assert_shows(&screen, "`yesterday` is not a time");
 }

@@ -92,7 +92,7 @@ mod against_the_service {
             "this event",
             "on db-1",
             "all of db-1",
-            "what the filter leaves",
+            "all filter matches",
             "until 08:00",
             "other",
             "3 open, 0 messages in 7 days",
@@ -122,7 +122,7 @@ mod against_the_service {
         press(&mut console, "b").await;
         press(&mut console, "o").await;
         let screen = press(&mut console, "soon<Enter>").await;
-        assert_shows(&screen, "`soon` is no time; expected 2h, +30m, 08:00");
+        assert_shows(&screen, "`soon` is not a time; expected 2h, +30m, 08:00");
         let screen = press(&mut console, "<C-u>+90m").await;
         assert_shows(&screen, "UTC, in 1h30m");
         press(&mut console, "<Enter>").await;
@@ -226,7 +226,10 @@ mod against_the_service {
         )
         .await;
         let screen = press(&mut console, "<C-s>").await;
-        assert_shows(&screen, "`8 o'clock` is no time; expected 2h, +30m, 08:00");
+        assert_shows(
+            &screen,
+            "`8 o'clock` is not a time; expected 2h, +30m, 08:00",
+        );
         let screen = press(&mut console, "<C-u>2h").await;
         assert_shows(&screen, "UTC, in 2h");
         press(&mut console, "<C-s>").await;

@@ -130,7 +130,7 @@ async fn open(world: &mut World, setting: Setting, scene: &Scene) -> Headless {
     if setting == Setting::Lost {
         world.cut(true);
         assert!(
-            console.shows("what you see is").await,
+            console.shows("displayed data is").await,
             "{}",
             console.screen()
         );
@@ -154,7 +154,7 @@ const HEARD: [&str; 2] = ["● connected at ", "✗ not connected, last heard "]
 fn without_chance(screen: &str) -> String {
     let mut out = String::new();
     for line in screen.lines() {
-        let counts = line.contains("next try in") || line.contains("trying now");
+        let counts = line.contains("next attempt in") || line.contains("trying now");
         let line = if counts { " ✗ not connected" } else { line };
         let end = |before: &&str| line.find(before).map(|at| at + before.len());
         let heard = HEARD.iter().find_map(end);

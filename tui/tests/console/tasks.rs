@@ -27,11 +27,11 @@ mod against_the_service {
         ),
         ("write a note", "2wseen<Enter>", "note"),
         ("test a destination", "4t", "verdict"),
-        ("resend a dead letter", "6ry", "on the way again"),
+        ("resend a dead letter", "6ry", "resent"),
         (
             "resend the dead letters of a destination",
             "4rAy",
-            "on the way again",
+            "being resent",
         ),
         ("turn a rule off", "5o", "disabled"),
         ("edit a rule as text", "5E", "night"),

@@ -124,7 +124,7 @@ mod against_the_service {
         until(&mut console, "Create silence wide?").await;
         let screen = console.screen();
         assert_shows(&screen, "covers 24 open events now");
-        assert_shows(&screen, "It is broad; Yes silences all of that.");
+        assert_shows(&screen, "It is broad; Yes silences all of these events.");
         press(&mut console, "y").await;
         until(&mut console, "silence wide created").await;
         let found = real
@@ -185,8 +185,8 @@ mod against_the_service {
         assert!(pager < alpha, "{screen}");
         press(&mut console, "5").await;
         let screen = press(&mut console, "n").await;
-        assert_shows(&screen, "! without a trigger it never notifies");
-        assert_shows(&screen, "! without a destination it notifies no one");
+        assert_shows(&screen, "! without a trigger, it never notifies");
+        assert_shows(&screen, "! without a destination, it notifies no one");
         press(&mut console, "<Esc>").await;
         press(&mut console, "4n").await;
         press(

@@ -108,7 +108,7 @@ mod against_the_service {
         until(&mut console, "2 events acknowledged · U undoes it").await;
         press(&mut console, "U").await;
         until(&mut console, "sends about 2 updates again").await;
-        assert_shows(&console.screen(), "What was sent stays sent.");
+        assert_shows(&console.screen(), "Sent messages cannot be recalled.");
         press(&mut console, "y").await;
         until(&mut console, "undone: 2 events acknowledged").await;
         assert_eq!(acknowledged(&real).await, 0);

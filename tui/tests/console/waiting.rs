@@ -59,7 +59,7 @@ pub(super) mod against_the_service {
         until(&mut console, "rule night waits until").await;
         assert_shows(&console.screen(), "the first message");
         press(&mut console, "r").await;
-        until(&mut console, "Send what waits of rule night?").await;
+        until(&mut console, "Send the held notifications of rule night?").await;
         press(&mut console, "y").await;
         until(&mut console, "night notifies now").await;
         // The screen keeps the filter with which it was left.
@@ -85,17 +85,21 @@ pub(super) mod against_the_service {
         assert_shows(&screen, "group-");
         assert_shows(&screen, "pager");
         press(&mut console, "a").await;
-        until(&mut console, "open of this group of rule night?").await;
+        until(&mut console, "open events of this group of rule night?").await;
         press(&mut console, "y").await;
         until(
             &mut console,
-            "acknowledged the 2 open of a group of rule night",
+            "acknowledged the 2 open events of a group of rule night",
         )
         .await;
         until(&mut console, "acked").await;
         press(&mut console, "c").await;
         press(&mut console, "y").await;
-        until(&mut console, "closed the 2 open of a group of rule night").await;
+        until(
+            &mut console,
+            "closed the 2 open events of a group of rule night",
+        )
+        .await;
         until(&mut console, "over").await;
         console.press("2").unwrap();
         until(&mut console, "No open events.").await;

@@ -80,8 +80,7 @@ impl Address {
         let user = rest.split_once('@').map_or("", |(user, _)| user);
         if user.contains(':') {
             return Err(
-                "it holds a password; give that by BELLWETHER_STORE_PASSWORD or \
-                        store.password_file"
+                "it contains a password; set BELLWETHER_STORE_PASSWORD or store.password_file"
                     .into(),
             );
         }
@@ -91,7 +90,7 @@ impl Address {
             return Err("expected a user and a host, as in postgres://USER@HOST/DATABASE".into());
         }
         if config.get_dbname().is_none_or(str::is_empty) {
-            return Err("expected a database, as in postgres://USER@HOST/DATABASE".into());
+            return Err("expected a database, such as in postgres://USER@HOST/DATABASE".into());
         }
         let tls = secure(&mut config, query)?;
         if let Some(password) = password {
@@ -170,7 +169,7 @@ fn secure(config: &mut Config, query: &str) -> Result<Tls, String> {
             "sslrootcert" => authorities = Some(value.into_owned()),
             _ => {
                 return Err(format!(
-                    "{name:?} is not understood; it may say sslmode and sslrootcert"
+                    "unknown parameter {name:?}; expected sslmode or sslrootcert"
                 ));
             }
         }
@@ -195,7 +194,7 @@ fn secure(config: &mut Config, query: &str) -> Result<Tls, String> {
         }
         Some(other) => {
             return Err(format!(
-                "sslmode={other} is not understood; use verify-full or verify-ca"
+                "unknown value sslmode={other}; use verify-full or verify-ca"
             ));
         }
     };
@@ -235,7 +234,7 @@ fn roots(file: Option<&str>) -> Result<RootCertStore, String> {
         roots.add(certificate).map_err(|error| fault(&error))?;
     }
     if roots.is_empty() {
-        return Err(fault(&"it holds no certificate"));
+        return Err(fault(&"it contains no certificate"));
     }
     Ok(roots)
 }
@@ -265,8 +264,8 @@ mod tests {
                 "verify-full",
             ),
             ("postgres://u@127.0.0.1/b?sslmode=prefer", "disable on this"),
-            ("postgres://u@db1/b?sslmode=wrong", "not understood"),
-            ("postgres://u@db1/b?connect_timeout=1", "not understood"),
+            ("postgres://u@db1/b?sslmode=wrong", "unknown value"),
+            ("postgres://u@db1/b?connect_timeout=1", "unknown parameter"),
             ("postgres://u@db1/b?sslrootcert=/none/at/all", "sslrootcert"),
             ("postgres://u@localhost/b?sslrootcert=/none", "sslrootcert"),
             ("postgres://u:p@db1/b", "BELLWETHER_STORE_PASSWORD"),

@@ -45,7 +45,7 @@ pub(super) async fn send(session: &Session, calls: &[Call<'_>]) -> Outcome {
         transaction(session, calls, &statements),
     );
     let Ok(answers) = answers.await else {
-        return Outcome::Doubt("the database does not answer a commit".into());
+        return Outcome::Doubt("the database did not respond to a commit".into());
     };
     judge(calls, answers, || session.warnings() != warnings)
 }
@@ -138,7 +138,7 @@ fn judge(calls: &[Call<'_>], answers: Vec<Answer>, warned: impl Fn() -> bool) ->
         }
     }
     if warned() {
-        return Outcome::Doubt("the database warned while it committed".into());
+        return Outcome::Doubt("the database sent a warning during a commit".into());
     }
     let answered = |query| {
         let at = calls.iter().position(|call| call.query == query)?;

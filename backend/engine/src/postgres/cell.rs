@@ -33,7 +33,7 @@ pub(super) fn open(kind: Kind, key: &[u8], cell: &[u8]) -> Result<Vec<u8>, Engin
     let whole = parts.filter(|(found, value)| **found == sum(kind, key, value).to_be_bytes());
     let (_, value) = whole.ok_or_else(|| {
         let word = kind.word();
-        EngineError::Corrupt(format!("the checksum of a {word} does not fit"))
+        EngineError::Corrupt(format!("checksum mismatch in a {word}"))
     })?;
     Ok(value.to_vec())
 }

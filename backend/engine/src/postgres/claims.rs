@@ -413,7 +413,7 @@ impl Claims {
         self.owned.send_if_modified(|before| {
             let (was, is) = (before.count(), owned.count());
             if was != is {
-                tracing::debug!(slots = is, "this node owns another number of slots");
+                tracing::debug!(slots = is, "the number of slots owned by this node changed");
             }
             std::mem::replace(before, owned.clone()) != owned
         });

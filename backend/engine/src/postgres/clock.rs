@@ -53,7 +53,7 @@ impl DatabaseClock {
         let step_ms = offset_ms.saturating_sub(current_ms);
         let is_step = step_ms.saturating_abs() >= STEP_MIN_MS + millis(took);
         if is_step && !readings.is_empty() {
-            tracing::warn!(step_ms, "the database's clock was set");
+            tracing::warn!(step_ms, "the database's clock was changed");
         }
         if is_step {
             // Earlier readings are worthless after a step.
@@ -123,7 +123,11 @@ mod tests {
         assert!(clock.now_ms() >= shown_ms);
         let (before, after, said_ms) = ahead(1_000_300, 900);
         clock.read(before, after, said_ms);
-        assert_eq!(clock.offset_ms(), 999_500, "a slow answer tells less");
+        assert_eq!(
+            clock.offset_ms(),
+            999_500,
+            "a slow response is less precise"
+        );
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub(super) async fn follow(
             continue;
         };
         if let Err(error) = catch_up(&opened, &known, &address.counters).await {
-            tracing::debug!(%error, "the change log cannot be followed now");
+            tracing::debug!(%error, "failed to follow the change log");
             sleep(PAUSE).await;
         }
         if trimmed.elapsed() >= TRIM_EVERY {
@@ -75,7 +75,7 @@ pub(super) async fn follow(
             folded = Instant::now();
             match fold_resting(&opened, resting).await {
                 Ok(newest) => resting = newest,
-                Err(error) => tracing::debug!(%error, "counters cannot be folded now"),
+                Err(error) => tracing::debug!(%error, "failed to fold counters"),
             }
         }
         session = Some(opened);
@@ -112,9 +112,7 @@ async fn catch_up(
             if position == before {
                 is_there = true;
                 if origin.as_ref().is_some_and(|origin| *origin != found) {
-                    known.lose(format!(
-                        "step {before} of the change log is another one now"
-                    ));
+                    known.lose(format!("step {before} of the change log was replaced"));
                     return Ok(());
                 }
                 known.learn(before, found);
@@ -156,7 +154,7 @@ async fn missing(
         known.skip_to(plan::position(newest));
     } else {
         known.lose(format!(
-            "step {position} of the change log is not there any more; the newest is {newest}"
+            "step {position} of the change log no longer exists; the newest is {newest}"
         ));
     }
     Ok(())

@@ -165,14 +165,14 @@ impl Lying {
         if !contested.is_empty() {
             return Some(EngineError::Conflict(contested));
         }
-        let unfit = "the entries of a record cannot be changed so in this store";
+        let unfit = "this store does not support this change to the entries of a record";
         set.is_unfit.then(|| EngineError::Corrupt(unfit.into()))
     }
 }
 
 /// Returns the error for a set whose slot is owned by another node.
 pub(super) fn not_owned() -> EngineError {
-    EngineError::Unavailable("another node owns what is to be changed".into())
+    EngineError::Unavailable("another node owns the record to be changed".into())
 }
 
 /// Whether a set must conflict because a set just applied changed the same records.

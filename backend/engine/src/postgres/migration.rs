@@ -56,12 +56,12 @@ impl Layout {
                 "there is no store in that schema; create one with `bellwether store init`".into(),
             ),
             Some(found) if found.oldest_reader > NEWEST => Err(format!(
-                "its tables have layout {}, which a later version made and which needs one that \
-                 knows layout {}; this version knows layouts up to {NEWEST}",
+                "its tables have layout {} of a later version, which needs a version that \
+                 supports layout {}; this version supports layouts up to {NEWEST}",
                 found.version, found.oldest_reader
             )),
             Some(found) if found.version < NEWEST => Err(format!(
-                "its tables have layout {}, and this version needs layout {NEWEST}; run \
+                "its tables have layout {}, but this version needs layout {NEWEST}; run \
                  `bellwether store migrate`",
                 found.version
             )),

@@ -180,11 +180,11 @@ impl Node {
                     answered = Instant::now();
                     self.address.reach.set(true);
                     if let Some(duty) = self.stalled(steady) {
-                        self.resign(&format!("does not advance with {}", duty.word()), true);
+                        self.resign(&format!("makes no progress with {}", duty.word()), true);
                     }
                 }
                 Err(error) => {
-                    tracing::debug!(%error, "the lease of this node cannot be renewed now");
+                    tracing::debug!(%error, "failed to renew the lease of this node");
                     if answered.elapsed() >= STORE_AWAY_AFTER && !self.was_suspended() {
                         self.address.reach.set(false);
                     }
@@ -221,12 +221,12 @@ impl Node {
         };
         let renewing = self.renew_in(&session, follows, is_steady);
         let renewed = timeout(STORE_OPEN_TIME_MAX, renewing).await;
-        let late = |_late| EngineError::Unavailable("the database does not answer".into());
+        let late = |_late| EngineError::Unavailable("the database does not respond".into());
         let pace = renewed
             .map_err(late)?
             .map_err(|error| fault::unread(&error))?;
         if self.address.requires_standby && !has_standby(&session).await? {
-            let why = "the database has lost the standby that its commits wait for";
+            let why = "the database has lost its synchronous standby";
             tracing::warn!("{why}; this node is not ready");
             *kept = Some(session);
             return Err(EngineError::Unavailable(why.into()));
@@ -251,7 +251,7 @@ impl Node {
             .query_opt(&statement, &[&id, &follows, &about, &writer])
             .await?
         else {
-            tracing::error!("the other nodes have forgotten this one");
+            tracing::error!("the other nodes have removed this node");
             self.claims.forget();
             self.is_gone.send_replace(true);
             return Ok(STORE_NODE_RENEWED_EVERY);
@@ -304,7 +304,7 @@ impl Node {
     /// even with work in flight.
     pub(super) fn resign(&self, why: &str, is_forced: bool) {
         if self.claims.rest(is_forced) {
-            tracing::error!("this node {why}: it leaves what it owns to other nodes");
+            tracing::error!("this node {why}; its slots and leadership go to other nodes");
             *self.advanced() = [None; 3];
         }
         self.hurry();

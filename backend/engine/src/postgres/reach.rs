@@ -44,5 +44,5 @@ impl Reach {
 
 /// Returns the error for calls while the database is unreachable.
 pub(super) fn away() -> EngineError {
-    EngineError::Unavailable("the database does not answer".into())
+    EngineError::Unavailable("the database does not respond".into())
 }

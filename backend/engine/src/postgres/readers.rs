@@ -162,7 +162,7 @@ async fn within(
         session.client.query(&statement, parameters).await
     };
     let Ok(read) = timeout(2 * STORE_READ_TIME_MAX, read).await else {
-        let late = "the database does not answer a read".into();
+        let late = "the database did not respond to a read".into();
         return Err(Unread::Refused(EngineError::Unavailable(late)));
     };
     read.map_err(|error| {

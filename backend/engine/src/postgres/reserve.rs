@@ -41,7 +41,7 @@ impl Reserve {
             self.is_ready.send_if_modified(|before| {
                 let is_other = *before != is_ready;
                 if is_other && !is_whole {
-                    tracing::warn!("connections that are reserved for this node are missing");
+                    tracing::warn!("reserved connections of this node are missing");
                 }
                 *before = is_ready;
                 is_other

@@ -60,7 +60,7 @@ impl Session {
     pub(super) async fn open(address: &Address, role: Role) -> Result<Self, EngineError> {
         let attempt = async {
             let opened = timeout(STORE_OPEN_TIME_MAX, Self::begin(address, role)).await;
-            let late = |_late| EngineError::Unavailable("the database does not answer".into());
+            let late = |_late| EngineError::Unavailable("the database does not respond".into());
             opened.map_err(late)?.map_err(|error| fault::unread(&error))
         };
         address.gate.pass(Box::pin(attempt)).await

@@ -96,7 +96,7 @@ fn check(change: &Change) -> Result<(), EngineError> {
     if is_odd {
         let word = change.kind.word();
         return Err(EngineError::Corrupt(format!(
-            "a {word} cannot be changed so in this store"
+            "this store does not support this change to a {word}"
         )));
     }
     Ok(())

@@ -71,7 +71,7 @@ impl Status {
         match &*self.encoding {
             "UTF8" => Ok(()),
             other => Err(format!(
-                "the database has the encoding {other}, and UTF8 is needed; create one with \
+                "the database has the encoding {other}, but UTF8 is required; create one with \
                  ENCODING 'UTF8' TEMPLATE template0"
             )),
         }
@@ -85,15 +85,15 @@ impl Status {
     pub fn check_server(&self) -> Result<(), String> {
         if self.server_number < SERVER_MIN {
             return Err(format!(
-                "it is PostgreSQL {}; 15 or newer is needed",
+                "PostgreSQL {} is too old; 15 or newer is required",
                 self.server
             ));
         }
         match &*self.unsafe_settings {
             [] => Ok(()),
             off => Err(format!(
-                "the server runs with {} = off, and can lose confirmed commits when its machine \
-                 fails; switch it on",
+                "the server runs with {} = off and can lose confirmed commits if its machine \
+                 fails; turn it on",
                 off.join(" = off and ")
             )),
         }

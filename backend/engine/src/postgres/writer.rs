@@ -86,7 +86,7 @@ impl Queue {
         if !self.reach.is_within() {
             return Err(reach::away());
         }
-        let full = || EngineError::Unavailable("too many writes are waiting".into());
+        let full = || EngineError::Unavailable("too many writes are queued".into());
         let bytes = set.bytes;
         let before = self.bytes.fetch_add(bytes, Ordering::AcqRel);
         if before > 0 && before + bytes > STORE_QUEUE_BYTES_MAX {
@@ -314,7 +314,7 @@ impl Writer {
                         Some(Some(applied)) => left = self.committed(group, applied, left).await,
                         Some(None) => put_back(&mut left, group),
                         None => {
-                            tracing::warn!(why, "the outcome of a commit is not known");
+                            tracing::warn!(why, "the outcome of a commit is unknown");
                             give_up(group, &EngineError::Indeterminate(why.clone().into()));
                         }
                     }
@@ -419,10 +419,7 @@ impl Writer {
             // An ousted writer cannot commit any more either, but may have done so before.
             let is_over = self.raise().await.is_ok() || self.is_ousted;
             if is_over && let Ok(written) = self.written().await {
-                tracing::info!(
-                    is_written = written.is_some(),
-                    "a commit in doubt is settled"
-                );
+                tracing::info!(is_written = written.is_some(), "resolved a commit in doubt");
                 return Some(written);
             }
             self.session = None;
@@ -528,11 +525,11 @@ impl Writer {
 }
 
 fn lost() -> EngineError {
-    EngineError::Unavailable("the database has lost commits; the service starts again".into())
+    EngineError::Unavailable("the database has lost commits; the service restarts".into())
 }
 
 fn ousted() -> EngineError {
-    EngineError::Unavailable("the other nodes have forgotten this one".into())
+    EngineError::Unavailable("the other nodes have removed this node".into())
 }
 
 /// Selects the sets that can be written together; after some rounds, one by one.

@@ -133,7 +133,7 @@ pub(super) fn open<'a>(key: &[u8], cell: &'a [u8]) -> Result<&'a [u8], EngineErr
     let body = cell.split_first_chunk::<CHECKSUM_BYTES>();
     let body = body.filter(|(stored, body)| **stored == checksum(key, body).to_be_bytes());
     body.map(|(_, body)| body)
-        .ok_or_else(|| EngineError::Corrupt(format!("the row {} has another checksum", Named(key))))
+        .ok_or_else(|| EngineError::Corrupt(format!("checksum mismatch in row {}", Named(key))))
 }
 
 /// Splits a record's cell into version and value.
@@ -144,7 +144,7 @@ pub(super) fn open<'a>(key: &[u8], cell: &'a [u8]) -> Result<&'a [u8], EngineErr
 pub(super) fn open_record<'a>(key: &[u8], cell: &'a [u8]) -> Result<(u64, &'a [u8]), EngineError> {
     let body = open(key, cell)?.split_first_chunk::<VERSION_BYTES>();
     let (version, value) =
-        body.ok_or_else(|| EngineError::Corrupt(format!("the row {} has no version", Named(key))))?;
+        body.ok_or_else(|| EngineError::Corrupt(format!("row {} has no version", Named(key))))?;
     Ok((u64::from_be_bytes(*version), value))
 }
 

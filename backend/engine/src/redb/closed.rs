@@ -13,7 +13,7 @@ pub(super) struct Closed {
 impl Closed {
     pub(super) fn for_now() -> Self {
         Self {
-            why: "its file is being opened again after an error".into(),
+            why: "its file is being reopened after an error".into(),
             is_damaged: false,
             is_passing: true,
         }

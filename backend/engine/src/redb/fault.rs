@@ -43,7 +43,7 @@ impl From<Fault> for EngineError {
                 Self::Corrupt(error.to_string())
             }
             Fault::File(redb::Error::PreviousIo | redb::Error::DatabaseClosed) => {
-                Self::Unavailable("its file is being opened again after an error".into())
+                Self::Unavailable("its file is being reopened after an error".into())
             }
             Fault::File(error) => Self::Unavailable(error.to_string()),
         }

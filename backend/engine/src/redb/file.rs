@@ -66,7 +66,7 @@ impl File {
             let (blocks, known) = self.blocks(true)?;
             match self.open_blocks(blocks, known) {
                 Err(fault) if known == Known::Noted => {
-                    tracing::warn!(?fault, "the journal of checksums is of no use");
+                    tracing::warn!(?fault, "the journal of checksums is unusable");
                 }
                 opened => return opened,
             }

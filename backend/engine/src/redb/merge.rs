@@ -20,7 +20,7 @@ pub(super) struct Merge<'a> {
 
 #[expect(
     clippy::large_enum_variant,
-    reason = "a walk has a handful, and a box would be one allocation more for each"
+    reason = "few values exist, and boxing would add an allocation to each"
 )]
 enum Source<'a> {
     Memory(memtable::Walk<'a>),

@@ -66,7 +66,7 @@ impl Mover {
             Err(fault) if fault.is_full() && self.file.medium().release_reserve() => fault,
             begun => return begun,
         };
-        tracing::warn!(?fault, "the disk is full; its reserve is used");
+        tracing::warn!(?fault, "the disk is full; using the reserved space");
         self.open_again()?;
         self.try_to_begin(memory, life)
     }
@@ -100,7 +100,7 @@ impl Mover {
                 MoverCommand::Move => self.carry_out_move(shared),
                 MoverCommand::Spare => {
                     if let Err(fault) = self.spare(shared) {
-                        tracing::warn!(?fault, "runs of entries were not united");
+                        tracing::warn!(?fault, "failed to compact");
                         shared.commands.rest();
                         self.reopen(shared);
                     }
@@ -112,7 +112,7 @@ impl Mover {
         if let Err(fault) = &ended {
             tracing::warn!(
                 ?fault,
-                "the end of the log was not noted, and the next start scans it"
+                "failed to record the end of the log; the next start scans it"
             );
         }
         shared.layers.set_tree(Err(Closed::for_good()));
@@ -124,7 +124,7 @@ impl Mover {
     fn end_life(&self, layers: &Layers) -> Result<(), Fault> {
         layers.tree.as_ref().map_err(Clone::clone)?;
         if layers.moving.is_some() || !layers.active.is_empty() {
-            let why = "what is in memory was not moved into its file";
+            let why = "entries in memory were not flushed to the file";
             return Err(EngineError::Unavailable(why.into()).into());
         }
         let transaction = self.transaction()?;
@@ -189,7 +189,7 @@ impl Mover {
             shared.commands.moved();
             return;
         };
-        tracing::debug!(?fault, "failed to move what is in memory into the tree");
+        tracing::debug!(?fault, "failed to flush the log into the tree");
         // The released space is for sets that do not add data.
         let fits = fault.is_full() && self.file.medium().release_reserve();
         self.reopen(shared);
@@ -243,7 +243,7 @@ impl Mover {
                 layers.moving.take_if(|moving| moving.through <= head);
             }),
             Err(fault) => {
-                tracing::debug!(?fault, "failed to open the store again");
+                tracing::debug!(?fault, "failed to reopen the store");
                 self.database = None;
                 shared.layers.set_tree(Err(Closed::by(fault.into())));
             }

@@ -67,7 +67,7 @@ impl Queue {
         };
         if lane.len() >= STORE_QUEUE_SETS_MAX || (is_over && set.lane != Lane::Admin) {
             return Err(EngineError::Unavailable(
-                "too many writes are waiting".into(),
+                "too many writes are queued".into(),
             ));
         }
         lane.push_back(set);

@@ -109,8 +109,7 @@ impl Wal {
         let found = self.found(life.number, after)?;
         if !found.iter().zip(after + 1..).all(follows) {
             let [first, second] = self.files.each_ref().map(|file| file.name.as_str());
-            let why =
-                format!("a part of its log ({first}, {second}) is missing that later parts follow");
+            let why = format!("part of its log ({first}, {second}) is missing before later parts");
             return Err(EngineError::Incomplete(why).into());
         }
         Ok(found)
@@ -245,9 +244,11 @@ impl LogFile {
                     if *length >= expected {
                         return Ok(());
                     }
-                    format!("its log file {name} was cut: it has {length} of {expected} bytes")
+                    format!(
+                        "its log file {name} was truncated: it has {length} of {expected} bytes"
+                    )
                 }
-                _ => format!("its log file {name} is not the one that it was used with last"),
+                _ => format!("its log file {name} is not the one it was last used with"),
             }
         };
         Err(EngineError::Incomplete(why).into())

@@ -119,7 +119,7 @@ impl Writer {
             Ok(self.shared.commands.wait_until_moved()?)
         });
         if let Err(fault) = &emptied {
-            tracing::warn!(?fault, "what is in the log is moved by the next start");
+            tracing::warn!(?fault, "failed to empty the log; the next start flushes it");
         }
         Ok(emptied?)
     }
@@ -183,7 +183,7 @@ impl Writer {
         self.wal.begin_frame(sequence);
         for Waiting { set, .. } in batch {
             if set.space < left_for {
-                verdicts.push(Err(EngineError::Full("too little room is left".into())));
+                verdicts.push(Err(EngineError::Full("too little space is left".into())));
                 continue;
             }
             let view = View::with(&group.memory, layers);

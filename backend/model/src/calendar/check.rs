@@ -10,7 +10,7 @@ use crate::{
 
 /// A time zone that this machine does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("is not a time zone known to this machine; give an IANA name such as Europe/Berlin")]
+#[error("is not a time zone known to this machine; expected an IANA name such as Europe/Berlin")]
 pub struct MissingZone;
 
 /// Returns the time zone with that IANA name.
@@ -48,19 +48,19 @@ pub fn check(window: &Window, zone: &TimeZone) -> Result<(), (&'static str, Stri
         false
     });
     let Some(fits) = fits else {
-        let fault = format!("produces nothing within {CALENDAR_FIRST_YEARS} years of `dtstart`");
+        let fault = format!("produces no date within {CALENDAR_FIRST_YEARS} years of `dtstart`");
         return Err(("rrule", fault));
     };
     if fits != first {
         let nearest = fits.to_datetime(window.start.time());
-        let fault = format!("is not among what its `rrule` produces; the next that is: {nearest}");
+        let fault = format!("is not a date that `rrule` produces; the next one is {nearest}");
         return Err(("dtstart", fault));
     }
     if ends_before(rule, window.start, zone) {
         return Err(("rrule", "has an `UNTIL` before `dtstart`".into()));
     }
     if !Starts::of(window).is_counted() {
-        let fault = "has a `COUNT` that is reached too late to be followed; give an `UNTIL`";
+        let fault = "has a `COUNT` that reaches too far into the future; use `UNTIL`";
         return Err(("rrule", fault.into()));
     }
     Ok(())

@@ -84,7 +84,7 @@ impl Cron {
         if days.any(|it| cron.is_on(it)) {
             Ok(cron)
         } else {
-            Err("is on no day: that month has no such day".into())
+            Err("matches no date: that month has no such day".into())
         }
     }
 
@@ -325,7 +325,7 @@ mod tests {
             ("0 3 * * sat-sun", "the day of the week `sat-sun`"),
             ("*/0 3 * * *", "the minute `*/0`"),
             ("+1 3 * * *", "the minute `+1`"),
-            ("0 0 31 2 *", "is on no day"),
+            ("0 0 31 2 *", "matches no date"),
             ("@reboot", "has 1 fields"),
         ] {
             let fault = Cron::parse(text, TimeZone::UTC).unwrap_err();

@@ -243,7 +243,11 @@ fn invalid_recurrence_rules_are_refused_quickly_with_reason() {
     let begun = std::time::Instant::now();
     for (rrule, field, fault) in [
         ("FREQ=SECONDLY", "rrule", "DAILY, WEEKLY, MONTHLY or YEARLY"),
-        ("FREQ=DAILY;COUNT=1000000000", "rrule", "give 1 to 10000"),
+        (
+            "FREQ=DAILY;COUNT=1000000000",
+            "rrule",
+            "expected 1 to 10000",
+        ),
         (
             "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30",
             "rrule",
@@ -251,7 +255,7 @@ fn invalid_recurrence_rules_are_refused_quickly_with_reason() {
         ),
         ("FREQ=WEEKLY;BYDAY=MO", "dtstart", "2027-01-11T08:00:00"),
         ("FREQ=WEEKLY;BYDAY=2TU", "rrule", "MONTHLY"),
-        ("FREQ=DAILY;COUNT=3;UNTIL=20280101", "rrule", "give one"),
+        ("FREQ=DAILY;COUNT=3;UNTIL=20280101", "rrule", "use one"),
         ("FREQ=DAILY;UNTIL=20260101", "rrule", "before `dtstart`"),
         ("FREQ=DAILY;BYHOUR=3", "rrule", "`BYHOUR`"),
         ("FREQ=DAILY;BYSETPOS=1", "rrule", "another"),

@@ -172,10 +172,7 @@ impl CertificateName {
         const FORMS: &str = "`dns:NAME`, `email:ADDRESS`, `uri:URI` or `sha256:FINGERPRINT`";
         if text.len() > CERTIFICATE_NAME_BYTES_MAX {
             let most = CERTIFICATE_NAME_BYTES_MAX;
-            return Err(format!(
-                "has {} bytes; at most {most} are taken",
-                text.len()
-            ));
+            return Err(format!("has {} bytes; the limit is {most}", text.len()));
         }
         let form = text.split_once(':').filter(|(_, name)| !name.is_empty());
         let visible = |name: &str| name.bytes().all(|byte| byte.is_ascii_graphic());
@@ -190,7 +187,7 @@ impl CertificateName {
                 }
                 format!("sha256:{digits}")
             }
-            _ => return Err(format!("`{text}` is none of {FORMS}")),
+            _ => return Err(format!("`{text}` is not one of {FORMS}")),
         };
         Ok(Self(name))
     }

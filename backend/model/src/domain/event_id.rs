@@ -10,9 +10,9 @@ use sha2::{Digest, Sha256};
 pub struct EventId([u8; 20]);
 
 /// The error for an invalid event id.
-pub const NO_EVENT_ID: &str = "is no event id: one has 28 letters, digits, `-` and `_`, of which the last \
-                               is `=`, such as `srA3uT2yyyhRjLndgql5Q9qCwjE=`; a search finds the id \
-                               by a name";
+pub const NO_EVENT_ID: &str = "is not an event id; expected 28 letters, digits, `-` and `_`, \
+                               ending in `=`, such as `srA3uT2yyyhRjLndgql5Q9qCwjE=`; a search \
+                               finds the id by a name";
 
 impl EventId {
     /// Derives the identity from the name and the sorted dimensions.

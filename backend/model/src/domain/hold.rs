@@ -208,8 +208,8 @@ impl HoldOutcome {
             Self::NoLongerMatched => Some("it no longer matched"),
             Self::RuleDisabled => Some("the rule was disabled"),
             Self::RuleDeleted => Some("the rule was deleted"),
-            Self::Blocked => Some("another condition prevented it by then"),
-            Self::Unchanged => Some("by then the state was as last notified"),
+            Self::Blocked => Some("another condition prevented it"),
+            Self::Unchanged => Some("the state was the same as last notified"),
         }
     }
 }

@@ -64,11 +64,11 @@ impl Name {
     /// As [`Name::parse`].
     pub fn parse_new(text: &str) -> Result<Self, String> {
         if !text.is_empty() && text.chars().all(|c| matches!(c, '.' | ' ')) {
-            return Err("contains only dots and spaces; give another name".into());
+            return Err("contains only dots and spaces; use another name".into());
         }
         if text.starts_with(PERSON_PREFIX) || text.starts_with(CONTACT_PREFIX) {
             return Err(
-                "starts like the names of signed-in users or of contacts; give another name".into(),
+                "has a prefix reserved for signed-in users or contacts; use another name".into(),
             );
         }
         Self::parse(text)
@@ -88,7 +88,7 @@ fn misnamed(text: &str) -> Option<String> {
     let count = text.chars().count();
     if count > NAME_CHARACTERS_MAX {
         return Some(format!(
-            "has {count} characters; at most {NAME_CHARACTERS_MAX} are kept"
+            "has {count} characters; the limit is {NAME_CHARACTERS_MAX}"
         ));
     }
     if text.starts_with(' ') || text.ends_with(' ') {
@@ -116,11 +116,13 @@ fn misplaced(text: &str) -> Option<String> {
                 before.is_alphabetic() || is_combining_mark(before) || is_joiner(before)
             });
             if !stands || marks > MARKS_MAX {
-                return Some(format!("holds the mark {c:?} without a letter to stand on"));
+                return Some(format!(
+                    "contains the mark {c:?} without a letter before it"
+                ));
             }
         } else if !is_joiner(c) {
             return Some(format!(
-                "holds {c:?}; allowed are letters, digits, `.`, `_`, `-` and inner spaces"
+                "contains {c:?}; allowed are letters, digits, `.`, `_`, `-` and inner spaces"
             ));
         }
         before = Some(c);
@@ -220,6 +222,6 @@ mod tests {
         }
         let long = "a".repeat(101);
         let fault = Name::parse(&long).unwrap_err();
-        assert_eq!(fault, "has 101 characters; at most 100 are kept");
+        assert_eq!(fault, "has 101 characters; the limit is 100");
     }
 }

@@ -189,7 +189,7 @@ impl Compiler {
         if self.clauses == CLAUSES_MAX + 1 {
             self.violate(
                 "clause".into(),
-                format!("has more than the {CLAUSES_MAX} clauses that are taken"),
+                format!("has more than {CLAUSES_MAX} clauses"),
             );
         }
         if self.clauses > CLAUSES_MAX {
@@ -299,7 +299,7 @@ impl Compiler {
 
     fn operands(&mut self, literals: &[Literal], holds: Holds, path: &str) -> Option<Vec<Operand>> {
         if literals.is_empty() || literals.len() > VALUES_MAX {
-            let fault = format!("needs 1 to {VALUES_MAX} values, and has {}", literals.len());
+            let fault = format!("needs 1 to {VALUES_MAX} values, but has {}", literals.len());
             self.violate(format!("{path}.values"), fault);
             return None;
         }
@@ -328,11 +328,11 @@ impl Compiler {
             return None;
         }
         let left = PATTERNS_MEMORY_BYTES_MAX.saturating_sub(self.pattern_bytes);
-        let mut fault = "is a regular expression that grows too large".to_owned();
+        let mut fault = "is a regular expression that is too large when compiled".to_owned();
         for bytes in PATTERN_MEMORY_BYTES {
             if bytes > left {
-                fault = "is one regular expression too many: those of one query grow too large \
-                         together"
+                fault = "is one regular expression too many: together, those of a query are too \
+                         large"
                     .into();
                 break;
             }
@@ -352,7 +352,7 @@ impl Compiler {
                     let text = error.to_string();
                     let reason = text.lines().last().unwrap_or_default();
                     let reason = reason.trim_start_matches("error: ");
-                    fault = format!("is no regular expression: {reason}");
+                    fault = format!("is not a valid regular expression: {reason}");
                     break;
                 }
             }
@@ -364,7 +364,10 @@ impl Compiler {
     /// Checks that the text is not empty or too long, and that the field can contain texts.
     fn is_text(&mut self, text: &str, holds: Holds, path: &str) -> bool {
         if text.is_empty() {
-            self.violate(format!("{path}.value"), "is required: the text to look for");
+            self.violate(
+                format!("{path}.value"),
+                "is required: the text to search for",
+            );
             return false;
         }
         if text.len() > TEXT_BYTES_MAX {
@@ -372,7 +375,7 @@ impl Compiler {
             return false;
         }
         if !matches!(holds, Holds::Text | Holds::Anything) {
-            let fault = "looks for text in a field that holds none; use `equals`, `in`, \
+            let fault = "searches for text in a field without text; use `equals`, `in`, \
                          `greaterAndEquals` or `lessAndEquals`";
             self.violate(format!("{path}.field"), fault);
             return false;
@@ -382,10 +385,7 @@ impl Compiler {
 }
 
 fn too_long(text: &str) -> String {
-    format!(
-        "has {} bytes; at most {TEXT_BYTES_MAX} are taken",
-        text.len()
-    )
+    format!("has {} bytes; the limit is {TEXT_BYTES_MAX}", text.len())
 }
 
 fn equals_value(literal: &Literal) -> &'static str {

@@ -99,11 +99,11 @@ impl Field {
     /// Returns a sentence fragment for people if it is invalid.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
-            return Err("is required: the field to look at".into());
+            return Err("is required: the field to check".into());
         }
         if text.len() > EVENT_NAME_BYTES_MAX {
             return Err(format!(
-                "has {} bytes; at most {EVENT_NAME_BYTES_MAX} are taken",
+                "has {} bytes; the limit is {EVENT_NAME_BYTES_MAX}",
                 text.len()
             ));
         }
@@ -113,7 +113,7 @@ impl Field {
         let inside = |prefix: &str| text.strip_prefix(prefix).map(str::to_owned);
         match (inside("dimensions."), inside("metadata.")) {
             (Some(key), _) | (_, Some(key)) if key.is_empty() => {
-                Err(format!("`{text}` names no key after the dot"))
+                Err(format!("`{text}` has no key after the dot"))
             }
             (Some(key), _) => Ok(Self::Dimension(key)),
             (_, Some(key)) => Ok(Self::Metadata(key)),
@@ -143,8 +143,8 @@ impl Field {
             | Self::Count
             | Self::StartTime
             | Self::LastSeen => Err(format!(
-                "`{text}` is not what occurrences are grouped by; `name`, `type`, `severity`, \
-                 `status`, `acknowledged`, `assignee`, a dimension or a metadata field is"
+                "occurrences cannot be grouped by `{text}`; expected `name`, `type`, `severity`, \
+                 `status`, `acknowledged`, `assignee`, a dimension or a metadata field"
             )),
         }
     }

@@ -34,13 +34,13 @@ impl Operand {
             (Holds::Time, Literal::Text(text)) => match number_in(text) {
                 Some(at_ms) => Ok(Self::Number(at_ms)),
                 None => Err(format!(
-                    "{text:?} is no time: use RFC 3339 such as `2026-01-31T08:00:00Z`, or \
+                    "{text:?} is not a time; expected RFC 3339 such as `2026-01-31T08:00:00Z`, or \
                      milliseconds since 1970"
                 )),
             },
             (Holds::Number, Literal::Text(text)) => match text.parse::<f64>() {
                 Ok(number) if number.is_finite() => Ok(Self::Number(number)),
-                _ => Err(format!("{text:?} is no number")),
+                _ => Err(format!("{text:?} is not a number")),
             },
             (Holds::Time | Holds::Number | Holds::Anything, Literal::Number(number)) => {
                 Ok(Self::Number(*number))

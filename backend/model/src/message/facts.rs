@@ -322,7 +322,7 @@ impl<'a> Facts<'a> {
     /// Adds a warning if a text was truncated; returns the text to send.
     pub fn note_cut(&mut self, whole: &str, cut: String, provider: &str, limit: &str) -> String {
         if cut != whole {
-            let wrong = format!("it is cut to the limit of {provider}, {limit}");
+            let wrong = format!("it is truncated to the limit of {provider}, {limit}");
             self.warn("the message", &wrong);
         }
         cut

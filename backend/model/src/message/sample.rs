@@ -110,7 +110,7 @@ pub fn content(occurrence: Occurrence, kind: DestinationKind, message: String) -
         occurrence,
         rule: RuleContent {
             name: "test".into(),
-            description: "Takes the place of a rule in a test message.".into(),
+            description: "Placeholder for a rule in test messages.".into(),
             message,
             template_language: TemplateLanguage::default(),
             enabled: true,

@@ -20,16 +20,13 @@ pub enum RenderError {
     #[error(transparent)]
     Failed(#[from] TemplateError),
     /// The text would exceed this limit.
-    #[error("the text has more than the {0} bytes that one template may write")]
+    #[error("the output exceeds the limit of {0} bytes per template")]
     TooLong(usize),
     /// The limit of steps was exceeded.
-    #[error(
-        "it takes more than the {0} steps that rendering may take; fewer sections inside sections \
-         over long lists take less"
-    )]
+    #[error("rendering takes more than {0} steps; nest fewer sections over long lists")]
     TooManySteps(usize),
     /// The time limit passed, or the caller is gone.
-    #[error("it takes longer than rendering may take")]
+    #[error("rendering takes too long")]
     TooSlow,
 }
 

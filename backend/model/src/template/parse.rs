@@ -117,18 +117,21 @@ impl<'a> Tag<'a> {
             return Err(TemplateError::at(
                 text,
                 self.at,
-                "the tag names no variable",
+                "the tag has no variable name",
             ));
         }
         if self.name.len() > NAME_BYTES_MAX {
             let bytes = self.name.len();
             let message =
-                format!("the tag's name has {bytes} bytes; at most {NAME_BYTES_MAX} are taken");
+                format!("the tag's name has {bytes} bytes; the limit is {NAME_BYTES_MAX}");
             return Err(TemplateError::at(text, self.at, message));
         }
         let wrong = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '{' | '}');
         if self.name.contains(wrong) {
-            let message = format!("`{}` is no name of a variable", self.name.escape_debug());
+            let message = format!(
+                "`{}` is not a valid variable name",
+                self.name.escape_debug()
+            );
             return Err(TemplateError::at(text, self.at, message));
         }
         Ok(())
@@ -185,7 +188,7 @@ impl<'a> Tag<'a> {
                     return Err(TemplateError::at(text, self.at, message));
                 }
                 _ => {
-                    let message = format!("section `{}` ends here and never began", self.name);
+                    let message = format!("section `{}` ends here but was never opened", self.name);
                     return Err(TemplateError::at(text, self.at, message));
                 }
             },

@@ -40,11 +40,11 @@ fn parse_errors_report_line_and_column() {
     let cases = [
         ("{{", 1, 1, "not closed"),
         ("a\nb{{#x}}", 2, 2, "section `x` is not closed"),
-        ("a{{/x}}", 1, 2, "never began"),
+        ("a{{/x}}", 1, 2, "was never opened"),
         ("{{#a}}{{/b}}", 1, 7, "but `a` is open"),
         ("\u{e4}\u{f6}{{>part}}", 1, 3, "partials"),
         ("{{=<% %>=}}", 1, 1, "delimiters"),
-        ("{{ }}", 1, 1, "names no variable"),
+        ("{{ }}", 1, 1, "has no variable name"),
         ("{{a b}}", 1, 1, "no name"),
         ("{{{x}}", 1, 1, "`}}}` is missing"),
     ];

@@ -134,8 +134,8 @@ fn literal_addresses_are_checked_without_resolving() {
         ("gopher://example.com/", "`gopher`"),
         ("https://user@example.com/", "user name"),
         ("https://:secret@example.com/", "user name"),
-        ("https://", "cannot be read"),
-        ("example.com", "cannot be read"),
+        ("https://", "is invalid"),
+        ("example.com", "is invalid"),
     ];
     for (text, rule) in refused {
         let refusal = guard.check_url(text).expect_err(text).to_string();

@@ -20,7 +20,7 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, broken: &Broken, phase: Phase)
         }
         Broken::NoUnicode | Broken::NoMechanism(_) => Verdict::rejected(explanation, Advice::Mend),
         Broken::Garbled(_) if phase == Phase::Answer => Verdict::unknown(attempt.explain(
-            &format!("the mail was sent, and the answer is no reply of SMTP: {broken}"),
+            &format!("the mail was sent, but the reply is not valid SMTP: {broken}"),
         )),
         Broken::Dial(_) | Broken::Garbled(_) | Broken::NoStartTls => {
             Verdict::unreachable(explanation)
@@ -28,11 +28,11 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, broken: &Broken, phase: Phase)
         Broken::Io(error) => {
             let reason = attempt.explain(&fault::reason(error));
             if phase == Phase::Answer {
-                Verdict::unknown(format!("the mail was sent, and no answer came: {reason}"))
+                Verdict::unknown(format!("the mail was sent, but no reply arrived: {reason}"))
             } else {
                 let command = phase.command();
                 Verdict::unreachable(format!(
-                    "cannot talk to the mail server: {reason} ({command})"
+                    "communication with the mail server failed: {reason} ({command})"
                 ))
             }
         }

@@ -180,10 +180,10 @@ pub(super) enum Broken {
     /// The connection failed, or TLS failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    #[error("the mail server answered {}: {} ({})", .1.code, .1.line(), .0.command())]
+    #[error("the mail server replied {}: {} ({})", .1.code, .1.line(), .0.command())]
     Refused(Phase, Reply),
     /// The server does not speak SMTP.
-    #[error("cannot talk to the mail server: it answered {0}")]
+    #[error("communication with the mail server failed: it replied {0}")]
     Garbled(String),
     #[error("the mail server does not offer STARTTLS")]
     NoStartTls,
@@ -322,7 +322,7 @@ impl<'a> Conversation<'a> {
                 _ => return Err(Broken::Refused(Phase::Auth, reply)),
             }
         }
-        Err(Broken::Garbled("too many questions during AUTH".into()))
+        Err(Broken::Garbled("too many challenges during AUTH".into()))
     }
 
     /// Whether the server offers a mechanism for AUTH, including the older spelling `AUTH=LOGIN`.
@@ -432,13 +432,13 @@ impl<'a> Conversation<'a> {
             let line = String::from_utf8_lossy(&line);
             let code = line.get(..3).and_then(|code| code.parse().ok());
             let (Some(code @ 200..600), true) = (code, line.ends_with('\n')) else {
-                return Err(Broken::Garbled("a line that is no reply".into()));
+                return Err(Broken::Garbled("a line that is not a reply".into()));
             };
             let rest = line[3..].trim_end();
             let is_last = !rest.starts_with('-');
             let rest = rest.strip_prefix(['-', ' ']).unwrap_or(rest);
             if text.len() + rest.len() > MAIL_REPLY_BYTES_MAX {
-                return Err(Broken::Garbled("a reply without end".into()));
+                return Err(Broken::Garbled("an endless reply".into()));
             }
             if !text.is_empty() {
                 text.push('\n');

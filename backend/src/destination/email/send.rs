@@ -66,7 +66,7 @@ pub(super) async fn send(email: &Email, attempt: &mut AttemptContext<'_>, mail: 
         }
     };
     if composed.envelope.to.is_empty() {
-        let verdict = Verdict::delivered("every address has the mail already");
+        let verdict = Verdict::delivered("the mail was already sent to every address");
         return (verdict, Transcript::default());
     }
     let mut course = Course::default();

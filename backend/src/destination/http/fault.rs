@@ -31,12 +31,12 @@ pub(super) fn classify(error: &legacy::Error, progress: Progress) -> Lost {
         });
     }
     if error.is_connect() {
-        let said = format!("no secure connection: {}", reason(error));
+        let said = format!("secure connection failed: {}", reason(error));
         return Lost::Refused(SendFailure::Unreachable(said));
     }
     if let Some(refused) = refused_identity(error) {
         let reason = cause::explain(&refused, "egress.ca_file");
-        let said = format!("no secure connection: {reason}");
+        let said = format!("secure connection failed: {reason}");
         return Lost::Refused(SendFailure::Unreachable(said));
     }
     if find::<h2::Error>(error).is_some_and(is_unprocessed) {
@@ -50,14 +50,14 @@ pub(super) fn classify(error: &legacy::Error, progress: Progress) -> Lost {
         }
         Some(hyper) if hyper.is_parse() => {
             return Lost::Broken(SendFailure::Unknown(
-                "the request was sent, and what came back is not an HTTP answer".into(),
+                "the request was sent, but the response is not HTTP".into(),
             ));
         }
         Some(hyper) if hyper.is_incomplete_message() => SendFailure::Unknown(
-            "the request was sent, and the connection closed without answer".into(),
+            "the request was sent, but the connection was closed without a response".into(),
         ),
         _ => SendFailure::Unknown(format!(
-            "the request was sent, and the connection broke before the answer: {}",
+            "the request was sent, but the connection broke before the response: {}",
             innermost(error)
         )),
     };

@@ -90,7 +90,7 @@ async fn every_outcome_maps_to_its_verdict() {
         (
             Reply::Answer(403, header("retry-after", "0.5"), String::new()),
             Rejected,
-            "403 Forbidden (it asks to wait 0.5 s)",
+            "403 Forbidden (retry after 0.5 s)",
             Advice::Limited(Some(Duration::from_millis(500))),
         ),
         (Reply::status(404), Rejected, "404", Advice::Mend),
@@ -104,7 +104,7 @@ async fn every_outcome_maps_to_its_verdict() {
                 r#"{"parameters":{"retry_after":35}}"#.into(),
             ),
             Rejected,
-            "(it asks to wait 35 s)",
+            "(retry after 35 s)",
             Advice::Limited(Some(Duration::from_secs(35))),
         ),
         (Reply::status(409), Rejected, "409", Advice::FewMore),
@@ -116,7 +116,7 @@ async fn every_outcome_maps_to_its_verdict() {
         (
             Reply::Answer(429, header("retry-after", "7"), String::new()),
             Rejected,
-            "429 Too Many Requests (it asks to wait 7 s)",
+            "429 Too Many Requests (retry after 7 s)",
             Advice::Limited(Some(Duration::from_secs(7))),
         ),
         (Reply::status(429), Rejected, "429", Advice::Limited(None)),
@@ -124,7 +124,7 @@ async fn every_outcome_maps_to_its_verdict() {
         (
             Reply::Answer(500, header("retry-after", "3"), String::new()),
             Rejected,
-            "(it asks to wait 3 s)",
+            "(retry after 3 s)",
             Advice::AgainAfter(Duration::from_secs(3)),
         ),
         (Reply::status(503), Rejected, "503", Advice::Again),
@@ -143,13 +143,13 @@ async fn every_outcome_maps_to_its_verdict() {
         (
             Reply::Hang,
             Unknown,
-            "no answer within 300ms",
+            "no response within 300ms",
             Advice::Again,
         ),
         (
             Reply::Close,
             Unknown,
-            "closed without answer",
+            "closed without a response",
             Advice::Again,
         ),
         (Reply::Huge, Delivered, "200", Advice::Again),
@@ -212,7 +212,7 @@ async fn connection_failures_are_unreachable() {
         ("http://name.invalid/".into(), "cannot be resolved"),
         (
             format!("https://{}/", receiver.addr),
-            "no secure connection",
+            "secure connection failed",
         ),
     ];
     for (url, text) in cases {

@@ -30,8 +30,7 @@ pub(super) async fn connect(
         let name = format!("{}:{}", proxy.host, proxy.port);
         let opened = async {
             let stream = TcpStream::connect((proxy.host.as_str(), proxy.port)).await;
-            let stream =
-                stream.map_err(|error| format!("cannot be connected to: {}", reason(&error)))?;
+            let stream = stream.map_err(|error| format!("is unreachable: {}", reason(&error)))?;
             if through.forwards {
                 Ok(stream)
             } else {
@@ -75,7 +74,7 @@ async fn open(
     proxy: &ProxyConfig,
     target: &str,
 ) -> Result<TcpStream, String> {
-    let broken = |error: std::io::Error| format!("broke the connection: {}", reason(&error));
+    let broken = |error: std::io::Error| format!("closed the connection: {}", reason(&error));
     let mut request = format!("CONNECT {target} HTTP/1.1\r\nhost: {target}\r\n");
     if !proxy.authorization.is_empty() {
         let shown = proxy.authorization.reveal();
@@ -89,7 +88,7 @@ async fn open(
     let mut head = Vec::with_capacity(256);
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= ANSWER_BYTES_MAX {
-            return Err("answers more than it should".into());
+            return Err("sent too long a response".into());
         }
         match stream.read_u8().await {
             Ok(byte) => head.push(byte),
@@ -103,7 +102,7 @@ async fn open(
     match words.next() {
         Some(status) if is_http && status.len() == 3 && status.starts_with('2') => Ok(stream),
         _ => Err(format!(
-            "does not connect to {target}: `{}`",
+            "refused to connect to {target}: `{}`",
             first.trim_end()
         )),
     }

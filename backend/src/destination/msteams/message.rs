@@ -39,7 +39,7 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
     }
     let around = size_bytes(&card(facts, "", with_facts));
     let start = cut::cut(&text, BODY_BYTES_MAX.saturating_sub(around), cost);
-    let limit = format!("{BODY_BYTES_MAX} bytes in all");
+    let limit = format!("{BODY_BYTES_MAX} bytes in total");
     let start = facts.note_cut(&text, start, "Teams", &limit);
     card(facts, &start, with_facts)
 }

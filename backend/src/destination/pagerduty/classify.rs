@@ -44,7 +44,7 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
         .collect::<Vec<_>>()
         .join("; ");
     let explanation = format!(
-        "PagerDuty answered {}: {message}{}{errors}",
+        "PagerDuty returned {}: {message}{}{errors}",
         answer.status,
         if errors.is_empty() { "" } else { ": " }
     );

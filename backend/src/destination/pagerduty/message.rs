@@ -35,7 +35,7 @@ pub(super) fn body(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
         message => message.to_owned(),
     };
     let start = cut::characters(&summary, SUMMARY_CHARACTERS_MAX);
-    let limit = format!("{SUMMARY_CHARACTERS_MAX} characters as a summary");
+    let limit = format!("{SUMMARY_CHARACTERS_MAX} characters for a summary");
     let summary = facts.note_cut(&summary, start, "PagerDuty", &limit);
     let source = match facts.entity.as_str() {
         "" => facts.context.tenant,
@@ -139,7 +139,7 @@ fn made(
         Ok(value) if is_form(&value) => return Some(value),
         Ok(_) => facts.warn(
             what,
-            "the rendered template has another form; it is omitted",
+            "the rendered template has the wrong form; it is omitted",
         ),
         Err(error) => {
             let wrong = format!("the rendered template is not JSON ({error}); it is omitted");

@@ -89,7 +89,7 @@ fn description(facts: &mut Facts<'_>) -> String {
         None => format!("{}\n\n{}", facts.headline, facts.occurrence().body),
     };
     let start = cut::characters(&text, DESCRIPTION_CHARACTERS_MAX);
-    let limit = format!("{DESCRIPTION_CHARACTERS_MAX} characters as a description");
+    let limit = format!("{DESCRIPTION_CHARACTERS_MAX} characters for a description");
     facts.note_cut(&text, start, "ServiceNow", &limit)
 }
 

@@ -86,9 +86,9 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
         // Slack's response repeats the message, which may exceed the bytes read.
         Err(_) if answer.body.starts_with(TAKEN) => return taken(),
         Err(_) if answer.end == BodyEnd::Broken => {
-            return Verdict::unknown("the connection broke in the middle of Slack's answer");
+            return Verdict::unknown("the connection broke in the middle of Slack's response");
         }
-        Err(_) => return Verdict::rejected("the answer is not one of Slack's", Advice::Mend),
+        Err(_) => return Verdict::rejected("the response is not from Slack", Advice::Mend),
     };
     if said["ok"] == true {
         return taken();

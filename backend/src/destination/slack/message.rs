@@ -112,7 +112,7 @@ fn own_blocks(facts: &mut Facts<'_>, template: &str) -> Option<Value> {
     let made: Result<Value, _> = serde_json::from_str(&filled);
     let wrong = match made {
         Ok(Value::Array(blocks)) if !(1..=BLOCKS_MAX).contains(&blocks.len()) => {
-            format!("are {}; Slack takes 1 to {BLOCKS_MAX}", blocks.len())
+            format!("are {}; Slack accepts 1 to {BLOCKS_MAX}", blocks.len())
         }
         Ok(Value::Array(blocks)) if blocks.iter().all(Value::is_object) => {
             return Some(Value::Array(blocks));
@@ -122,7 +122,7 @@ fn own_blocks(facts: &mut Facts<'_>, template: &str) -> Option<Value> {
     };
     facts.warn(
         BLOCKS,
-        &format!("{wrong}; the default ones are sent in their place"),
+        &format!("{wrong}; the default blocks are sent instead"),
     );
     None
 }

@@ -45,7 +45,7 @@ pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
     if fixed_host(url).is_none() {
         return checks.add(
             field,
-            "has variables before its path; they are allowed in the path and the query",
+            "has variables before its path; they are allowed only in the path and the query",
         );
     }
     if url.chars().count() > URL_CHARACTERS_MAX {
@@ -65,7 +65,7 @@ pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
     if template.has_raw() {
         checks.add(
             field,
-            "holds `{{{x}}}` or `{{&x}}`; in an address every value is escaped",
+            "contains `{{{x}}}` or `{{&x}}`; in an address every value is escaped",
         );
     }
     let sample = template.render(
@@ -112,7 +112,7 @@ pub(super) fn fill(url: &str, facts: &mut Facts<'_>) -> Option<String> {
         let bytes = filled.len();
         facts.warn(
             WHAT,
-            &format!("has {bytes} bytes; without its variables it has at most {FILLED_BYTES_MAX}"),
+            &format!("has {bytes} bytes without its variables; the limit is {FILLED_BYTES_MAX}"),
         );
     }
     let template = AnyTemplate::parse(facts.language, url).ok();

@@ -56,14 +56,14 @@ const FORBIDDEN_PREFIX: &str = "webhook-";
 pub(super) fn check(webhook: &Webhook, checks: &mut Checks<'_>) {
     match (webhook.url.is_empty(), webhook.secret_url.is_empty()) {
         (true, false) => address::check("secretUrl", webhook.secret_url.reveal(), checks),
-        (false, false) => checks.add("secretUrl", "is given beside `url`; one of them is enough"),
+        (false, false) => checks.add("secretUrl", "conflicts with `url`; set only one of them"),
         (_, true) => address::check("url", &webhook.url, checks),
     }
     if webhook.headers.len() > HEADERS_MAX {
         let count = webhook.headers.len();
         checks.add(
             "headers",
-            format!("holds {count} headers; at most {HEADERS_MAX} are sent"),
+            format!("has {count} headers; the limit is {HEADERS_MAX}"),
         );
     }
     let mut seen = HashSet::new();
@@ -72,7 +72,7 @@ pub(super) fn check(webhook: &Webhook, checks: &mut Checks<'_>) {
         if !seen.insert(header.name.to_ascii_lowercase()) {
             checks.add(
                 &header::path(header),
-                "is given twice, in different letter case",
+                "is set twice, in different letter case",
             );
         }
     }
@@ -89,7 +89,7 @@ pub(super) fn check(webhook: &Webhook, checks: &mut Checks<'_>) {
     if !webhook.signing_secret.is_empty() && !is_signing_secret(&webhook.signing_secret) {
         checks.add(
             "signingSecret",
-            "is not `whsec_` and base64 of 24 to 64 bytes, or two of these separated by a space",
+            "is not `whsec_` followed by base64 of 24 to 64 bytes, or two of these separated by a space",
         );
     }
 }
@@ -102,7 +102,7 @@ fn check_auth(webhook: &Webhook, checks: &mut Checks<'_>) {
     if headers.any(|it| it.name.eq_ignore_ascii_case(AUTHORIZATION.as_str())) {
         checks.add(
             "auth",
-            "is given beside the header `authorization`; one of them is enough",
+            "conflicts with the header `authorization`; set only one of them",
         );
     }
     match auth {
@@ -111,7 +111,7 @@ fn check_auth(webhook: &Webhook, checks: &mut Checks<'_>) {
             if username.contains(':') {
                 checks.add(
                     "auth.basic.username",
-                    "contains a colon, which would end it",
+                    "contains a colon, which is not allowed",
                 );
             }
             checks.secret("auth.basic.password", password);
@@ -148,7 +148,7 @@ fn check_params(params: &BTreeMap<String, String>, checks: &mut Checks<'_>) {
     const FIELD: &str = "auth.oauth2.params";
     if params.len() > OAUTH_PARAMS_MAX {
         let count = params.len();
-        let fault = format!("holds {count}; at most {OAUTH_PARAMS_MAX} are kept");
+        let fault = format!("has {count} entries; the limit is {OAUTH_PARAMS_MAX}");
         checks.add(FIELD, fault);
     }
     for (name, value) in params.iter().take(OAUTH_PARAMS_MAX) {
@@ -157,7 +157,7 @@ fn check_params(params: &BTreeMap<String, String>, checks: &mut Checks<'_>) {
         if name.trim().is_empty() {
             checks.add(&path, "has no name");
         } else if oauth::OWN_PARAMS.contains(&name.as_str()) {
-            checks.add(&path, "is sent by the service itself; leave it out");
+            checks.add(&path, "is sent by the service itself; remove it");
         }
         checks.one_line(&path, name);
         checks.one_line(&path, value);
@@ -176,7 +176,7 @@ fn check_mtls(webhook: &Webhook, certificate: &str, private_key: &Secret, checks
         if text.trim().is_empty() {
             checks.add(field, "is required: in PEM");
         } else if bytes > PEM_BYTES_MAX {
-            let fault = format!("has {bytes} bytes; at most {PEM_BYTES_MAX} are kept");
+            let fault = format!("has {bytes} bytes; the limit is {PEM_BYTES_MAX}");
             checks.add(field, fault);
         }
         is_whole &= !text.trim().is_empty() && bytes <= PEM_BYTES_MAX;
@@ -190,11 +190,13 @@ fn check_mtls(webhook: &Webhook, certificate: &str, private_key: &Secret, checks
     };
     match tls::check_identity(&identity) {
         Ok(()) => {}
-        Err(BadIdentity::Certificate) => checks.add(CERTIFICATE, "holds no certificate in PEM"),
+        Err(BadIdentity::Certificate) => {
+            checks.add(CERTIFICATE, "contains no certificate in PEM format")
+        }
         Err(BadIdentity::Key) => {
             checks.add(
                 KEY,
-                "holds no private key in PEM that can be used; it must not be encrypted",
+                "contains no usable private key in PEM format; it must be unencrypted",
             );
         }
         Err(BadIdentity::Pair) => checks.add(KEY, "is not the key of the certificate"),
@@ -207,7 +209,7 @@ fn check_values(webhook: &Webhook, checks: &mut Checks<'_>) {
         let count = webhook.values.len();
         checks.add(
             "values",
-            format!("holds {count}; at most {VALUES_MAX} are kept"),
+            format!("has {count} entries; the limit is {VALUES_MAX}"),
         );
     }
     for (name, value) in webhook.values.iter().take(VALUES_MAX) {
@@ -217,20 +219,20 @@ fn check_values(webhook: &Webhook, checks: &mut Checks<'_>) {
         if name.is_empty() || name.len() > VALUE_NAME_MAX || !name.chars().all(is_word) {
             checks.add(
                 &path,
-                format!("is not called by 1 to {VALUE_NAME_MAX} letters, digits and `_`"),
+                format!("needs a name of 1 to {VALUE_NAME_MAX} letters, digits and `_`"),
             );
         }
         if !is_variable(&value.from) || value.from.starts_with(OWN_VALUES) {
             checks.add(
                 &format!("{path}.from"),
-                "is no variable of messages, such as `event.severity`",
+                "is not a message variable such as `event.severity`",
             );
         }
         if value.map.len() > VALUE_MAP_MAX {
             let count = value.map.len();
             checks.add(
                 &format!("{path}.map"),
-                format!("holds {count} values; at most {VALUE_MAP_MAX} are kept"),
+                format!("has {count} values; the limit is {VALUE_MAP_MAX}"),
             );
         }
         let texts = value.map.iter().flat_map(|(from, to)| [from, to]);
@@ -238,7 +240,7 @@ fn check_values(webhook: &Webhook, checks: &mut Checks<'_>) {
         if longest.is_some_and(|bytes| bytes > SETTING_BYTES_MAX) {
             checks.add(
                 &path,
-                format!("holds a text of more than {SETTING_BYTES_MAX} bytes"),
+                format!("contains a value of more than {SETTING_BYTES_MAX} bytes"),
             );
         }
     }
@@ -251,7 +253,7 @@ fn check_values(webhook: &Webhook, checks: &mut Checks<'_>) {
         if let Some(missing) = asked.iter().find(|it| !webhook.values.contains_key(**it)) {
             checks.add(
                 &field,
-                format!("asks for `values.{missing}`, which `values` does not hold"),
+                format!("uses `values.{missing}`, which `values` does not define"),
             );
         }
     }
@@ -262,7 +264,7 @@ fn check_expect(expect: &Expect, checks: &mut Checks<'_>) {
         let count = expect.statuses.len();
         checks.add(
             "expect.status",
-            format!("holds {count}; at most {STATUSES_MAX} are kept"),
+            format!("has {count} entries; the limit is {STATUSES_MAX}"),
         );
     }
     if expect.statuses.iter().any(|it| !(100..=599).contains(it)) {
@@ -296,7 +298,7 @@ fn check_header(header: &Header, checks: &mut Checks<'_>) {
         return checks.add(&path, "is set by the service itself");
     }
     if matches!(&header.value, HeaderValue::Plain(text) if text == MASK) {
-        return checks.add(&path, "is the mask; give the value itself");
+        return checks.add(&path, "is the mask; set the value itself");
     }
     let value = header::text(header);
     if matches!(header.value, HeaderValue::Secret(_)) && value.is_empty() {

@@ -56,13 +56,13 @@ fn judge_accepted(
     let is_checked = expect.is_some() || is_json;
     if status.is_success() && is_checked && is_met != Some(Some(true)) && is_page(answer) {
         let explanation = format!(
-            "the receiver answered {status} with a web page, such as a sign-in page: another server \
+            "the receiver returned {status} with a web page, such as a sign-in page: another server \
              uses this address"
         );
         return Verdict::rejected(explanation, Advice::Mend);
     }
     if !is_expected {
-        let explanation = format!("the receiver answered {status}, which is not expected");
+        let explanation = format!("the receiver returned {status}, which is not expected");
         return Verdict::rejected(explanation, Advice::FewMore);
     }
     let fault = match is_met {
@@ -75,11 +75,11 @@ fn judge_accepted(
             return answer.verdict(&attempt.masker, attempt.start_ms);
         }
         None | Some(Some(true)) => {
-            let explanation = format!("the receiver answered {status}, as expected");
+            let explanation = format!("the receiver returned {status}, as expected");
             return Verdict::delivered(explanation);
         }
     };
-    let explanation = format!("the receiver answered {status}, but {fault}");
+    let explanation = format!("the receiver returned {status}, but {fault}");
     Verdict::rejected(attempt.explain(&explanation), Advice::FewMore)
 }
 

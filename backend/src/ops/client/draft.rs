@@ -87,7 +87,7 @@ impl ClientDraft {
         let mut faults = Faults::default();
         let name = faults.of("name", Name::parse_new(&self.name));
         if [audit::OTHERS, settings::FILE].contains(&self.name.as_str()) {
-            let fault = "is a name in the audit log that is no client; give another name";
+            let fault = "is reserved for entries of the audit log; use another name";
             faults.add("name", fault);
         }
         if self.role.is_none() {
@@ -208,7 +208,7 @@ fn certificates(names: &[String]) -> Result<BTreeSet<CertificateName>, Violation
     if names.len() > CERTIFICATES_MAX {
         let found = names.len();
         return Err(fault(format!(
-            "are {found}; at most {CERTIFICATES_MAX} are taken"
+            "has {found} entries; the limit is {CERTIFICATES_MAX}"
         )));
     }
     let read = names.iter().map(|name| CertificateName::parse(name));
@@ -222,7 +222,7 @@ fn scope(
 ) -> Result<BTreeSet<String>, Violation> {
     if texts.len() > most {
         let found = texts.len();
-        let fault = format!("are {found}; at most {most} are taken");
+        let fault = format!("has {found} entries; the limit is {most}");
         return Err(Violation::new(field, fault));
     }
     let characters = |text: &String| text.chars().count();
@@ -231,7 +231,7 @@ fn scope(
         None => Ok(texts.iter().cloned().collect()),
         Some(text) => {
             let found = characters(text);
-            let fault = format!("hold one of {found} characters; each has 1 to {length}");
+            let fault = format!("has an entry of {found} characters; expected 1 to {length}");
             Err(Violation::new(field, fault))
         }
     }
@@ -242,12 +242,13 @@ fn scope_faults(role: Role, scope: &KeyScope) -> Vec<Violation> {
     let mut faults = Vec::new();
     if !scope.tags.is_empty() && !matches!(role, Role::Operator | Role::Editor) {
         let role = role.word();
-        let fault = format!("can be given to the roles operator and editor; this one is {role}");
+        let fault =
+            format!("is only for the roles operator and editor; this client has the role {role}");
         faults.push(Violation::new("scopeTags", fault));
     }
     if !scope.sources.is_empty() && role != Role::Ingest {
         let role = role.word();
-        let fault = format!("can be given to the role ingest; this one is {role}");
+        let fault = format!("is only for the role ingest; this client has the role {role}");
         faults.push(Violation::new("scopeSources", fault));
     }
     faults
@@ -263,7 +264,7 @@ fn sending_faults(role: Role, dialects: &BTreeSet<Dialect>, rates: Rates) -> Vec
     let sends = matches!(role, Role::Ingest | Role::Admin) || !dialects.is_empty();
     if rates.events_per_second.is_some_and(|it| it > 0) && !sends {
         let role = role.word();
-        let fault = format!("limits nothing: the role {role} sends no events without a dialect");
+        let fault = format!("has no effect: the role {role} sends no events without a dialect");
         faults.push(Violation::new("eventsPerSecond", fault));
     }
     faults
@@ -273,7 +274,7 @@ fn known(names: &[String]) -> Result<BTreeSet<Dialect>, Violation> {
     let dialects = names.iter().map(|name| {
         Dialect::of_word(name).ok_or_else(|| {
             let words = Dialect::ALL.map(Dialect::word).join(", ");
-            Violation::new("dialects", format!("`{name}` is none of {words}"))
+            Violation::new("dialects", format!("`{name}` is not one of {words}"))
         })
     });
     dialects.collect()
@@ -296,8 +297,6 @@ fn rate_faults(rates: Rates) -> Vec<Violation> {
         .into_iter()
         .filter_map(|(field, rate, most)| Some((field, rate.filter(|rate| *rate > most)?, most)));
     above
-        .map(|(field, rate, most)| {
-            Violation::new(field, format!("is {rate}; at most {most} can be given"))
-        })
+        .map(|(field, rate, most)| Violation::new(field, format!("is {rate}; the limit is {most}")))
         .collect()
 }

@@ -231,7 +231,7 @@ impl Keys {
             return Ok(None);
         }
         if known.is_over(self.clock.now_ms()) {
-            let why = "the key has expired; ask for another one";
+            let why = "the key has expired; request a new one";
             return Err(Error::Unauthenticated(why.into()));
         }
         self.note_use(known, from);
@@ -324,7 +324,7 @@ impl Keys {
             }
         }
         if let Err(error) = self.write_uses().await {
-            log_failure("failed to write when keys were last used", &error);
+            log_failure("failed to store when keys were last used", &error);
         }
     }
 

@@ -176,7 +176,7 @@ fn beyond(client: &Name, rate: Option<u32>, what: &str, wait: Duration) -> Error
     let rate = rate.unwrap_or_default();
     Error::Exhausted {
         message: format!(
-            "`{client}` may send {rate} {what} a second; nothing of this was accepted"
+            "`{client}` may send {rate} {what} per second; nothing in this request was accepted"
         ),
         retry_after: Some(wait),
     }
@@ -234,7 +234,7 @@ mod tests {
         let Err(Error::Exhausted { message, .. }) = meter.take_events(&client, 1, 0) else {
             panic!("it was allowed");
         };
-        assert!(message.starts_with("`sender` may send 100 events a second"));
+        assert!(message.starts_with("`sender` may send 100 events per second"));
         assert_eq!(Meter::new(Rates::default(), 0).limits(0), []);
     }
 }

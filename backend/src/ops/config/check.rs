@@ -19,15 +19,15 @@ pub(super) fn documents(documents: &[Document], prune_owner: &str) -> Result<(),
     let mut add = |field: String, why: String| violations.push(Violation::new(field, why));
     let characters = prune_owner.chars().count();
     if characters > OWNER_CHARACTERS_MAX {
-        let why = format!("has {characters} characters; give at most {OWNER_CHARACTERS_MAX}");
+        let why = format!("has {characters} characters; the limit is {OWNER_CHARACTERS_MAX}");
         add("pruneOwner".into(), why);
     }
     let count = documents.len();
     if count > CONFIG_DOCUMENTS_MAX {
-        let why = format!("holds {count} documents; at most {CONFIG_DOCUMENTS_MAX} are taken");
+        let why = format!("has {count} documents; the limit is {CONFIG_DOCUMENTS_MAX}");
         add("documents".into(), why);
     } else if count == 0 && prune_owner.is_empty() {
-        let why = format!("is empty; give 1 to {CONFIG_DOCUMENTS_MAX} documents");
+        let why = format!("is empty; expected 1 to {CONFIG_DOCUMENTS_MAX} documents");
         add("documents".into(), why);
     }
     let mut seen = HashMap::new();
@@ -38,7 +38,7 @@ pub(super) fn documents(documents: &[Document], prune_owner: &str) -> Result<(),
         match seen.entry(identity) {
             Entry::Occupied(first) => add(
                 format!("documents[{at}].{kind}.name"),
-                format!("is described by documents[{}] too", first.get()),
+                format!("is also described by documents[{}]", first.get()),
             ),
             Entry::Vacant(free) => {
                 free.insert(at);
@@ -51,7 +51,7 @@ pub(super) fn documents(documents: &[Document], prune_owner: &str) -> Result<(),
         {
             add(
                 format!("documents[{at}].{kind}.tags"),
-                format!("lacks `{tag}`, without which it would not be pruned later"),
+                format!("lacks `{tag}`, which is required for pruning it later"),
             );
         }
     }

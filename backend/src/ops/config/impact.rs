@@ -93,7 +93,7 @@ impl Impacts {
         days: u32,
     ) -> Result<Impact, Error> {
         if days > REPLAY_DAYS_MAX {
-            let fault = format!("is {days}; give 1 to {REPLAY_DAYS_MAX} days");
+            let fault = format!("is {days}; expected 1 to {REPLAY_DAYS_MAX} days");
             return Err(Error::invalid("days", fault));
         }
         check::documents(documents, prune_owner)?;

@@ -44,7 +44,7 @@ impl<'a> Templates<'a> {
         let rule = self.rule(&old.value).await?.map(|rule| rule_content(&rule));
         let Some(destination) = self.destination(&old.value).await? else {
             return Err(Error::FailedPrecondition(format!(
-                "the destination `{}` is gone",
+                "the destination `{}` no longer exists",
                 old.value.destination_name
             )));
         };

@@ -101,7 +101,7 @@ impl Condition {
         if let (Some(start_ms), Some(end_ms)) = (reader.narrow.start_ms, reader.narrow.end_ms)
             && start_ms >= end_ms
         {
-            reader.fault("clause", "`since` has to be earlier than `until`".into());
+            reader.fault("clause", "`since` must be earlier than `until`".into());
         }
         if !reader.faults.is_empty() {
             let placed = reader.faults.into_iter().map(|(path, message)| Fault {
@@ -242,7 +242,7 @@ impl Reader {
         let is_until = matches!(clause, Clause::Less(field, _) if field == "startTime");
         let (since_ms, until_ms) = time_bounds(clause);
         if (is_since || is_until) && since_ms.or(until_ms).is_none() {
-            self.fault(path, "is no time".into());
+            self.fault(path, "is not a time".into());
         }
         let narrow = &mut self.narrow;
         narrow.start_ms = narrow.start_ms.max(since_ms);
@@ -282,8 +282,8 @@ impl Reader {
         }
         let field = clause.field().unwrap_or_default();
         if ["lastSeen", "startTime", "timestamp"].contains(&field) {
-            let message = "deliveries are found by `since=` and `until=`, when they were decided; \
-                           use these at the top level, not in `or` or `not`";
+            let message = "`since=` and `until=` compare the time of the decision; use them at \
+                           the top level, not in `or` or `not`";
             self.fault(path, message.into());
         }
         let is_own = OWN.contains(&field);
@@ -292,7 +292,7 @@ impl Reader {
             let known = STATES.map(|(word, _)| word).join(", ");
             self.fault(
                 path,
-                format!("`{word}` is not a state; there are {WAITING}, {known}"),
+                format!("`{word}` is not a state; expected one of {WAITING}, {known}"),
             );
         }
         if let Clause::Equals(_, Literal::Text(id)) = clause {

@@ -272,8 +272,11 @@ async fn retry_and_cancel_report_disallowed_states() {
         .await;
     let orphan = world.save(1, "gone", "disk", DEAD).await;
     let cases = [
-        (world.deliveries.retry(leased).await, "under way"),
-        (world.deliveries.retry(orphan).await, "`gone` is gone"),
+        (world.deliveries.retry(leased).await, "in progress"),
+        (
+            world.deliveries.retry(orphan).await,
+            "`gone` no longer exists",
+        ),
         (world.deliveries.cancel(orphan).await, "it is dead"),
         (
             world.deliveries.retry(samples::id("none")).await,

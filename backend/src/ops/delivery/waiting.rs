@@ -28,7 +28,7 @@ const COUNTED_MAX: usize = 10_000;
 const LIMITED: &str = "the receiver limits the rate of messages (429)";
 
 /// Reason for waiting until the time requested by the receiver.
-const ASKED: &str = "the receiver asks to wait until then (`Retry-After`)";
+const ASKED: &str = "the receiver asked to retry then (`Retry-After`)";
 
 /// A reason for holding all deliveries to a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,9 +173,9 @@ impl WaitReasons<'_> {
         let now_ms = all.clock.now_ms();
         if delivery.attempts == 0 && delivery.folding == Folding::Alone && due_ms > now_ms {
             let reason = if delivery.content.digest.is_some() {
-                "a digest: it collects messages above the budget of its destination until then"
+                "a digest, collecting messages above the budget of its destination until then"
             } else {
-                "above the budget of its destination: it is sent at that time, in a digest if there are more"
+                "above the budget of its destination: sent at that time, in a digest if there are more"
             };
             return waiting(reason.into(), Some(due_ms));
         }
@@ -219,15 +219,15 @@ impl WaitReasons<'_> {
                     .unwrap_or(i64::MAX)
                     .saturating_mul(MINUTE_MS);
                 waiting(
-                    format!("rate {per_minute}/min: {} before it", shown(before)),
+                    format!("rate {per_minute}/min: {} ahead of it", shown(before)),
                     Some(until_ms.saturating_add(before_ms / i64::from(per_minute.max(1)))),
                 )
             }
             Some(Hold::Width { running }) => {
-                let mut reason = format!("{running} attempts are under way");
+                let mut reason = format!("{running} attempts are in progress");
                 if looking {
                     let before = shown(all.before(delivery, due_ms).await?);
-                    reason = format!("{reason}: {before} before it");
+                    reason = format!("{reason}: {before} ahead of it");
                 }
                 waiting(reason, Some(now_ms))
             }

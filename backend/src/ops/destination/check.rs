@@ -35,7 +35,7 @@ pub(super) fn settings(
             let (least, most) = range.into_inner();
             faults.add(
                 field,
-                format!("is not {least} to {most}, or 0 for the default"),
+                format!("must be {least} to {most}, or 0 for the default"),
             );
         }
     }
@@ -52,8 +52,9 @@ fn budget(budget: Budget, kind: Option<&DestinationKind>, faults: &mut Faults) {
             }
             other => other.word(),
         };
-        let fault =
-            format!("is not for {word}, which keeps a state per thread and cannot get digests");
+        let fault = format!(
+            "is not supported for {word}, which keeps state per thread and cannot receive digests"
+        );
         faults.add("delivery.budget", fault);
     }
     if !(1..=BUDGET_MESSAGES_MAX).contains(&budget.messages) {

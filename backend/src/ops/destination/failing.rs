@@ -201,7 +201,7 @@ fn event_of(
         (Severity::Error, "")
     };
     IncomingEvent {
-        summary: format!("destination {name} fails; its messages wait"),
+        summary: format!("destination {name} is failing; its messages are waiting"),
         body: format!(
             "{}\n{paged}Deliveries are retried; messages wait or become dead letters.",
             health.last_error

@@ -74,7 +74,7 @@ fn email(wire: v1::Email, faults: &mut Vec<Violation>) -> Email {
         _ => {
             faults.push(Violation::new(
                 "type.email.priority",
-                "is none of NORMAL, HIGH, LOW, SEVERITY",
+                "is not one of NORMAL, HIGH, LOW, SEVERITY",
             ));
             MailPriority::Normal
         }
@@ -114,7 +114,7 @@ fn webhook(wire: v1::Webhook, faults: &mut Vec<Violation>) -> Webhook {
             .keys()
             .any(|other| other.eq_ignore_ascii_case(name))
         {
-            "is the name of no header that is given"
+            "is not the name of a header in `headers`"
         } else if is_secret_header(name) {
             "is the name of a credential: values of such headers are always secret"
         } else {
@@ -164,7 +164,7 @@ fn method(text: &str, field: &str, faults: &mut Vec<Violation>) -> WebhookMethod
         _ => {
             faults.push(Violation::new(
                 format!("type.webhook.{field}"),
-                "is none of POST, PUT, PATCH, DELETE",
+                "is not one of POST, PUT, PATCH, DELETE",
             ));
             WebhookMethod::Post
         }
@@ -175,7 +175,7 @@ fn auth(wire: v1::WebhookAuth, faults: &mut Vec<Violation>) -> Option<Auth> {
     let Some(auth) = wire.auth else {
         faults.push(Violation::new(
             "type.webhook.auth",
-            "is empty: exactly one of basic, bearer, oauth2, mtls",
+            "is required: exactly one of basic, bearer, oauth2, mtls",
         ));
         return None;
     };

@@ -52,7 +52,7 @@ pub(super) fn keep(
         match &stored {
             Some(_) => taken.push((place.path(), place.field())),
             None if is_mask => {
-                faults.add(place.path(), "is the mask, and no secret is stored for it");
+                faults.add(place.path(), "is the mask, but no secret is stored for it");
             }
             None => {}
         }
@@ -91,7 +91,7 @@ fn leave_at_address(
             faults.add(
                 &path,
                 format!(
-                    "was entered for another address than `{receiver}`; enter it again for the \
+                    "was entered for an address other than `{receiver}`; enter it again for the \
                      new address"
                 ),
             );

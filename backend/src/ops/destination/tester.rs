@@ -191,7 +191,7 @@ impl Tester {
             while under_way.try_join_next().is_some() {}
             if under_way.len() >= TESTS_MAX {
                 return Err(Error::Exhausted {
-                    message: format!("{TESTS_MAX} tests of destinations are under way already"),
+                    message: format!("{TESTS_MAX} tests of destinations are already in progress"),
                     retry_after: Some(TESTS_RETRY_AFTER),
                 });
             }
@@ -234,7 +234,7 @@ impl Works {
         let ended = self.ended(&begun, &attempt);
         if let Err(error) = self.record(&ended, &attempt).await {
             // The response contains the result in any case.
-            tracing::warn!(%error, delivery = %ended.id, "the end of a test was not recorded");
+            tracing::warn!(%error, delivery = %ended.id, "failed to record the result of a test");
         }
         Ok((ended, attempt, times))
     }

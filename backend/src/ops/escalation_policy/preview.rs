@@ -162,9 +162,9 @@ fn problem(
     if !means_someone {
         "no one is on call".into()
     } else if methods.next().is_some() || targets.iter().any(is_destination) {
-        "everyone was notified in this round already".into()
+        "everyone has already been notified in this round".into()
     } else {
         let severity = severity.word();
-        format!("no method of the contacts is for the severity {severity} at that time")
+        format!("no contact has a method for the severity {severity} at that time")
     }
 }

@@ -47,8 +47,11 @@ pub(super) fn destination_paused(
         passed: waiting.is_empty(),
         detail: match waiting.as_slice() {
             [] => format!("none {is} paused"),
-            [one] => format!("{one} {is} paused; messages wait there"),
-            several => format!("{} were paused; messages wait there", several.join(", ")),
+            [one] => format!("{one} {is} paused; its messages are waiting"),
+            several => format!(
+                "{} were paused; their messages are waiting",
+                several.join(", ")
+            ),
         },
     }
 }
@@ -61,14 +64,14 @@ pub(super) fn budget(sent: &[SentDelivery]) -> Option<Gate> {
         if let Some(digest) = &it.digest {
             let (id, count) = (digest.id, digest.count);
             return Some(format!(
-                "`{name}` is notified by the digest {id} of {count} messages"
+                "`{name}` is notified through the digest {id} of {count} messages"
             ));
         }
         let is_held = it.delivery.folding == Folding::Alone && it.delivery.attempts == 0;
         let due_ms = it.delivery.state.due_ms().filter(|_| is_held)?;
         let until = domain_json::time(due_ms);
         Some(format!(
-            "`{name}` is notified at {until}, with what else is by then"
+            "`{name}` is notified at {until}, together with other messages held by then"
         ))
     });
     let details: Vec<_> = details.collect();

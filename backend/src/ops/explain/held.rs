@@ -37,7 +37,7 @@ pub(super) fn suppressed(
         until_ms: None,
         author: change.author.clone(),
         shared: Vec::new(),
-        detail: "the event is suppressed, until it is reopened".into(),
+        detail: "the event is suppressed until it is reopened".into(),
     })
 }
 
@@ -65,9 +65,9 @@ pub(super) fn next(pending: &Pending, snapshot: &Snapshot) -> NextStep {
     } else if pending.is_opening {
         "if it is still open and the rule still matches"
     } else if pending.is_flapping() {
-        "as it is then, if it neither opens nor closes before"
+        "with its state then, if it has settled"
     } else if pending.repeat_due {
-        "once, as it is then"
+        "once, with its state then"
     } else {
         "if it differs from the last notification"
     };
@@ -90,9 +90,9 @@ pub(super) fn why_it_waits(pending: &Pending, next: &NextStep) -> Option<String>
     };
     let condition = next.condition;
     Some(if pending.is_opening {
-        format!("no one was notified: {held}; then {receivers}, {condition}")
+        format!("no one was notified: {held}; then notifies {receivers}, {condition}")
     } else {
-        format!("they were notified, and an update waits: {held}; then {receivers}, {condition}")
+        format!("notified; an update is held: {held}; then notifies {receivers}, {condition}")
     })
 }
 

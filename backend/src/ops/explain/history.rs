@@ -65,17 +65,17 @@ fn changes(occurrence: &Occurrence) -> Vec<Moment> {
             (Field::Status, "closed") => {
                 let last = close.filter(|it| it.at_ms == entry.at_ms);
                 let why = match last.map(|it| it.reason) {
-                    Some(CloseReason::Sender) => ": its sender closed it",
-                    Some(CloseReason::Operator) => ": an operator closed it",
+                    Some(CloseReason::Sender) => " by its sender",
+                    Some(CloseReason::Operator) => " by an operator",
                     Some(CloseReason::Aged) => ": it was only counted",
-                    Some(CloseReason::Expired) => ": its time was over",
+                    Some(CloseReason::Expired) => ": it expired",
                     None => "",
                 };
                 ("closed", format!("it was closed{why}"))
             }
             (Field::Acknowledged, "true") => ("acknowledged", "it was acknowledged".to_owned()),
             (Field::Acknowledged, _) => {
-                let text = "the acknowledgement was taken back";
+                let text = "the acknowledgement was removed";
                 ("unacknowledged", text.to_owned())
             }
             (Field::Assignee, "") => ("assigned", "unassigned".to_owned()),
@@ -140,7 +140,7 @@ fn moments_of(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
             names => names.join(", "),
         };
         let about = if notification.clear {
-            "that it changed or ended"
+            "of its change or end"
         } else {
             "of it"
         };
@@ -173,12 +173,13 @@ fn folded(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
     let name = receiver(&sent.delivery);
     let became = match digest.state {
         DeliveryState::Delivered => ", which arrived",
-        DeliveryState::Dead => ", which was given up",
-        DeliveryState::Cancelled => ", which was cancelled",
-        _ => ", which is on its way",
+        DeliveryState::Dead => ", which failed for good",
+        DeliveryState::Cancelled => ", which was delivered",
+        _ => ", which is in progress",
     };
     let (id, count) = (digest.id, digest.count);
-    let text = format!("{name} is notified of it by the digest {id} of {count} messages{became}");
+    let text =
+        format!("{name} is notified of it through the digest {id} of {count} messages{became}");
     Some(Moment {
         rule_name: Some(rule.rule_name.clone()),
         delivery: Some(digest.id),
@@ -190,10 +191,13 @@ fn ended(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
     let delivery = &sent.delivery;
     let name = receiver(delivery);
     let (kind, text) = match delivery.state {
-        DeliveryState::Delivered => ("delivered", format!("the message to {name} arrived")),
+        DeliveryState::Delivered => ("delivered", format!("the message to {name} was delivered")),
         DeliveryState::Dead => {
             let why = cut::one_line(&delivery.last_error, NOTE_CHARACTERS_MAX);
-            ("dead", format!("the message to {name} was given up: {why}"))
+            (
+                "dead",
+                format!("the message to {name} failed for good: {why}"),
+            )
         }
         DeliveryState::Cancelled => ("cancelled", format!("the message to {name} was cancelled")),
         _ => return None,

@@ -64,11 +64,13 @@ impl Judge<'_> {
                 held_back: false,
                 reason: match absent {
                     Then::NotYet(create_ms) => format!(
-                        "it was made at {}, when nothing more happened to the occurrence",
+                        "the rule was created at {}, after the last change of the occurrence",
                         moment(create_ms)
                     ),
-                    Then::Gone(until_ms) => format!("it had been deleted at {}", moment(until_ms)),
-                    _ => "the rule as it was then is no longer kept".into(),
+                    Then::Gone(until_ms) => {
+                        format!("the rule had been deleted at {}", moment(until_ms))
+                    }
+                    _ => "that revision of the rule is no longer stored".into(),
                 },
                 definition: None,
                 triggers: Vec::new(),
@@ -174,17 +176,17 @@ impl Judge<'_> {
         let is_for_open_only = triggers.iter().any(|it| it.is_for_open_only);
         let reason = match held {
             _ if rule.shadow && (tells || matched && held.is_none()) => shadowed(tense),
-            _ if tells => "it notified of what had changed then, or notified again".into(),
+            _ if tells => "it notified of a change, or notified again".into(),
             Some(held) if !matched && is_for_open_only && again.is_empty() => {
                 let did = if now { "would" } else { "did" };
-                format!("a trigger's query is true, and it {did} not notify: {held}")
+                format!("a trigger's query matches, but it {did} not notify: {held}")
             }
             _ if !matched => unmatched(&triggers, now),
             Some(held) if now => format!("it would not notify{again}: {held}"),
-            Some(held) => format!("a trigger matched, and it did not notify{again}: {held}"),
-            None if now => "it would notify if the event came again now as it is".into(),
-            None => "a trigger matched, and it did not notify: the rule or the trigger was being \
-                edited at that very moment"
+            Some(held) => format!("a trigger matched, but it did not notify{again}: {held}"),
+            None if now => "it would notify if the same event arrived now".into(),
+            None => "a trigger matched, but it did not notify: the rule or the trigger was being \
+                edited at that moment"
                 .into(),
         };
         Judgement {
@@ -326,7 +328,7 @@ fn unmatched(triggers: &[TriggerExplanation], now: bool) -> String {
         .into();
     }
     if triggers.iter().any(|it| !it.kept) {
-        return "whether a trigger matched is not known: as it was then, it is no longer kept"
+        return "unknown whether a trigger matched: that revision of the trigger is no longer stored"
             .into();
     }
     let mut fields = BTreeSet::new();
@@ -338,7 +340,7 @@ fn unmatched(triggers: &[TriggerExplanation], now: bool) -> String {
     }
     let fields: Vec<_> = fields.into_iter().map(|it| format!("`{it}`")).collect();
     let fields = fields.join(", ");
-    format!("whether a trigger matched is not known: later events replaced {fields}")
+    format!("unknown whether a trigger matched: later events replaced {fields}")
 }
 
 fn unknown_in<'a>(explained: &'a Explained, fields: &mut BTreeSet<&'a str>) {

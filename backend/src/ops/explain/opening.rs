@@ -69,10 +69,10 @@ impl Judge<'_> {
         let thread = subject.notified.and_then(|it| it.thread);
         let thread = thread.map_or(String::new(), |it| {
             let number = it.number;
-            format!("; that was occurrence {number}, and the event flaps: this one continues it")
+            format!("; this one continues occurrence {number}, because the event is flapping")
         });
         let unkept = match found {
-            None => "; the rule as it was then is no longer kept",
+            None => "; that revision of the rule is no longer stored",
             Some(_) => "",
         };
         let trigger = &opening.trigger.name;

@@ -28,7 +28,7 @@ const SUMMARY_CHARACTERS_MAX: usize = 250;
 pub(super) fn check_fields(by: &[String], faults: &mut Faults) {
     if by.len() > HEARTBEAT_FIELDS_MAX {
         let count = by.len();
-        let fault = format!("has {count} fields; at most {HEARTBEAT_FIELDS_MAX} are taken");
+        let fault = format!("has {count} fields; the limit is {HEARTBEAT_FIELDS_MAX}");
         return faults.add("by", fault);
     }
     for (at, name) in by.iter().enumerate() {
@@ -108,7 +108,7 @@ fn every(draft: &v1::Heartbeat, faults: &mut Faults) -> i64 {
             0
         }
         (None, "", "") => {
-            let fault = "or `calendarName` or `cron` is required, such as `300s`";
+            let fault = "is required, such as `300s`, unless `calendarName` or `cron` is set";
             faults.add("every", fault);
             0
         }
@@ -130,32 +130,35 @@ pub(super) fn event(wire: v1::HeartbeatEvent, faults: &mut Faults) -> HeartbeatE
         if count > most {
             faults.add(
                 field,
-                format!("has {count} characters; at most {most} are taken"),
+                format!("has {count} characters; the limit is {most}"),
             );
         } else if let Some(control) = text.chars().find(|it| it.is_control()) {
-            let fault = format!("holds the control character {control:?}; take it out");
+            let fault = format!("contains the control character {control:?}; remove it");
             faults.add(field, fault);
         }
     }
     if wire.dimensions.len() > HEARTBEAT_DIMENSIONS_MAX {
         let count = wire.dimensions.len();
-        let fault = format!("has {count} entries; at most {HEARTBEAT_DIMENSIONS_MAX} are taken");
+        let fault = format!("has {count} entries; the limit is {HEARTBEAT_DIMENSIONS_MAX}");
         faults.add("event.dimensions", fault);
     }
     for (key, value) in &wire.dimensions {
         if ["source", NAMED].contains(&key.as_str()) {
             faults.add("event.dimensions", format!("`{key}` is set by the service"));
         } else if Field::parse(&format!("dimensions.{key}")).is_err() {
-            faults.add("event.dimensions", format!("`{key}` cannot be a key"));
+            faults.add(
+                "event.dimensions",
+                format!("`{key}` is not a valid dimension key"),
+            );
         } else if value.is_empty() || value.chars().count() > SUMMARY_CHARACTERS_MAX {
             let fault =
-                format!("`{key}` holds nothing, or more than {SUMMARY_CHARACTERS_MAX} characters");
+                format!("`{key}` is empty or has more than {SUMMARY_CHARACTERS_MAX} characters");
             faults.add("event.dimensions", fault);
         }
     }
     let severity = Severity::from_number(wire.severity);
     if severity.is_none() && wire.severity != cloud::Severity::Default as i32 {
-        faults.add("event.severity", "is no severity");
+        faults.add("event.severity", "is not a severity");
     }
     HeartbeatEvent {
         name: wire.name,

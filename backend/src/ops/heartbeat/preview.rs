@@ -140,7 +140,8 @@ impl HeartbeatPreviews {
         let loaded = LoadedHeartbeat::new(heartbeat, snapshot.calendars());
         let loaded = loaded.ok_or_else(|| Error::invalid("heartbeat", "cannot be evaluated"))?;
         if !loaded.is_of_events() {
-            let warning = "no event is a beat of this heartbeat: give `filter`, or only calls are";
+            let warning =
+                "no event is a beat of this heartbeat; without `filter`, only calls count";
             warnings.push(warning.to_owned());
         }
         let start_ms = now_ms.saturating_sub(DAYS * DAY_MS);

@@ -149,7 +149,7 @@ async fn missing_beat_opens_an_event_and_next_beat_closes_it() {
     assert!(world.is_open(&[]).await);
     let alarm = world.alarm("backup", &[]).await.unwrap();
     assert_eq!(alarm.severity, Severity::Error);
-    assert_eq!(alarm.summary, "no beat of backup yet");
+    assert_eq!(alarm.summary, "no beat from backup yet");
     world.send("other", "db-1").await;
     world.pass(2).await;
     assert!(world.is_open(&[]).await);
@@ -167,7 +167,7 @@ async fn missing_beat_opens_an_event_and_next_beat_closes_it() {
     let alarm = world.alarm("backup", &[]).await.unwrap();
     assert_eq!((alarm.number, alarm.count), (2, 1));
     assert!(
-        alarm.summary.starts_with("no beat of backup since "),
+        alarm.summary.starts_with("no beat from backup since "),
         "{}",
         alarm.summary
     );
@@ -509,7 +509,7 @@ async fn event_texts_are_templates_over_beat_values() {
         (
             1,
             "event.summary",
-            "has no variable `x`; here are `name`, `last_beat`, `due`, `by.host`"
+            "has no variable `x`; expected one of `name`, `last_beat`, `due`, `by.host`"
         )
     );
     let mut draft = draft;

@@ -207,7 +207,7 @@ impl HeartbeatWatch {
             if !kept.contains(&heartbeat) {
                 self.take_away(
                     Range::under(&Key::new().id(heartbeat).build()),
-                    "its heartbeat is gone or disabled",
+                    "its heartbeat was deleted or disabled",
                 )
                 .await?;
             }
@@ -390,7 +390,7 @@ impl HeartbeatWatch {
         match self.report(loaded, stored, time).await {
             Err(Error::Invalid(faults)) => {
                 let heartbeat = &loaded.heartbeat.name;
-                error!(%heartbeat, ?faults, "the event of a heartbeat was not accepted");
+                error!(%heartbeat, ?faults, "failed to ingest the event of a heartbeat");
                 Ok(())
             }
             done => done,

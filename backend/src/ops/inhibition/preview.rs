@@ -176,7 +176,7 @@ impl Previews {
         }
         let warning = |Pair { source, target }: &Pair| {
             format!(
-                "`{}` {} is held by `{}` {} already: of such a ring, the one opened first notifies",
+                "`{}` {} is already held by `{}` {}; in such a cycle, the one opened first notifies",
                 source.name, source.event, target.name, target.event
             )
         };

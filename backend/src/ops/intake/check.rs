@@ -41,7 +41,7 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
         if bytes > bytes_max && !is_twice {
             violate(
                 field,
-                format!("has {bytes} bytes; at most {bytes_max} are taken"),
+                format!("has {bytes} bytes; the limit is {bytes_max}"),
             );
         }
     }
@@ -55,7 +55,7 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
         let pairs = event.dimensions.len();
         violate(
             "dimensions",
-            format!("has {pairs} pairs; at most {EVENT_DIMENSIONS_MAX} are taken"),
+            format!("has {pairs} pairs; the limit is {EVENT_DIMENSIONS_MAX}"),
         );
     }
     check_keys(event, &mut violate);
@@ -71,7 +71,7 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
     if event.timestamp_ms > now_ms.saturating_add(millis(EVENT_AHEAD_MAX)) {
         violate(
             "timestamp",
-            "is more than 1 hour ahead; it counts milliseconds since 1970".into(),
+            "is more than 1 hour ahead; it is in milliseconds since 1970".into(),
         );
     }
     violations
@@ -92,11 +92,11 @@ pub fn check_source(event: &IncomingEvent) -> Vec<Violation> {
 
 fn check_name(name: &str, violate: &mut impl FnMut(&str, String)) {
     if name.is_empty() {
-        violate("name", "is required, unless `type` is given".into());
+        violate("name", "is required unless `type` is set".into());
     } else if name.trim().is_empty() {
         violate("name", "is blank".into());
     } else if let Some(control) = control_in(name) {
-        let fault = format!("holds the control character {control:?}; take it out");
+        let fault = format!("contains the control character {control:?}; remove it");
         violate("name", fault);
     }
 }
@@ -108,7 +108,7 @@ fn check_keys(event: &IncomingEvent, violate: &mut impl FnMut(&str, String)) {
         .find_map(|key| match control_in(key) {
             _ if key.is_empty() => Some("has a pair with an empty key".to_owned()),
             Some(control) => Some(format!(
-                "the key `{}` holds the control character {control:?}; take it out",
+                "the key `{}` contains the control character {control:?}; remove it",
                 key.escape_debug()
             )),
             None => None,

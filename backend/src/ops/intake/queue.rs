@@ -325,7 +325,7 @@ mod tests {
             push(&queue, request);
         }
         let first = queue.take(2);
-        assert_eq!(hosts(&first), ["a+a+a"], "one that is larger goes alone");
+        assert_eq!(hosts(&first), ["a+a+a"], "a larger one is sent alone");
         let second = queue.take(2);
         assert_eq!(hosts(&second), ["b"]);
         queue.release(first);

@@ -70,7 +70,7 @@ impl IntakeWorkers {
         }
         while let Some(ended) = tasks.join_next().await {
             if let Err(error) = ended {
-                error!(%error, "an intake worker broke");
+                error!(%error, "an intake worker failed");
             }
         }
     }
@@ -148,7 +148,7 @@ impl Worker {
             }
             jobs = contested;
             if Instant::now() >= until {
-                let why = "others kept changing the same events";
+                let why = "the same events were changed concurrently too often";
                 return self.refuse(jobs, &EngineError::Unavailable(why.into()));
             }
             pauses.wait().await;

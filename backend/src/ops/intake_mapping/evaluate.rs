@@ -134,7 +134,7 @@ pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<Mappe
         return match document {
             // Without a path, `each` iterates over the document itself.
             Value::Array(list) => ready.all(json!({REQUEST: request(incoming)}), list, broken),
-            _ => Err(wrong("is no JSON object or list".into())),
+            _ => Err(wrong("is not a JSON object or list".into())),
         };
     };
     members.insert(REQUEST.into(), request(incoming));
@@ -148,7 +148,7 @@ pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<Mappe
     match at_path(&mut document, &mapping.each).map(Value::take) {
         Some(Value::Array(list)) => ready.all(document, list, broken),
         Some(_) => Err(wrong(format!(
-            "has no list at `{}`, which is something else",
+            "has a value other than a list at `{}`",
             mapping.each
         ))),
         None => Err(wrong(format!("has no list at `{}`", mapping.each))),
@@ -214,9 +214,9 @@ impl<'a> Ready<'a> {
                 continue;
             }
             let beyond = if at >= DIALECT_EVENTS_MAX {
-                format!("has {total} entries; at most {DIALECT_EVENTS_MAX} are taken")
+                format!("has {total} entries; the limit is {DIALECT_EVENTS_MAX}")
             } else if bytes > MAPPED_BYTES_MAX {
-                format!("becomes more than {MAPPED_BYTES_MAX} bytes of events")
+                format!("maps to more than {MAPPED_BYTES_MAX} bytes of events")
             } else {
                 if let Some(asked) = &mut asked {
                     asked.put(ITEM, &item);

@@ -21,7 +21,7 @@ pub fn merges(events: &[Event], root: &str) -> Vec<String> {
         differences(data(&events[before]), data(event), root, &mut places);
         (!places.is_empty()).then(|| {
             let places = places.join(", ");
-            format!("events[{before}] and events[{at}] are one event; they differ in {places}")
+            format!("events[{before}] and events[{at}] are the same event, but differ in {places}")
         })
     });
     found.take(MERGES_MAX).collect()
@@ -86,9 +86,10 @@ mod tests {
             event("a", "warning"),
             event("a", "critical"),
         ];
-        let expected = "events[0] and events[3] are one event; they differ in item.labels.severity";
+        let expected =
+            "events[0] and events[3] are the same event, but differ in item.labels.severity";
         assert_eq!(merges(&events, "item"), [expected]);
-        let alone = ["events[0] and events[1] are one event; they differ in labels.severity"];
+        let alone = ["events[0] and events[1] are the same event, but differ in labels.severity"];
         assert_eq!(merges(&[event("a", "x"), event("a", "y")], ""), alone);
         assert!(merges(&events[..3], "item").is_empty());
     }

@@ -74,7 +74,7 @@ fn event(wire: v1::MappedEvent, faults: &mut Vec<Violation>) -> MappedEvent {
     }
 }
 
-const UNKNOWN_SEVERITY: &str = "is none of SEVERITY_DEBUG, SEVERITY_INFO, SEVERITY_WARNING, \
+const UNKNOWN_SEVERITY: &str = "is not one of SEVERITY_DEBUG, SEVERITY_INFO, SEVERITY_WARNING, \
      SEVERITY_ERROR, SEVERITY_CRITICAL";
 
 fn signature(wire: v1::WebhookSignature, faults: &mut Vec<Violation>) -> Option<WebhookSignature> {

@@ -30,11 +30,11 @@ pub fn verify(
     };
     let wrong = |name: &str| {
         Error::PermissionDenied(format!(
-            "the signature in `{name}` is not that of this body with the mapping's secret"
+            "the signature in `{name}` does not match this body and the mapping's secret"
         ))
     };
     let mac = key(signature).and_then(|key| Hmac::<Sha256>::new_from_slice(&key).ok());
-    let unusable = "the mapping's secret does not fit its scheme; give it again";
+    let unusable = "the mapping's secret does not match its scheme; set it again";
     let mut mac = mac.ok_or_else(|| Error::PermissionDenied(unusable.into()))?;
     match signature.scheme {
         SignatureScheme::HubSha256 | SignatureScheme::Sentry => {

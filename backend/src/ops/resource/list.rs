@@ -41,7 +41,7 @@ impl Filter {
             None => Ok(()),
             Some((field, size, most, unit)) => Err(Error::invalid(
                 field,
-                format!("has {size} {unit}; at most {most} are taken"),
+                format!("has {size} {unit}; the limit is {most}"),
             )),
         }
     }

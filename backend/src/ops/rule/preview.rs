@@ -188,7 +188,7 @@ fn shown(mut message: Rendered, destination_name: Name, left_bytes: &mut usize) 
     if fits {
         *left_bytes -= size_bytes;
     } else {
-        let reason = "the message is not shown: the previous ones fill the response";
+        let reason = "the message is omitted: the previous ones fill the response";
         message.warnings.push(reason.into());
     }
     Preview {

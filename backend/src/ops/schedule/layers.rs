@@ -39,7 +39,7 @@ impl Under<'_, '_> {
             let most = LAYER_NAME_CHARACTERS_MAX;
             self.fault(
                 "name",
-                format!("has {characters} characters; at most {most} are kept"),
+                format!("has {characters} characters; the limit is {most}"),
             );
         }
         let hand_offs = self.hand_offs(draft, zone);
@@ -49,7 +49,7 @@ impl Under<'_, '_> {
         let calendar = calendar.await?;
         let count = draft.slots.len();
         if !(1..=SCHEDULE_SLOTS_MAX).contains(&count) {
-            let fault = format!("holds {count} slots; give 1 to {SCHEDULE_SLOTS_MAX}");
+            let fault = format!("has {count} slots; expected 1 to {SCHEDULE_SLOTS_MAX}");
             self.fault("slots", fault);
             return Ok(None);
         }
@@ -83,7 +83,7 @@ impl Under<'_, '_> {
         if let Some((first, until)) = first.zip(until)
             && until <= first
         {
-            self.fault("until", "is not after `from` and `dtstart`");
+            self.fault("until", "must be after `from` and `dtstart`");
         }
         (from, until)
     }
@@ -123,7 +123,7 @@ pub(super) async fn contacts(
 ) -> Result<Vec<Name>, Error> {
     let count = names.len();
     if count > SCHEDULE_CONTACTS_MAX {
-        let fault = format!("has {count} names; at most {SCHEDULE_CONTACTS_MAX} are accepted");
+        let fault = format!("has {count} names; the limit is {SCHEDULE_CONTACTS_MAX}");
         refers.faults.add(path, fault);
         return Ok(Vec::new());
     }

@@ -41,7 +41,7 @@ impl Schedules {
             let reason = draft.reason.chars().count();
             if reason > OVERRIDE_REASON_CHARACTERS_MAX {
                 let most = OVERRIDE_REASON_CHARACTERS_MAX;
-                let fault = format!("has {reason} characters; at most {most} are kept");
+                let fault = format!("has {reason} characters; the limit is {most}");
                 faults.add("override.reason", fault);
             }
             let new = faults.or(Some(Override {
@@ -137,7 +137,7 @@ fn span(draft: &v1::ScheduleOverride, now_ms: i64, faults: &mut Faults) -> (i64,
         return (start_ms, start_ms);
     };
     if end_ms <= start_ms {
-        let fault = "is not after its start, or not after now";
+        let fault = "must be after its start and after now";
         faults.add("override.endTime", fault);
     } else if end_ms.saturating_sub(start_ms) > millis(OVERRIDE_LENGTH_MAX) {
         let days = OVERRIDE_LENGTH_MAX.as_secs() / 86_400;

@@ -178,7 +178,7 @@ impl Schedules {
         let start_ms = start_ms.unwrap_or_else(|| self.clock.now_ms());
         let end_ms = end_ms.unwrap_or_else(|| start_ms.saturating_add(AHEAD_MS));
         if end_ms <= start_ms {
-            return Err(Error::invalid("end", "is not after `start`"));
+            return Err(Error::invalid("end", "must be after `start`"));
         } else if end_ms.saturating_sub(start_ms) > millis(SHIFTS_TIME_MAX) {
             let days = SHIFTS_TIME_MAX.as_secs() / 86_400;
             let fault = format!("is more than {days} d after `start`");

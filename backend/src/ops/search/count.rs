@@ -75,7 +75,7 @@ pub async fn frequency(
         Error::invalid(
             "bucketCount",
             format!(
-                "is {bucket_count}, and the time range has {length_ms} ms; ask for fewer spans"
+                "is {bucket_count}, and the time range has {length_ms} ms; request fewer spans"
             ),
         )
     })?;

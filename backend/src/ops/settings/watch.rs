@@ -97,9 +97,9 @@ impl SettingsWatch {
                 setting = key,
                 in_the_file = %here,
                 in_force = %there,
-                "the settings file of this node gives a setting that all nodes share another value; \
-                 the stored one applies. Change the file, or the stored value with `PUT /v1/settings` \
-                 or `bellwether apply`"
+                "the settings file of this node has a different value for a setting shared by all \
+                 nodes; the stored value applies. Change the file, or the stored value with `PUT \
+                 /v1/settings` or `bellwether apply`"
             );
         }
         self.telling

@@ -91,9 +91,7 @@ impl Silencing {
         let snapshot = self.deciding.ruleset.refreshed().await?;
         if snapshot.silences().all().len() >= SILENCES_MAX {
             return Err(Error::Exhausted {
-                message: format!(
-                    "there are {SILENCES_MAX} silences that are not over; end some first"
-                ),
+                message: format!("limit of {SILENCES_MAX} silences reached; end some first"),
                 retry_after: None,
             });
         }
@@ -225,7 +223,7 @@ impl Silencing {
             refuse_expired(silence, now_ms)?;
             if silence.calendar.is_some() {
                 return Err(Error::FailedPrecondition(
-                    "it holds in the windows of a calendar; edit its `calendar.endTime`".into(),
+                    "it is active in the windows of a calendar; edit its `calendar.endTime`".into(),
                 ));
             }
             let (field, end_ms) = match extension {
@@ -233,11 +231,11 @@ impl Silencing {
                 Extension::To(end_ms) => ("endTime", end_ms),
             };
             if end_ms <= silence.end_ms {
-                let fault = "does not move the end to a later moment; `:expire` ends a silence";
+                let fault = "must be later than the current end; `:expire` ends a silence";
                 return Err(Error::invalid(field, fault));
             }
             if end_ms - silence.start_ms > millis(SILENCE_LENGTH_MAX) {
-                let fault = "makes it longer than 30 days";
+                let fault = "makes the silence longer than 30 days";
                 return Err(Error::invalid(field, fault));
             }
             silence.end_ms = end_ms;
@@ -349,7 +347,7 @@ impl Silencing {
         let mut warnings = view.warnings;
         if preview.stopped_early {
             warnings.push(format!(
-                "not every open event was looked at in time: it covers at least {}",
+                "not all open events were checked in time: it covers at least {}",
                 preview.covered_count
             ));
         }

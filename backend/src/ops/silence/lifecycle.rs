@@ -32,7 +32,7 @@ pub async fn say(deciding: &Deciding, intake: &Intake) -> Result<(), Error> {
         if stage == Stage::Unsaid {
             say_over((deciding, intake), silence, "until its next window").await?;
         } else if stage == Stage::Over {
-            say_over((deciding, intake), silence, "its time is up").await?;
+            say_over((deciding, intake), silence, "it has expired").await?;
         } else {
             let event = in_force(loaded, stage, now_ms);
             intake.submit_internal(event, Vec::new()).await?;
@@ -207,7 +207,10 @@ fn in_force(loaded: &LoadedSilence, stage: Stage, now_ms: i64) -> IncomingEvent 
     let until = until.map_or_else(|| "it is ended".into(), crate::decide::condition::moment);
     let summary = match stage {
         Stage::EndsSoon => format!("silence `{name}` ends soon, at {until}: {}", silence.reason),
-        _ => format!("silence `{name}` holds until {until}: {}", silence.reason),
+        _ => format!(
+            "silence `{name}` is active until {until}: {}",
+            silence.reason
+        ),
     };
     let severity = match stage {
         Stage::EndsSoon => Severity::Warning,
@@ -234,8 +237,8 @@ pub(super) async fn say_over(
     let pending = count(SilenceStanding::Pending).await?;
     let skipped = count(SilenceStanding::Skipped).await?;
     let summary = format!(
-        "silence `{}` is over, {why}: it covers {covered} open events, notifications of {pending} \
-         are evaluated now, those of {skipped} were skipped",
+        "silence `{}` has ended, {why}: it covers {covered} open events, notifications of \
+         {pending} are evaluated now, those of {skipped} were skipped",
         silence.name
     );
     let now_ms = deciding.clock.now_ms();

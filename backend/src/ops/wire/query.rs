@@ -77,9 +77,9 @@ impl Reader<'_> {
         let Some(kind) = wire.kind else {
             self.fault(
                 path,
-                "states no condition; give exactly one of and, or, not, equals, in, \
-                 greaterAndEquals, lessAndEquals, contains, startsWith, endsWith, matches, exists, \
-                 greater, less",
+                "has no condition; expected exactly one of and, or, not, equals, in, \
+                 greaterAndEquals, lessAndEquals, contains, startsWith, endsWith, matches, \
+                 exists, greater, less",
             );
             return stand_in();
         };
@@ -166,7 +166,7 @@ impl Reader<'_> {
             None => {
                 self.fault(
                     format!("{path}.equals"),
-                    "states no value; give exactly one of stringVal, numberVal, boolVal",
+                    "has no value; set exactly one of stringVal, numberVal, boolVal",
                 );
                 None
             }
@@ -178,11 +178,11 @@ impl Reader<'_> {
             Some(ValueKind::StringValue(text)) => Some(Literal::Text(text)),
             Some(ValueKind::NumberValue(number)) => self.number(number, path),
             None | Some(ValueKind::NullValue(_)) => {
-                self.fault(path, "is required: a text or a number");
+                self.fault(path, "is required: a string or a number");
                 None
             }
             Some(ValueKind::BoolValue(_) | ValueKind::StructValue(_) | ValueKind::ListValue(_)) => {
-                self.fault(path, "is neither a text nor a number");
+                self.fault(path, "is neither a string nor a number");
                 None
             }
         }
@@ -223,7 +223,7 @@ pub fn either(
         return clauses;
     }
     if clauses.is_some() {
-        let fault = format!("differs from `{query_path}`; send one of the two");
+        let fault = format!("differs from `{query_path}`; set only one of them");
         faults.push(Violation::new(filter_path, fault));
         return clauses;
     }

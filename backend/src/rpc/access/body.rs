@@ -124,7 +124,7 @@ impl Body for Small {
         if let Poll::Ready(Some(Ok(frame))) = &polled {
             let bytes = frame.data_ref().map_or(0, Bytes::len);
             let Some(left) = self.left.checked_sub(bytes) else {
-                let status = Status::resource_exhausted("the request of this call is too large");
+                let status = Status::resource_exhausted("the request is too large");
                 return Poll::Ready(Some(Err(status)));
             };
             self.left = left;

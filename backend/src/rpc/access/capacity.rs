@@ -141,10 +141,10 @@ impl Capacities {
 fn take_call(permit: &mut Permit<Holder>) -> Result<(), Status> {
     permit.take(1).map_err(|full| {
         busy(match full {
-            Full::All => "too many calls of this kind are under way; try again in a moment",
+            Full::All => "too many calls of this kind are in progress; try again in a moment",
             Full::Share => {
-                "too many calls of this kind are under way for this client, which may have a quarter \
-                 of all; try again in a moment"
+                "too many calls of this kind are in progress for this client, whose share is a \
+                 quarter; try again in a moment"
             }
         })
     })
@@ -218,9 +218,9 @@ fn take_memory(bytes: usize, taken: &Mutex<Taken>) -> Result<(), Status> {
     let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
     taken.memory(bytes).map_err(|full| {
         busy(match full {
-            Full::All => "the memory for requests is used up; try again",
+            Full::All => "the memory for requests is exhausted; try again",
             Full::Share => {
-                "this client uses its share of the memory for requests, a quarter; try again"
+                "this client has used its share of the memory for requests, a quarter; try again"
             }
         })
     })

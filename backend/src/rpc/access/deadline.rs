@@ -25,5 +25,5 @@ pub fn timeout_asked(headers: &HeaderMap) -> Option<Duration> {
 }
 
 pub(super) fn late() -> Status {
-    Status::deadline_exceeded("the call took longer than it may")
+    Status::deadline_exceeded("the call took longer than allowed")
 }

@@ -387,7 +387,7 @@ fn bytes_max(method: &Method, headers: &HeaderMap) -> usize {
 }
 
 fn unknown_method() -> Error {
-    Error::Unimplemented("this service does not have the method that was called".into())
+    Error::Unimplemented("this service does not have this method".into())
 }
 
 /// Returns the status in the headers of a response; later errors of a stream are in its trailers.

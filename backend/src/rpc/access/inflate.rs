@@ -147,7 +147,7 @@ fn take<'a>(bytes: &mut &'a [u8], most: usize) -> &'a [u8] {
 }
 
 fn broken() -> Status {
-    Status::invalid_argument("the message is not compressed with gzip, as it states")
+    Status::invalid_argument("the message is not gzip, although it is marked as compressed")
 }
 
 /// A body that is decompressed without accounting for memory.

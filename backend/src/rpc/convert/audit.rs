@@ -29,7 +29,7 @@ pub fn list(
         .into_iter()
         .filter(|(_, count)| *count > RULE_NAMES_MAX)
     {
-        let fault = format!("has {count} entries; at most {RULE_NAMES_MAX} are taken");
+        let fault = format!("has {count} entries; the limit is {RULE_NAMES_MAX}");
         violations.push(Violation::new(field, fault));
     }
     let mut actions = Vec::new();
@@ -42,7 +42,7 @@ pub fn list(
             Ok(Action::Refused) => actions.push(AuditAction::Refused),
             Ok(Action::Unspecified) | Err(_) => violations.push(Violation::new(
                 format!("actions[{at}]"),
-                "is none of CREATED, UPDATED, DELETED, READ and REFUSED",
+                "is not one of CREATED, UPDATED, DELETED, READ and REFUSED",
             )),
         }
     }

@@ -29,7 +29,7 @@ pub fn selection(
     let mut parsed = Vec::with_capacity(ids.len());
     if ids.len() > ITEMS_PER_REQUEST_MAX {
         let fault = format!(
-            "has {} entries; at most {ITEMS_PER_REQUEST_MAX} are taken: select by a `filter`",
+            "has {} entries; the limit is {ITEMS_PER_REQUEST_MAX}: select by a `filter`",
             ids.len()
         );
         refuse("ids", fault);
@@ -43,11 +43,11 @@ pub fn selection(
     }
     match (ids, &wire) {
         ([], None) => refuse("ids", "is required: deliveries, or a `filter`".into()),
-        ([_, ..], Some(_)) => refuse("filter", "is not given together with `ids`".into()),
+        ([_, ..], Some(_)) => refuse("filter", "is not allowed together with `ids`".into()),
         ([_, ..], None) if !token.is_empty() => {
             refuse(
                 "pageToken",
-                "belongs to a `filter`; ids are handled in one call".into(),
+                "is only for a `filter`; ids are handled in one call".into(),
             );
         }
         _ => {}
@@ -56,7 +56,7 @@ pub fn selection(
         Ok(0) => BULK_DEFAULT,
         Ok(limit) => limit.min(BULK_MAX),
         Err(_) => {
-            let fault = format!("is negative; give 1 to {BULK_MAX}, or nothing for {BULK_DEFAULT}");
+            let fault = format!("is negative; use 1 to {BULK_MAX}, or omit it for {BULK_DEFAULT}");
             refuse("limit", fault);
             BULK_DEFAULT
         }

@@ -289,7 +289,7 @@ pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Vec<Viola
         match v1::delivery::State::try_from(number) {
             Ok(v1::delivery::State::Unspecified) | Err(_) => refuse(
                 &format!("states[{at}]"),
-                "is none of PENDING, LEASED, RETRY, DELIVERED, DEAD, CANCELLED, FOLDED, \
+                "is not one of PENDING, LEASED, RETRY, DELIVERED, DEAD, CANCELLED, FOLDED, \
                  SHADOWED"
                     .into(),
             ),
@@ -304,7 +304,7 @@ pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Vec<Viola
     ] {
         if names.len() > RULE_NAMES_MAX {
             let count = names.len();
-            let fault = format!("has {count} entries; at most {RULE_NAMES_MAX} are taken");
+            let fault = format!("has {count} entries; the limit is {RULE_NAMES_MAX}");
             refuse(field, fault);
         }
     }
@@ -319,7 +319,7 @@ pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Vec<Viola
     let mut moment = |field: &str, at: Option<Timestamp>| {
         let at_ms = at.map(milliseconds)?;
         if at_ms.is_none() {
-            refuse(field, "is no moment between the years 1 and 9999".into());
+            refuse(field, "is not a time between the years 1 and 9999".into());
         }
         at_ms
     };
@@ -362,7 +362,7 @@ mod tests {
             ..v1::ListDeliveriesRequest::default()
         };
         let Err(Error::Invalid(violations)) = list(request) else {
-            panic!("wrong filters were taken");
+            panic!("invalid filters were accepted");
         };
         let fields: Vec<_> = violations
             .iter()

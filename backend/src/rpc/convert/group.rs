@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-const NO_GROUP_ID: &str = "is no group id: it is `group-` and 26 letters and digits";
+const NO_GROUP_ID: &str = "is not a group id; expected `group-` and 26 letters and digits";
 
 /// Converts a list request to filter and page.
 ///
@@ -38,7 +38,7 @@ pub fn list(request: v1::ListGroupsRequest) -> Result<(Filter, PageRequest), Err
             Ok(State::Over) => over = true,
             _ => violations.push(Violation::new(
                 format!("states[{at}]"),
-                "is none of OPEN and OVER",
+                "is not one of OPEN and OVER",
             )),
         }
     }

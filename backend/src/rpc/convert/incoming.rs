@@ -45,24 +45,24 @@ fn checked(
     ];
     for (field, number, is_known, right) in enums {
         if number != 0 && !is_known {
-            let description = format!("{number} is not known; known are {right}");
+            let description = format!("{number} is not a known value; expected {right}");
             violations.push(Violation::new(field, description));
         }
     }
     if event.expire_time.is_some_and(|it| it <= 0) {
-        let description = "has to be after 1970; it counts milliseconds since then";
+        let description = "must be after 1970; it is in milliseconds since then";
         violations.push(Violation::new("expireTime", description));
     }
     if event.reporter.len() > REPORTER_BYTES_MAX {
         let bytes = event.reporter.len();
-        let description = format!("has {bytes} bytes; at most {REPORTER_BYTES_MAX} are taken");
+        let description = format!("has {bytes} bytes; the limit is {REPORTER_BYTES_MAX}");
         violations.push(Violation::new("reporter", description));
     }
     let metadata = match event.metadata_fields.map(fields) {
         None => Fields::new(),
         Some(Some(metadata)) => metadata,
         Some(None) => {
-            let description = "holds a number that is not finite, which JSON does not have";
+            let description = "contains a number that is not finite, which JSON does not support";
             violations.push(Violation::new("metadataFields", description));
             Fields::new()
         }
@@ -210,7 +210,10 @@ mod tests {
             "timestamp",
         ];
         assert_eq!(fields, expected);
-        assert!(sentence(&violations).starts_with("severity: 9 is not known; known are 0 to 5; "));
+        assert!(
+            sentence(&violations)
+                .starts_with("severity: 9 is not a known value; expected 0 to 5; ")
+        );
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub fn list(request: v1::ListObligationsRequest) -> Result<(ObligationFilter, Pa
     ] {
         if names.len() > RULE_NAMES_MAX {
             let count = names.len();
-            let fault = format!("has {count} entries; at most {RULE_NAMES_MAX} are taken");
+            let fault = format!("has {count} entries; the limit is {RULE_NAMES_MAX}");
             violations.push(Violation::new(field, fault));
         }
     }

@@ -31,13 +31,13 @@ pub(super) fn acknowledge_for(
 ) -> Result<Option<i64>, Error> {
     let for_ms = length.map(length_ms);
     if for_ms.is_some() && acknowledged != Some(true) {
-        let fault = "is only for `acknowledged` true";
+        let fault = "is allowed only if `acknowledged` is true";
         return Err(Error::invalid("acknowledgeFor", fault));
     }
     let bounds = millis(ACKNOWLEDGEMENT_MIN)..=millis(ACKNOWLEDGEMENT_MAX);
     if let Some(for_ms) = for_ms.filter(|it| !bounds.contains(it)) {
         let (least, most) = (bounds.start() / 1_000, bounds.end() / 1_000);
-        let fault = format!("is {} s; give {least} to {most} s", for_ms / 1_000);
+        let fault = format!("is {} s; expected {least} to {most} s", for_ms / 1_000);
         return Err(Error::invalid("acknowledgeFor", fault));
     }
     Ok(for_ms)
@@ -51,7 +51,10 @@ pub fn status(item: &v1::StatusItem, without_updates: bool) -> Result<StatusItem
     let status = match item.status {
         0 => None,
         number => Some(Status::from_number(number).ok_or_else(|| {
-            Error::invalid("status", format!("{number} is not known; known are 0 to 3"))
+            Error::invalid(
+                "status",
+                format!("{number} is not a known value; expected 0 to 3"),
+            )
         })?),
     };
     let for_ms = acknowledge_for(item.acknowledge_for.as_ref(), item.acknowledged)?;

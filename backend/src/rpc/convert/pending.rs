@@ -35,7 +35,7 @@ pub fn list(request: v1::ListPendingRequest) -> Result<(Filter, PageRequest), Er
             Ok(WireKind::Update) => Some(Kind::Update),
             Ok(WireKind::Digest) => Some(Kind::Digest),
             _ => {
-                let fault = "is none of OPENING, UPDATE and DIGEST";
+                let fault = "is not one of OPENING, UPDATE and DIGEST";
                 violations.push(Violation::new(format!("kinds[{at}]"), fault));
                 None
             }
@@ -74,7 +74,7 @@ pub fn target(request: &v1::ReleasePendingRequest) -> Result<OccurrenceTarget, E
     let occurrence = OccurrenceId::parse(&request.occurrence_id);
     let is_of_event = occurrence.is_none_or(|it| Some(it.event) == event);
     if occurrence.is_none() && !request.occurrence_id.is_empty() || !is_of_event {
-        let fault = "is no occurrence id of this event";
+        let fault = "is not an occurrence id of this event";
         violations.push(Violation::new("occurrenceId", fault));
     }
     match (event, occurrence) {
@@ -139,7 +139,7 @@ fn digest(delivery: Delivery) -> v1::Pending {
             since,
             until: due_time,
             author: String::new(),
-            detail: "the budget of the destination is used up".into(),
+            detail: "the budget of the destination is exhausted".into(),
         }],
         due_time,
         destination_names: vec![delivery.destination_name],

@@ -63,7 +63,7 @@ pub fn search(
         Ok(0) => PAGE_SIZE_DEFAULT,
         Ok(limit) => limit.min(PAGE_SIZE_MAX),
         Err(_) => {
-            let fault = format!("is negative; give 1 to {PAGE_SIZE_MAX}");
+            let fault = format!("is negative; expected 1 to {PAGE_SIZE_MAX}");
             faults.push(Violation::new("query.pageInput.limit", fault));
             PAGE_SIZE_DEFAULT
         }
@@ -104,7 +104,7 @@ pub fn bucket_count(number: i32) -> Result<usize, Error> {
         1..=BUCKETS_MAX => Ok(usize::try_from(number).unwrap_or(BUCKETS_DEFAULT)),
         _ => Err(Error::invalid(
             "bucketCount",
-            format!("is not between 1 and {BUCKETS_MAX}"),
+            format!("must be between 1 and {BUCKETS_MAX}"),
         )),
     }
 }
@@ -127,7 +127,7 @@ pub fn group_limit(number: i32) -> Result<usize, Error> {
         1..=GROUPS_MAX => Ok(usize::try_from(number).unwrap_or(GROUPS_DEFAULT)),
         _ => Err(Error::invalid(
             "limit",
-            format!("is not between 1 and {GROUPS_MAX}"),
+            format!("must be between 1 and {GROUPS_MAX}"),
         )),
     }
 }
@@ -146,7 +146,7 @@ fn read_filter(
     if wire.clause.is_some() && !wire.filter.is_empty() {
         faults.push(Violation::new(
             FILTER_PATH,
-            "conflicts with `clause`; send one of the two",
+            "conflicts with `clause`; set only one of them",
         ));
     }
     let text = if wire.filter.is_empty() {
@@ -229,7 +229,7 @@ fn read_query(wire: v1::Clause, faults: &mut Vec<Violation>) -> Option<(Query, C
 
 fn read_sort(wire: &[v1::SortBy], faults: &mut Vec<Violation>) -> (SortField, bool) {
     if wire.len() > 1 {
-        let fault = format!("has {} entries; at most 1 is taken", wire.len());
+        let fault = format!("has {} entries; the limit is 1", wire.len());
         faults.push(Violation::new("query.sortBy", fault));
     }
     let Some(Sort::ByField(by)) = wire.first().and_then(|by| by.sort.as_ref()) else {

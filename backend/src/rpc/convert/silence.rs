@@ -36,7 +36,7 @@ pub fn draft(wire: v1::Silence, editor: Name) -> SilenceDraft {
     }
     let (start, end, calendar) = match (wire.span, wire.calendar) {
         (Some(_), Some(_)) => {
-            let fault = "conflicts with `span`; send one of the two";
+            let fault = "conflicts with `span`; set only one of them";
             faults.push(Violation::new("calendar", fault));
             (None, None, String::new())
         }
@@ -86,7 +86,7 @@ pub fn list(wire: v1::ListSilencesRequest) -> Result<(SilenceFilter, PageRequest
             Ok(State::Expired) => states.push(SilenceState::Expired),
             _ => violations.push(Violation::new(
                 format!("states[{at}]"),
-                "is none of SCHEDULED, ACTIVE and EXPIRED",
+                "is not one of SCHEDULED, ACTIVE and EXPIRED",
             )),
         }
     }
@@ -119,11 +119,11 @@ pub fn extension(wire: &v1::ExtendSilenceRequest) -> Result<Extension, Error> {
         (None, Some(end)) => Ok(Extension::To(time::millis(end))),
         (None, None) => Err(Error::invalid(
             "duration",
-            "is required, unless there is an `endTime`",
+            "is required unless `endTime` is set",
         )),
         (Some(_), Some(_)) => Err(Error::invalid(
             "endTime",
-            "conflicts with `duration`; send one of the two",
+            "conflicts with `duration`; set only one of them",
         )),
     }
 }

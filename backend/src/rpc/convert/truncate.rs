@@ -237,7 +237,7 @@ fn shrink_list(values: Vec<Value>, bytes: usize) -> Vec<Value> {
 }
 
 fn note(left_out: usize) -> String {
-    format!("{MORE} {left_out} more were left out")
+    format!("{MORE} {left_out} more were omitted")
 }
 
 fn shrink_text(text: &str, bytes: usize) -> String {

@@ -60,7 +60,7 @@ pub(super) fn admit(metadata: &MetadataMap, caller: &Caller) -> Result<(), Error
     if metadata.contains_key(KEY_IN_PATH) && caller.role != Role::Ingest {
         let role = caller.role.word();
         return Err(Error::PermissionDenied(format!(
-            "a key in a path has to be of the role `ingest`; the key of `{name}` has the role `{role}`"
+            "a key in a path must have the role `ingest`; the key of `{name}` has the role `{role}`"
         )));
     }
     let is_allowed = caller.role == Role::Admin
@@ -128,9 +128,7 @@ mod tests {
         assert!(admit(&metadata, &caller(Role::Ingest, &[Dialect::Otlp])).is_ok());
         let refused = admit(&metadata, &caller(Role::Admin, &[])).unwrap_err();
         assert!(
-            refused
-                .to_string()
-                .contains("has to be of the role `ingest`"),
+            refused.to_string().contains("must have the role `ingest`"),
             "{refused}"
         );
     }

@@ -22,13 +22,13 @@ pub(super) fn key_of(metadata: &MetadataMap) -> Result<Option<String>, Error> {
         return Ok(None);
     };
     if values.next().is_some() {
-        return Err(refuse("is given more than once".into()));
+        return Err(refuse("is set more than once".into()));
     }
     let bytes = value.as_encoded_bytes();
     if !(1..=IDEMPOTENCY_KEY_CHARACTERS_MAX).contains(&bytes.len()) {
         let (found, most) = (bytes.len(), IDEMPOTENCY_KEY_CHARACTERS_MAX);
         return Err(refuse(format!(
-            "has {found} characters; 1 to {most} are taken"
+            "has {found} characters; expected 1 to {most}"
         )));
     }
     let text = std::str::from_utf8(bytes).ok();
@@ -36,7 +36,7 @@ pub(super) fn key_of(metadata: &MetadataMap) -> Result<Option<String>, Error> {
     match text {
         Some(text) => Ok(Some(text.to_owned())),
         None => Err(refuse(
-            "holds characters other than visible ASCII ones without spaces".into(),
+            "contains characters other than visible ASCII without spaces".into(),
         )),
     }
 }

@@ -238,7 +238,7 @@ async fn rule_disabled_at_the_time_is_explained_after_enabling() {
     assert_eq!(now(&rule).notifies, Some(true));
     assert_eq!(
         now(&rule).reason,
-        "it would notify if the event came again now as it is"
+        "it would notify if the same event arrived now"
     );
 }
 
@@ -256,7 +256,7 @@ async fn rule_created_after_the_event_is_explained() {
     let rule = world.explained().await;
     assert_eq!((rule.notified, rule.definition), (Some(false), None));
     assert!(
-        rule.reason.starts_with("it was made at "),
+        rule.reason.starts_with("the rule was created at "),
         "{}",
         rule.reason
     );
@@ -283,7 +283,7 @@ async fn repeats_are_distinguished_from_held_messages() {
     assert_eq!(failed(&last.gates), ["repeat interval"]);
     assert!(
         last.reason
-            .contains("1800 s of the interval of 3600 s were left"),
+            .contains("1800 s of the 3600 s interval were left"),
         "{}",
         last.reason
     );
@@ -291,7 +291,7 @@ async fn repeats_are_distinguished_from_held_messages() {
     assert!(
         now(&rule)
             .reason
-            .starts_with("it would not notify again: it already notified at "),
+            .starts_with("it would not notify again: the rule already notified at "),
         "{}",
         now(&rule).reason
     );
@@ -418,7 +418,7 @@ async fn overwritten_fields_are_explained_as_unknown() {
     assert_eq!((clause.unknown, &clause.actual), (true, &None));
     assert!(
         rule.reason
-            .ends_with("is not known: later events replaced `summary`"),
+            .ends_with("matched: later events replaced `summary`"),
         "{}",
         rule.reason
     );
@@ -492,7 +492,7 @@ async fn operator_change_is_distinguished_from_a_due_repeat() {
     let last = rule.others.iter().find(|it| it.basis == LAST).unwrap();
     assert_eq!(failed(&last.gates), ["repeat interval"]);
     assert!(
-        last.reason.contains("news from a sender"),
+        last.reason.contains("only from reports of a sender"),
         "{}",
         last.reason
     );

@@ -94,7 +94,7 @@ async fn filter_errors_name_their_position() {
         ("disk or", "at character 8: a condition is missing here"),
         (
             "summary~\"(\"",
-            "at character 1: is no regular expression: unclosed group",
+            "at character 1: is not a valid regular expression: unclosed group",
         ),
     ];
     for (filter, expected) in cases {
@@ -118,7 +118,7 @@ async fn filter_errors_name_their_position() {
         .unwrap_err();
     assert_eq!(
         faults(&status)[0].1,
-        "conflicts with `clause`; send one of the two"
+        "conflicts with `clause`; set only one of them"
     );
 }
 
@@ -282,7 +282,7 @@ async fn trigger_accepts_a_filter_and_returns_filter_and_clause() {
     let (field, told) = faults(&aged).remove(0);
     assert_eq!(field, "type.event.filter");
     assert!(
-        told.starts_with("at character 7: `2h` is counted from now"),
+        told.starts_with("at character 7: `2h` is relative to now"),
         "{told}"
     );
 }

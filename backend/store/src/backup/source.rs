@@ -119,7 +119,7 @@ impl Source {
                 {
                     let name = &self.manifest.pieces[number].name;
                     return Err(self.unproven(format!(
-                        "`{name}` was changed since, or the keys are not those of the service"
+                        "`{name}` was changed since the backup, or the keys are not those of the service"
                     )));
                 }
                 ends += u32::from(step.end.as_ref() == Some(&self.manifest.end));
@@ -172,7 +172,7 @@ impl Source {
         }
         let verified = self.verified.get(number);
         if verified.is_some_and(|verified| content.digest() != *verified) {
-            return Err(self.damaged(number, "has changed while it was read"));
+            return Err(self.damaged(number, "changed while it was read"));
         }
         Ok(content)
     }

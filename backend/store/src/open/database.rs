@@ -73,7 +73,7 @@ impl DatabaseLocation {
 
     async fn status(&self) -> Result<Status, OpenError> {
         let found = status(&self.address).await;
-        found.map_err(|source| self.refuse(format!("looking at it: {source}")))
+        found.map_err(|source| self.refuse(format!("cannot read its status: {source}")))
     }
 
     fn key(&self) -> Result<Option<Sealer>, OpenError> {
@@ -112,22 +112,22 @@ pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> 
     let location = DatabaseLocation::of(database)?;
     let missing = || {
         location
-            .key_fault("it is missing; put the file there that `bellwether store init` made".into())
+            .key_fault("it is missing; copy the file that `bellwether store init` created".into())
     };
     let sealer = location.key()?.ok_or_else(missing)?;
     let found = location.status().await?;
     found.check().map_err(|why| location.refuse(why))?;
     if database.require_standby && found.standbys.is_empty() {
         return Err(location.refuse(
-            "no standby is set that its commits wait for (synchronous_standby_names is empty), and \
-             store.require_standby demands one",
+            "no synchronous standby is configured (synchronous_standby_names is empty), but \
+             store.require_standby requires one",
         ));
     }
     if found.replicas > 0 && found.standbys.is_empty() {
         tracing::warn!(
             replicas = found.replicas,
             "no standby is synchronous (synchronous_standby_names is empty): a failover can lose \
-             events and edits that were answered with success"
+             confirmed events and edits"
         );
     }
     let store = location.open(&database.node_name, sealer).await?;
@@ -168,8 +168,8 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
     if nodes.len() > 1 {
         let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
         return Err(location.key_fault(format!(
-            "another key was added, or an earlier version wrote the store: everything must be \
-             encrypted again by one node only; stop these: {}",
+            "another key was added, or an earlier version wrote the store: only one node may \
+             encrypt everything again; stop these: {}",
             names.join(", ")
         )));
     }
@@ -183,7 +183,7 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
 /// Returns an [`OpenError`].
 pub(super) async fn open_beside(database: &DatabaseConfig) -> Result<Store, OpenError> {
     let location = DatabaseLocation::of(database)?;
-    let missing = || location.key_fault("it is missing; it proves who may change the store".into());
+    let missing = || location.key_fault("it is missing; it is required to change the store".into());
     let sealer = location.key()?.ok_or_else(missing)?;
     let found = location.status().await?;
     found.check().map_err(|why| location.refuse(why))?;
@@ -237,9 +237,9 @@ pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store
                 let checks = key_check::judge(&store, store.sealer(), &location).await;
                 if !checks.is_ok_and(|checks| checks.is_empty()) {
                     return Err(location.key_fault(
-                    "there is a store already, and the file with its key is missing; put it there"
-                        .into(),
-                ));
+                        "the store already exists, but its key file is missing; copy it there"
+                            .into(),
+                    ));
                 }
                 write_new(&location.key_file, content.as_bytes())?;
             }
@@ -273,7 +273,10 @@ pub fn migrate_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Layou
         };
         if layout.version < Layout::NEWEST {
             for node in found.store.iter().flat_map(|store| &store.nodes) {
-                tracing::info!(node = node.name, "a node uses the store meanwhile");
+                tracing::info!(
+                    node = node.name,
+                    "a node is using the store during the migration"
+                );
             }
             let raised = migrate(&location.address).await;
             raised.map_err(|source| location.fault(source))?;
@@ -321,7 +324,7 @@ pub(super) async fn change_keys(
     let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
     if !names.is_empty() {
         return Err(location.refuse(format!(
-            "its secrets can be encrypted again when no node uses it; stop these: {}",
+            "stop the nodes that use it before encrypting its secrets again: {}",
             names.join(", ")
         )));
     }

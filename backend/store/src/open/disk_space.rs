@@ -123,7 +123,7 @@ impl DiskSpace {
         let reserved = private_file().create(true).truncate(true).open(&path);
         let reserved = reserved.and_then(|file| allocate(&file));
         if let Err(error) = reserved {
-            tracing::debug!(%error, "no reserve for a full disk");
+            tracing::debug!(%error, "cannot reserve space for a full disk");
             drop(fs::remove_file(path));
         }
     }

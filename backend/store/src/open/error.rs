@@ -17,7 +17,7 @@ pub enum OpenError {
     #[error("there is no store in {}; name a data folder with --data-dir", .0.display())]
     NoStore(PathBuf),
     /// The folder contains other files.
-    #[error("the data folder {} is not one of Bellwether: {why}; name an empty or new folder", .folder.display())]
+    #[error("{} is not a data folder of Bellwether: {why}; name an empty or new folder", .folder.display())]
     NotOurs {
         /// The folder.
         folder: PathBuf,
@@ -51,7 +51,7 @@ pub enum OpenError {
         user: String,
     },
     /// The keys do not match the store.
-    #[error("the key file {} does not fit the store: {why}", .file.display())]
+    #[error("the key file {} does not match the store: {why}", .file.display())]
     Key {
         /// The key file.
         file: PathBuf,
@@ -67,7 +67,7 @@ pub enum OpenError {
         why: String,
     },
     /// A part of the store is missing.
-    #[error("the store in {} is incomplete: {why}; put back what is missing or restore a backup, or continue without what was in it: `bellwether serve --accept-loss`", .folder.display())]
+    #[error("the store in {} is incomplete: {why}; put back what is missing or restore a backup, or continue without the lost data: `bellwether serve --accept-loss`", .folder.display())]
     Incomplete {
         /// The data folder.
         folder: PathBuf,
@@ -75,7 +75,7 @@ pub enum OpenError {
         why: String,
     },
     /// The store was not written completely.
-    #[error("cannot write the store {}: {why}", .file.display())]
+    #[error("failed to write the store {}: {why}", .file.display())]
     Unwritten {
         /// The store's file.
         file: PathBuf,

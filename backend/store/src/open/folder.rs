@@ -58,7 +58,7 @@ impl Folder {
     /// Locks a folder like [`Folder::claim`] but without checking its files.
     pub(super) fn take(path: &Path) -> Result<Self, OpenError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-        made.map_err(|error| OpenError::io("make the data folder", path, error))?;
+        made.map_err(|error| OpenError::io("create the data folder", path, error))?;
         trust::check_folder(path)?;
         let store = path.join(STORE);
         trust::check_owner(if store.exists() { &store } else { path })?;
@@ -125,7 +125,7 @@ impl Folder {
             None => Ok(()),
             Some(log) => Err(OpenError::Incomplete {
                 folder: self.path.clone(),
-                why: format!("{STORE} is missing beside its log file {log}"),
+                why: format!("{STORE} is missing, but its log file {log} exists"),
             }),
         }
     }
@@ -296,7 +296,7 @@ fn inspect(path: &Path) -> Result<(), OpenError> {
     let plain = OWN.iter().filter(|name| **name != FOUND);
     for name in plain.chain(&[STORE, "addresses.json"]) {
         if fs::metadata(path.join(name)).is_ok_and(|found| !found.is_file()) {
-            return Err(not_ours(format!("`{name}` in it is not a plain file")));
+            return Err(not_ours(format!("`{name}` in it is not a regular file")));
         }
     }
     let store = path.join(STORE);
@@ -319,7 +319,7 @@ fn inspect(path: &Path) -> Result<(), OpenError> {
         let name = name.to_string_lossy();
         let is_expected = OWN.contains(&name.trim_end_matches(".new")) || OWN.contains(&&*name);
         if !is_expected {
-            return Err(not_ours(format!("it holds {name:?} and no store")));
+            return Err(not_ours(format!("it contains {name:?} but no store")));
         }
     }
     Ok(())

@@ -90,14 +90,18 @@ pub(super) async fn raise(store: &Store, folder: &Folder) -> Result<(), OpenErro
     }
     let raised = put_newest(store, Expect::Version(version)).await;
     raised.map_err(|source| folder.fault(source))?;
-    tracing::info!(from = found, to = NEWEST, "the store has the newest layout");
+    tracing::info!(
+        from = found,
+        to = NEWEST,
+        "the store was migrated to the newest layout"
+    );
     Ok(())
 }
 
 pub(super) async fn check_made(store: &Store, folder: &Folder) -> Result<(), OpenError> {
     match in_store(store).await {
         Ok(Some(NEWEST)) => Ok(()),
-        Ok(_) => Err(folder.unwritten(&"its layout is not in its file")),
+        Ok(_) => Err(folder.unwritten(&"its layout version is missing or not the newest")),
         Err(error) => Err(folder.unwritten(&error)),
     }
 }
@@ -108,7 +112,7 @@ async fn read(store: &Store, folder: &Folder) -> Result<(u64, u32), OpenError> {
     let Some(row) = rows.pop().flatten() else {
         return Err(OpenError::NotOurs {
             folder: folder.path().into(),
-            why: "its store was made by something else".into(),
+            why: "its store was created by another program".into(),
         });
     };
     Ok((row.version, judge(&row.value, folder)?))

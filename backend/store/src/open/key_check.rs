@@ -97,7 +97,7 @@ pub(crate) async fn judge(
         });
         let Some((_, found)) = found else {
             return Err(location.key_fault(format!(
-                "the store is sealed with key {number}, which is not in it or is another one"
+                "the store is encrypted with key {number}, which is missing or different"
             )));
         };
         proven = found;

@@ -38,7 +38,7 @@ impl<'a> KeyFile<'a> {
     pub(super) fn read(&self) -> Result<Sealer, OpenError> {
         match self.try_read()? {
             Some(sealer) => Ok(sealer),
-            None => Err(self.fault("it is missing; put the file back that belongs to the store")),
+            None => Err(self.fault("it is missing; restore the file that belongs to the store")),
         }
     }
 
@@ -87,7 +87,7 @@ pub(super) fn text(path: &Path) -> Result<String, OpenError> {
 pub(super) fn append(text: &str, file: &Path) -> Result<(u32, String), OpenError> {
     let newest = ring(text.as_bytes(), file)?.newest();
     let number = newest.checked_add(1);
-    let number = number.ok_or_else(|| fault(file, "there is no number above the newest"))?;
+    let number = number.ok_or_else(|| fault(file, "no key number is left"))?;
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let key = STANDARD.encode(random_key());
     let content = format!("{text}{end}{number} {key}\n");
@@ -133,13 +133,13 @@ pub(crate) fn ring(content: &[u8], file: &Path) -> Result<Sealer, OpenError> {
             // The line may contain a key, so it is not shown.
             _ => {
                 let line = index + 1;
-                let what = format!("a unique number and {KEY_BYTES} bytes in base64");
+                let what = format!("expected a unique number and {KEY_BYTES} bytes in base64");
                 return Err(fault(file, format!("line {line} is not {what}")));
             }
         }
     }
     if keys.is_empty() {
-        return Err(fault(file, "it holds no key"));
+        return Err(fault(file, "it contains no key"));
     }
     Ok(Sealer::new(&keys))
 }

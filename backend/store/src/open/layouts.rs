@@ -243,7 +243,7 @@ async fn opening_first_layout_updates_the_format_file() {
     let before = fs::read_to_string(folder.path().join("format")).unwrap();
     drop(open_to_read(folder.path(), 1024 * 1024).await.unwrap());
     let read = fs::read_to_string(folder.path().join("format")).unwrap();
-    assert_eq!(read, before, "who only reads changes nothing");
+    assert_eq!(read, before, "a read-only user changes nothing");
     for _ in 0..2 {
         let store = open(&config).await.unwrap();
         let rows = store.engine().get(Kind::Meta, &[b"format".to_vec()]).await;
@@ -268,7 +268,7 @@ async fn upgrade_keeps_a_copy_of_the_older_layout() {
         // An interrupted copy is made again.
         fs::create_dir(folder.path().join(format!("layout-{layout}.new"))).unwrap();
         drop(open_to_read(folder.path(), 1024 * 1024).await.unwrap());
-        assert!(!kept.exists(), "who only reads changes nothing");
+        assert!(!kept.exists(), "a read-only user changes nothing");
         for _ in 0..2 {
             drop(open(&Location::folder(folder.path())).await.unwrap());
             for (name, bytes) in files {
@@ -317,7 +317,7 @@ async fn failed_upgrade_or_rotation_loses_no_data() {
             }
         }
     }
-    assert!(failed > hit / 2, "{failed} of {hit} were noticed");
+    assert!(failed > hit / 2, "{failed} of {hit} were detected");
 }
 
 /// Opens a folder in which [`write`] wrote.
@@ -422,7 +422,7 @@ async fn forged_clients_and_destinations_are_refused_in_any_layout() {
         .await;
         forge(&store, Kind::Destination, "to 0", |value| *value = other).await;
         let refused = destination("to 0").await.unwrap_err().to_string();
-        assert!(refused.contains("under the key of another"), "{refused}");
+        assert!(refused.contains("under another record's key"), "{refused}");
         let findings = verify(&store, &|_| {}).await;
         assert!(findings.faults > 0);
         drop(store);
@@ -461,7 +461,8 @@ impl<T: Record + PartialEq> Definitions<T> {
         let store = open(config).await.unwrap();
         assert!(self.is_there(&store).await.is_err(), "{}", T::KIND.word());
         let descriptions = verify(&store, &|_| {}).await.descriptions;
-        let is_told = |it: &String| it.contains("cannot be read") || it.contains("another's key");
+        let is_told =
+            |it: &String| it.contains("cannot be read") || it.contains("another record's key");
         assert!(
             descriptions.iter().any(is_told),
             "{}: {descriptions:?}",
@@ -486,7 +487,7 @@ impl<T: Record + PartialEq> Definitions<T> {
         self.is_refused(config, &flipped, unwritten).await;
         self.is_refused(config, &stripped, unwritten).await;
         self.is_refused(config, &foreign, unwritten).await;
-        self.is_refused(config, &other, "under the key of another")
+        self.is_refused(config, &other, "under another record's key")
             .await;
         let store = open(config).await.unwrap();
         self.forge(&store, &written).await;
@@ -546,7 +547,7 @@ async fn records_of_earlier_layout_are_proven_only_once() {
     let sealer = Sealer::new(&[(1, [7; 32])]);
     let trigger = async |store: &Store| store.get::<Trigger>(b"disk".into()).await;
     // Next to the check of the newest key, in its place, and under an unknown key number.
-    let (record, key) = ("was not written by this service", "is sealed with key");
+    let (record, key) = ("was not written by this service", "is encrypted with key");
     for (number, why) in [(1, record), (2, key), (3, key)] {
         let folder = folder_of(&LAYOUT_4);
         let config = Location::folder(folder.path());

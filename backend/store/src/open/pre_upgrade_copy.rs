@@ -42,13 +42,13 @@ pub(super) fn keep(folder: &Folder, layout: u32) -> Result<(), OpenError> {
     if let Err(error) = made {
         // An incomplete copy may use the space whose lack made it fail.
         drop(discard(&unfinished));
-        let action = "keep a copy of the store of an older version in";
+        let action = "copy the older version's store to";
         return Err(OpenError::io(action, kept, error));
     }
     folder.sync()?;
     tracing::info!(
         kept = name,
-        "the store is kept as it was; remove this folder when you will not go back"
+        "the store was copied as it was; delete this folder when you no longer need to go back"
     );
     Ok(())
 }

@@ -68,7 +68,7 @@ async fn one_by_one(
     for change in changes {
         match store.engine().apply(Lane::Admin, vec![change].into()).await {
             Err(EngineError::Corrupt(why)) => {
-                tracing::error!(why, "an occurrence cannot be put in order");
+                tracing::error!(why, "cannot determine the order of an occurrence");
             }
             applied => drop(applied?),
         }

@@ -211,9 +211,9 @@ async fn missing_or_foreign_key_is_reported() {
     let key_path = config.data_dir.join("secret.key");
     let foreign = format!("1 {}\n", STANDARD.encode([9; 32]));
     for (content, expected) in [
-        (Some(foreign.as_str()), "sealed with key 1"),
+        (Some(foreign.as_str()), "encrypted with key 1"),
         (Some("1 c2hvcnQ=\n"), "line 1"),
-        (Some("# nothing\n"), "holds no key"),
+        (Some("# nothing\n"), "contains no key"),
         (None, "missing"),
     ] {
         match content {
@@ -409,7 +409,7 @@ async fn folder_with_a_pipe_is_refused_without_blocking() {
         let made = std::process::Command::new("mkfifo").arg(&path).status();
         assert!(made.unwrap().success());
         let refused = refusal(&config).await.to_string();
-        let expected = format!("`{name}` in it is not a plain file");
+        let expected = format!("`{name}` in it is not a regular file");
         assert!(refused.contains(&expected), "{name}: {refused}");
         let read = open_to_read(&config.data_dir, 1024 * 1024).await;
         assert!(read.is_err(), "{name}");

@@ -51,7 +51,9 @@ pub(super) fn check_key_file(path: &Path) -> Result<(), OpenError> {
     check(path, &found, "chmod 600")?;
     if found.mode() & OTHERS != 0 {
         let (file, mode) = (path.display(), found.mode() & 0o777);
-        tracing::warn!("others than its owner may read {file} (mode {mode:o}): `chmod 600` it");
+        tracing::warn!(
+            "users other than the owner can read {file} (mode {mode:o}): `chmod 600` it"
+        );
     }
     Ok(())
 }
@@ -117,12 +119,12 @@ fn check(path: &Path, found: &Metadata, remedy: &'static str) -> Result<(), Open
     let mode = found.mode() & 0o777;
     if mode & GROUP_WRITES != 0 {
         let path = path.display();
-        tracing::warn!("the group of {path} may write to it (mode {mode:o}); `{remedy}` it");
+        tracing::warn!("the group of {path} can write to it (mode {mode:o}); `{remedy}` it");
     }
     let why = if mode & ALL_WRITE != 0 {
-        format!("everybody may write to it (mode {mode:o}); `{remedy}` it")
+        format!("everybody can write to it (mode {mode:o}); `{remedy}` it")
     } else if owner != us && owner != ROOT && us != ROOT {
-        format!("it belongs to user {owner}, and this runs as user {us}; `chown` it")
+        format!("it belongs to user {owner}, but this process runs as user {us}; `chown` it")
     } else {
         return Ok(());
     };

@@ -178,7 +178,7 @@ pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<Option<(Counter, Numbers)
     if [SINCE, NOISE_SINCE].contains(&key) {
         return Ok(None);
     }
-    let corrupt = || EngineError::Corrupt("a counter is of nothing that is counted".into());
+    let corrupt = || EngineError::Corrupt("a counter has an unknown key".into());
     let counter = counter(key).ok_or_else(corrupt)?;
     let mut all = [0; SLOTS];
     all.iter_mut().zip(found).for_each(|(to, from)| *to = from);

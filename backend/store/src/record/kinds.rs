@@ -94,7 +94,7 @@ fn read<'a, T>(
 ) -> Result<T, EngineError> {
     let read = read(Reader::new(bytes, secrets));
     let read = read.map_err(|Unreadable| corrupt(kind, "cannot be read"))?;
-    read.ok_or_else(|| corrupt(kind, "holds values that cannot be"))
+    read.ok_or_else(|| corrupt(kind, "contains invalid values"))
 }
 
 fn corrupt(kind: Kind, what: &str) -> EngineError {
@@ -197,7 +197,7 @@ pub(crate) fn proven_since(kind: Kind, value: &[u8], sealer: &Sealer) -> Option<
 fn decoded_proven<T: Table>(bytes: &[u8], kind: Kind, sealer: &Sealer) -> Result<T, EngineError> {
     let unproven = || {
         EngineError::Corrupt(format!(
-            "a {kind:?} record was not written by this service, or with another key"
+            "a {kind:?} record was not written by this service, or was written with another key"
         ))
     };
     let rest = bytes.strip_prefix(&[PROVEN]).ok_or_else(unproven)?;

@@ -94,7 +94,7 @@ impl Store {
         let Some(row) = rows.into_iter().flatten().next() else {
             return Ok(None);
         };
-        let unread = || EngineError::Corrupt("the steps of the clock cannot be read".into());
+        let unread = || EngineError::Corrupt("cannot read the clock changes".into());
         let fact = ClockFact::decode(&row.value).ok_or_else(unread)?;
         Ok(Some((row.version, fact)))
     }

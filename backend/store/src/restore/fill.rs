@@ -20,8 +20,8 @@ const BATCH: usize = 1_000;
 /// Time that a delivery is held unless a user sends it: ten years.
 const HELD_MS: i64 = 10 * 365 * 24 * 3_600_000;
 /// Reason shown on a held delivery.
-const HELD: &str = "held because the store was restored from a backup made before it was due; send \
-    it again to let it go, under the same id";
+const HELD: &str = "held because the store was restored from a backup made before it was due; \
+    resend it to deliver it with the same id";
 
 #[derive(Debug, Default)]
 pub(super) struct Filled {
@@ -42,7 +42,7 @@ impl Filled {
             let (put, found) = (count(&self.records), count(&findings.records));
             if put != found {
                 let why =
-                    format!("{put} records of the kind {word} were written, {found} are there");
+                    format!("{put} records of the kind {word} were written, but {found} exist");
                 return Err(RestoreError::NotWhole(why));
             }
         }

@@ -285,15 +285,15 @@ async fn damaged_backup_leaves_no_store() {
             fs::write(path, manifest.to_string()).unwrap();
         }
     };
-    let elsewhere = "it is a link to elsewhere";
+    let elsewhere = "it is a symbolic link";
     let cases: [(Damage, &str); 17] = [
         (Box::new(link("piece-000001")), elsewhere),
         (Box::new(link("manifest.json")), elsewhere),
         (Box::new(link("secret.key")), elsewhere),
         (Box::new(link("admin.key")), elsewhere),
-        (Box::new(pipe("piece-000001")), "not a plain file"),
-        (Box::new(pipe("manifest.json")), "not a plain file"),
-        (Box::new(pipe("secret.key")), "not a plain file"),
+        (Box::new(pipe("piece-000001")), "not a regular file"),
+        (Box::new(pipe("manifest.json")), "not a regular file"),
+        (Box::new(pipe("secret.key")), "not a regular file"),
         (Box::new(named("../piece-000001")), "cannot be read"),
         (Box::new(named("/etc/piece-000001")), "cannot be read"),
         (

@@ -31,7 +31,7 @@ impl Check<'_> {
         }
         if let Some(last) = last.filter(|last| !last.is_proven) {
             let number = last.number;
-            let fault = "was not written by this service, or with another key";
+            let fault = "was not written by this service, or was written with another key";
             self.findings
                 .tell(format!("audit entry {number}, the newest, {fault}"));
         }
@@ -41,9 +41,8 @@ impl Check<'_> {
     fn follows(&mut self, last: &AuditEntry, next: &AuditEntry) {
         let (from, to) = (last.number, next.number);
         if from.checked_add(1) != Some(to) {
-            self.findings.tell(format!(
-                "between the audit entries {from} and {to} others are missing"
-            ));
+            self.findings
+                .tell(format!("audit entries between {from} and {to} are missing"));
         } else if next.previous != last.hash {
             self.findings.tell(format!(
                 "audit entry {to} does not follow from {from}: one of them was changed"

@@ -59,7 +59,7 @@ impl Check<'_> {
     fn differs(&mut self, is_counted: bool, counter: &crate::domain::counter::Counter) {
         if is_counted && !self.is_in_use {
             let subject = counter.subject;
-            let fault = format!("the counter of {subject:?} differs from what there is");
+            let fault = format!("the counter of {subject:?} differs from the stored records");
             self.findings.tell(fault);
         }
     }

@@ -43,7 +43,8 @@ impl Check<'_> {
                     for entry in &part.entries {
                         if !self.leads_to(entry, key).await? {
                             let index = entry.index;
-                            let fault = format!("{} is not found by {index:?}", name(kind, key));
+                            let fault =
+                                format!("{} is missing from the index {index:?}", name(kind, key));
                             faults.push(fault);
                         }
                     }
@@ -97,7 +98,7 @@ impl Check<'_> {
                 if !own.contains(&entry) && self.is_left_over(index, &entry).await? {
                     let record = name(kind, &entry.1);
                     let fault = format!(
-                        "the index {index:?} has an entry that leads to {record} and is not its own"
+                        "the index {index:?} has an entry that points to {record} but does not belong to it"
                     );
                     self.findings.tell(fault);
                 }

@@ -26,7 +26,8 @@ impl Check<'_> {
             let steps = steps.unwrap_or_default();
             if steps.is_empty() {
                 let (from, to) = (place, self.head);
-                let fault = format!("the change log lacks the steps after {from} up to {to}");
+                let fault =
+                    format!("steps after {from} up to {to} are missing from the change log");
                 self.findings.tell(fault);
                 return Ok(());
             }
@@ -35,8 +36,9 @@ impl Check<'_> {
             for step in steps {
                 if step.position.steps_since(place) != 1 {
                     let next = step.position;
-                    let fault =
-                        format!("the change log lacks a step: step {next} comes after {place}");
+                    let fault = format!(
+                        "a step is missing from the change log: step {next} comes after {place}"
+                    );
                     self.findings.tell(fault);
                 }
                 place = step.position;

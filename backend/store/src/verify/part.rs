@@ -43,11 +43,14 @@ impl Part {
         let part = with_record!(
             kind,
             Of => store.decode::<Of>(value).map(|record| Self::of(&record)),
-            else Err(EngineError::Corrupt("it is no record".into()))
+            else Err(EngineError::Corrupt("it is not a record".into()))
         );
         match part {
             Ok(part) if part.key == key => Ok(part),
-            Ok(_) => Err(format!("{} lies under another's key", name(kind, key))),
+            Ok(_) => Err(format!(
+                "{} is stored under another record's key",
+                name(kind, key)
+            )),
             Err(error) => Err(format!("{} cannot be read: {error}", name(kind, key))),
         }
     }

@@ -36,7 +36,7 @@ pub(super) async fn dangling(
         faults.extend(missing.map(|((holder, name), _)| {
             let (word, other) = (kind.word(), other.word());
             let holder = String::from_utf8_lossy(&holder.key);
-            format!("{word} `{holder}` names the {other} `{name}`, which is not there")
+            format!("{word} `{holder}` names the {other} `{name}`, which does not exist")
         }));
     }
     Ok(faults)
@@ -59,7 +59,7 @@ async fn without_attempt(
     let found = store.engine().get(Kind::Attempt, &keys).await?;
     let missing = leased.iter().zip(found).filter(|(_, row)| row.is_none());
     let fault = |(id, number): &(RecordId, u32)| {
-        format!("delivery {id} is under way, and its attempt {number} is not there")
+        format!("delivery {id} is in progress, but its attempt {number} does not exist")
     };
     Ok(missing.map(|(leased, _)| fault(leased)).collect())
 }
@@ -91,10 +91,10 @@ async fn without_delivery(
     let fault =
         |&(delivery, number): &(RecordId, u32)| match counts.get(&delivery).copied().flatten() {
             None => Some(format!(
-                "attempt {number} belongs to delivery {delivery}, which is not there"
+                "attempt {number} belongs to delivery {delivery}, which does not exist"
             )),
             Some(begun) if number > begun => Some(format!(
-                "attempt {number} of delivery {delivery} is there, and only {begun} were begun"
+                "attempt {number} of delivery {delivery} exists, but only {begun} were begun"
             )),
             Some(_) => None,
         };

@@ -84,10 +84,10 @@ async fn inconsistent_records_and_entries_are_reported() {
         action: Action::Touch,
         ..change(Kind::Client, b"client 1")
     };
-    let is_counted = "the index ClientByKey has 4 entries, and its records ask for 3";
-    let is_not_its_own = "ClientByKey has an entry that leads to client `client 1`";
+    let is_counted = "the index ClientByKey has 4 entries, but its records need 3";
+    let is_not_its_own = "ClientByKey has an entry that points to client `client 1`";
     let unreadable = "rule `r` cannot be read";
-    let not_found = "client `client 1` is not found by ClientByKey";
+    let not_found = "client `client 1` is missing from the index ClientByKey";
     let cases = [
         (change(Kind::Rule, b"r"), [unreadable; 2]),
         (
@@ -142,7 +142,9 @@ async fn dangling_entries_are_reported_while_store_is_in_use() {
     apply(&store, deleted).await;
     let findings = verify_in_use(&store, &|_| {}).await;
     assert_eq!(findings.faults, 1, "{:?}", findings.descriptions);
-    assert!(findings.descriptions[0].contains("leads to client `client 1` and is not its own"));
+    assert!(
+        findings.descriptions[0].contains("points to client `client 1` but does not belong to it")
+    );
 }
 
 /// Creates, changes and deletes complete clients, rules and triggers as fast as possible.
@@ -218,9 +220,9 @@ async fn dangling_references_are_reported() {
     for expected in [
         "rule `page` names the trigger `disk`",
         "rule `page` names the destination `pager`",
-        "is under way, and its attempt 1 is not there",
+        "is in progress, but its attempt 1 does not exist",
         "attempt 1 belongs to delivery",
-        "is there, and only 1 were begun",
+        "exists, but only 1 were begun",
     ] {
         let is_reported = findings
             .descriptions

@@ -88,7 +88,7 @@ pub(super) fn processed(action: Action, alias: &str, now_ms: i64) -> Success {
     Success::whole(move |outcome| {
         let mut result = "Request will be processed".to_owned();
         if let Some(why) = &outcome.note_lost {
-            result = format!("{result}; its note is not kept: {why}");
+            result = format!("{result}; its note was not stored: {why}");
         }
         accepted(&result, outcome, &request_id)
     })
@@ -97,7 +97,7 @@ pub(super) fn processed(action: Action, alias: &str, now_ms: i64) -> Success {
 pub(super) fn request(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let request_id = captured(incoming).to_owned();
     let Some((action, at_ms, alias)) = carried_out(&request_id) else {
-        let message = "Request not found: it is none that was answered here";
+        let message = "Request not found: it was not handled here";
         return Err(Fault::new(StatusCode::NOT_FOUND, message));
     };
     let (name, status) = action.words();

@@ -68,7 +68,7 @@ fn alert(body: &Value<'_>, fresh: &str) -> Result<(Event, String), Fault> {
 fn stated(priority: &str) -> Result<Severity, Fault> {
     severity(priority).ok_or_else(|| {
         let found = quoted(priority);
-        Fault::invalid(format!("`priority` has to be `P1` to `P5`, and is {found}"))
+        Fault::invalid(format!("`priority` must be `P1` to `P5`, not {found}"))
     })
 }
 
@@ -229,7 +229,7 @@ fn check_identifier(query: &str) -> Result<(), Fault> {
     match kinds.find(|kind| !KINDS.contains(kind)) {
         None => Ok(()),
         Some(other) => Err(Fault::invalid(format!(
-            "`identifierType` has to be `id`, `alias` or `tiny`, and is {}",
+            "`identifierType` must be `id`, `alias` or `tiny`, not {}",
             quoted(other)
         ))),
     }

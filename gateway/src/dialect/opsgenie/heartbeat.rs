@@ -53,10 +53,7 @@ pub(super) fn set_heartbeat(incoming: &Incoming<'_>) -> Result<Translated, Fault
     Ok(Translated::of(Vec::new(), success))
 }
 
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "every path is read by a function of one kind"
-)]
+#[expect(clippy::unnecessary_wraps, reason = "all paths share a function type")]
 pub(super) fn ping(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let mut draft = Draft::new(HEARTBEAT);
     draft.dimension(DIMENSION, captured(incoming));

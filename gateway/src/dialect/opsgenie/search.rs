@@ -14,7 +14,7 @@ const LIST_MAX: i32 = 100;
 /// builds the data of the response.
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "every path is read by a function that can fail"
+    reason = "all paths share a fallible function type"
 )]
 pub(super) fn search(
     incoming: &Incoming<'_>,

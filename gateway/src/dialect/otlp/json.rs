@@ -137,7 +137,7 @@ fn any(object: &Object<'_>) -> Result<AnyValue, Fault> {
         let bytes = STANDARD.decode(&*encoded);
         Some(Kind::Bytes(bytes.map_err(|_not_base64| {
             let path = object.path("bytesValue");
-            Fault::invalid(format!("`{path}` has to be base64"))
+            Fault::invalid(format!("`{path}` must be base64"))
         })?))
     } else {
         None
@@ -160,9 +160,7 @@ fn integer(object: &Object<'_>, name: &str) -> Result<i64, Fault> {
     };
     read.ok_or_else(|| {
         let path = object.path(name);
-        Fault::invalid(format!(
-            "`{path}` has to be an integer, as a number or text"
-        ))
+        Fault::invalid(format!("`{path}` must be an integer, as a number or text"))
     })
 }
 
@@ -175,6 +173,6 @@ fn bytes(object: &Object<'_>, name: &str) -> Result<Vec<u8>, Fault> {
     });
     bytes.collect::<Option<_>>().ok_or_else(|| {
         let path = object.path(name);
-        Fault::invalid(format!("`{path}` has to be hexadecimal"))
+        Fault::invalid(format!("`{path}` must be hexadecimal"))
     })
 }

@@ -306,27 +306,23 @@ fn grafana_message_is_parsed() {
 fn invalid_requests_name_the_problem() {
     let table = [
         (WEBHOOK, json!({"evnts": []}), "`alerts` is required"),
-        (
-            WEBHOOK,
-            json!([]),
-            "the body has to be an object, and is a list",
-        ),
+        (WEBHOOK, json!([]), "the body must be an object, not a list"),
         (
             WEBHOOK,
             json!({"alerts": {}}),
-            "`alerts` has to be a list, and is an object",
+            "`alerts` must be a list, not an object",
         ),
         (
             WEBHOOK,
             json!({"alerts": [1]}),
-            "`alerts[0]` has to be an object, and is a number",
+            "`alerts[0]` must be an object, not a number",
         ),
         (
             WEBHOOK,
             json!({"alerts": [{"labels": {"a": "b"}, "status": "broken"}]}),
-            "`alerts[0].status` has to be `firing` or `resolved`, and is `broken`",
+            "`alerts[0].status` must be `firing` or `resolved`, not `broken`",
         ),
-        (ALERTS, json!({}), "the body has to be a list of alerts"),
+        (ALERTS, json!({}), "the body must be a list of alerts"),
         (ALERTS, json!([{}]), "`[0].labels` is required"),
         (
             ALERTS,
@@ -336,12 +332,12 @@ fn invalid_requests_name_the_problem() {
         (
             ALERTS,
             json!([{"labels": ["a"]}]),
-            "`[0].labels` has to be an object, and is a list",
+            "`[0].labels` must be an object, not a list",
         ),
         (
             ALERTS,
             json!([{"labels": {"a": "b"}, "endsAt": "soon"}]),
-            "`[0].endsAt` has to be a time",
+            "`[0].endsAt` must be a time",
         ),
     ];
     for (path, body, expected) in table {

@@ -219,11 +219,11 @@ fn event_is_parsed_without_its_content_type() {
 fn invalid_requests_name_the_problem() {
     let header = |name: &str, value: &str| Ask::body("{}").header(name, value);
     let table = [
-        (Ask::body("{}"), 415, "the content type has to be"),
+        (Ask::body("{}"), 415, "the content type must be"),
         (
             header("content-type", "application/json"),
             415,
-            "the content type has to be",
+            "the content type must be",
         ),
         (
             header("content-type", STRUCTURED),
@@ -233,12 +233,12 @@ fn invalid_requests_name_the_problem() {
         (
             header("content-type", BATCH),
             400,
-            "the body has to be a list of events",
+            "the body must be a list of events",
         ),
         (
             header("ce-specversion", "0.3"),
             400,
-            "`specversion` has to be `1.0`, and is `0.3`",
+            "`specversion` must be `1.0`, not `0.3`",
         ),
         (header("ce-specversion", "1.0"), 400, "`id` is required"),
         (structured(&json!({"id": ""})), 400, "`id` is required"),
@@ -251,12 +251,12 @@ fn invalid_requests_name_the_problem() {
         (
             structured(&json!({"time": "now"})),
             400,
-            "`time` has to be a time",
+            "`time` must be a time",
         ),
         (
             structured(&json!({"data_base64": "%"})),
             400,
-            "`data_base64` has to be base64",
+            "`data_base64` must be base64",
         ),
         (
             header("ce-specversion", "1.0").header("ce-id", "%ff"),

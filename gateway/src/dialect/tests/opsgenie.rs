@@ -177,7 +177,7 @@ fn note_annotates_the_event_of_its_alias() {
     let reading = Ask::body(&body).captured("a").read(CLOSE).unwrap();
     let result = body_json(&answer(reading, &outcome))["result"].to_string();
     assert!(
-        result.contains("its note is not kept: this needs"),
+        result.contains("its note was not stored: this needs"),
         "{result}"
     );
 }
@@ -245,13 +245,13 @@ fn invalid_requests_name_the_problem() {
     other_kind.query = "identifierType=name";
     let table = [
         (ALERTS, Ask::body("{}"), 422, "`message` is required"),
-        (ALERTS, Ask::body("[]"), 422, "the body has to be an object"),
+        (ALERTS, Ask::body("[]"), 422, "the body must be an object"),
         (ALERTS, Ask::body("{"), 400, "the body is not JSON"),
         (
             ALERTS,
             Ask::body("{\"message\": \"m\", \"priority\": \"P6\"}"),
             422,
-            "`priority` has to be `P1` to `P5`, and is `P6`",
+            "`priority` must be `P1` to `P5`, not `P6`",
         ),
         (
             NOTES,
@@ -269,13 +269,13 @@ fn invalid_requests_name_the_problem() {
             "/v2/alerts/{id}/priority",
             Ask::body("{\"priority\": \"P9\"}").captured("a"),
             422,
-            "`priority` has to be `P1` to `P5`, and is `P9`",
+            "`priority` must be `P1` to `P5`, not `P9`",
         ),
         (
             CLOSE,
             other_kind,
             422,
-            "`identifierType` has to be `id`, `alias` or `tiny`",
+            "`identifierType` must be `id`, `alias` or `tiny`",
         ),
     ];
     let headers = HeaderMap::new();

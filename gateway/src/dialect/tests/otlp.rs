@@ -217,18 +217,18 @@ fn invalid_requests_name_the_problem() {
     let json = |body: Value| Ask::body(body.to_string()).header("content-type", "application/json");
     let record = |record: Value| request(&json!([record]));
     let table = [
-        (Ask::body(""), 415, "the content type has to be"),
+        (Ask::body(""), 415, "the content type must be"),
         (
             Ask::body("").header("content-type", "text/plain"),
             415,
-            "the content type has to be",
+            "the content type must be",
         ),
         (
             Ask::body([0xff]).header("content-type", "application/x-protobuf"),
             400,
-            "the body is no request to export logs",
+            "the body is not a request to export logs",
         ),
-        (json(json!([])), 400, "the body has to be an object"),
+        (json(json!([])), 400, "the body must be an object"),
         (
             json(json!({"evnts": []})),
             400,
@@ -237,17 +237,17 @@ fn invalid_requests_name_the_problem() {
         (
             json(json!({"resourceLogs": [7]})),
             400,
-            "`resourceLogs[0]` has to be an object",
+            "`resourceLogs[0]` must be an object",
         ),
         (
             record(json!({"severityNumber": "high"})),
             400,
-            "`resourceLogs[0].scopeLogs[0].logRecords[0].severityNumber` has to be an integer",
+            "`resourceLogs[0].scopeLogs[0].logRecords[0].severityNumber` must be an integer",
         ),
         (
             record(json!({"body": {"bytesValue": "%"}})),
             400,
-            "`resourceLogs[0].scopeLogs[0].logRecords[0].body.bytesValue` has to be base64",
+            "`resourceLogs[0].scopeLogs[0].logRecords[0].body.bytesValue` must be base64",
         ),
     ];
     for (ask, status, expected) in table {

@@ -112,7 +112,7 @@ fn all_problems_of_a_request_are_listed() {
         (
             ENQUEUE,
             trigger(&json!({"event_action": "open"})),
-            vec!["`event_action` has to be `trigger`, `acknowledge` or `resolve`, and is `open`"],
+            vec!["`event_action` must be `trigger`, `acknowledge` or `resolve`, not `open`"],
         ),
         (
             ENQUEUE,
@@ -132,7 +132,7 @@ fn all_problems_of_a_request_are_listed() {
             ENQUEUE,
             trigger(&json!({"payload": {"summary": "s", "source": "x", "severity": "bad"}})),
             vec![
-                "`payload.severity` has to be `critical`, `error`, `warning` or `info`, and is \
+                "`payload.severity` must be `critical`, `error`, `warning` or `info`, not \
                  `bad`",
             ],
         ),

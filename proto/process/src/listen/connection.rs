@@ -110,7 +110,7 @@ pub(super) async fn serve<Io, S>(
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the connection was closed to leave room for others")]
+#[error("the connection was closed to make room for others")]
 struct SentAway;
 
 /// A response body that keeps its request in flight until it has been sent.

@@ -220,7 +220,7 @@ impl Table {
                 closed,
                 open = self.open,
                 unauthenticated,
-                "unauthenticated connections were closed, to make room for others"
+                "closed unauthenticated connections to make room for others"
             );
             (self.sent_away, self.logged) = (0, Some(Instant::now()));
         }

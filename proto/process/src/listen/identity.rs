@@ -83,9 +83,9 @@ fn is_called(host: &str, name: &str) -> bool {
 pub fn host_fault<B>(request: &Request<B>) -> Option<&'static str> {
     let hosts = request.headers().get_all(header::HOST).iter().count();
     match (request.version(), hosts) {
-        (Version::HTTP_11, 0) => Some("the request has no header `host`; HTTP/1.1 needs one"),
+        (Version::HTTP_11, 0) => Some("the request has no `host` header, which HTTP/1.1 requires"),
         (_, 0 | 1) => None,
-        _ => Some("the request has more than one header `host`; send one"),
+        _ => Some("the request has more than one `host` header; send one"),
     }
 }
 

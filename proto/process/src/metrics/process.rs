@@ -50,7 +50,7 @@ impl Process {
         );
         registry.register(
             "bellwether_replaced_characters",
-            "Malformed characters replaced in what senders sent",
+            "Malformed characters replaced in received data",
             ConstCounter::new((self.replaced)()),
         );
         if let Some(seconds) = usage::cpu_seconds() {

@@ -114,14 +114,11 @@ impl Page {
             response
         };
         let mut response = if !Self::is_asked(request) {
-            text(
-                StatusCode::NOT_FOUND,
-                "there is /metrics here, to be read\n",
-            )
+            text(StatusCode::NOT_FOUND, "metrics are at /metrics\n")
         } else if !self.admits(request.headers()) {
             let mut refused = text(
                 StatusCode::UNAUTHORIZED,
-                "the key of the metrics is required: `authorization: Bearer KEY`\n",
+                "a key is required for the metrics: `authorization: Bearer KEY`\n",
             );
             let scheme = HeaderValue::from_static("Bearer");
             refused.headers_mut().insert(WWW_AUTHENTICATE, scheme);

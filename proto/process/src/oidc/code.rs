@@ -26,7 +26,7 @@ impl CodeRequest<'_> {
     /// Returns an error if the endpoint is not an acceptable address.
     pub fn address(&self, endpoint: &str) -> Result<Url, Fault> {
         let mut url = check_address(endpoint)
-            .map_err(|why| Fault::Unfit(format!("where to sign in: {why}")))?;
+            .map_err(|why| Fault::Unfit(format!("the sign-in address: {why}")))?;
         url.query_pairs_mut()
             .append_pair("response_type", "code")
             .append_pair("client_id", self.client_id)

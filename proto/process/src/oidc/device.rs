@@ -77,13 +77,13 @@ impl Answer {
         let is_plain = |char: char| char.is_ascii_graphic() || char == ' ';
         let code = &self.user_code;
         if code.is_empty() || code.len() > USER_CODE_MAX || !code.chars().all(is_plain) {
-            let why = "its code is none that a person could enter";
+            let why = "its code cannot be entered by a person";
             return Err(Fault::Unfit(why.to_owned()));
         }
         // A parsed address is plain ASCII.
         let address = |text: &str| match check_address(text) {
             Ok(url) => Ok(url.to_string()),
-            Err(why) => Err(Fault::Unfit(format!("where to sign in: {why}"))),
+            Err(why) => Err(Fault::Unfit(format!("the sign-in address: {why}"))),
         };
         let full_address = self.verification_uri_complete.as_deref().map(address);
         let interval = self.interval.map_or(INTERVAL, Duration::from_secs);

@@ -86,7 +86,8 @@ impl Http {
         };
         let seconds = TIMEOUT.as_secs();
         let answer = tokio::time::timeout(TIMEOUT, asking).await;
-        answer.unwrap_or_else(|_elapsed| Err(Fault::Away(format!("no answer within {seconds} s"))))
+        answer
+            .unwrap_or_else(|_elapsed| Err(Fault::Away(format!("no response within {seconds} s"))))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::json::{
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
     /// The bytes are not a descriptor set.
-    #[error("the descriptor set cannot be read")]
+    #[error("failed to read the descriptor set")]
     Unreadable(#[from] prost::DecodeError),
     /// Something in it is unsupported; describes it and its location.
     #[error("{0}")]
@@ -238,7 +238,7 @@ impl Names<'_> {
         let unsupported = |reason: &str| CompileError::unsupported(&place(), reason);
         let kind = self
             .kind(field)
-            .ok_or_else(|| unsupported("is of a type not known here"))?;
+            .ok_or_else(|| unsupported("has an unknown type"))?;
         let options = field.options.as_ref();
         let cardinality = match kind {
             _ if field.label != REPEATED => Cardinality::Single,

@@ -44,7 +44,7 @@ pub(super) fn fields<'de, 'p, A: MapAccess<'de>>(
         let field = &message.fields[index];
         let mark = sink.mark();
         if seen & 1 << index != 0 {
-            sink.violations.add("is given twice");
+            sink.violations.add("is set twice");
             map.next_value::<IgnoredAny>()?;
         } else {
             seen |= 1 << index;
@@ -55,7 +55,7 @@ pub(super) fn fields<'de, 'p, A: MapAccess<'de>>(
             {
                 let other = &message.fields[other].json_name;
                 sink.violations
-                    .add(format!("cannot be given together with `{other}`"));
+                    .add(format!("cannot be set together with `{other}`"));
             }
         }
         sink.below(mark, &field.json_name);
@@ -79,7 +79,7 @@ fn missing(sink: &mut Sink<'_>, list: &str) {
         Some(nearest) => format!("; the nearest member is `{nearest}`"),
         None if members().next().is_none() => String::new(),
         None => format!(
-            "; there is `{}`",
+            "; expected `{}`",
             members().collect::<Vec<_>>().join("`, `")
         ),
     };
@@ -166,7 +166,7 @@ pub(super) fn entries<'de, 'p, A: MapAccess<'de>>(
     for pair in keys.windows(2) {
         if sink.out[pair[0].clone()] == sink.out[pair[1].clone()] {
             let segment = key_text(sink, key, pair[0].clone());
-            sink.violations.add_at(segment, "is given twice");
+            sink.violations.add_at(segment, "is set twice");
         }
     }
     Ok(())

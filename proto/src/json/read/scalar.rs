@@ -102,7 +102,7 @@ pub(super) fn from_token<'a>(
     match kind {
         Kind::Bool => match token {
             Token::Bool(value) => Ok(Scalar::Varint(u64::from(value))),
-            _ => Err(format!("has to be true or false, not {token}")),
+            _ => Err(format!("must be true or false, not {token}")),
         },
         Kind::Int32 => signed::<i32>(token).map(|value| Scalar::Varint(sign_extended(value))),
         Kind::Int64 => signed::<i64>(token).map(|value| Scalar::Varint(value.cast_unsigned())),
@@ -125,7 +125,7 @@ pub(super) fn from_token<'a>(
         },
         Kind::Bytes => bytes(token),
         Kind::Enum(id) => enum_value(&plan.enums[id], token),
-        Kind::Message(_) => Err(format!("has to be an object, not {token}")),
+        Kind::Message(_) => Err(format!("must be an object, not {token}")),
     }
 }
 
@@ -146,7 +146,7 @@ fn signed<T: TryFrom<i128> + Bounds>(token: Token<'_>) -> Result<T, String> {
         .and_then(|value| T::try_from(value).ok())
         .ok_or_else(|| {
             format!(
-                "has to be a whole number from {} to {}, not {token}",
+                "must be a whole number from {} to {}, not {token}",
                 T::LOWEST,
                 T::HIGHEST
             )
@@ -215,18 +215,18 @@ fn double(token: Token<'_>) -> Result<f64, String> {
         Token::Text(text) if is_number(text) => text.parse().ok().filter(|it: &f64| it.is_finite()),
         _ => None,
     };
-    value.ok_or_else(|| format!("has to be a number, not {token}"))
+    value.ok_or_else(|| format!("must be a number, not {token}"))
 }
 
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "rounding to the nearest float is what is meant"
+    reason = "rounding to the nearest float is intended"
 )]
 fn single_float(token: Token<'_>) -> Result<f32, String> {
     let wide = double(token)?;
     let value = wide as f32;
     if value.is_infinite() && wide.is_finite() {
-        return Err(format!("has to be a number of at most 3.4e38, not {token}"));
+        return Err(format!("must be a number of at most 3.4e38, not {token}"));
     }
     Ok(value)
 }
@@ -243,7 +243,7 @@ fn bytes(token: Token<'_>) -> Result<Scalar<'_>, String> {
         Token::Text(text) => PLAIN.decode(text).ok(),
         _ => None,
     };
-    let decoded = decoded.ok_or_else(|| format!("has to be base64, not {token}"))?;
+    let decoded = decoded.ok_or_else(|| format!("must be base64, not {token}"))?;
     Ok(Scalar::Bytes(Cow::Owned(decoded)))
 }
 
@@ -273,17 +273,17 @@ fn enum_value<'a>(plan: &EnumPlan, token: Token<'_>) -> Result<Scalar<'a>, Strin
             let hint = nearest_value(plan, name).map_or_else(
                 || {
                     let names = plan.values.iter().map(|value| &*value.name);
-                    format!("give one of {}", names.collect::<Vec<_>>().join(", "))
+                    format!("expected one of {}", names.collect::<Vec<_>>().join(", "))
                 },
                 |nearest| format!("the nearest is `{nearest}`"),
             );
-            format!("has to be a {short_name}, not {token}; {hint}")
+            format!("must be a {short_name}, not {token}; {hint}")
         })?,
         Token::Null if plan.is_null_value() => 0,
         Token::Unsigned(_) | Token::Signed(_) | Token::Float(_) => signed::<i32>(token)?,
         Token::Null | Token::Bool(_) => {
             return Err(format!(
-                "has to be the name or number of a {short_name}, not {token}"
+                "must be the name or number of a {short_name}, not {token}"
             ));
         }
     };

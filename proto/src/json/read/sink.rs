@@ -46,7 +46,7 @@ impl<'p> Sink<'p> {
         if self.depth == limits::MESSAGE_DEPTH + 1 {
             let limit = limits::MESSAGE_DEPTH;
             self.violations.add(format!(
-                "is nested too deep: at most {limit} messages in one another"
+                "is nested too deeply: at most {limit} levels of messages"
             ));
         }
     }

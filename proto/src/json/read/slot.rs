@@ -181,7 +181,7 @@ impl Slot<'_, '_> {
     fn refuse(&mut self, got: &str) {
         let description = match (self.expected(), self.field.kind) {
             (Expected::Scalar, Kind::String) => format!("expected a string, found {got}"),
-            _ => format!("has to be {}, not {got}", self.wanted()),
+            _ => format!("must be {}, not {got}", self.wanted()),
         };
         self.sink.violations.add(description);
     }
@@ -319,7 +319,7 @@ pub(super) fn text_field<'p>(sink: &mut Sink<'p>, field: &'p FieldPlan, text: &s
         _ => slot
             .sink
             .violations
-            .add(format!("cannot be given as text: {}", quoted(text))),
+            .add(format!("cannot be set as text: {}", quoted(text))),
     }
 }
 

@@ -70,7 +70,7 @@ fn invalid_json_and_invalid_messages_are_clear_errors() {
         "{}",
         of_text(b"{\"rule\":")
     );
-    assert_eq!(of_text(b"[]"), "the body has to be a JSON object");
+    assert_eq!(of_text(b"[]"), "the body must be a JSON object");
     assert_eq!(
         json::wire_from_json("bellwether.v1.Rull", b"{}")
             .unwrap_err()

@@ -365,18 +365,18 @@ fn violation_names_the_expected_value() {
         ),
         (
             r#"{"aColor":"RID"}"#,
-            "aColor has to be a Color, not `RID`; the nearest is `COLOR_RED`",
+            "aColor must be a Color, not `RID`; the nearest is `COLOR_RED`",
         ),
         (
             r#"{"anInt32":"x"}"#,
-            "anInt32 has to be a whole number from -2147483648 to 2147483647, not `x`",
+            "anInt32 must be a whole number from -2147483648 to 2147483647, not `x`",
         ),
         (
             r#"{"time":"now"}"#,
-            "time has to be a time such as `2026-01-31T12:00:00Z`, not `now`",
+            "time must be a time such as `2026-01-31T12:00:00Z`, not `now`",
         ),
-        (r#"{"strings":"x"}"#, "strings has to be a list, not `x`"),
-        (r#"{"child":[]}"#, "child has to be an object, not a list"),
+        (r#"{"strings":"x"}"#, "strings must be a list, not `x`"),
+        (r#"{"child":[]}"#, "child must be an object, not a list"),
         (
             r#"{"aString":{}}"#,
             "aString: expected a string, found an object",
@@ -407,11 +407,11 @@ fn violation_names_the_expected_value() {
         ),
         (
             r#"{"text":"","number":1}"#,
-            "number cannot be given together with `text`",
+            "number cannot be set together with `text`",
         ),
         (
             r#"{"aBool":0,"aString":0}"#,
-            "aBool has to be true or false, not 0 (and 1 more problem)",
+            "aBool must be true or false, not 0 (and 1 more problem)",
         ),
     ];
     for (json, sentence) in table {
@@ -487,7 +487,7 @@ fn nesting_limit_matches_the_backend_decoder() {
         panic!("taken")
     };
     assert!(
-        violations.sentence().contains("nested too deep"),
+        violations.sentence().contains("nested too deeply"),
         "{}",
         violations.sentence()
     );

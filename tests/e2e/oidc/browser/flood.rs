@@ -82,7 +82,7 @@ async fn junk_sign_ins_from_one_address_do_not_block_others() {
         let address = format!("{PAGE}/signed-in?state=x&code=c");
         let answer = stranger.arrives(&address).await;
         assert_eq!(answer.status, 401, "{}", answer.body);
-        assert!(answer.body.contains("not begun here"), "{}", answer.body);
+        assert!(answer.body.contains("not started here"), "{}", answer.body);
         assert!(!answer.signs_in());
     }
     assert_eq!(asked(), 0);

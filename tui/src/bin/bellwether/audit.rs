@@ -39,10 +39,10 @@ pub(crate) async fn run(
         let page = answer.map_err(refused)?.into_inner();
         for entry in &page.entries {
             let line = json::to_json(entry)
-                .map_err(|error| Failure::new(format!("cannot write an entry: {error}")))?;
+                .map_err(|error| Failure::new(format!("failed to write an entry: {error}")))?;
             let line = String::from_utf8_lossy(&line);
             writeln!(out, "{}", output::escaped(&line))
-                .map_err(|error| Failure::new(format!("cannot write the answer: {error}")))?;
+                .map_err(|error| Failure::new(format!("failed to write the output: {error}")))?;
         }
         if page.next_page_token.is_empty() {
             return Ok(());

@@ -8,10 +8,7 @@ use crate::version;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 /// The whole command line.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "switches that have nothing to do with each other"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 #[derive(Debug, Parser)]
 #[command(
     name = "bellwether",
@@ -45,7 +42,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "SCREEN")]
     pub(crate) snapshot: Option<String>,
 
-    /// Print what that screen lists as JSON, with the field names of REST, instead of drawing it.
+    /// Print the items of that screen as JSON, with the field names of REST, instead of drawing it.
     #[arg(long, requires = "snapshot")]
     pub(crate) json: bool,
 
@@ -167,7 +164,7 @@ pub(crate) struct Flags {
     /// gRPC address that `bellwether gateway` forwards to.
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) backend: Option<String>,
-    /// Use the service of that name in the configuration file: `[contexts.NAME]`.
+    /// Use the service with this name in the configuration file: `[contexts.NAME]`.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) context: Option<String>,
     /// gRPC address of a running service, for the console and `client`.
@@ -179,7 +176,7 @@ pub(crate) struct Flags {
     /// Private key in PEM of that certificate.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_key: Option<String>,
-    /// Certificate authorities, in PEM, that client certificates must be signed by.
+    /// Certificate authorities, in PEM, that must have signed client certificates.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_client_ca: Option<String>,
     /// Certificate revocation lists of those authorities, in PEM.
@@ -196,7 +193,7 @@ pub(crate) struct Flags {
     /// system].
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_ca: Option<String>,
-    /// File that holds the API key [default: `admin.key` in the data folder].
+    /// File with the API key [default: `admin.key` in the data folder].
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) key_file: Option<String>,
     /// Configuration file [default: `bellwether.toml` in the platform's configuration folder].
@@ -214,7 +211,7 @@ pub(crate) struct Flags {
     /// Print lines instead of drawing screens: for screen readers, logs and pipes.
     #[arg(long)]
     pub(crate) plain: bool,
-    /// Allow unencrypted listening on addresses that other machines reach.
+    /// Allow unencrypted connections on addresses that other machines can reach.
     #[arg(long, global = true)]
     pub(crate) insecure: bool,
 }
@@ -316,7 +313,7 @@ pub(crate) enum StoreCommand {
         /// Write the key of the client `admin` to this file.
         #[arg(long, value_name = "FILE")]
         admin_key_file: PathBuf,
-        /// Exit with 0 if the store exists, and leave it unchanged.
+        /// Exit with 0 if the store already exists, without changing it.
         #[arg(long)]
         if_absent: bool,
     },
@@ -351,7 +348,7 @@ pub(crate) enum ConfigCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
-    /// Start although a part of the store in the data folder is missing, without what was in it.
+    /// Start without the lost data if a part of the store in the data folder is missing.
     #[arg(long)]
     pub(crate) accept_loss: bool,
 }
@@ -378,7 +375,7 @@ pub(crate) struct BackupArguments {
     /// Include `secret.key` and `admin.key` in the backup: anyone with it can read its secrets.
     #[arg(long, group = "keys")]
     pub(crate) with_keys: bool,
-    /// Leave the keys out: a copy of `secret.key` must be kept elsewhere.
+    /// Omit the keys: keep a copy of `secret.key` elsewhere.
     #[arg(long, group = "keys")]
     pub(crate) without_keys: bool,
     /// Read at most this many MiB per second from a running service [default: 32].
@@ -414,7 +411,7 @@ pub(crate) struct AuditArguments {
     /// Print only changes of resources with these names.
     #[arg(long = "name", value_name = "NAME")]
     pub(crate) names: Vec<String>,
-    /// Print only entries from this time on, such as 2026-11-22T09:00:00Z.
+    /// Print only entries since this time, such as 2026-11-22T09:00:00Z.
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<jiff::Timestamp>,
     /// Print only entries before this time.
@@ -424,9 +421,9 @@ pub(crate) struct AuditArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct NewClient {
-    /// Its name.
+    /// The name of the client.
     pub(crate) name: String,
-    /// Its role.
+    /// The role of the client.
     #[arg(long)]
     pub(crate) role: Role,
     /// Limit requests per second [default: no limit].
@@ -448,7 +445,7 @@ pub(crate) struct NewClient {
     /// Allow a dialect of other products, such as prometheus or pagerduty; repeatable.
     #[arg(long = "dialect", value_name = "NAME")]
     pub(crate) dialects: Vec<String>,
-    /// Set the expiry of its key, such as 2027-01-31T00:00:00Z [default: never].
+    /// Set the expiry of the key, such as 2027-01-31T00:00:00Z [default: never].
     #[arg(long, value_name = "TIME")]
     pub(crate) expires: Option<jiff::Timestamp>,
     /// Restrict changes to definitions with this tag; repeatable.
@@ -457,7 +454,7 @@ pub(crate) struct NewClient {
     /// Restrict sending to events with this `source`; repeatable.
     #[arg(long = "scope-source", value_name = "SOURCE")]
     pub(crate) scope_sources: Vec<String>,
-    /// Authenticate it by this certificate, such as dns:sender.example.net; repeatable.
+    /// Authenticate the client by this certificate, such as dns:sender.example.net; repeatable.
     #[arg(long = "certificate", value_name = "NAME")]
     pub(crate) certificates: Vec<String>,
 }
@@ -465,10 +462,10 @@ pub(crate) struct NewClient {
 #[derive(Debug, Args)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "a flag each, as they are given"
+    reason = "one field per command-line flag"
 )]
 pub(crate) struct ClientChange {
-    /// Its name.
+    /// The name of the client.
     pub(crate) name: String,
     /// Limit requests per second; 0 removes the limit.
     #[arg(long, value_name = "NUMBER")]
@@ -476,31 +473,31 @@ pub(crate) struct ClientChange {
     /// Limit events per second; 0 removes the limit.
     #[arg(long, value_name = "NUMBER")]
     pub(crate) events_per_second: Option<u32>,
-    /// Replace the dialects that it may send; repeatable.
+    /// Replace the allowed dialects; repeatable.
     #[arg(long = "dialect", value_name = "NAME")]
     pub(crate) dialects: Vec<String>,
     /// Remove all dialects: allow native events only.
     #[arg(long, conflicts_with = "dialects")]
     pub(crate) no_dialect: bool,
-    /// Set the expiry of its key, such as 2027-01-31T00:00:00Z.
+    /// Set the expiry of the key, such as 2027-01-31T00:00:00Z.
     #[arg(long, value_name = "TIME")]
     pub(crate) expires: Option<jiff::Timestamp>,
     /// Remove the expiry.
     #[arg(long, conflicts_with = "expires")]
     pub(crate) no_end: bool,
-    /// Replace the tags that it is restricted to; repeatable.
+    /// Replace the tags of the restriction; repeatable.
     #[arg(long = "scope-tag", value_name = "TAG")]
     pub(crate) scope_tags: Vec<String>,
-    /// Replace the sources that it is restricted to; repeatable.
+    /// Replace the sources of the restriction; repeatable.
     #[arg(long = "scope-source", value_name = "SOURCE")]
     pub(crate) scope_sources: Vec<String>,
     /// Remove the restriction to tags and sources.
     #[arg(long, conflicts_with_all = ["scope_tags", "scope_sources"])]
     pub(crate) no_scope: bool,
-    /// Replace the certificates that authenticate it; repeatable.
+    /// Replace the certificates of the client; repeatable.
     #[arg(long = "certificate", value_name = "NAME")]
     pub(crate) certificates: Vec<String>,
-    /// Remove its certificates.
+    /// Remove all certificates of the client.
     #[arg(long, conflicts_with = "certificates")]
     pub(crate) no_certificate: bool,
 }
@@ -519,15 +516,15 @@ pub(crate) enum ClientCommand {
     /// Rotate a client's key and print the new one, which is shown only once; the old one stays
     /// valid for an overlap.
     Rotate {
-        /// Its name.
+        /// The name of the client.
         name: String,
-        /// Seconds that the previous key stays valid; 0 ends it immediately [default: 86400].
+        /// Seconds for which the previous key stays valid; 0 revokes it immediately [default: 86400].
         #[arg(long, value_name = "SECONDS")]
         overlap: Option<u32>,
     },
     /// Revoke a client's key immediately.
     Revoke {
-        /// Its name.
+        /// The name of the client.
         name: String,
     },
 }
@@ -538,10 +535,10 @@ pub(crate) enum Role {
     Ingest,
     /// Read.
     Viewer,
-    /// Read, annotate, set status, send again, test.
+    /// Read, annotate, set status, resend, test.
     Operator,
-    /// As operator, and change definitions.
+    /// Like operator, and change definitions.
     Editor,
-    /// As editor, and manage clients.
+    /// Like editor, and manage clients.
     Admin,
 }

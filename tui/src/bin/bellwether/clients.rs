@@ -73,10 +73,10 @@ pub(crate) async fn run(
 
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "it is what `map_err` hands over"
+    reason = "the signature that `map_err` requires"
 )]
 fn unwritten(error: std::io::Error) -> Failure {
-    Failure::new(format!("cannot write the answer: {error}"))
+    Failure::new(format!("failed to write the output: {error}"))
 }
 
 /// Creates a client and returns its key. Without a key or a running service, the client is created
@@ -163,7 +163,7 @@ pub(crate) async fn patiently(address: &str, settings: &Settings) -> Result<Conn
 
 pub(crate) fn away(address: &str, why: &str) -> Failure {
     Failure::away(format!(
-        "no service answers at {address} ({why}); start one with `bellwether serve`, or name \
+        "no service responds at {address} ({why}); start one with `bellwether serve`, or name \
          another with --connect"
     ))
 }
@@ -254,7 +254,7 @@ fn line(client: &wire::Client) -> String {
     let kept = kept.flat_map(|(texts, what)| texts.iter().map(move |it| format!("\t{what}{it}")));
     let kept: String = kept.collect();
     let name = &client.name;
-    format!("{name}\t{role}\tmade {made}\tused {used}{ends}{limits}{dialects}{kept}")
+    format!("{name}\t{role}\tcreated {made}\tused {used}{ends}{limits}{dialects}{kept}")
 }
 
 pub(crate) fn role_word(client: &wire::Client) -> String {
@@ -276,7 +276,7 @@ fn time(time: Option<prost_types::Timestamp>) -> String {
 
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "it is what `map_err` hands over"
+    reason = "the signature that `map_err` requires"
 )]
 pub(crate) fn refused(status: Status) -> Failure {
     if let Some(why) = why_broken(&status) {
@@ -287,7 +287,7 @@ pub(crate) fn refused(status: Status) -> Failure {
         // The service describes what is wrong with a token, and the remedy.
         Code::Unauthenticated if said.starts_with("the token ") => Failure::not_allowed(said),
         Code::Unauthenticated => {
-            Failure::not_allowed(format!("the service does not know this API key: {said}"))
+            Failure::not_allowed(format!("the API key is unknown to the service: {said}"))
         }
         Code::PermissionDenied => Failure::not_allowed(said),
         Code::Unavailable | Code::DeadlineExceeded => Failure::away(said),

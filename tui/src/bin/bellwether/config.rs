@@ -63,10 +63,7 @@ pub(crate) enum Part {
 }
 
 /// All settings. Those in use are validated.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "switches that have nothing to do with each other"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) data_dir: PathBuf,
@@ -166,8 +163,8 @@ pub(crate) struct TlsSettings {
 impl TlsSettings {
     fn check_serving(&self) -> Result<(), ConfigError> {
         let message = match (&self.cert, &self.client_ca, &self.client_crl) {
-            (_, None, Some(_)) => "tls_client_ca: missing, and tls_client_crl is given",
-            (None, Some(_), _) => "tls_cert: missing, and tls_client_ca is given",
+            (_, None, Some(_)) => "tls_client_ca: required because tls_client_crl is set",
+            (None, Some(_), _) => "tls_cert: required because tls_client_ca is set",
             _ => return Ok(()),
         };
         Err(ConfigError(message.into()))
@@ -175,16 +172,16 @@ impl TlsSettings {
 
     fn check(&self) -> Result<(), ConfigError> {
         let message = match (&self.client_cert, &self.client_key) {
-            (Some(_), None) => Some("tls_client_key: missing, and tls_client_cert is given"),
-            (None, Some(_)) => Some("tls_client_cert: missing, and tls_client_key is given"),
+            (Some(_), None) => Some("tls_client_key: required because tls_client_cert is set"),
+            (None, Some(_)) => Some("tls_client_cert: required because tls_client_key is set"),
             _ => None,
         };
         if let Some(message) = message {
             return Err(ConfigError(message.into()));
         }
         let message = match (&self.cert, &self.key) {
-            (Some(_), None) => "tls_key: missing, and tls_cert is given",
-            (None, Some(_)) => "tls_cert: missing, and tls_key is given",
+            (Some(_), None) => "tls_key: required because tls_cert is set",
+            (None, Some(_)) => "tls_cert: required because tls_key is set",
             _ => return Ok(()),
         };
         Err(ConfigError(message.into()))
@@ -309,7 +306,7 @@ impl Settings {
         let mode = Permissions::of(&file).map_err(unread)?;
         if mode.lets_all_write() {
             return Err(ConfigError(format!(
-                "--config: everybody may write to {shown} (mode {mode}); `chmod 600` it"
+                "--config: everybody can write to {shown} (mode {mode}); `chmod 600` it"
             )));
         }
         let text = plain_file::whole(&file, FILE_BYTES_MAX);
@@ -321,7 +318,7 @@ impl Settings {
             let setting = setting::find(&key).expect("only known keys are handed out");
             if setting.is_secret && mode.lets_others_in() {
                 self.loose.push(format!(
-                    "other users may read {shown} (mode {mode}), which contains `{key}`: `chmod \
+                    "other users can read {shown} (mode {mode}), which contains `{key}`: `chmod \
                      600` it"
                 ));
             }
@@ -379,9 +376,7 @@ impl Settings {
             self.data_dir = convention()
                 .map(|folders| folders.data_dir().to_owned())
                 .ok_or_else(|| {
-                    ConfigError(
-                        "data_dir: missing, and this user has no home folder to put it in".into(),
-                    )
+                    ConfigError("data_dir: required, because this user has no home folder".into())
                 })?;
         }
         self.tls.check()?;
@@ -474,7 +469,7 @@ fn check_loopback(setting: &str, listen: Option<SocketAddr>) -> Result<(), Confi
     match listen {
         Some(address) if !address.ip().is_loopback() => Err(ConfigError(format!(
             "{setting}: other machines reach {address}, and keys would be sent unencrypted; give \
-             a certificate with --tls-cert and --tls-key, or accept it with --insecure"
+             a certificate with --tls-cert and --tls-key, or allow it with --insecure"
         ))),
         _ => Ok(()),
     }

@@ -262,11 +262,11 @@ async fn again(
         let service = Box::pin(Service::assemble(settings, parts, Some(losses.clone())));
         match shutdown.run_until_cancelled(service).await? {
             Ok(service) => {
-                tracing::warn!("started again from what the database holds now");
+                tracing::warn!("restarted with the current state of the database");
                 return Some(Ok(service));
             }
             Err(failure) if Instant::now() > deadline => return Some(Err(failure)),
-            Err(failure) => tracing::warn!("not started again yet: {failure}"),
+            Err(failure) => tracing::warn!("not restarted yet: {failure}"),
         }
         shutdown.run_until_cancelled(sleep(AGAIN_PAUSE)).await?;
     }

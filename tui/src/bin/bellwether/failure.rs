@@ -38,7 +38,7 @@ impl ExitStatus {
                 "negative result or failure: differences, nothing found, a failing destination, \
                  refused events, a damaged store"
             }
-            Self::Usage => "invalid usage, settings or files; the message names what is wrong",
+            Self::Usage => "invalid usage, settings or files; the message describes the error",
             Self::Away => "the service is unreachable",
             Self::NotAllowed => {
                 "the key is missing, wrong, expired or revoked, or its role does not allow this"

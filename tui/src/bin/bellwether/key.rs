@@ -61,7 +61,7 @@ pub(crate) fn of_settings(settings: &Settings) -> Result<String, Failure> {
         ))
     })?;
     if let Some(mode) = Permissions::at(&path).filter(|mode| mode.lets_others_in()) {
-        tracing::warn!("other users may read {shown} (mode {mode}): `chmod 600` it");
+        tracing::warn!("other users can read {shown} (mode {mode}): `chmod 600` it");
     }
     match text.trim() {
         "" => Err(Failure::not_allowed(format!(

@@ -18,7 +18,7 @@ pub(crate) fn to_standard_error(settings: &Settings) {
 #[cfg(feature = "embedded")]
 pub(crate) fn to_file(settings: &Settings, path: &std::path::Path) -> Result<(), Failure> {
     let file = plain_file::append(path)
-        .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
+        .map_err(|error| Failure::new(format!("failed to write {}: {error}", path.display())))?;
     install(settings, std::sync::Mutex::new(file));
     Ok(())
 }

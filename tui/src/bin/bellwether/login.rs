@@ -35,7 +35,7 @@ pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), 
     let message = ask(&address, settings).await?;
     if message.issuer.is_empty() {
         return Err(Failure::new(
-            "the service has no sign-in set up (`oidc.issuer`); use a key",
+            "sign-in is not set up on the service (`oidc.issuer`); use a key",
         ));
     }
     let provider = sign_ins::provider(&message.issuer, settings)?;
@@ -67,7 +67,7 @@ pub(crate) async fn forget(settings: &Settings, mut out: impl Write) -> Result<(
     let message = if kept.remove(&lock, &address)? {
         format!("Signed out of {address}.")
     } else {
-        format!("There was no sign-in at {address}.")
+        format!("There was no sign-in for {address}.")
     };
     writeln!(out, "{message}").map_err(|error| mute(&error))
 }
@@ -86,5 +86,5 @@ async fn ask(address: &str, settings: &Settings) -> Result<GetSignInResponse, Fa
 }
 
 fn mute(error: &std::io::Error) -> Failure {
-    Failure::new(format!("cannot write the answer: {error}"))
+    Failure::new(format!("failed to write the output: {error}"))
 }

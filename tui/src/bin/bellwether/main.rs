@@ -181,8 +181,8 @@ async fn carry_out(command: Command, settings: &Settings) -> Result<(), Failure>
         | Command::Check(_)
         | Command::Backup(_)
         | Command::Restore(_) => Err(Failure::new(
-            "this program was built without the service (feature `embedded`); it is a console \
-             for a service that runs elsewhere",
+            "this program was built without the service (feature `embedded`); it is only a \
+             console for a service on another machine",
         )),
     }
 }
@@ -222,7 +222,7 @@ fn runtime(is_only_console: bool) -> Result<tokio::runtime::Runtime, Failure> {
     threads
         .enable_all()
         .build()
-        .map_err(|error| Failure::new(format!("cannot start threads: {error}")))
+        .map_err(|error| Failure::new(format!("failed to start threads: {error}")))
 }
 
 /// Prints the settings with their sources; all of them have been validated.

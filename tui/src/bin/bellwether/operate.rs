@@ -54,7 +54,7 @@ pub(crate) async fn run(
 
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "it is what `map_err` hands over"
+    reason = "the signature that `map_err` requires"
 )]
 fn failed(error: bellwether_tui::Error) -> Failure {
     Failure::new(sentence(&error))

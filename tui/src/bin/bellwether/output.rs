@@ -18,7 +18,7 @@ pub(crate) fn write(text: &str) -> Result<(), Failure> {
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::new(format!(
-            "cannot write to standard output: {error}"
+            "failed to write to standard output: {error}"
         ))),
         _ => Ok(()),
     }

@@ -71,7 +71,7 @@ impl Addresses {
 
     pub(crate) fn write_note(&self, data_dir: &Path) {
         if let Err(error) = self.write(data_dir) {
-            tracing::warn!(%error, "other commands will not find this service by its data folder");
+            tracing::warn!(%error, "other commands cannot find this service by its data folder");
         }
     }
 }

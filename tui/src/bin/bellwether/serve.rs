@@ -38,7 +38,7 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
     // The listeners are bound and start to accept below: a client that reads the line and connects
     // immediately is served.
     writeln!(io::stdout(), "{}", ready.line())
-        .map_err(|error| Failure::new(format!("cannot write the ready line: {error}")))?;
+        .map_err(|error| Failure::new(format!("failed to write the ready line: {error}")))?;
     Notifier::ready();
     loop {
         tokio::select! {
@@ -47,7 +47,7 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
             asked = signals.next() => match asked {
                 SignalRequest::Reload => {
                     Notifier::reloading();
-                    tracing::info!("looking for renewed files");
+                    tracing::info!("reloading certificates");
                     renewal.notify_one();
                     Notifier::ready();
                 }
@@ -81,7 +81,7 @@ impl Signals {
 
         let listen = |kind| {
             signal(kind)
-                .map_err(|error| Failure::new(format!("cannot listen for signals: {error}")))
+                .map_err(|error| Failure::new(format!("failed to listen for signals: {error}")))
         };
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,

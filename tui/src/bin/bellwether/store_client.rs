@@ -29,7 +29,7 @@ pub(crate) async fn create(
         Ok(key) => Ok(Some(key.reveal().to_owned())),
         Err(StartError::Store(OpenError::NoStore(_))) => Ok(None),
         Err(StartError::Store(error @ OpenError::InUse(_))) => Err(Failure::new(format!(
-            "{}; name a key of the service with --key-file, or stop it to do without",
+            "{}; name an API key with --key-file, or stop the service to continue without one",
             sentence(&error)
         ))),
         Err(StartError::Prepare(error)) => Err(Failure::new(sentence(&error))),

@@ -26,7 +26,7 @@ impl Notifier {
     pub(crate) fn reloading() {
         match NotifyState::monotonic_usec_now() {
             Ok(now) => send(&[NotifyState::Reloading, now]),
-            Err(error) => tracing::warn!(%error, "cannot notify the service manager"),
+            Err(error) => tracing::warn!(%error, "failed to notify the service manager"),
         }
     }
 
@@ -49,6 +49,6 @@ impl Notifier {
 
 fn send(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::warn!(%error, "cannot notify the service manager");
+        tracing::warn!(%error, "failed to notify the service manager");
     }
 }

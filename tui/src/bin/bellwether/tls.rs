@@ -121,8 +121,8 @@ pub(crate) fn check_clear(
         return Ok(());
     }
     Err(ConfigError(format!(
-        "{setting}: keys would be sent unencrypted to {host}; give an address with https://, or accept \
-         it with --insecure"
+        "{setting}: keys would be sent unencrypted to {host}; use an address with https://, or \
+         allow it with --insecure"
     )))
 }
 

@@ -114,7 +114,7 @@ fn trapped(keymap: &Keymap, settings: &[Read<'_>]) -> Vec<KeyProblem> {
     };
     for read in settings {
         if read.entry.action != Action::Quit && read.keys.iter().any(is_interrupt) {
-            let problem = "`ctrl-c` always quits and cannot mean anything else";
+            let problem = "`ctrl-c` always quits and cannot be bound";
             problems.push(read.setting.problem(problem));
         }
     }
@@ -129,8 +129,8 @@ fn trapped(keymap: &Keymap, settings: &[Read<'_>]) -> Vec<KeyProblem> {
         let read = settings.iter().rfind(|read| read.entry.action == action);
         if let Some(read) = read.filter(|_| !without.is_empty()) {
             problems.push(read.setting.problem(format!(
-                "there must be a key for it on every screen, and in forms one that types no text; \
-                 there is none in {}",
+                "it needs a key on every screen, and in forms one that does not type text; there \
+                 is none in {}",
                 without.join(", ")
             )));
         }

@@ -43,17 +43,15 @@ pub(super) fn read(written: &str) -> Result<Keys, String> {
         .map(read_key)
         .collect::<Result<_, _>>()?;
     if keys.is_empty() {
-        return Err("a key is missing; `[]` takes all keys away".to_owned());
+        return Err("expected a key; use `[]` to unbind the action".to_owned());
     }
     if keys.len() > limits::KEYS_IN_SEQUENCE {
         let most = limits::KEYS_IN_SEQUENCE;
-        return Err(format!(
-            "`{written}` has more than {most} keys after each other"
-        ));
+        return Err(format!("`{written}` has more than {most} keys in sequence"));
     }
     if keys[1..].iter().any(|key| key.code == KeyCode::Esc) {
         return Err(format!(
-            "`{written}` has `esc` in it, which ends keys that were begun"
+            "`{written}` contains `esc`, which cancels a key sequence"
         ));
     }
     Ok(keys)
@@ -63,9 +61,9 @@ fn read_key(written: &str) -> Result<KeyEvent, String> {
     let unknown = || {
         let shown: String = written.chars().take(40).collect();
         format!(
-            "`{shown}` is not a key; a key is one character, f1 to f12, enter, esc, tab, space, \
-             backspace, delete, insert, up, down, left, right, home, end, pageup or pagedown, with \
-             ctrl-, alt- or shift- before it"
+            "`{shown}` is not a key; expected one character, f1 to f12, enter, esc, tab, space, \
+             backspace, delete, insert, up, down, left, right, home, end, pageup or pagedown, \
+             with ctrl-, alt- or shift- before it"
         )
     };
     let mut modifiers = KeyModifiers::NONE;
@@ -95,7 +93,7 @@ fn read_key(written: &str) -> Result<KeyEvent, String> {
         _ => None,
     };
     if let Some(other) = sent_as {
-        return Err(format!("terminals send `{written}` as `{other}`; say that"));
+        return Err(format!("terminals send `{written}` as `{other}`; use that"));
     }
     Ok(chord::normal(KeyEvent::new(code, modifiers)))
 }

@@ -207,7 +207,7 @@ impl EventBulk {
         let all = format!("{count}{open} event{plural} {}", self.words);
         let all = all.trim_end();
         match &self.transition {
-            EventTransition::Note(_) => format!("Write a note on {all}?"),
+            EventTransition::Note(_) => format!("Add a note to {all}?"),
             EventTransition::Set(_) => format!("{} {all}?", self.verb()),
         }
     }
@@ -266,7 +266,7 @@ impl EventBulk {
     pub(crate) fn outcome(&self, count: i64) -> (String, bool) {
         let events = plural(count, "event");
         let done = match self.transition {
-            EventTransition::Note(_) => format!("note written on {events}"),
+            EventTransition::Note(_) => format!("note added to {events}"),
             EventTransition::Set(_) => format!("{events} {}", self.participle()),
         };
         let failed = match self.failed {
@@ -277,9 +277,9 @@ impl EventBulk {
             (false, _) => String::new(),
             (true, Some(found)) => {
                 let rest = found - i64::try_from(self.through).unwrap_or(found);
-                format!("; {rest} are left, do it again for them")
+                format!("; {rest} remain, repeat the action for them")
             }
-            (true, None) => "; more are left, do it again for them".to_owned(),
+            (true, None) => "; more remain, repeat the action for them".to_owned(),
         };
         (format!("{done}{failed}{left}"), self.failed > 0)
     }

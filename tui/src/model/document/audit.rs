@@ -22,7 +22,7 @@ use crate::{
 const LINES: usize = 40;
 
 pub(super) fn about(into: &mut Document, asked: &ListAuditEntriesRequest) {
-    into.text(Token::Dim, 0, "Who changed what, the newest first.");
+    into.text(Token::Dim, 0, "Who changed what, newest first.");
     for (kind, name) in asked.kinds.iter().zip(&asked.names) {
         match route(kind, name) {
             Some(route) => into.link(kind, name, Link::Go(route)),
@@ -34,14 +34,17 @@ pub(super) fn about(into: &mut Document, asked: &ListAuditEntriesRequest) {
 pub(super) fn write(into: &mut Document, model: &Model, read: &ListAuditEntriesResponse) {
     let rows = &read.entries;
     if rows.is_empty() {
-        into.text(Token::Dim, 0, "nothing was written down of it");
+        into.text(Token::Dim, 0, "no audit entries");
     }
     for row in rows {
         entry(into, model, row);
     }
     if !read.next_page_token.is_empty() {
         into.blank();
-        let message = format!("these are the newest {}; there may be more", rows.len());
+        let message = format!(
+            "only the newest {} are shown; there may be more",
+            rows.len()
+        );
         into.text(Token::Warning, 0, &message);
     }
 }
@@ -90,7 +93,7 @@ fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
         into.linked(line, Link::Restore(Box::new(version)));
     }
     for secret in &row.changed_secrets {
-        into.text(Token::Warning, 2, &format!("secret given: {secret}"));
+        into.text(Token::Warning, 2, &format!("secret set: {secret}"));
     }
 }
 
@@ -104,7 +107,7 @@ fn done(row: &AuditEntry) -> String {
         return row.action().word().to_owned();
     }
     match row.reason.strip_suffix(": begun") {
-        Some(name) => format!("began to test destination {name}"),
+        Some(name) => format!("started a test of destination {name}"),
         None => format!("tested destination {}", row.reason),
     }
 }
@@ -129,7 +132,7 @@ fn change(into: &mut Document, row: &AuditEntry) {
         into.text(token, 2, &line);
     }
     if count > LINES {
-        let message = format!("and {} lines more", count - LINES);
+        let message = format!("and {} more lines", count - LINES);
         into.text(Token::Dim, 2, &message);
     }
 }

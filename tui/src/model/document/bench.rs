@@ -45,7 +45,7 @@ pub(super) fn response(into: &mut Document, model: &Model, form: &Form) {
     let (test, before) = form.bench.tests();
     let Some(test) = test else {
         if form.bench.waiting.is_none() {
-            let words = model.tell("not tested yet; ‹form_test› sends it");
+            let words = model.tell("not tested yet; ‹form_test› runs the test");
             into.text(Token::Dim, 0, &words);
         }
         return;

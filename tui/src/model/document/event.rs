@@ -53,7 +53,7 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
         &model.moment_in_full(occurrence.last_seen),
     );
     if let Some(expires) = occurrence.expire_time {
-        let words = format!("{} unless it is sent again", model.moment_in_full(expires));
+        let words = format!("{} unless it is resent", model.moment_in_full(expires));
         into.field("expires", Token::Text, &words);
     }
     let counts = match (
@@ -63,7 +63,7 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
         (1, 1) => "once".to_owned(),
         (count, all) if count == all => format!("{} times", text::grouped(count)),
         (count, all) => format!(
-            "{} times, {} over all occurrences",
+            "{} times, {} across all occurrences",
             text::grouped(count),
             text::grouped(all)
         ),
@@ -75,7 +75,7 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
         let id = format!("{}:{before}", event.id);
         into.link(
             "",
-            &format!("the one before ({before})"),
+            &format!("the previous one ({before})"),
             Link::Go(Route::Event(id)),
         );
     }
@@ -120,7 +120,7 @@ fn contents(into: &mut Document, event: &v1::Event, occurrence: &v1::Occurrence)
 fn notes(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
     into.heading("Notes");
     if occurrence.annotations.is_empty() {
-        let message = model.tell("none yet; ‹annotate› writes one");
+        let message = model.tell("none yet; ‹annotate› adds one");
         into.text(Token::Dim, 0, &message);
     }
     for note in &occurrence.annotations {
@@ -130,7 +130,7 @@ fn notes(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
     }
     into.heading("History");
     if occurrence.history.is_empty() {
-        into.text(Token::Dim, 0, "nothing has changed yet");
+        into.text(Token::Dim, 0, "no changes yet");
     }
     for entry in occurrence.history.iter().rev() {
         let author = if entry.author.is_empty() {

@@ -48,9 +48,9 @@ pub(super) fn write(
     }
     let count = missed.len();
     let title = match (count, is_unfolded) {
-        (1, false) => "Did not match: 1 rule, ‹unfold› shows how it was asked".to_owned(),
-        (_, false) => format!("Did not match: {count} rules, ‹unfold› shows how each was asked"),
-        (_, true) => "Did not match, ‹unfold› folds them".to_owned(),
+        (1, false) => "1 rule did not match; ‹unfold› shows its conditions".to_owned(),
+        (_, false) => format!("{count} rules did not match; ‹unfold› shows their conditions"),
+        (_, true) => "Did not match; ‹unfold› collapses them".to_owned(),
     };
     into.heading(&model.tell(&title));
     for (index, rule) in missed.iter().enumerate() {
@@ -131,18 +131,12 @@ fn sentences(into: &mut Document, model: &Model, matched: &[&RuleExplanation]) {
     }
     let dead = named(Fate::Dead);
     if !dead.is_empty() {
-        let words = format!(
-            "✗ Not delivered, and not tried any more: {}.",
-            dead.join(", ")
-        );
+        let words = format!("✗ Delivery failed, no more retries: {}.", dead.join(", "));
         into.text(Token::Bad, 0, &words);
     }
     let recorded = named(Fate::Recorded);
     if !recorded.is_empty() {
-        let words = format!(
-            "○ Only recorded, by a shadow rule: {}.",
-            recorded.join(", ")
-        );
+        let words = format!("○ Only recorded by a shadow rule: {}.", recorded.join(", "));
         into.text(Token::Dim, 0, &words);
     }
     let held = matched.iter().filter(|rule| !rule.holds.is_empty());
@@ -183,7 +177,7 @@ fn next_try(model: &Model, delivery: &ExplainedDelivery) -> String {
     let next = match next_attempt(delivery) {
         Some(ms) if ms > model.now_ms => Some(format!("next try {}", model.moment(ms))),
         Some(_) => Some("next attempt as soon as possible".to_owned()),
-        None if delivery.wait_reason.is_empty() => Some("an attempt is under way".to_owned()),
+        None if delivery.wait_reason.is_empty() => Some("an attempt is in progress".to_owned()),
         None => None,
     };
     let reason = Some(delivery.wait_reason.clone()).filter(|it| !it.is_empty());
@@ -374,16 +368,20 @@ fn when(model: &Model, judgement: &RuleJudgement) -> String {
     let at = model.moment(judgement.time);
     match judgement.basis() {
         Basis::Notification => format!(" {at}"),
-        Basis::Last => format!(" when last asked, {at}"),
-        Basis::Earlier => format!(" when asked {at}"),
-        Basis::Now | Basis::Unspecified => " (as seen now)".to_owned(),
+        Basis::Last => format!(" when last evaluated, {at}"),
+        Basis::Earlier => format!(" when evaluated {at}"),
+        Basis::Now | Basis::Unspecified => " (if evaluated now)".to_owned(),
     }
 }
 
 fn judgement(into: &mut Document, model: &Model, judgement: &RuleJudgement) {
     let since = since(model, judgement.definition.as_ref());
     if !since.is_empty() {
-        into.text(Token::Warning, 2, &format!("by the rule as it was:{since}"));
+        into.text(
+            Token::Warning,
+            2,
+            &format!("by that revision of the rule:{since}"),
+        );
     }
     for trigger in &judgement.triggers {
         explain_trigger(into, model, trigger);
@@ -485,7 +483,7 @@ fn notification(
     }
     into.line(line);
     if sent.delivery_ids.is_empty() {
-        into.text(Token::Dim, 4, "its deliveries are no longer kept");
+        into.text(Token::Dim, 4, "its deliveries are no longer stored");
     }
     let ours = |it: &&ExplainedDelivery| sent.delivery_ids.contains(&it.id);
     for delivery in rule.deliveries.iter().filter(ours) {
@@ -527,7 +525,7 @@ fn aside(into: &mut Document, model: &Model, main: &RuleJudgement, other: &RuleJ
     let (token, mark) = verdict(Some(other.notifies == Some(true)));
     let title = match other.basis() {
         Basis::Now => "now: ".to_owned(),
-        _ => format!("last asked {}: ", model.moment(other.time)),
+        _ => format!("last evaluated {}: ", model.moment(other.time)),
     };
     let head: Vec<Span> = vec![
         span(token, &format!("  {mark} ")),
@@ -570,9 +568,9 @@ fn compared(clause: &ClauseExplanation) -> String {
     };
     match clause.actual.as_ref().map(value) {
         _ if clause.field.is_empty() => clause.r#type.clone(),
-        _ if clause.unknown => format!("{}; what it was is not known", compared()),
+        _ if clause.unknown => format!("{}; the value is unknown", compared()),
         Some(actual) => format!("{}; it is {actual}", compared()),
-        None => format!("{}; it has none", compared()),
+        None => format!("{}; it has no value", compared()),
     }
 }
 

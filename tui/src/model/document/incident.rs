@@ -72,7 +72,7 @@ fn standing(model: &Model, occurrence: &Occurrence) -> (Token, String) {
             let reason = match occurrence.close_reason() {
                 CloseReason::Sender => " by its sender",
                 CloseReason::Operator => " by an operator",
-                CloseReason::Aged => " for lack of news",
+                CloseReason::Aged => " for lack of reports",
                 CloseReason::Expired => " as expired",
                 CloseReason::Unspecified => "",
             };
@@ -107,7 +107,7 @@ fn holder(occurrence: &Occurrence) -> (Token, String) {
 fn notified(model: &Model, explanation: &Loaded<ExplainEventResponse>) -> Vec<(Token, String)> {
     let Some(found) = &explanation.value else {
         let words = match &explanation.failure {
-            Some(failure) => format!("receivers not read: {}", failure.headline()),
+            Some(failure) => format!("receivers not loaded: {}", failure.headline()),
             None => "reading receivers…".to_owned(),
         };
         return vec![(Token::Dim, words)];

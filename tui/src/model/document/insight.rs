@@ -30,8 +30,8 @@ pub(super) fn by(by: NoiseBy) -> &'static str {
 
 pub(super) fn about_noise(into: &mut Document, model: &Model, rows: NoiseBy) {
     let answer = format!(
-        "Notifications by {}; ‹noise_by› counts by another. Soon: closed by the sender within 5 min. \
-         Unacted: closed without any action.",
+        "Notifications by {}; ‹noise_by› changes the grouping. Soon: closed by the sender within \
+         5 min. Unacted: closed without any action.",
         by(rows)
     );
     into.text(Token::Dim, 0, &model.tell(&answer));

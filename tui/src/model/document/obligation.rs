@@ -13,7 +13,8 @@ use crate::{
 };
 
 pub(super) fn about(into: &mut Document, filter: &ListObligationsRequest) {
-    let message = "Outstanding resolutions: receivers that were notified of the opening and not yet of the closing.";
+    let message =
+        "Outstanding resolutions: receivers notified of the opening but not yet of the closing.";
     into.text(Token::Dim, 0, message);
     for name in &filter.rule_names {
         into.link(
@@ -73,7 +74,7 @@ pub(super) fn write(into: &mut Document, model: &Model, read: &ListObligationsRe
     }
     if !read.next_page_token.is_empty() {
         into.blank();
-        let message = format!("these are {}; there are more", rows.len());
+        let message = format!("only {} are shown; there are more", rows.len());
         into.text(Token::Warning, 0, &message);
     }
 }

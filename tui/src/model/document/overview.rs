@@ -108,7 +108,7 @@ fn unanswered(into: &mut Document, model: &Model) {
     if model.store.unanswered == 0 {
         return;
     }
-    into.heading("Waiting for an answer");
+    into.heading("Waiting for a response");
     let more = model.store.unanswered.saturating_sub(UNANSWERED);
     for one in waiting.take(UNANSWERED) {
         let (severity, (token, words)) = (response::severity(one), model.stands(one));

@@ -39,7 +39,7 @@ pub(super) fn index(into: &mut Document, model: &Model, needle: &str) {
         }
     }
     if !found {
-        let words = format!("nothing in the reference holds `{needle}`");
+        let words = format!("nothing in the reference contains `{needle}`");
         into.text(Token::Dim, 0, &words);
     }
 }
@@ -68,7 +68,7 @@ fn title(into: &mut Document, topic: &Topic) {
 pub(super) fn of(into: &mut Document, name: &str) {
     match Topic::find(name) {
         Some(found) => topic(into, found),
-        None => into.text(Token::Warning, 0, &format!("there is no topic {name}")),
+        None => into.text(Token::Warning, 0, &format!("unknown topic {name}")),
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
             };
             if let Some((name, count)) = model.tested_backlog() {
                 let words = format!(
-                    "‹send_waiting› sends the {} that wait for {name}",
+                    "‹send_waiting› sends the {} waiting for {name}",
                     text::grouped(count)
                 );
                 into.text(Token::Good, 0, &model.tell(&words));
@@ -99,7 +99,7 @@ pub(super) fn previews(into: &mut Document, found: &PreviewRuleResponse) {
         into.text(Token::Warning, 0, &format!("! {warning}"));
     }
     if found.previews.is_empty() {
-        let answer = "the rule has no destination, so there is nothing to see";
+        let answer = "the rule has no destination, so there is no message to show";
         into.text(Token::Dim, 0, answer);
     }
     for preview in &found.previews {
@@ -114,7 +114,7 @@ fn about(into: &mut Document, model: &Model, report: &Report) {
         }
         Inquiry::Mapping { document, .. } => {
             into.text(Token::Dim, 0, document);
-            let answer = model.tell("‹test_with_document› takes another document");
+            let answer = model.tell("‹test_with_document› uses another document");
             into.text(Token::Dim, 0, &answer);
             None
         }
@@ -134,7 +134,7 @@ fn about(into: &mut Document, model: &Model, report: &Report) {
     };
     match event {
         Some("") => {
-            let answer = model.tell("with a sample event; ‹test_with_event› takes a stored one");
+            let answer = model.tell("with a sample event; ‹test_with_event› uses a stored one");
             into.text(Token::Dim, 0, &answer);
         }
         Some(id) => {
@@ -202,7 +202,7 @@ fn made(into: &mut Document, event: &Event) {
 
 fn under_way(into: &mut Document, model: &Model, report: &Report) {
     let seconds = (model.now_ms - report.started_ms).max(0) / 1_000;
-    let answer = model.tell(&format!("… under way for {seconds} s; ‹back› ends it"));
+    let answer = model.tell(&format!("… in progress for {seconds} s; ‹back› cancels it"));
     into.text(Token::Info, 0, &answer);
     let Some(progress) = report.progress else {
         return;
@@ -252,15 +252,15 @@ fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, inqui
     };
     into.text(token, 0, &answer);
     let were = if scanned == 1 { "was" } else { "were" };
-    let looked = format!("{scanned} {were} looked at");
+    let looked = format!("{scanned} {were} checked");
     into.text(
         Token::Dim,
         0,
-        &model.tell(&format!("{looked}; ‹longer_try› takes a longer time")),
+        &model.tell(&format!("{looked}; ‹longer_try› uses a longer time")),
     );
     if let Some(stopped_ms) = test.reached_time.filter(|_| test.stopped_early) {
         let answer = format!(
-            "stopped early: only what was last seen since {} was looked at",
+            "stopped early: only events last seen since {} were checked",
             model.moment(stopped_ms)
         );
         into.text(Token::Warning, 0, &answer);
@@ -274,11 +274,7 @@ fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, inqui
     if !rows.is_empty() {
         let shown = rows.len();
         let all = usize::try_from(matched).is_ok_and(|matched| matched == shown);
-        let title = if all {
-            "They are"
-        } else {
-            "The newest of them"
-        };
+        let title = if all { "They are" } else { "The newest" };
         into.heading(title);
     }
     for row in &rows {

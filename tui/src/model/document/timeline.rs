@@ -144,7 +144,7 @@ fn marks(occurrence: &Occurrence, explanation: Option<&ExplainEventResponse>) ->
         for delivery in &rule.deliveries {
             match (&delivery.state[..], delivery.end_time) {
                 ("DELIVERED", Some(at)) => marks.push(mark(at, "●", Token::Good, "delivered")),
-                ("DEAD", Some(at)) => marks.push(mark(at, "✗", Token::Bad, "given up")),
+                ("DEAD", Some(at)) => marks.push(mark(at, "✗", Token::Bad, "failed for good")),
                 _ => {}
             }
         }

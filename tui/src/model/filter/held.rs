@@ -93,7 +93,10 @@ fn unknown(clause: &Clause, known: &[String]) -> Option<(String, String)> {
                 format!("no field `{field}` here: `{near}`?")
             } else {
                 let all: Vec<&str> = names.take(FIELDS_NAMED).collect();
-                format!("no field `{field}` here; there are {}", all.join(", "))
+                format!(
+                    "no field `{field}` here; expected one of {}",
+                    all.join(", ")
+                )
             };
             Some((field.to_owned(), message))
         }
@@ -263,7 +266,7 @@ mod tests {
         assert!(
             fault
                 .message
-                .starts_with("no field `zzz` here; there are name")
+                .starts_with("no field `zzz` here; expected one of name")
         );
         assert_eq!(fault.at, 8);
         assert!(read("health=").is_err());

@@ -67,11 +67,11 @@ impl FormTest {
             (Outcome::Delivered, _) => None,
             (Outcome::Blocked, _) => lead(address(kind), blocked(said)),
             (_, Some(401 | 403)) => {
-                let words = "the receiver refuses the credentials: check the authentication";
+                let words = "the receiver rejected the credentials: check the authentication";
                 lead(credential(kind), words.to_owned())
             }
             (_, Some(404 | 405 | 410)) => {
-                let words = "the receiver knows no such address: check the URL";
+                let words = "the receiver has no such address: check the URL";
                 lead(address(kind), words.to_owned())
             }
             (Outcome::Unreachable, None) if said.contains("smtp.host") => {
@@ -79,7 +79,7 @@ impl FormTest {
                 lead("", words.to_owned())
             }
             (Outcome::Unreachable, None) => {
-                let words = "the receiver is not reached: check the address";
+                let words = "cannot reach the receiver: check the address";
                 lead(address(kind), words.to_owned())
             }
             _ => None,
@@ -91,9 +91,11 @@ fn blocked(said: &str) -> String {
     let (_, network) = said.split_once("it is in ").unwrap_or_default();
     let network = network.split_whitespace().next().unwrap_or_default();
     if network.is_empty() {
-        return "the service may not send there: `egress.allow_names` or `egress.allow` in its settings allows it".to_owned();
+        return "the service is not allowed to send there; allow it with `egress.allow_names` or `egress.allow` in its settings".to_owned();
     }
-    format!("the service may not send there; in its settings: [egress] allow = [\"{network}\"]")
+    format!(
+        "the service is not allowed to send there; in its settings: [egress] allow = [\"{network}\"]"
+    )
 }
 
 fn address(kind: &str) -> &'static str {

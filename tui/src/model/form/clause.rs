@@ -72,7 +72,8 @@ impl ClauseInput {
     /// Returns the error; an empty condition is one only if it is required.
     pub(super) fn error(&self, needed: bool) -> Option<String> {
         let is_missing = needed && self.clause.is_none() && self.unknown.is_none();
-        let missing = || is_missing.then(|| "a condition is needed, as severity>=error".to_owned());
+        let missing =
+            || is_missing.then(|| "expected a condition, such as severity>=error".to_owned());
         self.fault.clone().or_else(missing)
     }
 

@@ -156,12 +156,12 @@ impl Input {
             FieldKind::Toggle => match text.to_lowercase().as_str() {
                 "yes" | "on" | "true" => Self::Toggle(true),
                 "no" | "off" | "false" => Self::Toggle(false),
-                _ => return Err("write yes or no".to_owned()),
+                _ => return Err("expected yes or no".to_owned()),
             },
             FieldKind::Choice(_) | FieldKind::Word(_) => {
                 let words = spec.kind.words();
                 let at = words.iter().position(|word| *word == text);
-                Self::Choice(at.ok_or_else(|| format!("write one of {}", words.join(", ")))?)
+                Self::Choice(at.ok_or_else(|| format!("expected one of {}", words.join(", ")))?)
             }
             FieldKind::Names(_) => {
                 let names = text.split(',').map(str::trim);
@@ -173,7 +173,7 @@ impl Input {
                 )
             }
             FieldKind::Clause => Self::Clause(Box::new(ClauseInput::typed(text)?)),
-            FieldKind::Section => return Err("is a heading, and holds nothing".to_owned()),
+            FieldKind::Section => return Err("is a heading, and has no value".to_owned()),
         })
     }
 
@@ -189,11 +189,14 @@ impl Input {
                 let fits = text
                     .parse()
                     .is_ok_and(|number| (low..=high).contains(&number));
-                (!fits).then(|| format!("write a whole number from {low} to {high}"))
+                (!fits).then(|| format!("expected a whole number from {low} to {high}"))
             }
-            FieldKind::Length if !text.is_empty() && when::length_ms(text).is_none() => Some(
-                format!("`{text}` is no length of time; expected {}", when::LENGTHS),
-            ),
+            FieldKind::Length if !text.is_empty() && when::length_ms(text).is_none() => {
+                Some(format!(
+                    "`{text}` is not a valid duration; expected {}",
+                    when::LENGTHS
+                ))
+            }
             FieldKind::Numbers => list::read_numbers(text).err(),
             FieldKind::WordPairs(words) => list::read_worded(text, words).err(),
             FieldKind::Maps => list::read_maps(text).err(),

@@ -38,7 +38,7 @@ pub(super) fn read_worded(text: &str, words: &Words) -> Result<Option<Value>, St
     let line = |name: &str, word: &str| {
         let found = words.iter().find(|(known, _)| *known == word);
         let wire = found.map(|(_, wire)| json!(wire));
-        wire.ok_or_else(|| format!("`{name}`: write one of {}", known().join(", ")))
+        wire.ok_or_else(|| format!("`{name}`: expected one of {}", known().join(", ")))
     };
     read_lines(text, "value: word", line)
 }

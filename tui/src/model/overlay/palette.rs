@@ -68,18 +68,15 @@ const ON_OBJECTS: [(&str, Action); 8] = [
 
 /// Other commands that take an argument, with descriptions.
 const WORDS: [(&str, &str); 9] = [
-    ("events", "with a filter, as severity>=error host=db-*"),
-    ("deliveries", "with a filter, as state=dead since=2h"),
-    ("silence", "what a filter leaves, as host=db-13 2h"),
-    ("theme", "how the console looks"),
+    ("events", "with a filter, such as severity>=error host=db-*"),
+    ("deliveries", "with a filter, such as state=dead since=2h"),
+    ("silence", "events matching a filter, such as host=db-13 2h"),
+    ("theme", "the look of the console"),
     ("sort", "by a column"),
-    ("group", "events by a field, as host"),
-    (
-        "view",
-        "events by a view of yours, or one that people share",
-    ),
-    ("filter", "this list; nothing takes the filter away"),
-    ("event", "by its id, or one of those on the screen"),
+    ("group", "events by a field, such as host"),
+    ("view", "events by one of your views, or a shared one"),
+    ("filter", "this list; without text, removes the filter"),
+    ("event", "by its id, or one on the screen"),
 ];
 
 impl Item {
@@ -238,7 +235,8 @@ fn words(model: &Model) -> impl Iterator<Item = Item> + '_ {
         }
     });
     let contexts = contexts(model);
-    let context = (!contexts.is_empty()).then(|| word("context", "the console on another service"));
+    let context =
+        (!contexts.is_empty()).then(|| word("context", "switch the console to another service"));
     WORDS
         .iter()
         .map(move |(name, what)| word(name, what))
@@ -363,7 +361,7 @@ fn silence(model: &Model, typed: &str) -> Item {
     let refusal = refusal.or_else(|| fault.map(|fault| fault.to_string()));
     let is_empty = filter
         .is_empty()
-        .then(|| "write a filter, as host=db-13 2h".to_owned());
+        .then(|| "expected a filter, such as host=db-13 2h".to_owned());
     Item {
         refusal: refusal.or(is_empty),
         ..Item::new(

@@ -183,8 +183,7 @@ pub(super) fn link_is_up(model: &mut Model, effects: &mut Vec<Effect>) {
             Work::Events(events) => !bulk.is_counted || events.is_repeatable(),
         };
         if waited && !is_sure {
-            let text =
-                "the connection broke: the last part may be written already; Enter continues";
+            let text = "the connection broke: the last part may be saved already; Enter continues";
             bulk.stage = Stage::Failed(text.to_owned());
         }
         waited && is_sure
@@ -366,7 +365,7 @@ fn end(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
         }
     } else if bulk.token.is_empty() && bulk.is_counted {
         let left = bulk.counted.count - bulk.done.count;
-        let text = format!("✓ {outcome}; {left} did not need it any more");
+        let text = format!("✓ {outcome}; {left} no longer needed it");
         model.say(Token::Good, text);
     } else {
         let text = format!("stopped: {outcome}, of {} counted", bulk.counted.count);

@@ -40,7 +40,7 @@ pub(super) fn take_back(model: &mut Model, at_once: bool, effects: &mut Vec<Effe
         return model.say(Token::Info, "there is nothing to undo");
     };
     if calls.is_empty() {
-        return model.say(Token::Info, format!("{what} is not so any more"));
+        return model.say(Token::Info, format!("{what} can no longer be undone"));
     }
     for call in calls {
         let mut write = Box::new(Write::new(format!("undone: {what}")));

@@ -29,7 +29,7 @@ pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
     let theirs = model.store.object(kind, mine.name());
     let theirs = theirs.map(|it| (kind::draft(it), it.etag().to_owned()));
     let Some((theirs, etag)) = theirs else {
-        let words = format!("{} {} was deleted meanwhile", kind.word(), mine.name());
+        let words = format!("{} {} was deleted concurrently", kind.word(), mine.name());
         keep(model, &mine, None);
         return model.say(Token::Bad, words);
     };
@@ -43,7 +43,7 @@ pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
     }
     lines.push((
         Token::Title,
-        "What yours would change in theirs:".to_owned(),
+        "Your changes to the stored version:".to_owned(),
     ));
     lines.extend(confirm::differs(&kind::text(&theirs), &kind::text(&mine)));
     model.overlay = Some(Overlay::Clash(Box::new(Clash {
@@ -69,7 +69,7 @@ pub(super) fn resolve(model: &mut Model, clash: Clash, effects: &mut Vec<Effect>
             if let Some(form) = model.page.form_mut() {
                 *form = Form::new(theirs.kind, stored, theirs.json);
             }
-            model.say(Token::Info, format!("{name} as it is stored now"));
+            model.say(Token::Info, format!("{name} as stored now"));
         }
         ClashChoice::Mine => {
             keep(model, &mine, stored.clone());

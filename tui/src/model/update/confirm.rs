@@ -85,15 +85,15 @@ pub(super) fn delete(model: &mut Model) {
             Kind::Contact | Kind::Schedule | Kind::Policy => {
                 "It can be deleted if nothing uses it."
             }
-            Kind::Mapping => "Requests to it are rejected from then on.",
-            Kind::Heartbeat => "No beats are expected then, and its open events are closed.",
+            Kind::Mapping => "Requests to it will be rejected.",
+            Kind::Heartbeat => "No beats are expected any more, and its open events are closed.",
             Kind::Inhibition => "Held notifications are evaluated immediately.",
             Kind::Silence => "It ends, and held notifications are evaluated immediately.",
             _ => "No rule uses it.",
         };
         confirm = confirm.line(Token::Text, words);
     } else {
-        let words = format!("It is taken out of {}:", rules(users.len()));
+        let words = format!("It is removed from {}:", rules(users.len()));
         confirm = confirm.line(Token::Bad, words);
         for rule in &users {
             confirm = confirm.line(
@@ -124,7 +124,7 @@ fn what_remains(model: &Model, kind: Kind, rule: &str) -> String {
     let word = kind.word();
     let left = stored.texts(&format!("{word}Names")).len();
     match left {
-        0 | 1 => format!("{rule}, which is left without any {word}"),
+        0 | 1 => format!("{rule}, which is left without a {word}"),
         2 => format!("{rule}, which keeps 1 {word}"),
         _ => format!("{rule}, which keeps {} {word}s", left - 1),
     }
@@ -188,10 +188,10 @@ pub(super) fn pause(model: &mut Model) {
 /// Sends the deliveries that wait for the destination of the test on the screen.
 pub(super) fn send_waiting(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some((name, count)) = model.tested_backlog() else {
-        return model.say(Token::Info, "nothing waits for it");
+        return model.say(Token::Info, "no messages are waiting for it");
     };
     // The number and the destination are on the page that offers this key.
-    let done = format!("sending the {} that wait for {name}", text::grouped(count));
+    let done = format!("sending the {} waiting for {name}", text::grouped(count));
     carry_out(model, writing(pause_call(&name, false), done), effects);
 }
 
@@ -205,7 +205,7 @@ pub(super) fn release(model: &mut Model) {
     if let Some(id) = Some(found.text("deliveryId")).filter(|id| !id.is_empty()) {
         let call = deliveries::change(Transition::SendAgain, id.to_owned());
         let then = writing(call, "on the way");
-        let confirm = Confirm::new("Send what is beyond the budget?", "Send", then);
+        let confirm = Confirm::new("Send the messages above the budget?", "Send", then);
         return ask(model, confirm.line(Token::Text, words));
     }
     let rule = found.text("ruleName").to_owned();
@@ -216,7 +216,7 @@ pub(super) fn release(model: &mut Model) {
     };
     let call = Call::of("PendingService", &request).writes(whole);
     let then = writing(call, format!("{rule} notifies now"));
-    let title = format!("Send what waits of rule {rule}?");
+    let title = format!("Send the held notifications of rule {rule}?");
     let confirm = Confirm::new(title, "Send", then).line(Token::Text, words);
     ask(model, confirm.line(Token::Dim, "Its holds end."));
 }
@@ -234,9 +234,9 @@ pub(super) fn group(model: &mut Model, change: &StatusChange) {
     };
     let open = found.number("openCount").unwrap_or_default();
     let rule = found.text("ruleName");
-    let title = format!("{verb} the {open} open of this group of rule {rule}?");
+    let title = format!("{verb} the {open} open events of this group of rule {rule}?");
     let call = events::set_group_status(found.name(), change);
-    let done = format!("{done} the {open} open of a group of rule {rule}");
+    let done = format!("{done} the {open} open events of a group of rule {rule}");
     let then = writing(call, done);
     let words = "Including members that joined meanwhile; 1,000 per commit.";
     ask(
@@ -288,7 +288,7 @@ fn cover(confirm: &mut Confirm, found: v1::PreviewSilenceResponse) {
     let scope = SilenceScope::of_form(found);
     let mut lines = scope.lines();
     if scope.is_broad() {
-        let words = "It is broad; Yes silences all of that.".to_owned();
+        let words = "It is broad; Yes silences all of these events.".to_owned();
         lines.push((Token::Warning, words));
         if let Consequence::Write(call, _) = &mut confirm.then {
             call.body["allowBroad"] = true.into();
@@ -304,7 +304,7 @@ pub(super) fn revoke(model: &mut Model) {
         .as_ref()
         .is_some_and(|caller| caller.name == name);
     let call = resources::delete(Kind::Client, &name, "", false);
-    let then = writing(call, format!("the key of {name} is revoked"));
+    let then = writing(call, format!("revoked the key of {name}"));
     let mut confirm = Confirm::new(format!("Revoke the key of {name}?"), "Revoke", then).line(
         Token::Text,
         "It stops working immediately, also on open connections.",
@@ -319,7 +319,7 @@ pub(super) fn acknowledge(model: &mut Model, flag: bool, effects: &mut Vec<Effec
     let (verb, done) = if flag {
         ("Acknowledge", "acknowledged")
     } else {
-        ("Take back", "took back the acknowledgement of")
+        ("Take back", "removed the acknowledgement of")
     };
     let change = StatusChange::Acknowledged(flag);
     self::change(model, &change, (verb, done, ""), effects);
@@ -355,7 +355,7 @@ pub(super) fn status(model: &mut Model, status: Status, effects: &mut Vec<Effect
         Status::Closed => (
             "Close",
             "closed",
-            "Its sender's next report opens it again; suppress it until it ends.",
+            "Its sender's next report reopens it; suppress it until it ends.",
         ),
         Status::Suppressed => (
             "Suppress",
@@ -425,15 +425,15 @@ pub(super) fn delivery(model: &mut Model, transition: Transition) {
     let (verb, title, done, words) = match transition {
         Transition::SendAgain => (
             "Send",
-            "Send this delivery again?",
-            "on the way again",
-            "What has ended is sent as a new delivery; what waits is tried now.",
+            "Resend this delivery?",
+            "resent",
+            "An ended delivery is sent as a new one; a waiting one is attempted now.",
         ),
         Transition::Cancel => (
             "Cancel it",
             "Cancel this delivery?",
             "cancelled",
-            "It is not tried any more.",
+            "It will not be attempted again.",
         ),
     };
     let then = writing(deliveries::change(transition, id), format!("{done}{to}"));
@@ -445,14 +445,14 @@ pub(super) fn delivery(model: &mut Model, transition: Transition) {
 }
 
 pub(super) fn note(model: &mut Model, ids: &[String], text: &str, effects: &mut Vec<Effect>) {
-    let done = format!("note written on {}", model.name_events(ids));
+    let done = format!("note added to {}", model.name_events(ids));
     let then = writing(events::write_notes(ids, text), done);
     // The response contains the ids for the undo.
     let back = Back::Notes(Vec::new());
     let question = |model: &Model, then| {
         let title = match ids.len() {
-            1 => "Write this note?".to_owned(),
-            count => format!("Write this note on {count} occurrences?"),
+            1 => "Add this note?".to_owned(),
+            count => format!("Add this note to {count} occurrences?"),
         };
         let mut confirm = Confirm::new(title, "Write", then);
         for line in model.describe_some(ids) {
@@ -498,7 +498,7 @@ pub(super) fn save(
     let is_client = draft.kind == Kind::Client;
     let mut confirm = Confirm::new(title, verb, storing(model, draft, stored, text));
     if is_client {
-        let words = "Its key is shown once, and nowhere else.";
+        let words = "Its key is shown only once.";
         confirm = confirm.line(Token::Text, words);
     }
     for (token, line) in differs(before, &after) {
@@ -522,7 +522,7 @@ pub(super) fn restore(model: &mut Model, version: Object) {
     for (token, line) in differs(&before, &after) {
         confirm = confirm.line(token, line);
     }
-    let words = "Secrets stay as they are now.";
+    let words = "Secrets keep their current values.";
     ask(model, confirm.line(Token::Dim, words));
 }
 

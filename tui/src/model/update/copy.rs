@@ -54,7 +54,7 @@ pub(super) fn choose(model: &mut Model) {
     }
     model.overlay = Some(Overlay::Menu(Menu {
         title: "Copy".to_owned(),
-        help: "a key or Enter copies it · Esc leaves",
+        help: "a key or Enter copies it · Esc closes",
         items,
         cursor: 0,
     }));

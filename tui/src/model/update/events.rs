@@ -16,9 +16,9 @@ pub(super) fn annotate(model: &mut Model) {
     let ids = model.targets();
     match ids.len() {
         0 => {}
-        1 => note(model, "Write a note", PromptPurpose::Annotate(ids)),
+        1 => note(model, "Add a note", PromptPurpose::Annotate(ids)),
         count => {
-            let title = format!("Write a note on {count} occurrences");
+            let title = format!("Add a note to {count} occurrences");
             note(model, &title, PromptPurpose::Annotate(ids));
         }
     }
@@ -41,7 +41,7 @@ pub(super) fn assign(model: &mut Model) {
         TextField::default()
     };
     model.overlay = Some(Overlay::Prompt(Prompt {
-        title: "Who looks after it".to_owned(),
+        title: "Assign to".to_owned(),
         help: "a client's name, or - to unassign; Tab completes, Enter assigns",
         field,
         offers: model.assignees(),
@@ -66,7 +66,7 @@ pub(super) fn set_all(model: &mut Model, change: StatusChange, effects: &mut Vec
 pub(super) fn annotate_all(model: &mut Model) {
     note(
         model,
-        "Write a note on all of them",
+        "Add a note to all of them",
         PromptPurpose::AnnotateAll,
     );
 }

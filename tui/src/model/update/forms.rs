@@ -283,7 +283,7 @@ pub(super) fn copy_curl(model: &mut Model, effects: &mut Vec<Effect>) {
     effects.push(Effect::Copy(command));
     model.say(
         Token::Info,
-        "the request is copied as curl; secrets are masked in it",
+        "copied the request as curl, with masked secrets",
     );
 }
 
@@ -396,7 +396,7 @@ pub(super) fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
     }
     let title = format!("Leave «{}»?", form.title());
     let confirm = Confirm::new(title, "Leave", Consequence::LeaveForm)
-        .line(Token::Bad, "What was typed is lost.");
+        .line(Token::Bad, "Typed text is lost.");
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
@@ -417,9 +417,9 @@ pub(super) fn quit(model: &mut Model) {
     }
     let mut confirm = Confirm::new("Quit?", "Quit", Consequence::Quit);
     for title in titles {
-        confirm = confirm.line(Token::Bad, format!("What was typed in «{title}» is lost."));
+        confirm = confirm.line(Token::Bad, format!("Text typed in «{title}» is lost."));
     }
-    let confirm = confirm.line(Token::Dim, "Ctrl-C again quits as well.");
+    let confirm = confirm.line(Token::Dim, "Ctrl-C again also quits.");
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
@@ -538,7 +538,7 @@ pub(super) fn edited(
         Err(message) => return model.say(Token::Bad, message),
     };
     if text == edit.text {
-        return model.say(Token::Info, "nothing was changed in the editor");
+        return model.say(Token::Info, "no changes were made in the editor");
     }
     let draft = match editor::read(edit.kind, &text) {
         Ok(draft) => draft,
@@ -557,7 +557,7 @@ pub(super) fn edited(
     let stored = edit.stored.clone();
     let same_name = stored.as_ref().is_none_or(|(name, _)| name == draft.name());
     if !same_name {
-        let problem = editor::Problem::new("name", "a name never changes");
+        let problem = editor::Problem::new("name", "a name cannot be changed");
         let text = editor::annotate(&text, &[problem]);
         return effects.push(Effect::Edit(TextEdit { text, ..edit }));
     }

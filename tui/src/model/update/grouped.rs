@@ -27,7 +27,7 @@ const DIMENSIONS: usize = 12;
 pub(super) fn choose(model: &mut Model) {
     model.overlay = Some(Overlay::Menu(Menu {
         title: "Count events by".to_owned(),
-        help: "a key or Enter · `:group FIELD` takes any · Esc",
+        help: "a key or Enter · `:group FIELD` for any · Esc",
         items: items(model),
         cursor: 0,
     }));

@@ -42,16 +42,16 @@ pub(super) fn rotate(model: &mut Model) {
     let (name, has_key) = (heartbeat.name().to_owned(), heartbeat.flag("hasKey"));
     let request = v1::RotateHeartbeatKeyRequest { name: name.clone() };
     let call = Call::of("HeartbeatService", &request).writes(address);
-    let write = Write::new(format!("the address of {name} has a new key"));
+    let write = Write::new(format!("created a new address with a key for {name}"));
     let then = Consequence::Write(Box::new(call), Box::new(write));
-    let confirm = Confirm::new(format!("Make a new address for {name}?"), "Rotate", then);
+    let confirm = Confirm::new(format!("Create a new address for {name}?"), "Rotate", then);
     let words = if has_key {
-        "The address before is no longer accepted: jobs that use it fail until they are changed."
+        "The previous address is no longer accepted: jobs that use it fail until they are changed."
     } else {
-        "It is for cron jobs and scripts: `curl -fsS` of it is a beat."
+        "For cron jobs and scripts: `curl -fsS` with it sends a beat."
     };
     let confirm = confirm.line(Token::Text, words);
-    let words = "Its path with the key is shown once, and nowhere else.";
+    let words = "Its path with the key is shown only once.";
     model.overlay = Some(Overlay::Confirm(confirm.line(Token::Text, words)));
 }
 
@@ -66,7 +66,7 @@ pub(super) fn ask_forget(model: &mut Model) {
         return;
     };
     model.overlay = Some(Overlay::Prompt(Prompt {
-        title: format!("Which expectation of {name} is forgotten"),
+        title: format!("Expectation of {name} to forget"),
         help: "its values, or its key; Tab completes, Enter forgets it",
         field: TextField::new(first.clone()),
         offers,

@@ -59,7 +59,7 @@ pub(super) fn paste(model: &mut Model, text: &str) {
         model.page.list.typing = Some(field);
         model.page.list.matching = Matching::after_typing(model.now_ms);
     } else {
-        model.say(Token::Info, "there is nothing here to paste into");
+        model.say(Token::Info, "nothing can be pasted here");
     }
 }
 

@@ -206,7 +206,7 @@ pub(super) fn search(model: &mut Model, words: String) {
 pub(super) fn next_match(model: &mut Model, forward: bool) {
     let needle = model.page.list.filter.to_lowercase();
     if needle.is_empty() {
-        let answer = model.tell("nothing was searched here; ‹search› does");
+        let answer = model.tell("nothing was searched here; ‹search› searches");
         return model.say(Token::Info, answer);
     }
     let lines = document::current(model).lines;
@@ -221,7 +221,7 @@ pub(super) fn next_match(model: &mut Model, forward: bool) {
     };
     match found {
         Some(at) => model.page.reading.cursor = at,
-        None => model.say(Token::Info, format!("nothing here holds `{needle}`")),
+        None => model.say(Token::Info, format!("nothing here contains `{needle}`")),
     }
 }
 
@@ -362,7 +362,7 @@ impl Model {
 pub(super) fn go_grouped(model: &mut Model, field: &str, effects: &mut Vec<Effect>) {
     let field = field.trim().to_owned();
     if field.is_empty() {
-        return model.say(Token::Info, "write a field, as in `group host`");
+        return model.say(Token::Info, "expected a field, such as `group host`");
     }
     let filter = match &model.page.route {
         Route::Events => model.page.list.filter.clone(),

@@ -61,10 +61,7 @@ fn take_in(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
             model.store.events.resume_token = token;
             if gap {
                 model.store.events.clear();
-                model.say(
-                    Token::Warning,
-                    "some changes were missed while away; read afresh",
-                );
+                model.say(Token::Warning, "some changes were missed; reloaded");
             }
             let is_of_page = concerns_page(model, &rows, &left);
             if !(rows.is_empty() && left.is_empty()) {
@@ -514,7 +511,7 @@ fn written(
             Some(mine) => {
                 model.say(
                     Token::Warning,
-                    "it changed meanwhile; reading what is stored now…",
+                    "it was changed concurrently; loading the stored version…",
                 );
                 clash::begin(model, *mine, effects);
             }

@@ -53,8 +53,8 @@ pub(super) fn ask_acknowledge_for(model: &mut Model) {
     let Some(found) = response(model) else { return };
     let (title, name) = (found.text("eventName"), found.name().to_owned());
     model.overlay = Some(Overlay::Prompt(Prompt {
-        title: format!("Acknowledge {title} for how long"),
-        help: "such as 30m, 2h or 1d; then it is open again, and who is on call is paged",
+        title: format!("How long to acknowledge {title}"),
+        help: "such as 30m, 2h or 1d; then it is unacknowledged and pages again",
         field: TextField::default(),
         offers: ["30m", "1h", "2h", "4h", "1d"].map(str::to_owned).to_vec(),
         then: PromptPurpose::AcknowledgeFor(name),
@@ -73,7 +73,7 @@ pub(super) fn escalate(model: &mut Model) {
     };
     let call = Call::of("ResponseService", &request).writes(whole);
     let then = writing(call, format!("{event} was escalated"));
-    let title = format!("Take the next step for {event}?");
+    let title = format!("Run the next step for {event}?");
     let words = "The receivers of the next step are notified now.";
     let confirm = Confirm::new(title, "Escalate", then);
     ask(model, confirm.line(Token::Text, words));
@@ -89,8 +89,8 @@ pub(super) fn ask_override(model: &mut Model) {
         _ => String::new(),
     };
     model.overlay = Some(Overlay::Prompt(Prompt {
-        title: format!("Who is on call instead by {name}"),
-        help: "`ana until 18:00`, `ana, ben for 2h` or `cleo from 18:00 for 8h`; - is no one",
+        title: format!("Override for {name}"),
+        help: "`ana until 18:00`, `ana, ben for 2h` or `cleo from 18:00 for 8h`; - for no one",
         field: TextField::before(stretch),
         offers: model.store.names(Kind::Contact),
         then: PromptPurpose::Override(name),
@@ -110,14 +110,13 @@ fn stretch(model: &Model, start_ms: i64, end_ms: i64) -> String {
 /// Shows the address of the feed of a schedule or a contact. The service records this, so it is a
 /// write with a confirmation.
 pub(super) fn feed(model: &mut Model) {
-    let words =
-        "Anyone who knows it can read the shifts without a key. It is recorded who requested it.";
+    let words = "Anyone with the address can read the shifts without a key. The audit log records who requested it.";
     let methods = ["GetScheduleFeed", "GetContactFeed"];
     ask_feed(model, methods, "Show", words);
 }
 
 pub(super) fn revoke_feed(model: &mut Model) {
-    let words = "The address before is no longer accepted: calendars that use it stop updating.";
+    let words = "The previous address is no longer accepted: calendars that use it stop updating.";
     let methods = ["RotateScheduleFeed", "RotateContactFeed"];
     ask_feed(model, methods, "Revoke", words);
 }
@@ -164,10 +163,14 @@ pub(super) fn answered(
 
 fn acknowledging_for(model: &Model, name: &str, typed: &str) -> Result<Consequence, String> {
     let found = model.store.object(Kind::Response, name);
-    let found = found.ok_or("the response is over")?;
+    let found = found.ok_or("the response has ended")?;
     let length = when::length_ms(typed);
-    let length =
-        length.ok_or_else(|| format!("`{typed}` is no length; expected {}", when::LENGTHS))?;
+    let length = length.ok_or_else(|| {
+        format!(
+            "`{typed}` is not a valid duration; expected {}",
+            when::LENGTHS
+        )
+    })?;
     let (occurrence, group) = (found.text("occurrenceId"), found.text("groupId"));
     let call = events::acknowledge_for(occurrence, group, length / 1_000);
     let done = format!("acknowledged {} for {typed}", found.text("eventName"));
@@ -178,7 +181,9 @@ fn acknowledging_for(model: &Model, name: &str, typed: &str) -> Result<Consequen
 /// duration.
 fn overriding(model: &Model, schedule: &str, typed: &str) -> Result<Consequence, String> {
     let wrong = || {
-        format!("`{typed}`: write `ana until 18:00`, `ana, ben for 2h` or `ana from 18:00 for 8h`")
+        format!(
+            "`{typed}`: expected `ana until 18:00`, `ana, ben for 2h` or `ana from 18:00 for 8h`"
+        )
     };
     let moment = |text: &str| when::moment(text, model.now_ms, &model.zone);
     let (head, end, is_length) = match (typed.rsplit_once(" until "), typed.rsplit_once(" for ")) {
@@ -192,8 +197,12 @@ fn overriding(model: &Model, schedule: &str, typed: &str) -> Result<Consequence,
     };
     let end = if is_length {
         let length = when::length_ms(end.trim());
-        let length =
-            length.ok_or_else(|| format!("`{end}` is no length; expected {}", when::LENGTHS))?;
+        let length = length.ok_or_else(|| {
+            format!(
+                "`{end}` is not a valid duration; expected {}",
+                when::LENGTHS
+            )
+        })?;
         let from_ms = start.map_or(model.now_ms, jiff::Timestamp::as_millisecond);
         jiff::Timestamp::from_millisecond(from_ms.saturating_add(length))
             .map_err(|_range| wrong())?
@@ -216,6 +225,6 @@ fn overriding(model: &Model, schedule: &str, typed: &str) -> Result<Consequence,
         format!(" from {}", model.moment(it.as_millisecond()))
     });
     let until = model.moment(end.as_millisecond());
-    let done = format!("{who} on call by {schedule}{start} until {until}");
+    let done = format!("{who} on call for {schedule}{start} until {until}");
     Ok(writing(call, done))
 }

@@ -33,7 +33,7 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
         Some(Overlay::Key { name, key: secret }) => match key.code {
             KeyCode::Char('y') => {
                 effects.push(Effect::Copy(secret.clone()));
-                model.say(Token::Info, "the key is copied");
+                model.say(Token::Info, "copied the key");
                 model.overlay = Some(Overlay::Key { name, key: secret });
             }
             KeyCode::Esc => {}
@@ -233,7 +233,7 @@ pub(super) fn find(model: &mut Model, target: PaletteTarget, effects: &mut Vec<E
         PaletteTarget::Look(theme) => {
             model.theme = theme;
             let words = format!(
-                "theme {}; `theme` in bellwether.toml keeps it",
+                "theme {}; set `theme` in bellwether.toml to keep it",
                 theme.word()
             );
             model.say(Token::Info, words);

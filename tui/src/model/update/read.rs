@@ -440,7 +440,7 @@ pub(super) fn more(model: &mut Model, effects: &mut Vec<Effect>) {
             }
             if events.is_full() {
                 if model.page.list.index + 1 >= events.len() {
-                    let words = "no more rows are held than these; ‹filter› finds older ones";
+                    let words = "no more rows can be loaded; ‹filter› finds older ones";
                     model.say(Token::Info, model.tell(words));
                 }
                 return;

@@ -88,7 +88,7 @@ pub(super) fn pick_event(model: &mut Model) {
     let sample = ("the sample event".to_owned(), String::new());
     let (items, events) = std::iter::once(sample).chain(rows.map(event)).unzip();
     model.overlay = Some(Overlay::Pick(Pick {
-        title: "Which event is it to be?".to_owned(),
+        title: "Test with which event?".to_owned(),
         items,
         chosen: Vec::new(),
         events: Some(events),
@@ -102,7 +102,7 @@ pub(super) fn longer(model: &mut Model, effects: &mut Vec<Effect>) {
     match &mut model.page.content {
         Content::Report(report) => match &mut report.inquiry {
             Inquiry::Trigger { span, .. } => *span = span.next(),
-            _ => return model.say(Token::Info, "only the try of a trigger has a span of time"),
+            _ => return model.say(Token::Info, "only tests of a trigger have a time span"),
         },
         _ => return,
     }
@@ -163,7 +163,7 @@ fn begin(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<E
 fn ask_document(model: &mut Model, title: String, fields: Value, document: String) {
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: title.clone(),
-        help: "paste what the service sends, as x-github-event: push; {\"ref\": \"main\"}",
+        help: "paste what the service sends, such as x-github-event: push; {\"ref\": \"main\"}",
         field: TextField::new(document),
         offers: Vec::new(),
         then: PromptPurpose::Document { title, fields },
@@ -317,7 +317,7 @@ fn asks_first(
         title: title.map(str::to_owned),
         inquiry: inquiry.clone(),
     };
-    model.say(Token::Dim, "… finding out who would be notified");
+    model.say(Token::Dim, "… checking who would be notified");
     call(
         model,
         render,
@@ -368,7 +368,7 @@ impl Model {
         }
         let silences = route.silence_names.join(", ");
         let mut lines = if silences.is_empty() {
-            vec!["These rules notify, and again when it is closed if they send updates:".to_owned()]
+            vec!["These rules notify, and notify again on closing if they send updates:".to_owned()]
         } else {
             vec![format!(
                 "Silenced by {silences}; otherwise these rules would notify:"
@@ -388,7 +388,7 @@ impl Model {
         if enabled.is_empty() {
             return vec!["No rule is enabled: no one is notified.".to_owned()];
         }
-        let words = "Enabled rules notify if it matches, and again when it is closed:";
+        let words = "Enabled rules notify if it matches, and notify again on closing:";
         let rules = self.some_rules(enabled.into_iter());
         std::iter::once(words.to_owned()).chain(rules).collect()
     }
@@ -526,7 +526,7 @@ pub(super) fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>)
         Inquiry::Destination { event_id, .. } | Inquiry::Rule { event_id, .. } => {
             id.clone_into(event_id);
         }
-        _ => return model.say(Token::Info, "a trigger is tried on all stored events"),
+        _ => return model.say(Token::Info, "triggers are tested on all stored events"),
     }
     again(model, effects);
 }

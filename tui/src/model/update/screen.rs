@@ -39,7 +39,7 @@ pub(super) fn search(model: &mut Model) {
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: "Search".to_owned(),
         help: if everywhere {
-            "the lines of all topics that hold this; empty shows the topics"
+            "lines of all topics that contain this; empty shows the topics"
         } else {
             "goes to the next match; n and N repeat"
         },
@@ -127,9 +127,9 @@ fn say_sorted(model: &mut Model, sorted: Result<Sort, &'static str>) {
     match sorted {
         Ok(Sort { column, descending }) => {
             let way = if descending {
-                "largest or last first"
+                "largest or latest first"
             } else {
-                "smallest or first first"
+                "smallest or earliest first"
             };
             model.say(Token::Info, format!("sorted by {column}, {way}"));
         }
@@ -175,9 +175,9 @@ pub(super) fn pause(model: &mut Model) {
     let events = &mut model.store.events;
     events.paused = !events.paused;
     let words = if events.paused {
-        model.tell("held still; ‹pause› follows again")
+        model.tell("paused; ‹pause› resumes live updates")
     } else {
-        "following again".to_owned()
+        "live updates resumed".to_owned()
     };
     model.say(Token::Info, words);
 }
@@ -200,7 +200,7 @@ pub(super) fn toggle_mouse(model: &mut Model, effects: &mut Vec<Effect>) {
     let words = if model.mouse {
         "the mouse selects, opens and scrolls"
     } else {
-        "the mouse is the terminal's: it selects text"
+        "the mouse selects text in the terminal"
     };
     model.say(Token::Info, words);
 }
@@ -209,7 +209,7 @@ pub(super) fn toggle_mouse(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn toggle_split(model: &mut Model) {
     if model.size.0 < limits::SPLIT_COLUMNS {
         let most = limits::SPLIT_COLUMNS;
-        let answer = format!("there is room for that from {most} columns on");
+        let answer = format!("that needs a terminal of at least {most} columns");
         return model.say(Token::Info, answer);
     }
     model.is_split = !model.is_split;

@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-const REASON: &str = "silenced by hand from the console";
+const REASON: &str = "silenced manually from the console";
 
 pub(super) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(choice) = SilenceChoice::new(model.silence_scopes()) else {

@@ -45,7 +45,7 @@ impl Model {
             }
             Meaning::Nothing if keys.len() > 1 => {
                 let keys = keymap::shown(&keys);
-                self.say(Token::Info, format!("{keys} means nothing here"));
+                self.say(Token::Info, format!("{keys} has no action here"));
             }
             Meaning::Nothing => return false,
         }

@@ -25,7 +25,7 @@ pub(super) fn choose(model: &mut Model) {
         return model.say(Token::Info, "reading…");
     }
     if views.is_empty() {
-        let text = "no views yet: ‹save_view› keeps this list as one, [views.NAME] in the settings file is another";
+        let text = "no views yet: ‹save_view› saves this list as one, or add [views.NAME] to the settings file";
         let text = model.tell(text);
         return model.say(Token::Info, text);
     }
@@ -47,7 +47,7 @@ pub(super) fn choose(model: &mut Model) {
     });
     model.overlay = Some(Overlay::Menu(Menu {
         title: "Events".to_owned(),
-        help: "a key or Enter · `:view NAME` takes any · Esc",
+        help: "a key or Enter · `:view NAME` for any · Esc",
         items: items.collect(),
         cursor: 0,
     }));
@@ -58,7 +58,7 @@ pub(super) fn show(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     let view = match found {
         Some(view) => view,
         None if name.is_empty() => View::default(),
-        None => return model.say(Token::Warning, format!("there is no view `{name}`")),
+        None => return model.say(Token::Warning, format!("unknown view `{name}`")),
     };
     model.columns_of.remove(Route::Events.screen());
     model.store.events.filter.open_only = !view.includes_closed;

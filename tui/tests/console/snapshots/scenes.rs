@@ -128,7 +128,7 @@ pub(super) fn all(setting: Setting) -> Vec<Scene> {
             scene("read_only_palette".into(), "5:delete rule night".into()),
         ],
         Setting::Changed => vec![Scene {
-            shows: Some("changed meanwhile"),
+            shows: Some("changed concurrently"),
             ..scene("clash".into(), "5e<Tab><Tab><Tab>at night".into())
         }],
         Setting::Refused => vec![scene("refused_overview".into(), "1".into())],

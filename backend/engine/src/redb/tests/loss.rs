@@ -59,14 +59,14 @@ async fn damaged_log_is_refused_after_a_kill() {
     let damages: [(u32, Damage, &str); 7] = [
         (FEW, Vec::clear, "is missing or empty"),
         (FEW, |file| file.truncate(20), "is not the one"),
-        (FEW, |file| file.truncate(FIRST_BYTES / 2), "was cut"),
-        (FEW, |file| file.truncate(FIRST_BYTES - 1), "was cut"),
+        (FEW, |file| file.truncate(FIRST_BYTES / 2), "was truncated"),
+        (FEW, |file| file.truncate(FIRST_BYTES - 1), "was truncated"),
         (FEW, |file| file.fill(0), "is not the one"),
-        (MANY, |file| file.truncate(FIRST_BYTES), "was cut"),
+        (MANY, |file| file.truncate(FIRST_BYTES), "was truncated"),
         (
             MANY,
             |file| file[512..].rotate_left(512),
-            "is missing that later parts follow",
+            "is missing before later parts",
         ),
     ];
     for (rows, damage, expected) in damages {

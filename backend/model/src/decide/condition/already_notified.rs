@@ -14,13 +14,18 @@ pub(super) const CONDITION: Condition = Condition {
         })
     },
     detail: |case, hold, tense| match (case.notified, hold) {
-        (None, _) if tense == Tense::Now => "it has not notified of this occurrence".into(),
-        (None, _) => "it had not notified of this occurrence".into(),
+        (None, _) if tense == Tense::Now => {
+            "the rule has not notified about this occurrence".into()
+        }
+        (None, _) => "the rule had not notified about this occurrence".into(),
         (Some(notified), None) => {
-            format!("it notified at {} and repeats", moment(notified.last_ms))
+            format!(
+                "the rule notified at {} and repeats",
+                moment(notified.last_ms)
+            )
         }
         (Some(notified), Some(_)) => format!(
-            "it already notified at {}, and does so once per occurrence",
+            "the rule already notified at {} and notifies only once per occurrence",
             moment(notified.last_ms)
         ),
     },

@@ -5,7 +5,7 @@ use super::{Condition, Hold, Tense};
 pub(super) const CONDITION: Condition = Condition {
     name: "repeat interval",
     is_rare: false,
-    about_repeats: Some("there was no interval to wait for"),
+    about_repeats: Some("there was no repeat interval to wait for"),
     hold: |case| {
         let notified = case.notified.filter(|_| case.rule.repeat)?;
         let interval_ms = i64::from(case.rule.repeat_interval_seconds) * 1000;
@@ -20,17 +20,17 @@ pub(super) const CONDITION: Condition = Condition {
     },
     detail: |case, hold, tense| match hold.map(|hold| hold.until_ms) {
         Some(Some(until_ms)) => format!(
-            "{} s of the interval of {} s {} left",
+            "{} s of the {} s interval {} left",
             (until_ms - case.now_ms + 999).div_euclid(1000),
             case.rule.repeat_interval_seconds,
             if tense == Tense::Now { "are" } else { "were" }
         ),
         Some(None) => {
-            "the interval had passed, and a repeat is news from a sender: an operator or \
-            ageing made this change"
+            "the interval had passed, but repeats follow only from reports of a sender; this \
+            change came from an operator or ageing"
                 .into()
         }
         None if case.notified.is_some() && case.rule.repeat => "the interval had passed".into(),
-        None => format!("there {} no interval to wait for", tense.is()),
+        None => format!("there {} no repeat interval to wait for", tense.is()),
     },
 };

@@ -146,7 +146,7 @@ fn text_fault(path: String, text: &str, known: &[&str], keys: &[&str]) -> Option
     let plain = known.iter().filter(|it| **it != "by");
     let known = plain.map(|it| (*it).to_owned()).chain(values);
     let known = known.collect::<Vec<_>>().join("`, `");
-    let fault = format!("has no variable `{unknown}`; here are `{known}`");
+    let fault = format!("has no variable `{unknown}`; expected one of `{known}`");
     Some(Violation::new(path, fault))
 }
 
@@ -191,7 +191,7 @@ fn sentence(heartbeat: &Heartbeat, expected: &Expectation, facts: AlarmFacts) ->
             let seconds = overrun_ms / 1_000;
             format!("{whose} has not ended within {seconds} s of its start")
         }
-        (false, None, Some(last)) => format!("no beat of {whose} since {last}"),
-        (false, None, None) => format!("no beat of {whose} yet"),
+        (false, None, Some(last)) => format!("no beat from {whose} since {last}"),
+        (false, None, None) => format!("no beat from {whose} yet"),
     }
 }

@@ -27,7 +27,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
                 author: None,
                 shared: Vec::new(),
                 detail: format!(
-                    "the rule notifies inside the windows of `{}`",
+                    "the rule notifies only inside the windows of `{}`",
                     calendar.name
                 ),
             })
@@ -38,10 +38,10 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
         let of_what = all.first().map_or("", |it| it.name.as_str());
         let until = all.first().and_then(|it| it.until_ms);
         let until = until.map_or_else(
-            || "for as long as can be seen".into(),
+            || "with no further window in sight".into(),
             |at_ms| format!("until {}", moment(at_ms)),
         );
         let is = if tense == Tense::Now { "is" } else { "was" };
-        format!("it {is} outside the windows of calendar `{of_what}`, {until}")
+        format!("the time {is} outside the windows of calendar `{of_what}`, {until}")
     },
 };

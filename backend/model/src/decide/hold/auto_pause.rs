@@ -46,7 +46,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
             "waited"
         };
         let why = all.first().map_or("", |it| &it.detail);
-        format!("the rule {waits} to see whether it closes: {why}{until}")
+        format!("the rule {waits} for the event to close by itself: {why}{until}")
     },
 };
 

@@ -21,7 +21,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
             until_ms: Some(sending.first_ms.saturating_add(rule.delay_ms)),
             author: None,
             shared: Vec::new(),
-            detail: format!("it notifies of what matches for {}", length(rule.delay_ms)),
+            detail: format!("the event must match for {}", length(rule.delay_ms)),
         });
         let is_over = |it: &HeldBy| it.until_ms.is_some_and(|at_ms| at_ms <= sending.now_ms);
         held.filter(|it| !is_over(it)).into_iter().collect()

@@ -21,7 +21,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
             "waited"
         };
         let why = all.first().map_or("", |it| &it.detail);
-        format!("it {waits} until the event settles{until}: {why}")
+        format!("the rule {waits} for the event to settle{until}: {why}")
     },
 };
 
@@ -42,7 +42,7 @@ pub(in super::super) fn held_by(
         author: None,
         shared: Vec::new(),
         detail: format!(
-            "it opened {} times within {}, and neither opens nor closes for {} when it has settled",
+            "opened {} times within {}; settles after {} without a change",
             limits.open_count,
             length(limits.window_ms),
             length(limits.settle_ms)

@@ -16,6 +16,6 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
             "waited"
         };
         let why = all.first().map_or("", |it| &it.detail);
-        format!("it {waits} for the next message of its group{until}: {why}")
+        format!("the rule {waits} for the next message of the group{until}: {why}")
     },
 };

@@ -10,9 +10,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
     detail: |all, tense| {
         let named = all.iter().map(|it| {
             let until = it.until_ms.map(moment);
-            let until = until.map_or_else(String::new, |until| {
-                format!(", and it holds on until {until}")
-            });
+            let until = until.map_or_else(String::new, |until| format!("; released at {until}"));
             format!("`{}`, since {}{until}", it.name, it.detail)
         });
         let named = named.collect::<Vec<_>>().join(" and ");

@@ -53,8 +53,10 @@ impl Writer<'_> {
             (Some(grouping), _) => {
                 let shared = shared_values(grouping, self.occurrence);
                 let detail = match shared_text(&shared) {
-                    text if text.is_empty() => "the rule sends one message for all".to_owned(),
-                    text => format!("the rule sends one message for those with {text}"),
+                    text if text.is_empty() => {
+                        "the rule groups all its events in one message".to_owned()
+                    }
+                    text => format!("the rule groups events with {text} in one message"),
                 };
                 HeldBy {
                     id: group_key(rule.id, rule.shadow, &shared),
@@ -97,7 +99,7 @@ impl Writer<'_> {
         } else {
             group.next_ms
         };
-        let detail = "it was notified in a group, and is in it again";
+        let detail = "already notified in this group";
         Some(HeldBy {
             until_ms: Some(until_ms),
             ..group_hold((id, &entry.rule_name), self.step.now_ms, detail.into())
@@ -140,7 +142,7 @@ impl Writer<'_> {
 }
 
 const TOGETHER: &str =
-    "so many notifications of the rule were released together that they are sent in one message";
+    "many held notifications of the rule were released together, so they are sent in one message";
 
 /// Returns the hold until the next message of a group.
 fn group_hold((id, rule_name): (RecordId, &Name), since_ms: i64, detail: String) -> HeldBy {

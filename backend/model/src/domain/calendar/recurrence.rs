@@ -108,23 +108,25 @@ impl Recurrence {
     fn check(&self) -> Result<(), String> {
         let has_ordinal = self.weekdays.iter().any(|it| it.ordinal.is_some());
         if has_ordinal && self.ordinals_in().is_none() {
-            return Err("counts days of the week, which `FREQ=MONTHLY` and `YEARLY` can".into());
+            return Err(
+                "numbers days of the week, which only `FREQ=MONTHLY` and `YEARLY` allow".into(),
+            );
         }
         let month_ordinals = self.weekdays.iter().filter_map(|it| it.ordinal);
         let is_month = self.ordinals_in() == Some(OrdinalsOf::Month);
         if is_month && { month_ordinals }.any(|it| it.abs() > 5) {
-            return Err("asks for a sixth day of the week in a month".into());
+            return Err("selects a sixth weekday of a month; there are at most five".into());
         }
         if self.frequency == Frequency::Weekly && !self.month_days.is_empty() {
-            return Err("has `BYMONTHDAY`, which is not for `FREQ=WEEKLY`".into());
+            return Err("has `BYMONTHDAY`, which `FREQ=WEEKLY` does not allow".into());
         }
         if self.count.is_some() && self.until.is_some() {
-            return Err("has both `COUNT` and `UNTIL`; give one".into());
+            return Err("has both `COUNT` and `UNTIL`; use one".into());
         }
         let is_by =
             !self.months.is_empty() || !self.month_days.is_empty() || !self.weekdays.is_empty();
         if !self.positions.is_empty() && !is_by {
-            return Err("has `BYSETPOS`, which needs another part, as `BYDAY`".into());
+            return Err("has `BYSETPOS`, which needs another part, such as `BYDAY`".into());
         }
         Ok(())
     }
@@ -156,7 +158,7 @@ impl FromStr for Recurrence {
         for part in text.split(';') {
             let (name, value) = part
                 .split_once('=')
-                .ok_or_else(|| format!("has a part `{part}`, which is no `NAME=VALUE`"))?;
+                .ok_or_else(|| format!("has a part `{part}` that is not `NAME=VALUE`"))?;
             if seen.contains(&name) {
                 return Err(format!("has `{name}` twice"));
             }
@@ -166,7 +168,7 @@ impl FromStr for Recurrence {
                     let mut all = FREQUENCIES.iter();
                     let found = all.find(|(word, _)| *word == value);
                     let refused =
-                        || format!("has `FREQ={value}`; give DAILY, WEEKLY, MONTHLY or YEARLY");
+                        || format!("has `FREQ={value}`; expected DAILY, WEEKLY, MONTHLY or YEARLY");
                     frequency = Some(found.ok_or_else(refused)?.1);
                 }
                 "INTERVAL" => read.interval = number(name, value, 1..=CALENDAR_INTERVAL_MAX)?,
@@ -183,8 +185,8 @@ impl FromStr for Recurrence {
                 "WKST" => read.week_start = weekday(value)?,
                 other => {
                     return Err(format!(
-                        "has `{other}`; give FREQ, INTERVAL, COUNT, UNTIL, BYMONTH, BYMONTHDAY, \
-                         BYDAY, BYSETPOS and WKST"
+                        "has `{other}`; expected FREQ, INTERVAL, COUNT, UNTIL, BYMONTH, \
+                         BYMONTHDAY, BYDAY, BYSETPOS and WKST"
                     ));
                 }
             }
@@ -218,7 +220,7 @@ where
     let read = text.parse().ok().filter(|it| range.contains(it));
     read.ok_or_else(|| {
         let (first, last) = (range.start(), range.end());
-        format!("has `{name}={text}`; give {first} to {last}")
+        format!("has `{name}={text}`; expected {first} to {last}")
     })
 }
 
@@ -242,7 +244,7 @@ where
 fn weekday(text: &str) -> Result<Weekday, String> {
     let found = WEEKDAYS.iter().find(|(word, _)| *word == text);
     let weekday = found.map(|(_, weekday)| *weekday);
-    weekday.ok_or_else(|| format!("has the day `{text}`; give MO, TU, WE, TH, FR, SA or SU"))
+    weekday.ok_or_else(|| format!("has the day `{text}`; expected MO, TU, WE, TH, FR, SA or SU"))
 }
 
 fn weekday_rule(text: &str) -> Result<WeekdayRule, String> {
@@ -264,7 +266,7 @@ fn until(text: &str) -> Result<Until, String> {
         Some(Until::Moment(moment.timestamp()))
     };
     day().or_else(moment).ok_or_else(|| {
-        format!("has `UNTIL={text}`; give a day as 20271231 or a moment as 20271231T220000Z")
+        format!("has `UNTIL={text}`; expected a date such as 20271231 or a time such as 20271231T220000Z")
     })
 }
 

@@ -66,7 +66,7 @@ pub struct WindowText {
 /// The valid years of local times.
 const YEARS: std::ops::RangeInclusive<i16> = 1970..=9000;
 
-const MOMENT_FORM: &str = "a local date and time without a zone, as 2027-03-28T02:30:00";
+const MOMENT_FORM: &str = "a local date and time without a zone, such as 2027-03-28T02:30:00";
 
 impl Window {
     /// Parses a window.
@@ -135,7 +135,7 @@ fn each<T>(
 ) -> Vec<T> {
     if texts.len() > CALENDAR_DATES_MAX {
         let count = texts.len();
-        let fault = format!("holds {count} dates; at most {CALENDAR_DATES_MAX} are kept");
+        let fault = format!("has {count} dates; the limit is {CALENDAR_DATES_MAX}");
         faults.push((field.into(), fault));
         return Vec::new();
     }
@@ -165,7 +165,7 @@ pub fn date_time(text: &str) -> Result<DateTime, String> {
     }
     let read = text.parse::<DateTime>().ok();
     let read = read.filter(|it| is_plain(text) && text.contains('T') && YEARS.contains(&it.year()));
-    read.ok_or_else(|| format!("is no time; give {MOMENT_FORM}"))
+    read.ok_or_else(|| format!("is not a time; expected {MOMENT_FORM}"))
 }
 
 fn excluded(text: &str) -> Result<Excluded, String> {
@@ -173,7 +173,7 @@ fn excluded(text: &str) -> Result<Excluded, String> {
         return date_time(text).map(Excluded::Start);
     }
     let day = text.parse().ok().filter(|_| is_plain(text));
-    let fault = || format!("is no day; give a day as 2027-03-28, or {MOMENT_FORM}");
+    let fault = || format!("is not a date; expected a date such as 2027-03-28, or {MOMENT_FORM}");
     day.map(Excluded::Day).ok_or_else(fault)
 }
 
@@ -181,7 +181,7 @@ fn length(text: &WindowText) -> Result<Length, (&'static str, String)> {
     match (text.duration.as_str(), text.end_time_of_day.as_str()) {
         ("", "") => Err((
             "duration",
-            "is required, unless there is an `endTimeOfDay`: as PT8H or P1D".into(),
+            "is required unless `endTimeOfDay` is set, such as PT8H or P1D".into(),
         )),
         (duration, "") => duration_of(duration).map_err(|fault| ("duration", fault)),
         ("", time) => {
@@ -190,21 +190,21 @@ fn length(text: &WindowText) -> Result<Length, (&'static str, String)> {
             let fault = || {
                 (
                     "endTimeOfDay",
-                    "is no time of day; give one as 07:00".into(),
+                    "is not a time of day; expected a time such as 07:00".into(),
                 )
             };
             read.map(Length::Until).ok_or_else(fault)
         }
         _ => Err((
             "endTimeOfDay",
-            "conflicts with `duration`; send one of the two".into(),
+            "conflicts with `duration`; set only one of them".into(),
         )),
     }
 }
 
 fn duration_of(text: &str) -> Result<Length, String> {
     let fault = || {
-        "is no duration of weeks, days, hours, minutes and seconds; give one as PT8H or P1D"
+        "is not a duration of weeks, days, hours, minutes and seconds; expected one such as PT8H or P1D"
             .to_owned()
     };
     if !text.starts_with('P') || text.len() > 40 {
@@ -233,7 +233,7 @@ fn duration_of(text: &str) -> Result<Length, String> {
         return Err(format!("is longer than {CALENDAR_LENGTH_DAYS_MAX} days"));
     }
     if days == 0 && exact.is_zero() {
-        return Err("is nothing; give more".into());
+        return Err("must be longer than zero".into());
     }
     Ok(Length::For { days, exact })
 }

@@ -114,7 +114,7 @@ impl Each<'_> {
         };
         let (attribute, test) = match (by_attribute, self.placed) {
             (true, [attribute, test @ ..]) => (Some(attribute), test),
-            (true, []) => return Err(wrong(format!("{}: names no attribute", self.name))),
+            (true, []) => return Err(wrong(format!("{}: the attribute is missing", self.name))),
             (false, test) => (None, test),
         };
         let mut kept = Vec::new();
@@ -126,7 +126,7 @@ impl Each<'_> {
                 [name, arguments @ ..] => {
                     let name = name
                         .as_str()
-                        .ok_or_else(|| wrong("a test is named by a text"))?;
+                        .ok_or_else(|| wrong("the name of a test must be a string"))?;
                     self::test(state, meter, name, tested, arguments)?
                 }
             };
@@ -149,14 +149,16 @@ impl Each<'_> {
                     found => found,
                 },
                 (None, [name, arguments @ ..]) => {
-                    let name = name.as_str().ok_or_else(|| wrong("map: names no filter"))?;
+                    let name = name
+                        .as_str()
+                        .ok_or_else(|| wrong("map: the filter is missing"))?;
                     // That would apply another filter to each item.
                     if name == "map" {
-                        return Err(wrong("map: another `map` is applied beside it, not by it"));
+                        return Err(wrong("map: `map` cannot be applied to each item"));
                     }
                     filter(state, meter, name, item, arguments, self.named)?
                 }
-                _ => return Err(wrong("map: names either a filter or an attribute")),
+                _ => return Err(wrong("map: expected either a filter or an attribute")),
             });
         }
         Ok(Value::from(mapped))
@@ -198,7 +200,7 @@ fn surcharge(filter: &Each<'_>, value: &Value, weight: u64) -> Result<u64, Error
         "sum" => {
             let start = filter.placed.get(1).or_else(|| filter.named("start"));
             if start.is_some_and(|it| !it.is_number()) {
-                return Err(wrong("sum: starts with a number"));
+                return Err(wrong("sum: `start` must be a number"));
             }
             items.saturating_mul(1 + filter.arguments)
         }

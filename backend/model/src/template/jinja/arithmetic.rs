@@ -31,7 +31,7 @@ impl Number {
 }
 
 fn whole(number: Option<i128>) -> Result<Value, Error> {
-    let number = number.ok_or_else(|| wrong("the result is too large, or divided by 0"))?;
+    let number = number.ok_or_else(|| wrong("the result is too large, or a division by zero"))?;
     Ok(match i64::try_from(number) {
         Ok(number) => Value::from(number),
         Err(_large) => Value::from(number),
@@ -73,7 +73,7 @@ pub(super) fn calculated(op: BinOpKind, left: &Value, right: &Value) -> Result<V
     let (a, b) = (a.float(), b.float());
     let is_division = matches!(op, BinOpKind::Div | BinOpKind::FloorDiv | BinOpKind::Rem);
     if is_division && b == 0.0 {
-        return Err(wrong("a number is divided by 0"));
+        return Err(wrong("division by zero"));
     }
     Ok(Value::from(match op {
         BinOpKind::Add => a + b,
@@ -83,7 +83,7 @@ pub(super) fn calculated(op: BinOpKind, left: &Value, right: &Value) -> Result<V
         BinOpKind::FloorDiv => (a / b).floor(),
         BinOpKind::Rem => a - b * (a / b).floor(),
         BinOpKind::Pow => a.powf(b),
-        _ => return Err(wrong("an operator does not fit its values")),
+        _ => return Err(wrong("an operator does not support its operands")),
     }))
 }
 
@@ -101,7 +101,7 @@ pub(super) fn sliced(
     let length = i128::try_from(length).unwrap_or(i128::MAX);
     let step = i128::from(step.unwrap_or(1));
     if step == 0 {
-        return Err(wrong("the step of a slice is not 0"));
+        return Err(wrong("the step of a slice must not be 0"));
     }
     let (least, most) = if step > 0 {
         (0, length)

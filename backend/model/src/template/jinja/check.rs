@@ -49,7 +49,7 @@ fn statement(it: &Stmt<'_>) -> Result<(), Fault> {
         Stmt::EmitExpr(it) => expression(&it.expr),
         Stmt::ForLoop(it) => {
             if it.recursive {
-                let fault = "`recursive` is not available; use a loop inside the loop";
+                let fault = "`recursive` is not available; use a nested loop";
                 return Err((it.span(), fault.into()));
             }
             expression(&it.iter)?;
@@ -86,15 +86,15 @@ fn statement(it: &Stmt<'_>) -> Result<(), Fault> {
 /// Refuses targets that are not plain names, and values that are lists or objects.
 fn assignment(target: &Expr<'_>, value: Option<&Expr<'_>>) -> Result<(), Fault> {
     let Expr::Var(_) = target else {
-        let fault = "a name is set here, not a part of a list or object; to count, sum or join, use filters \
-                     such as `length`, `sum` and `join`";
+        let fault = "only a variable can be set, not part of a list or object; to count, sum or \
+                     join, use filters such as `length`, `sum` and `join`";
         return Err((target.span(), fault.into()));
     };
     let Some(value) = value else {
         return Ok(());
     };
     if is_listing(value) {
-        let fault = "a name is set to a text, number or boolean, not to a list or object; use the list where \
+        let fault = "a variable can be set to a string, number or boolean, not to a list or object; use the list where \
                      it is needed, as in `{% for x in ... %}`";
         return Err((value.span(), fault.into()));
     }

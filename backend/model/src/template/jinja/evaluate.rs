@@ -157,7 +157,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         let kind = value.kind();
         if matches!(kind, ValueKind::Seq | ValueKind::Map | ValueKind::Iterable) {
             return Err(wrong(format!(
-                "a name is set to a text, number or boolean, not to a {kind}"
+                "a variable can be set to a string, number or boolean, not to a {kind}"
             )));
         }
         self.bind(target, value)
@@ -174,12 +174,12 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             }
             Expr::List(it) => &it.items,
             Expr::Tuple(it) => &it.items,
-            _ => return Err(wrong("a name is expected here")),
+            _ => return Err(wrong("expected a name")),
         };
         let items = self.items(&value)?;
         if items.len() != targets.len() {
             return Err(wrong(format!(
-                "{} names are given to {} items",
+                "cannot unpack into {} names: there are {} items",
                 targets.len(),
                 items.len()
             )));
@@ -417,7 +417,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             _ => return Err(wrong("`*` needs a number")),
         };
         let count = i64::try_from(count.clone())
-            .map_err(|_number| wrong("`*` of a text needs a whole number"))?;
+            .map_err(|_number| wrong("`*` of a string needs a whole number"))?;
         let count = usize::try_from(count).unwrap_or(0);
         let bytes = text.len().saturating_mul(count);
         self.meter.text(self.state, bytes, bytes)?;
@@ -451,7 +451,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
                 .is_ok_and(|found| !found.is_undefined())),
             ValueKind::Seq | ValueKind::Iterable => Ok(self.items(container)?.contains(value)),
             kind => Err(wrong(format!(
-                "`in` needs a list, an object or a text, not a {kind}"
+                "`in` needs a list, an object or a string, not a {kind}"
             ))),
         }
     }

@@ -119,7 +119,7 @@ pub(super) fn text<'a>(state: &State<'_, '_>, value: &'a Value) -> Result<Cow<'a
         ValueKind::Invalid => Err(value
             .try_iter()
             .err()
-            .unwrap_or_else(|| wrong("is no value"))),
+            .unwrap_or_else(|| wrong("is not a value"))),
         ValueKind::Bool => Ok(if value.is_true() { "true" } else { "false" }.into()),
         ValueKind::String | ValueKind::Number => Ok(match value.as_str() {
             Some(text) => text.into(),
@@ -149,8 +149,8 @@ fn written(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     if let Some(fault) = json.fault {
         return Err(fault);
     }
-    done.map_err(|error| wrong(format!("cannot be JSON: {error}")))?;
-    String::from_utf8(json.bytes).map_err(|_bytes| wrong("cannot be JSON"))
+    done.map_err(|error| wrong(format!("cannot be converted to JSON: {error}")))?;
+    String::from_utf8(json.bytes).map_err(|_bytes| wrong("cannot be converted to JSON"))
 }
 
 /// A writer limited by the fuel.
@@ -252,8 +252,11 @@ fn moment(value: &Value) -> Result<Timestamp, Error> {
         (None, Ok(at_ms)) => Timestamp::from_millisecond(at_ms).ok(),
         (None, Err(_)) => None,
     };
-    let wants =
-        || wrong("is no time: use RFC 3339, as `event.timestamp`, or milliseconds since 1970");
+    let wants = || {
+        wrong(
+            "is not a time; expected RFC 3339, such as `event.timestamp`, or milliseconds since 1970",
+        )
+    };
     read.ok_or_else(wants)
 }
 
@@ -278,7 +281,7 @@ fn date(
     let known = TimeZone::get(zone);
     let known = known.map_err(|_unknown| {
         wrong(format!(
-            "date: there is no zone `{zone}`, such as `Europe/Berlin`"
+            "date: unknown time zone `{zone}`; expected an IANA name such as `Europe/Berlin`"
         ))
     })?;
     let at = moment(value)?.to_zoned(known);
@@ -302,7 +305,7 @@ fn duration(value: &Value) -> Result<String, Error> {
         None => f64::try_from(value.clone()).ok(),
     };
     let Some(seconds) = number.filter(|it: &f64| it.is_finite() && it.abs() < 1e15) else {
-        return Err(wrong("duration: is no number of seconds"));
+        return Err(wrong("duration: is not a number of seconds"));
     };
     let sign = if seconds < 0.0 { "-" } else { "" };
     #[expect(

@@ -123,7 +123,7 @@ fn valid(value: Value) -> Result<Value, Error> {
         return Ok(value);
     }
     let error = value.try_iter().err();
-    Err(error.unwrap_or_else(|| wrong("is no value")))
+    Err(error.unwrap_or_else(|| wrong("is not a value")))
 }
 
 /// Returns the steps for a text in addition to that of its expression.

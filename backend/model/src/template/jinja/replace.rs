@@ -87,7 +87,9 @@ impl Expression {
                 error => {
                     let text = error.to_string();
                     let reason = text.lines().last().unwrap_or_default();
-                    wrong(format!("regex_replace: no regular expression: {reason}"))
+                    wrong(format!(
+                        "regex_replace: invalid regular expression: {reason}"
+                    ))
                 }
             })?;
         let states = dfa::Config::new()
@@ -197,5 +199,5 @@ struct Used {
 }
 
 fn too_large() -> Error {
-    wrong("regex_replace: the regular expression grows too large")
+    wrong("regex_replace: the compiled regular expression is too large")
 }

@@ -143,8 +143,8 @@ impl Around {
         let levels: usize = self.tags.iter().sum();
         (levels > TAG_DEPTH_MAX).then(|| {
             format!(
-                "tags are nested deeper than {TAG_DEPTH_MAX} levels, where each `elif` is one; use a map such \
-                 as `{{\"critical\": \"P1\"}}[event.severity]|default(\"P3\")`"
+                "tags are nested deeper than {TAG_DEPTH_MAX} levels (each `elif` counts as one); \
+                 use a map such as `{{\"critical\": \"P1\"}}[event.severity]|default(\"P3\")`"
             )
         })
     }

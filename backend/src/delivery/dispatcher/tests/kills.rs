@@ -138,7 +138,7 @@ async fn message_whose_rendering_crashes_twice_becomes_dead_letter() {
     );
     let error = delivery.last_error;
     assert!(
-        error.contains("stopped twice while the message was rendered"),
+        error.contains("stopped twice while rendering the message"),
         "{error}"
     );
     assert_eq!(world.delivery(next).await.state, DeliveryState::Delivered);

@@ -226,12 +226,12 @@ async fn waiting_deliveries_report_reason_and_next_attempt() {
     let (reason, next_seconds) = world.waiting(rated[2]).await;
     assert_eq!(
         (reason.as_str(), next_seconds),
-        ("rate 2/min: 1 before it", Some(60))
+        ("rate 2/min: 1 ahead of it", Some(60))
     );
     let (reason, next_seconds) = world.waiting(rated[6]).await;
     assert_eq!(
         (reason.as_str(), next_seconds),
-        ("rate 2/min: 5 before it", Some(180))
+        ("rate 2/min: 5 ahead of it", Some(180))
     );
     let ended = world.waiting(rated[0]).await;
     assert_eq!(ended, (String::new(), None));
@@ -247,7 +247,7 @@ async fn waiting_delivery_reports_a_paused_destination() {
     world.start();
     world.settled().await;
     let waiting = world.waiting(gone[2]).await;
-    let reason = "the destination is paused: the receiver answered 410 Gone";
+    let reason = "the destination is paused: the receiver returned 410 Gone";
     assert_eq!(waiting, (reason.into(), None));
 }
 

@@ -106,18 +106,21 @@ async fn filter_errors_report_their_position() {
         ("state=", "at character 7: a value is missing"),
         (
             "rule=disk state=ded",
-            "at character 11: `ded` is not a state; there are waiting, pending",
+            "at character 11: `ded` is not a state; expected one of waiting, pending",
         ),
         (
             "state=dead or since=2h",
-            "at character 15: deliveries are found by `since=`",
+            "at character 15: `since=` and `until=` compare the time",
         ),
         ("severity=loud", "at character 1: "),
         (
             "rule=disk since=1h until=2h",
-            "at character 1: `since` has to be earlier than `until`",
+            "at character 1: `since` must be earlier than `until`",
         ),
-        ("rule=disk event=x", "at character 11: `x` is no event id"),
+        (
+            "rule=disk event=x",
+            "at character 11: `x` is not an event id",
+        ),
         ("digest=x", "at character 1: `x` is not a delivery id"),
         ("error~\"(\"", "at character 1: "),
     ] {

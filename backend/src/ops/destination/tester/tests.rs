@@ -129,8 +129,8 @@ async fn every_response_maps_to_outcome_and_explanation() {
         ),
         (Reply::Answer(429, busy, text("")), Rejected, "429"),
         (Reply::status(500), Rejected, "500"),
-        (Reply::Hang, Unknown, "no answer within 300ms"),
-        (Reply::Close, Unknown, "closed without answer"),
+        (Reply::Hang, Unknown, "no response within 300ms"),
+        (Reply::Close, Unknown, "closed without a response"),
         (Reply::Huge, Delivered, "200"),
     ];
     for (reply, outcome, said) in cases {

@@ -24,7 +24,7 @@ async fn expectations_beyond_the_limit_are_refused() {
         panic!("accepted");
     };
     assert!(
-        message.starts_with("heartbeat `backup` expects 10000 sets of values already"),
+        message.starts_with("heartbeat `backup` already expects 10000 sets of values"),
         "{message}"
     );
     // An event above the limit is ingested but not counted as a beat.

@@ -237,7 +237,8 @@ impl<'a> Batch<'a> {
         match tokio::time::timeout(TELL_TIME_MAX, self.tell_all(due)).await {
             Ok(done) => done,
             Err(_elapsed) => {
-                let why = format!("the groups of a rule took longer than {TELL_TIME_MAX:?}");
+                let why =
+                    format!("notifying the groups of a rule took longer than {TELL_TIME_MAX:?}");
                 (Vec::new(), Err(Error::Unavailable(why)))
             }
         }
@@ -299,13 +300,13 @@ impl<'a> Batch<'a> {
                 return Ok(());
             };
             log_failure(
-                "failed to evaluate what is held; occurrences are evaluated one by one",
+                "failed to evaluate held notifications together; evaluating each occurrence separately",
                 &error,
             );
             let mut result = Ok(());
             for key in keys {
                 if let Err(error) = self.decide(&[key], None, together).await {
-                    log_failure("failed to evaluate what is held of an occurrence", &error);
+                    log_failure("failed to evaluate the held notifications of an occurrence", &error);
                     result = result.and(Err(error));
                 }
             }

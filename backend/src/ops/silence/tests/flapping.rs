@@ -40,12 +40,10 @@ async fn settling_during_downtime_sends_one_closing_at_start() {
     let held = world.explained("a").await;
     let reason = &held.main.reason;
     assert!(
-        reason.starts_with(
-            "they were notified, and an update waits: it waits until the event settles"
-        ),
+        reason.starts_with("notified; an update is held: the rule waits for the event to settle"),
         "{reason}"
     );
-    assert!(reason.contains("it opened 3 times within 1 h"), "{reason}");
+    assert!(reason.contains("opened 3 times within 1 h"), "{reason}");
     world.restart(60).await;
     world.look().await;
     assert_eq!(world.sent().await, begun(), "it has not settled");

@@ -114,7 +114,7 @@ async fn silence_passes_closings_and_defers_updates() {
     assert_eq!(world.sent().await[3..], [about("closes", true)]);
     let waits = world.explained("rises").await;
     assert!(
-        waits.main.reason.starts_with("they were notified"),
+        waits.main.reason.starts_with("notified; an update is held"),
         "{}",
         waits.main.reason
     );

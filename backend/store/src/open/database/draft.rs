@@ -73,7 +73,7 @@ impl DatabaseDraft {
     ) -> Result<Store, OpenError> {
         let emptied = empty(&location.address, first_position).await;
         emptied.map_err(|source| location.fault(source))?;
-        let missing = || location.key_fault("it was deleted meanwhile".into());
+        let missing = || location.key_fault("it was deleted concurrently".into());
         let sealer = location.key()?.ok_or_else(missing)?;
         let store = location.open(node, sealer).await?;
         let put = Action::Put(b"a backup".to_vec());
@@ -137,8 +137,7 @@ async fn refuse_a_store(location: &DatabaseLocation) -> Result<(), OpenError> {
     let is_store = format::in_store(&store).await.map_err(fault)?.is_some();
     if is_store && !is_marked(&store).await.map_err(fault)? {
         return Err(location.refuse(
-            "there is a store already; a backup is restored into a schema without one: name another \
-             with store.schema",
+            "the schema already has a store; name a schema without one with store.schema",
         ));
     }
     Ok(())
@@ -167,8 +166,8 @@ fn put_keys(location: &DatabaseLocation, key: &[u8]) -> Result<bool, OpenError> 
     let is_same = there.is_ok_and(|there| there == key);
     let other = || {
         location.key_fault(
-            "it holds other keys than those of the backup; move it away, or name another file with \
-             store.secret_key_file"
+            "it contains keys other than those of the backup; move it away, or name another file \
+             with store.secret_key_file"
                 .into(),
         )
     };

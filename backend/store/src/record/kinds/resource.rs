@@ -69,7 +69,7 @@ each_resource!(defined);
 
 #[expect(
     clippy::panic,
-    reason = "it stops the compiler, as it is called in constants"
+    reason = "called only in constants, so it fails at compile time"
 )]
 const fn back(from: Kind, named: Kind) -> Index {
     match (from, named) {
@@ -83,7 +83,7 @@ const fn back(from: Kind, named: Kind) -> Index {
         (Kind::Contact, _) => Index::ContactByUse,
         (Kind::Schedule, _) => Index::ScheduleByUse,
         (Kind::Policy, _) => Index::PolicyByUse,
-        _ => panic!("no index leads back from what is named"),
+        _ => panic!("no reverse index for this reference"),
     }
 }
 

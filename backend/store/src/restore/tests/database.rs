@@ -75,7 +75,7 @@ async fn backup_is_restored_into_a_database_only_once() {
     assert!(refused.contains("stop these: restores"), "{refused}");
     new.engine().close().await.unwrap();
     let refused = said(into(&config, &setup).await);
-    assert!(refused.contains("there is a store already"), "{refused}");
+    assert!(refused.contains("the store already exists"), "{refused}");
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn refused_database_restore_leaves_no_store_or_key() {
     }
     let refused = said(into(&config, &setup).await);
     assert!(
-        refused.contains("other keys than those of the backup"),
+        refused.contains("keys other than those of the backup"),
         "{refused}"
     );
     assert_eq!(fs::read_to_string(&key_file).unwrap(), other);

@@ -103,17 +103,17 @@ pub(crate) enum Script {
     Try(TryArguments),
     /// Show what a stored rule would send to each of its destinations.
     Preview(PreviewArguments),
-    /// Report how much of what was sent was noise.
+    /// Report how many notifications were noise.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
-    /// Show the status of the service. Exit code 1: events are refused, nothing is sent, a destination fails
+    /// Show the status of the service. Exit code 1: events are refused, nothing is sent, a destination is failing,
     /// or there are dead letters.
     Status(StatusArguments),
-    /// Send nothing until that is switched off, as on a copy of a service.
+    /// Send nothing until switched off, such as on a copy of a service.
     Quiet(QuietArguments),
-    /// Probe the service, without a key. Exit code 3: it does not serve.
+    /// Probe the service, without a key. Exit code 3: it is not serving.
     Health,
-    /// Describe program, settings, data folder and service for a bug report, without secrets,
+    /// Describe the program, settings, data folder and service for a bug report, without secrets,
     /// addresses or names.
     Doctor,
     /// Print shell completions.
@@ -125,7 +125,7 @@ pub(crate) enum Script {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Output {
-    /// For people.
+    /// Human-readable text.
     #[default]
     Text,
     /// JSON as in REST.
@@ -147,7 +147,7 @@ pub(crate) struct GetArguments {
     /// settings.
     #[arg(value_parser = kind)]
     pub(crate) kind: ConfigKind,
-    /// One of them [default: all].
+    /// The name of a resource [default: all].
     pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
@@ -169,7 +169,7 @@ pub(crate) struct DeleteArguments {
     /// settings.
     #[arg(value_parser = kind)]
     pub(crate) kind: ConfigKind,
-    /// Its name.
+    /// The name of the resource.
     pub(crate) name: String,
     /// Remove it from the rules that use it.
     #[arg(long)]
@@ -193,7 +193,7 @@ pub(crate) struct Source {
 pub(crate) struct DiffArguments {
     #[command(flatten)]
     pub(crate) source: Source,
-    /// Save it as a plan for `apply --plan`, without the secrets of `fromEnv` and `fromFile`.
+    /// Save the changes as a plan for `apply --plan`, without the secrets of `fromEnv` and `fromFile`.
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
     #[command(flatten)]
@@ -258,7 +258,7 @@ pub(crate) enum ImportSource {
     },
     /// Convert users, schedules, escalation policies and services of PagerDuty.
     Pagerduty {
-        /// The folder with answers of its REST API, such as users.json.
+        /// The folder with responses of its REST API, such as users.json.
         folder: PathBuf,
         /// Set the format: yaml or json.
         #[arg(long, short, value_enum, default_value_t = Output::Yaml)]
@@ -302,7 +302,7 @@ pub(crate) struct SendArguments {
     /// Close the event.
     #[arg(long)]
     pub(crate) close: bool,
-    /// Read events from standard input, one JSON object a line, as REST takes them.
+    /// Read events from standard input, one JSON object per line, as accepted by REST.
     #[arg(long, conflicts_with_all = ["dimensions", "severity", "summary", "body", "kind", "metadata", "close"])]
     pub(crate) lines: bool,
 }
@@ -398,7 +398,7 @@ pub(crate) struct TableArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct NoiseArguments {
-    /// Set what the rows are about.
+    /// Set the grouping of the rows.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) by: ByChoice,
     /// Set how far back, up to 399d: a number and m, h or d.
@@ -439,7 +439,7 @@ impl ByChoice {
     }
 }
 
-/// How to say it.
+/// The output format.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArguments {
     #[command(flatten)]
@@ -456,7 +456,7 @@ pub(crate) struct QuietArguments {
 pub(crate) enum QuietChoice {
     /// Nothing is sent; steps, alarms of heartbeats and closings by age wait.
     On,
-    /// Everything is sent, also what became due meanwhile.
+    /// Everything is sent, including messages that became due meanwhile.
     Off,
 }
 

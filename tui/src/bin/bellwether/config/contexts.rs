@@ -48,7 +48,7 @@ pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<Context>, Co
         let is_fit = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
         if name.is_empty() || name.len() > NAME_LETTERS || !name.chars().all(is_fit) {
             let message =
-                format!("a name has 1 to {NAME_LETTERS} letters, digits, `-`, `_` and `.`");
+                format!("expected a name of 1 to {NAME_LETTERS} letters, digits, `-`, `_` and `.`");
             return Err(refuse(&own, &message));
         }
         let Value::Table(table) = value else {
@@ -88,13 +88,13 @@ fn context(name: String, table: Table) -> Result<Context, (String, String)> {
             let keys = KEYS.join(", ");
             return Err((
                 key,
-                format!("there is no such setting here; there are {keys}, {COLOUR}"),
+                format!("unknown setting; expected one of {keys}, {COLOUR}"),
             ));
         }
     }
     if context.values.iter().all(|(key, _)| key != "connect") {
         let message =
-            "missing: the address of the service, such as \"https://bw.example.net:8481\"";
+            "required: the address of the service, such as \"https://bw.example.net:8481\"";
         return Err(("connect".to_owned(), message.to_owned()));
     }
     Ok(context)
@@ -105,12 +105,12 @@ impl Settings {
         let Some(context) = self.contexts.iter().find(|it| it.name == name).cloned() else {
             let names: Vec<_> = self.contexts.iter().map(|it| it.name.as_str()).collect();
             let message = if names.is_empty() {
-                "the configuration file has none; a section [contexts.NAME] is one".to_owned()
+                "the configuration file has no contexts; add a section [contexts.NAME]".to_owned()
             } else {
                 format!("there are {}", names.join(", "))
             };
             return Err(ConfigError(format!(
-                "--context: there is no `{name}`: {message}"
+                "--context: unknown context `{name}`: {message}"
             )));
         };
         for (key, value) in &context.values {

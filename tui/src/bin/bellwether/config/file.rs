@@ -87,7 +87,7 @@ fn flatten(
 fn unknown(key: &str, path: &Path) -> ConfigError {
     let why = setting::removed(key).unwrap_or_else(|| {
         let nearest = setting::nearest(key);
-        format!("there is no such setting; the nearest is {nearest}")
+        format!("unknown setting; the nearest is {nearest}")
     });
     ConfigError(format!("{key} (in {}): {why}", path.display()))
 }

@@ -391,7 +391,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting::new("metrics.key", |settings, value| {
         // The value is not repeated in the error: it may be most of a key.
         let key = value::text(value).ok().filter(|key| !key.trim().is_empty());
-        let key = key.ok_or("expected a text that is not empty")?;
+        let key = key.ok_or("expected a string that is not empty")?;
         settings.service.metrics.key = Some(Secret::new(key));
         Ok(())
     })
@@ -443,7 +443,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         let names = unit::list(value, value::text)?;
         settings.service.hosts = Hosts::new(names).map_err(|name| {
             format!(
-                "`{name}` is not a host name; expected such as \"ops.example.net\" or \"*.lan\""
+                "`{name}` is not a host name; expected a name such as \"ops.example.net\" or \"*.lan\""
             )
         })?;
         Ok(())
@@ -504,8 +504,8 @@ fn origins(listed: Vec<String>) -> Read<Origins> {
     match listed.iter().find(|text| !is_origin(text)) {
         None => Ok(Origins::These(listed)),
         Some(wrong) => Err(format!(
-            "`{wrong}` is not an origin; expected such as \"https://console.example.net\", without a \
-             path; [\"*\"] allows all"
+            "`{wrong}` is not an origin; expected an origin such as \
+             \"https://console.example.net\", without a path; [\"*\"] allows all"
         )),
     }
 }
@@ -523,7 +523,7 @@ fn authorities(path: &str) -> Read<Authorities> {
     }
     let cannot_read = |error| format!("cannot read {path}: {error}");
     let text = plain_file::read(Path::new(path), CA_FILE_BYTES_MAX).map_err(cannot_read)?;
-    Authorities::from_pem(&text).map_err(|error| format!("cannot use {path}: {error}"))
+    Authorities::from_pem(&text).map_err(|error| format!("{path} is unusable: {error}"))
 }
 
 impl ServiceSettings {
@@ -544,7 +544,7 @@ impl ServiceSettings {
 }
 
 fn missing(setting: &str, because: &str) -> ConfigError {
-    ConfigError(format!("{setting}: missing, although {because} is given"))
+    ConfigError(format!("{setting}: required because {because} is set"))
 }
 
 impl Ping {

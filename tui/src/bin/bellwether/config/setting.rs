@@ -149,7 +149,7 @@ pub(crate) fn is_section(name: &str) -> bool {
 
 const REMOVED: [(&str, &str); 1] = [(
     "store.two_phase_commit",
-    "every commit takes two syncs, since one alone trusts a sync that failed",
+    "every commit needs two syncs, since one alone relies on a sync that may have failed",
 )];
 
 pub(crate) fn removed(key: &str) -> Option<String> {

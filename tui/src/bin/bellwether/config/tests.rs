@@ -203,7 +203,7 @@ const REFUSED: [(&str, &str, &str, &str); 22] = [
         "authorities that are none",
         "[egress]\nca_file = \"Cargo.toml\"",
         "egress.ca_file (in ",
-        "holds no certificate in PEM form",
+        "contains no certificate in PEM format",
     ),
     (
         "address",
@@ -215,7 +215,7 @@ const REFUSED: [(&str, &str, &str, &str); 22] = [
         "section",
         "delivery = 3",
         "delivery (in ",
-        "no such setting",
+        "unknown setting",
     ),
     ("TOML", "data_dir = \n", "bellwether.toml:1:", ""),
     (
@@ -271,7 +271,7 @@ const REFUSED: [(&str, &str, &str, &str); 22] = [
         "a mail token beside a password",
         "[smtp]\nhost = \"a\"\nfrom = \"b@example.net\"\nuser = \"c\"\npassword = \"d\"\n\
          oauth_client_id = \"e\"",
-        "smtp.password: given beside smtp.oauth_client_id",
+        "smtp.password: conflicts with smtp.oauth_client_id",
         "",
     ),
 ];
@@ -285,7 +285,7 @@ fn invalid_value_is_reported_under_its_setting_name() {
     }
     let variable = problem(&[("BELLWETHER_DELIVERY_JITTER", "2")], "");
     assert!(
-        variable.starts_with("BELLWETHER_DELIVERY_JITTER: expected a share"),
+        variable.starts_with("BELLWETHER_DELIVERY_JITTER: expected a fraction"),
         "{variable}"
     );
     let flags = Flags {
@@ -319,7 +319,7 @@ fn unknown_key_is_rejected_with_a_suggestion() {
 
 #[test]
 fn removed_setting_is_rejected_with_the_reason() {
-    let why = "this setting was removed: every commit takes two syncs";
+    let why = "this setting was removed: every commit needs two syncs";
     let file = problem(&[], "[store]\ntwo_phase_commit = true");
     assert!(file.starts_with("store.two_phase_commit (in "), "{file}");
     assert!(file.contains(why), "{file}");
@@ -487,7 +487,7 @@ fn all_invalid_key_bindings_are_reported_with_their_lines() {
     let says = [
         ("toml:2: keys.cpoy", "the nearest is `copy`"),
         ("toml:3: keys.top", "expected a key such as"),
-        ("toml:4: keys.help", "there must be a key"),
+        ("toml:4: keys.help", "it needs a key"),
         ("toml:7: keys.events.mark", "`q` is also `quit`"),
     ];
     assert_eq!(message.lines().count(), says.len(), "{message}");
@@ -560,7 +560,10 @@ fn context_selects_a_service_by_name() {
     assert!(none.context.is_none() && none.contexts.len() == 2);
 
     let message = entered(Some("prd"), None).unwrap_err().to_string();
-    assert_eq!(message, "--context: there is no `prd`: there are lab, prod");
+    assert_eq!(
+        message,
+        "--context: unknown context `prd`: there are lab, prod"
+    );
 }
 
 #[test]
@@ -615,8 +618,11 @@ fn views_are_read_and_invalid_ones_are_reported_by_name() {
         ("[views.a]\nfilter = 1\n", "views.a.filter"),
         ("[views.a]\nsort = \"count\"\n", "startTime"),
         ("[views.a]\nascending = 1\n", "true or false"),
-        ("[views.a]\ncolumns = [1]\n", "a list of titles"),
-        ("[views.a]\nfiltre = \"a\"\n", "there are filter, sort"),
+        ("[views.a]\ncolumns = [1]\n", "a list of column titles"),
+        (
+            "[views.a]\nfiltre = \"a\"\n",
+            "expected one of filter, sort",
+        ),
     ] {
         let message = load(&Flags::default(), &[], section).unwrap_err();
         let message = message.to_string();

@@ -38,7 +38,7 @@ pub(crate) fn address(value: &Value) -> Read<SocketAddr> {
         return Err(refuse(expected, value));
     };
     let found = (name, port).to_socket_addrs();
-    let found = found.map_err(|error| format!("the name {name:?} does not resolve: {error}"))?;
+    let found = found.map_err(|error| format!("the name {name:?} cannot be resolved: {error}"))?;
     let found = found.min_by_key(SocketAddr::is_ipv6);
     found.ok_or_else(|| format!("the name {name:?} has no address"))
 }
@@ -75,7 +75,7 @@ pub(crate) fn duration(value: &Value) -> Read<Duration> {
     });
     milliseconds.map(Duration::from_millis).ok_or_else(|| {
         refuse(
-            "a duration with its unit (ms, s, m, h, d) such as \"30s\"",
+            "a duration with a unit (ms, s, m, h, d) such as \"30s\"",
             value,
         )
     })

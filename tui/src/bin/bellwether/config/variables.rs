@@ -39,7 +39,7 @@ pub(super) fn find(
         (Some(text), None) => Ok(Some((name, text.clone()))),
         (None, Some(path)) => Ok(Some((file_name.clone(), read(&file_name, path)?))),
         (Some(_), Some(_)) => Err(ConfigError(format!(
-            "{file_name}: {name} is given as well; one of them is enough"
+            "{file_name}: {name} is set as well; set only one of them"
         ))),
     }
 }
@@ -85,7 +85,7 @@ pub(super) fn check_known(variables: &Variables) -> Result<(), ConfigError> {
         .min_by_key(|known| strsim::damerau_levenshtein(known, name))
         .expect("there are settings");
     Err(ConfigError(format!(
-        "{name}: there is no such setting; the nearest is {nearest}"
+        "{name}: unknown setting; the nearest is {nearest}"
     )))
 }
 

@@ -71,10 +71,10 @@ fn view(name: String, table: Table) -> Result<View, (String, &'static str)> {
             ("sort", _) => "expected \"lastSeen\", \"startTime\" or \"severity\"",
             ("filter" | "group_by", _) => "expected a text",
             ("ascending" | "includes_closed", _) => "expected true or false",
-            ("columns", _) => "expected a list of titles, such as [\"Seen\", \"Summary\"]",
+            ("columns", _) => "expected a list of column titles, such as [\"Seen\", \"Summary\"]",
             _ => {
-                "there is no such setting here; there are filter, sort, ascending, \
-                 includes_closed, group_by, columns"
+                "unknown setting; expected one of filter, sort, ascending, includes_closed, \
+                 group_by, columns"
             }
         };
         return Err((key, message));

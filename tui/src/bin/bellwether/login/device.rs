@@ -66,7 +66,7 @@ fn tell(code: &DeviceCode, out: &mut impl Write) -> std::io::Result<()> {
     if let Some(address) = &code.full_address {
         let address = shown(address);
         writeln!(out, "To sign in, open {address}")?;
-        writeln!(out, "and see that it shows the code {user_code}")?;
+        writeln!(out, "and check that it shows the code {user_code}")?;
     } else {
         writeln!(out, "To sign in, open {}", shown(&code.address))?;
         writeln!(out, "and enter the code {user_code}")?;
@@ -111,7 +111,7 @@ fn ended() -> Failure {
 
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "it is what `map_err` hands over"
+    reason = "the signature that `map_err` requires"
 )]
 fn failed(fault: Fault) -> Failure {
     match &fault {

@@ -47,7 +47,7 @@ pub(crate) async fn run(
     };
     let manifest = target.finish(end, keys).map_err(|error| failure(&error))?;
     tell(&arguments, &manifest, goes_on, &mut out)
-        .map_err(|error| Failure::new(format!("cannot write the answer: {error}")))
+        .map_err(|error| Failure::new(format!("failed to write the output: {error}")))
 }
 
 fn keys<'a>(arguments: &BackupArguments, settings: &'a Settings) -> Result<Keys<'a>, Failure> {
@@ -59,8 +59,8 @@ fn keys<'a>(arguments: &BackupArguments, settings: &'a Settings) -> Result<Keys<
         return Ok(Keys::Of(&settings.data_dir));
     }
     Err(Failure::new(format!(
-        "--with-keys: there is no {}; the keys are never sent over the wire, so run this where the \
-         data folder is, or say --without-keys",
+        "--with-keys: there is no {}; the keys are never sent over the wire, so run this on the \
+         machine with the data folder, or use --without-keys",
         file.display()
     )))
 }
@@ -77,7 +77,7 @@ fn tell(
     }
     writeln!(
         out,
-        "{folder} holds everything up to {}: {} bytes",
+        "{folder} contains everything up to {}: {} bytes",
         manifest.end_time,
         manifest.bytes()
     )?;
@@ -89,8 +89,8 @@ fn tell(
     } else {
         writeln!(
             out,
-            "the keys are NOT in it: keep a copy of `secret.key` elsewhere, without which it cannot \
-             be restored"
+            "the keys are NOT included: keep a copy of `secret.key` elsewhere; the backup cannot \
+             be restored without it"
         )
     }
 }
@@ -140,7 +140,7 @@ async fn from_folder(reader: &mut Reader, target: &mut BackupFolder) -> Result<B
         end = step.end.clone().or(end);
         target.add(step).map_err(|error| failure(&error))?;
     }
-    end.ok_or_else(|| Failure::new("the stream ended before everything was read"))
+    end.ok_or_else(|| Failure::new("the stream ended before the backup was complete"))
 }
 
 /// Estimates the rows of the store behind a step: a record has about four index entries.
@@ -205,7 +205,7 @@ impl Service {
             target.add(step).map_err(|error| failure(&error))?;
         }
         end.map(Read::Whole)
-            .ok_or_else(|| cut_off(&Status::unavailable("the service ended the reading")))
+            .ok_or_else(|| cut_off(&Status::unavailable("the service ended the backup")))
     }
 }
 
@@ -226,7 +226,7 @@ fn taken(step: ReadBackupResponse) -> Result<Step, Failure> {
         let kind = kind.ok_or_else(|| {
             let number = record.kind;
             Failure::new(format!(
-                "the service is newer than this program: it keeps records of kind {number}; make \
+                "the service is newer than this program: it stores records of kind {number}; make \
                  the backup with the program of its version"
             ))
         })?;

@@ -96,13 +96,13 @@ async fn of_backup(
         let restored = match records {
             Some(records) => format!("restored into memory and verified: {records} records"),
             None => {
-                "it cannot be verified whether it can be restored, and whether it was modified: \
-                name the `secret.key` of its service with --secret-key"
+                "cannot verify whether it can be restored or was modified: name the `secret.key` \
+                of its service with --secret-key"
                     .to_owned()
             }
         };
         let mut lines = vec![
-            format!("{what} is whole: {bytes} bytes, up to {end_time}, {keys} its keys"),
+            format!("{what} is intact: {bytes} bytes, up to {end_time}, {keys} its keys"),
             restored,
         ];
         if is_proven {
@@ -112,7 +112,7 @@ async fn of_backup(
         }
         writeln!(out, "{}", lines.join("\n"))
     };
-    written.map_err(|error| Failure::new(format!("cannot write the findings: {error}")))
+    written.map_err(|error| Failure::new(format!("failed to write the findings: {error}")))
 }
 
 async fn rehearsed(folder: &Path, key_file: Option<&Path>) -> Result<Restored, RestoreError> {
@@ -201,12 +201,12 @@ fn report(
     } else {
         for_people(what, findings, &mut out)
     };
-    written.map_err(|error| Failure::new(format!("cannot write the findings: {error}")))?;
+    written.map_err(|error| Failure::new(format!("failed to write the findings: {error}")))?;
     match findings.faults {
         0 => Ok(()),
-        1 => Err(Failure::new(format!("{what} is not whole: 1 fault"))),
+        1 => Err(Failure::new(format!("{what} is not intact: 1 error"))),
         faults => Err(Failure::new(format!(
-            "{what} is not whole: {faults} faults"
+            "{what} is not intact: {faults} errors"
         ))),
     }
 }
@@ -217,7 +217,7 @@ fn for_people(what: &str, findings: &CheckFindings, out: &mut impl Write) -> std
     }
     let unlisted = findings.faults - findings.told.len() as u64;
     if unlisted > 0 {
-        writeln!(out, "and {unlisted} more faults")?;
+        writeln!(out, "and {unlisted} more errors")?;
     }
     let records: u64 = findings.records.values().sum();
     writeln!(
@@ -229,7 +229,7 @@ fn for_people(what: &str, findings: &CheckFindings, out: &mut impl Write) -> std
         writeln!(out, "{count:>12} {word}")?;
     }
     if findings.faults == 0 {
-        writeln!(out, "{what} is whole")?;
+        writeln!(out, "{what} is intact")?;
     }
     Ok(())
 }

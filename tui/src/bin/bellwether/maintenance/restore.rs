@@ -45,7 +45,7 @@ pub(crate) async fn run(
     };
     let key = config.database.as_ref().map(|it| &*it.secret_key_file);
     tell(&into, key, &restored, &mut out)
-        .map_err(|error| Failure::new(format!("cannot write the answer: {error}")))
+        .map_err(|error| Failure::new(format!("failed to write the output: {error}")))
 }
 
 fn tell(
@@ -57,7 +57,7 @@ fn tell(
     let records: u64 = restored.findings.records.values().sum();
     writeln!(
         out,
-        "{into} holds the store as it was at {}: {records} records, all of them read again",
+        "{into} contains the store as of {}: {records} records, all of them verified",
         restored.end_time
     )?;
     let Restored {
@@ -72,7 +72,7 @@ fn tell(
     if *is_quiet {
         writeln!(
             out,
-            "the service starts quiet: nothing is sent until `bellwether quiet off`"
+            "the service starts in quiet mode: nothing is sent until `bellwether quiet off`"
         )?;
     } else if *waiting > 0 {
         writeln!(
@@ -84,11 +84,11 @@ fn tell(
     if let Some(key_file) = key_file {
         let key_file = key_file.display();
         writeln!(out, "{key_file} encrypts its secrets: every node needs it")?;
-        writeln!(out, "the keys of its clients open the service as before")?;
+        writeln!(out, "existing API keys remain valid")?;
     } else if !restored.has_admin_key {
         writeln!(
             out,
-            "no `admin.key` was in the backup: the keys of its clients open the service as before"
+            "the backup has no `admin.key`; existing API keys remain valid"
         )?;
     }
     Ok(())

@@ -34,5 +34,5 @@ pub(crate) async fn run(
         out,
         "everything is encrypted with key {number} of {file}; {older}"
     )
-    .map_err(|error| Failure::new(format!("cannot write the answer: {error}")))
+    .map_err(|error| Failure::new(format!("failed to write the output: {error}")))
 }

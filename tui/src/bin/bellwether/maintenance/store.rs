@@ -34,8 +34,8 @@ pub(crate) async fn run(
     };
     let Some(database) = &config.database else {
         return Err(Failure::usage(
-            "--store: missing; name the database, as in \
-             --store postgres://bellwether@db.example.net/bellwether",
+            "--store: required; name the database, such as --store \
+             postgres://bellwether@db.example.net/bellwether",
         ));
     };
     let message = match command {
@@ -68,7 +68,7 @@ pub(crate) async fn run(
 }
 
 fn write(out: &mut impl Write, text: &str) -> Result<(), Failure> {
-    let cannot = |error: io::Error| Failure::new(format!("cannot write the answer: {error}"));
+    let cannot = |error: io::Error| Failure::new(format!("failed to write the output: {error}"));
     out.write_all(text.as_bytes()).map_err(cannot)
 }
 
@@ -79,7 +79,7 @@ async fn init(
 ) -> Result<String, Failure> {
     if admin_key_file.exists() && !if_absent {
         return Err(Failure::usage(format!(
-            "--admin-key-file: {} is there already; name a new file",
+            "--admin-key-file: {} already exists; name a new file",
             admin_key_file.display()
         )));
     }
@@ -91,11 +91,9 @@ async fn init(
              {key} encrypts its secrets: keep a copy elsewhere, without it they are lost\n",
             admin_key_file.display()
         )),
-        Made::Nothing if if_absent => {
-            Ok("there is a store with clients already; it is unchanged\n".into())
-        }
+        Made::Nothing if if_absent => Ok("the store already has clients; it is unchanged\n".into()),
         Made::Nothing => Err(Failure::new(
-            "there is a store with clients already; nothing was changed",
+            "the store already has clients; nothing was changed",
         )),
     }
 }
@@ -104,11 +102,11 @@ fn raised_from(before: Layout) -> String {
     let newest = Layout::NEWEST;
     if before.version < newest {
         format!(
-            "the tables had layout {}, and have layout {newest} now\n",
+            "the tables had layout {} and now have layout {newest}\n",
             before.version
         )
     } else {
-        format!("the tables have layout {} already\n", before.version)
+        format!("the tables already have layout {}\n", before.version)
     }
 }
 
@@ -127,7 +125,7 @@ fn settings_of(about: &str, leader: &NodeReport) -> Vec<String> {
         lines.push(format!("  settings: {digest}{differing}"));
     }
     let ignored = settings.ignored.iter();
-    lines.extend(ignored.map(|it| format!("  in its file, and not applied: {it}")));
+    lines.extend(ignored.map(|it| format!("  in its file but not applied: {it}")));
     lines
 }
 
@@ -154,7 +152,7 @@ fn shown(status: &Status) -> (String, bool) {
             let leads = if node.leads { ", leads" } else { "" };
             let since = jiff::Timestamp::from_millisecond(node.since_ms).unwrap_or_default();
             lines.push(format!(
-                "node: {}, since {since:.0}, {behind} places behind, owns {} of {SLOTS} slots{leads}",
+                "node: {}, since {since:.0}, {behind} commits behind, owns {} of {SLOTS} slots{leads}",
                 node.name, node.slots
             ));
             lines.extend(settings_of(&node.about, &leader));
@@ -162,6 +160,6 @@ fn shown(status: &Status) -> (String, bool) {
     }
     let fault = status.check().err();
     let is_fine = fault.is_none();
-    lines.extend(fault.map(|why| format!("it cannot be used: {why}")));
+    lines.extend(fault.map(|why| format!("it is unusable: {why}")));
     (lines.join("\n") + "\n", is_fine)
 }

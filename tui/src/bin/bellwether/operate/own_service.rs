@@ -91,7 +91,7 @@ async fn bind(settings: &Settings) -> Result<Service, Failure> {
         );
         // Visible after the console has closed.
         let message =
-            format!("bellwether: the usual ports are taken; REST is at {rest}, gRPC at {grpc}");
+            format!("bellwether: the default ports are in use; REST is on {rest}, gRPC on {grpc}");
         drop(writeln!(io::stderr(), "{message}"));
     }
     Ok(service)

@@ -33,7 +33,7 @@ pub(super) fn json(value: &Value) -> String {
 pub(super) fn yaml(value: &Value) -> Result<String, Failure> {
     let text = serde_saphyr::to_string(value);
     let mut text =
-        text.map_err(|error| Failure::new(format!("cannot be written as YAML: {error}")))?;
+        text.map_err(|error| Failure::new(format!("cannot be converted to YAML: {error}")))?;
     if !text.ends_with('\n') {
         text.push('\n');
     }

@@ -31,11 +31,11 @@ impl ApplyRequest {
 
     fn of(source: &Source) -> Result<Self, Failure> {
         if source.files.is_empty() {
-            return Err(Failure::usage("name documents with --file"));
+            return Err(Failure::usage("specify documents with --file"));
         }
         let documents = document::read(&source.files)?;
         if documents.is_empty() && !source.prune {
-            return Err(Failure::usage("--file: there are no documents there"));
+            return Err(Failure::usage("--file: it contains no documents"));
         }
         Self::new(documents, source.owner.as_deref())
     }
@@ -83,8 +83,8 @@ impl ApplyRequest {
             .collect();
         let message = match count {
             0 => error.message,
-            1 => "a document is wrong, so nothing was changed".to_owned(),
-            _ => format!("documents are wrong in {count} places, so nothing was changed"),
+            1 => "a document is invalid, so nothing was changed".to_owned(),
+            _ => format!("documents are invalid in {count} places, so nothing was changed"),
         };
         failed(CallError {
             message,

@@ -91,9 +91,9 @@ async fn service(settings: &Settings) -> String {
     let start = Instant::now();
     // The error message contains the address.
     let Ok(mut api) = super::connect(settings).await else {
-        return "does not answer, or rejects the key".to_owned();
+        return "does not respond, or rejects the key".to_owned();
     };
-    let mut lines = vec![format!("answers after {} ms", start.elapsed().as_millis())];
+    let mut lines = vec![format!("responded in {} ms", start.elapsed().as_millis())];
     for kind in ConfigKind::all() {
         lines.push(match api.list(kind).await {
             Ok(all) => count(kind, &all),
@@ -154,7 +154,7 @@ fn fares(overview: &Value) -> String {
         .count();
     if unheard > 0 {
         parts.push(format!(
-            "warning: {unheard} failing destinations are reported to failing destinations only"
+            "warning: {unheard} failing destinations are reported only to failing destinations"
         ));
     }
     if overview["store"]["acceptsEvents"] == false {

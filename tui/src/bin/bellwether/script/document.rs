@@ -199,15 +199,15 @@ fn document(source: String, value: Value) -> Result<Document, String> {
     let kind = match fields.remove("kind") {
         Some(Value::String(word)) => {
             let found = ConfigKind::find(&word);
-            found.ok_or_else(|| wrong(&format!("there is no kind `{word}`; give {}", kinds())))?
+            found.ok_or_else(|| wrong(&format!("unknown kind `{word}`; expected {}", kinds())))?
         }
         None | Some(Value::Null) => {
-            return Err(wrong(&format!("lacks `kind`; give {}", kinds())));
+            return Err(wrong(&format!("has no `kind`; expected {}", kinds())));
         }
         Some(other) => {
             let found = answer::inline(&other);
             return Err(wrong(&format!(
-                "kind: expected a string, found {found}; give {}",
+                "kind: expected a string, found {found}; expected {}",
                 kinds()
             )));
         }
@@ -215,7 +215,7 @@ fn document(source: String, value: Value) -> Result<Document, String> {
     let name = match fields.get("name") {
         None | Some(Value::Null) => {
             let word = kind.word();
-            return Err(wrong(&format!("the {word} lacks `name`, its identity")));
+            return Err(wrong(&format!("the {word} has no `name`, its identity")));
         }
         Some(Value::String(name)) => name.clone(),
         // Reported together with all other errors in the documents.
@@ -258,7 +258,7 @@ fn elsewhere(fields: &Map<String, Value>, path: &str) -> Option<Result<String, S
         "fromEnv" => {
             #[expect(
                 clippy::disallowed_methods,
-                reason = "which variables are read is what documents say"
+                reason = "the documents determine which variables are read"
             )]
             let found = std::env::var(named);
             Some(found.map_err(|_unset| format!("{field}: the variable {named} is not set")))
@@ -305,18 +305,21 @@ mod tests {
     fn invalid_document_is_rejected_with_guidance() {
         let cases = [
             ("- 5\n", "it, document 1: is not an object"),
-            ("name: a\n", "lacks `kind`; give trigger, destination, rule"),
-            ("kind: tigger\nname: a\n", "there is no kind `tigger`"),
-            ("kind: rule\n", "the rule lacks `name`"),
+            (
+                "name: a\n",
+                "has no `kind`; expected trigger, destination, rule",
+            ),
+            ("kind: tigger\nname: a\n", "unknown kind `tigger`"),
+            ("kind: rule\n", "the rule has no `name`"),
             ("kind: [rule\n", "is not YAML"),
             ("kind: rule\nname: [a]\n", "name: expected a string, found"),
             (
                 "kind: 5\nname: a\n",
-                "kind: expected a string, found 5; give trigger",
+                "kind: expected a string, found 5; expected trigger",
             ),
             (
                 "kind: tigger\n---\nkind: rule\n",
-                "it, document 2: the rule lacks",
+                "it, document 2: the rule has no",
             ),
         ];
         for (text, says) in cases {

@@ -133,7 +133,7 @@ fn write_token(file: &Path, token: &str) -> Result<(), Failure> {
 
 fn unusable(file: &Path, error: &io::Error) -> Failure {
     let shown = file.display();
-    Failure::usage(format!("--token-file: {shown} cannot be used: {error}"))
+    Failure::usage(format!("--token-file: {shown} is unusable: {error}"))
 }
 
 pub(super) async fn explain(arguments: ExplainArguments, mut api: Api) -> Result<(), Failure> {

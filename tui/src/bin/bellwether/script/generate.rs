@@ -23,7 +23,7 @@ pub(super) fn man() -> Result<(), Failure> {
     let mut text = Vec::new();
     let rendered = clap_mangen::Man::new(Cli::command()).render(&mut text);
     rendered
-        .map_err(|error| Failure::new(format!("the manual page cannot be generated: {error}")))?;
+        .map_err(|error| Failure::new(format!("failed to generate the manual page: {error}")))?;
     let mut text = String::from_utf8_lossy(&text).into_owned();
     text.push_str(".SH \"EXIT STATUS\"\n");
     for status in ExitStatus::ALL {

@@ -40,7 +40,7 @@ pub(super) async fn status(arguments: StatusArguments, mut api: Api) -> Result<(
         return Ok(());
     }
     Err(Failure::new(
-        "events are refused, nothing is sent, a destination fails, or there are dead letters",
+        "events are refused, nothing is sent, a destination is failing, or there are dead letters",
     ))
 }
 
@@ -52,8 +52,9 @@ fn troubles(overview: &Value) -> Vec<String> {
         .filter(|it| !it.is_empty());
     let refusal = refusal.map(|_| answer::inline(&overview["store"]["reason"]));
     let quiet = overview["quietSinceTime"].as_str();
-    let quiet = quiet
-        .map(|since| format!("nothing is sent since {since}; `bellwether quiet off` ends that"));
+    let quiet = quiet.map(|since| {
+        format!("nothing has been sent since {since}; `bellwether quiet off` resumes sending")
+    });
     let of_destinations = destinations.filter_map(|destination| {
         let state = destination["health"]["state"].as_str().unwrap_or_default();
         let state = state.rsplit('_').next().unwrap_or_default().to_lowercase();
@@ -62,7 +63,7 @@ fn troubles(overview: &Value) -> Vec<String> {
         let is_unwell = matches!(&*state, "failing" | "paused");
         let name = answer::inline(&destination["destinationName"]);
         let unheard = match destination["failureUnheard"].as_bool() {
-            Some(true) => "; reported to failing destinations only",
+            Some(true) => "; reported only to failing destinations",
             _ => "",
         };
         (is_unwell || dead > 0).then(|| {
@@ -104,6 +105,6 @@ pub(super) async fn health(settings: &Settings) -> Result<(), Failure> {
     let answer = answer.map_err(|status| away(&address, &why_failed(&status)))?;
     match answer.into_inner().status() {
         ServingStatus::Serving => output::write("serving\n"),
-        _ => Err(Failure::away(format!("{address} does not serve"))),
+        _ => Err(Failure::away(format!("{address} is not serving"))),
     }
 }

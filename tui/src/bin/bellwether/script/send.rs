@@ -62,7 +62,7 @@ fn severity(word: &str) -> Result<&'static str, Failure> {
     let known = severity::of_word(word).map(|severity| severity.as_str_name());
     known.ok_or_else(|| {
         Failure::usage(format!(
-            "--severity: there is no `{word}`; give debug, info, warning, error or critical"
+            "--severity: unknown severity `{word}`; expected debug, info, warning, error or critical"
         ))
     })
 }
@@ -108,7 +108,7 @@ impl Sender {
             match sent {
                 0 => failed(error),
                 _ => failed(bellwether_tui::api::CallError {
-                    message: format!("{}; {sent} were accepted before", error.message),
+                    message: format!("{}; {sent} were accepted before that", error.message),
                     ..error
                 }),
             }
@@ -123,7 +123,10 @@ impl Sender {
     }
 
     fn stopped(&self, why: &str) -> Failure {
-        Failure::usage(format!("{why}; {} events were accepted before", self.sent))
+        Failure::usage(format!(
+            "{why}; {} events were accepted before that",
+            self.sent
+        ))
     }
 
     fn end(self) -> Result<(), Failure> {

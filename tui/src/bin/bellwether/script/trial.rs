@@ -43,10 +43,14 @@ pub(super) async fn try_trigger(arguments: TryArguments, api: Api) -> Result<(),
             let documents = document::read(&[file])?;
             match &documents[..] {
                 [only] if only.kind == kind => only.resolved()?["trigger"].take(),
-                _ => return Err(Failure::usage("--file: give one document of a trigger")),
+                _ => {
+                    return Err(Failure::usage(
+                        "--file: expected one document with a trigger",
+                    ));
+                }
             }
         }
-        (None, None) => return Err(Failure::usage("give a trigger's name, or --file")),
+        (None, None) => return Err(Failure::usage("expected a trigger's name or --file")),
     };
     let now_ms = jiff::Timestamp::now().as_millisecond();
     let mut asked = json!({"timeRange": {"start": now_ms - arguments.since}});

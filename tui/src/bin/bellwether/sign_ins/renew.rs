@@ -51,7 +51,7 @@ fn ends_within(sign_in: &SignIn, span: SignedDuration) -> bool {
 
 async fn renew(sign_in: &mut SignIn, settings: &Settings, address: &str) -> Result<(), Failure> {
     let login = login(settings, address);
-    let ended = || Failure::not_allowed(format!("your sign-in has ended; run `{login}`"));
+    let ended = || Failure::not_allowed(format!("your sign-in has expired; run `{login}`"));
     let Some(refresh_token) = &sign_in.refresh_token else {
         return Err(ended());
     };
@@ -62,7 +62,7 @@ async fn renew(sign_in: &mut SignIn, settings: &Settings, address: &str) -> Resu
         Ok(true) => Ok(()),
         Ok(false) | Err(Fault::Refused { .. }) => Err(ended()),
         Err(fault) => Err(Failure::away(format!(
-            "your sign-in has ended and was not renewed: {fault}; try again, or run `{login}`"
+            "your sign-in has expired and was not renewed: {fault}; try again, or run `{login}`"
         ))),
     }
 }

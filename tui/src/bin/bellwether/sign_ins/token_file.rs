@@ -63,7 +63,7 @@ impl SignIn {
             "ID token"
         };
         Err(Failure::new(format!(
-            "the provider gave no {kind} with an expiry"
+            "the provider returned no {kind} with an expiry"
         )))
     }
 
@@ -161,7 +161,7 @@ impl TokenFile {
         content.sign_ins.insert(entry(address), it);
         if content.sign_ins.len() > SERVICES_MAX {
             return Err(Failure::new(format!(
-                "there are sign-ins at {SERVICES_MAX} services; run `bellwether logout` for one"
+                "sign-ins at {SERVICES_MAX} services are stored; run `bellwether logout` for one"
             )));
         }
         self.write(lock, &content)
@@ -193,8 +193,8 @@ impl TokenFile {
             // The parser's message is omitted: it could contain part of a token.
             let (line, column) = (error.line(), error.column());
             Failure::new(format!(
-                "{file} cannot be read from line {line}, column {column} on; remove it, and run \
-                 `bellwether login`"
+                "{file} is invalid at line {line}, column {column}; delete it and run `bellwether \
+                 login`"
             ))
         })
     }

@@ -62,7 +62,7 @@ impl Pair {
         let (setting, file) = (self.key.0, self.key.1.display());
         let mode = Permissions::at(&self.key.1)?;
         mode.lets_others_in().then(|| {
-            format!("{setting}: other users may read {file} (mode {mode}): `chmod 600` it")
+            format!("{setting}: other users can read {file} (mode {mode}): `chmod 600` it")
         })
     }
 
@@ -74,7 +74,7 @@ impl Pair {
         let mode = Permissions::of(&opened).map_err(unread)?;
         if mode.lets_all_write() {
             return Err(ConfigError(format!(
-                "{setting}: everybody may write to {file} (mode {mode}); `chmod 600` it"
+                "{setting}: everybody can write to {file} (mode {mode}); `chmod 600` it"
             )));
         }
         let text = plain_file::whole(&opened, KEY_BYTES_MAX).map_err(unread)?;
@@ -86,7 +86,7 @@ impl Pair {
                      removes it"
                 )
             } else {
-                format!("{setting}: {file} holds no private key in PEM")
+                format!("{setting}: {file} contains no private key in PEM format")
             })
         })
     }
@@ -101,6 +101,8 @@ pub(super) fn certificates(
     let found = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
     found.ok().filter(|it| !it.is_empty()).ok_or_else(|| {
         let file = file.display();
-        ConfigError(format!("{setting}: {file} holds no certificate in PEM"))
+        ConfigError(format!(
+            "{setting}: {file} contains no certificate in PEM format"
+        ))
     })
 }

@@ -94,11 +94,11 @@ impl ServerTls {
                     Ok(secured) => {
                         self.shown.send_replace(secured);
                         (taken, refused) = (look, None);
-                        tracing::info!("the renewed certificate is in use");
+                        tracing::info!("loaded the renewed certificate");
                     }
                     Err(error) if refused != Some(look) => {
                         refused = Some(look);
-                        tracing::warn!(%error, "the old certificate stays in use");
+                        tracing::warn!(%error, "keeping the old certificate");
                     }
                     Err(_) => {}
                 }
@@ -150,7 +150,9 @@ impl Files {
             let lists = lists.collect::<Result<Vec<_>, _>>().ok();
             let lists = lists.filter(|it| !it.is_empty()).ok_or_else(|| {
                 let file = file.display();
-                ConfigError(format!("{setting}: {file} holds no revocation list in PEM"))
+                ConfigError(format!(
+                    "{setting}: {file} contains no revocation list in PEM format"
+                ))
             })?;
             builder = builder.with_crls(lists).only_check_end_entity_revocation();
         }

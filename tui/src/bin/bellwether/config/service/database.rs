@@ -61,7 +61,7 @@ impl Database {
 
     pub(super) fn config(&self) -> Result<Option<DatabaseConfig>, ConfigError> {
         let missing = |setting: &str, given: &str| {
-            let sentence = format!("{setting}: missing, although {given} is given");
+            let sentence = format!("{setting}: required because {given} is set");
             Err(ConfigError(sentence))
         };
         let Some(url) = &self.url else {

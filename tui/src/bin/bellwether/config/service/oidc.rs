@@ -74,8 +74,9 @@ impl Oidc {
         let roles = [&self.admins, &self.editors, &self.operators, &self.viewers];
         if roles.iter().all(|values| values.is_empty()) {
             return Err(ConfigError(
-                "oidc.admins, oidc.editors, oidc.operators, oidc.viewers: missing, and oidc.issuer is \
-                 given: name the values of the claim that map to a role, such as [\"ops-leads\"]"
+                "oidc.admins, oidc.editors, oidc.operators, oidc.viewers: one is required because \
+                 oidc.issuer is set: list the values of the claim that map to a role, such as \
+                 [\"ops-leads\"]"
                     .into(),
             ));
         }

@@ -85,7 +85,7 @@ impl Smtp {
         };
         if self.password.is_some() {
             return Err(ConfigError(format!(
-                "smtp.password: given beside {given}; one of the two authenticates"
+                "smtp.password: conflicts with {given}; set only one of them"
             )));
         }
         let Some(user) = self.user.clone() else {

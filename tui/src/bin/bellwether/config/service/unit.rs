@@ -41,7 +41,7 @@ pub(crate) fn share(value: &Value) -> Read<f64> {
     };
     share
         .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| refuse("a share from 0.0 to 1.0", value))
+        .ok_or_else(|| refuse("a fraction from 0.0 to 1.0", value))
 }
 
 pub(crate) fn positive_duration(value: &Value) -> Read<Duration> {
@@ -54,7 +54,7 @@ pub(crate) fn positive_duration(value: &Value) -> Read<Duration> {
 pub(crate) fn tenant(value: &Value) -> Read<String> {
     let text = crate::config::value::text(value)?;
     if text.chars().count() > TENANT_CHARACTERS_MAX {
-        let expected = format!("a text of at most {TENANT_CHARACTERS_MAX} characters");
+        let expected = format!("a string of at most {TENANT_CHARACTERS_MAX} characters");
         return Err(refuse(&expected, value));
     }
     Ok(text)

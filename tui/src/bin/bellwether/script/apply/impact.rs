@@ -19,7 +19,7 @@ pub(super) fn check(impact: &Value, arguments: &ImpactArguments) -> Result<(), F
     let count = number(impact, "messageCount");
     match arguments.max_messages {
         Some(most) if count > most => Err(Failure::refused(format!(
-            "{count} messages are more than the {most} of --max-messages; nothing was changed"
+            "{count} messages exceed the limit of {most} (--max-messages); nothing was changed"
         ))),
         _ => Ok(()),
     }
@@ -45,11 +45,11 @@ pub(super) fn text(impact: &Value) -> String {
     }
     let in_all = number(impact, "messageCount");
     let in_all = change(impact).unwrap_or_else(|| format!("{}, as now", many(in_all, "message")));
-    lines.push(format!("  in all: {in_all}\n"));
+    lines.push(format!("  total: {in_all}\n"));
     let newly = number(impact, "newlyNotifiedCount");
     if newly > 0 {
         lines.push(format!(
-            "  {} would have notified and no longer do\n",
+            "  {} would newly notify\n",
             many(newly, "occurrence")
         ));
     }

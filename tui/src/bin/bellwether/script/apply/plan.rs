@@ -68,7 +68,7 @@ impl Plan {
         };
         write().map_err(|error: std::io::Error| {
             let shown = file.display();
-            Failure::usage(format!("--save: {shown} cannot be written: {error}"))
+            Failure::usage(format!("--save: failed to write {shown}: {error}"))
         })
     }
 

@@ -22,7 +22,7 @@ pub(super) fn import(file: Value, imported: &mut Imported) -> Result<(), Failure
     if !fields.has("route") {
         return Err(wrong(
             "route",
-            "is required; expected a configuration file of Alertmanager",
+            "is required; expected an Alertmanager configuration file",
         ));
     }
     let mut global = fields.object("global")?;
@@ -39,7 +39,7 @@ pub(super) fn import(file: Value, imported: &mut Imported) -> Result<(), Failure
     }
     global.finish(imported);
     if fields.take("templates").is_some() {
-        let why = "templates of Go are not converted; see the topic «templates»";
+        let why = "Go templates are not converted; see the topic «templates»";
         imported.leave_out("templates", why);
     }
     fields.finish(imported);

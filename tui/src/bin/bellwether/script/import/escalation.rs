@@ -41,7 +41,7 @@ pub(super) fn add(policy: Policy<'_>, imported: &mut Imported) -> Option<String>
     let first = steps[0].after_seconds;
     if first > 0 {
         let what = format!(
-            "the first step is taken immediately, not after {first} s; `delay` of a rule waits"
+            "the first step runs immediately, not after {first} s; use `delay` of a rule to wait"
         );
         imported.note(path, &what);
     }
@@ -101,7 +101,7 @@ fn limited(
 ) -> i64 {
     let limited = value.clamp(*range.start(), *range.end());
     if limited != value {
-        imported.note(path, &format!("`{what}` is {limited} in place of {value}"));
+        imported.note(path, &format!("`{what}` is {limited} instead of {value}"));
     }
     limited
 }

@@ -145,7 +145,7 @@ fn text(path: &str, value: Value) -> Result<String, Failure> {
         Value::String(text) => Ok(text),
         Value::Number(number) if number.is_f64() => Err(wrong(
             path,
-            "expected a text; put the number in quotes, so that its digits are kept",
+            "expected a string; quote the number to keep its digits",
         )),
         Value::Number(number) => Ok(number.to_string()),
         Value::Bool(flag) => Ok(flag.to_string()),
@@ -181,12 +181,12 @@ mod tests {
     fn mistyped_field_is_an_error_with_its_path() {
         let fields = || Fields::of("", json!({"a": [1], "b": 2})).unwrap();
         let failure = fields().text("a").unwrap_err();
-        assert_eq!(failure.to_string(), "a: expected a text");
+        assert_eq!(failure.to_string(), "a: expected a string");
         let failure = fields().list("b").map(|_| ()).unwrap_err();
         assert_eq!(failure.to_string(), "b: expected a list");
         let mut number = Fields::of("", json!({"a": 1.5})).unwrap();
         let failure = number.text("a").unwrap_err().to_string();
-        assert!(failure.starts_with("a: expected a text; put the number in quotes"));
+        assert!(failure.starts_with("a: expected a string; quote the number"));
         let failure = fields().flag("b").unwrap_err();
         assert_eq!(failure.to_string(), "b: expected true or false");
     }

@@ -27,9 +27,7 @@ pub(super) fn read(folder: &Path) -> Result<Vec<File>, Failure> {
     paths.sort();
     if paths.is_empty() {
         let shown = folder.display();
-        return Err(Failure::usage(format!(
-            "{shown} has no files with the ending .json"
-        )));
+        return Err(Failure::usage(format!("{shown} has no .json files")));
     }
     paths.iter().map(|path| file(folder, path)).collect()
 }

@@ -120,7 +120,7 @@ impl Imported {
         let mut lines = vec![format!("documents: {count}")];
         if count > DOCUMENTS_MAX {
             lines.push(format!(
-                "`apply` accepts up to {DOCUMENTS_MAX} documents in one call; apply them in parts"
+                "`apply` accepts up to {DOCUMENTS_MAX} documents per call; apply them in parts"
             ));
         }
         let section = |title: &str, parts: &[(String, String)], lines: &mut Vec<String>| {
@@ -129,7 +129,7 @@ impl Imported {
             }
             lines.extend(parts.iter().map(|(path, why)| format!("  {path}: {why}")));
         };
-        section("left out", &self.left_out, &mut lines);
+        section("omitted", &self.left_out, &mut lines);
         section("different", &self.notes, &mut lines);
         let variables: Vec<_> = self.variables.into_iter().collect();
         section("variables to set for `apply`", &variables, &mut lines);

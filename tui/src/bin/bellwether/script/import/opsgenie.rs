@@ -28,7 +28,7 @@ const KINDS: [(&str, &str, &str); 4] = [
     (
         "users",
         "user",
-        "rules of notification are methods of the contact; set `after` and `minSeverity` there",
+        "notification rules are methods of the contact; set `after` and `minSeverity` there",
     ),
     (
         "teams",
@@ -113,7 +113,7 @@ fn reason(word: &str) -> &'static str {
         "heartbeats" => "create a heartbeat; see the topic «heartbeats»",
         "maintenance" | "maintenances" => "create a silence; see the topic «silences»",
         "policies" | "policiesv2" | "policyorders" => {
-            "rules, inhibitions and delays do what policies do; see the topic «notifications»"
+            "use rules, inhibitions and delays instead of policies; see the topic «notifications»"
         }
         _ => "has no counterpart",
     }
@@ -202,12 +202,15 @@ fn read_user(mut user: Fields, known: &mut Known, imported: &mut Imported) -> Re
         contact.finish(imported);
     }
     if user.flag("blocked")? == Some(true) {
-        let why = "is blocked: it is no contact, and its turns have no one";
+        let why = "is blocked: it is not a contact, and its shifts have no one on call";
         imported.leave_out(&path, why);
         return Ok(());
     }
     if user.flag("verified")? == Some(false) {
-        imported.note(&user.at("verified"), "the account was never verified there");
+        imported.note(
+            &user.at("verified"),
+            "the account was never verified in Opsgenie",
+        );
     }
     let person = Person {
         path: &path,
@@ -223,7 +226,7 @@ fn read_user(mut user: Fields, known: &mut Known, imported: &mut Imported) -> Re
     known.people.add(person, imported);
     ignore(&mut user);
     if user.take("role").is_some() {
-        let why = "roles are those of API keys and of single sign-on";
+        let why = "roles belong to API keys and single sign-on";
         imported.leave_out(&user.at("role"), why);
     }
     user.finish(imported);
@@ -237,7 +240,7 @@ fn read_team(mut team: Fields, known: &mut Known, imported: &mut Imported) -> Re
         let user = member.object("user")?;
         contacts.extend(person(user, known, imported)?);
         if member.text("role")?.is_some() {
-            let why = "roles are those of API keys and of single sign-on";
+            let why = "roles belong to API keys and single sign-on";
             imported.leave_out(&member.at("role"), why);
         }
         member.finish(imported);
@@ -248,10 +251,11 @@ fn read_team(mut team: Fields, known: &mut Known, imported: &mut Imported) -> Re
     ignore(&mut team);
     let path = team.path.clone();
     if team.text("description")?.is_some_and(|it| !it.is_empty()) {
-        imported.leave_out(&team.at("description"), "there are no teams");
+        imported.leave_out(&team.at("description"), "Bellwether has no teams");
     }
     team.finish(imported);
-    let what = "a team is the list of its members, where schedules and escalations refer to it";
+    let what =
+        "a team becomes the list of its members wherever schedules and escalations refer to it";
     imported.note(&path, what);
     Ok(())
 }
@@ -266,7 +270,7 @@ fn person(
     if found.is_none() {
         imported.leave_out(
             &user.path,
-            "no contact: the user is not in the export, is blocked, or has no mail",
+            "no contact: the user is not in the export, is blocked, or has no mail address",
         );
     }
     ignore(&mut user);
@@ -323,7 +327,7 @@ fn read_schedule(
     } else if several {
         imported.note(
             &path,
-            "a schedule for each rotation, as all of them are on call",
+            "one schedule per rotation, because all of them are on call",
         );
     }
     for key in keys {
@@ -378,7 +382,7 @@ fn read_rotation(
             }
             None | Some("none") => Vec::new(),
             Some(_) => {
-                let why = "only users and teams can be on call; the turn has no one";
+                let why = "only users and teams can be on call; the shift has no one";
                 imported.leave_out(&participant.path, why);
                 Vec::new()
             }
@@ -487,14 +491,14 @@ fn read_escalation(
             .text("condition")?
             .is_some_and(|it| it != "if-not-acked")
         {
-            let what = "steps are taken until someone acknowledges, not until the event is closed";
+            let what = "steps run until someone acknowledges, not until the event is closed";
             imported.note(&path, what);
         }
         if rule
             .text("notifyType")?
             .is_some_and(|it| it != "default" && it != "all")
         {
-            let what = "everyone who is on call, or in the team, is notified";
+            let what = "everyone on call, or in the team, is notified";
             imported.note(&path, what);
         }
         let mut delay = rule.object("delay")?;

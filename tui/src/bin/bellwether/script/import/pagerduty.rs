@@ -169,7 +169,7 @@ fn read_user(
             }
         };
         let Some(address) = address else {
-            let why = "has no address; save users with `include[]=contact_methods`";
+            let why = "has no mail address; save users with `include[]=contact_methods`";
             imported.leave_out(&path, why);
             continue;
         };
@@ -178,11 +178,11 @@ fn read_user(
     }
     if user.take("notification_rules").is_some() {
         let why =
-            "rules of notification are methods of the contact; set `after` and `minSeverity` there";
+            "notification rules are methods of the contact; set `after` and `minSeverity` there";
         imported.leave_out(&user.at("notification_rules"), why);
     }
     if user.take("role").is_some() {
-        let why = "roles are those of API keys and of single sign-on";
+        let why = "roles belong to API keys and single sign-on";
         imported.leave_out(&user.at("role"), why);
     }
     let person = Person {
@@ -212,7 +212,7 @@ fn read_schedule(
         .text("time_zone")?
         .unwrap_or_else(|| "UTC".to_owned());
     if !schedule.has("schedule_layers") {
-        let why = "has no `schedule_layers`; save the answer of GET /schedules/ID";
+        let why = "has no `schedule_layers`; save the response of GET /schedules/ID";
         imported.leave_out(&path, why);
         return Ok(());
     }
@@ -241,7 +241,7 @@ fn read_schedule(
     schedule.finish(imported);
     if rotations.len() > 1 {
         lowest_first(&mut rotations);
-        let what = "its last layer is the highest one; compare who is on call with PagerDuty";
+        let what = "its last layer has the highest priority; compare who is on call with PagerDuty";
         imported.note(&path, what);
     }
     let has_gaps = rotations.iter().all(|it| !it.restrictions.is_empty());
@@ -301,7 +301,7 @@ fn read_layer(
         let id = user.text("id")?.unwrap_or_default();
         let found = known.people.find([id.as_str()]);
         if found.is_none() {
-            let why = "no contact: the user is not in the answers, or has no mail";
+            let why = "no contact: the user is not in the responses, or has no mail address";
             imported.leave_out(&user.path, why);
         }
         slots.push(found.into_iter().collect());
@@ -425,7 +425,7 @@ fn read_policy(
         .and_then(|it| it.parse::<i64>().ok());
     ignore(&mut fields);
     if fields.take("on_call_handoff_notifications").is_some() {
-        let what = "each hand-off is an event, which rules can announce";
+        let what = "each hand-off is an event that rules can announce";
         imported.note(&fields.at("on_call_handoff_notifications"), what);
     }
     fields.finish(imported);
@@ -476,7 +476,7 @@ fn read_service(
             "escalationPolicyName": policy,
         }),
     );
-    let what = "is a disabled rule; add triggers for its events, then enable it";
+    let what = "is imported as a disabled rule; add triggers for its events, then enable it";
     imported.note(&path, what);
     if service.take("integrations").is_some() {
         let why = "create a key: `bellwether client create NAME --role ingest --dialect pagerduty`";

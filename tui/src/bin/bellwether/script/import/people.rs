@@ -27,7 +27,7 @@ pub(super) fn add_mail(
 ) {
     match (address, mail) {
         (Some(address), Some(mail)) if address != *mail => {
-            let why = "is another mail address; add a destination and a method for it";
+            let why = "is a second mail address; add a destination and a method for it";
             imported.leave_out(path, why);
         }
         (address, mail) => *mail = mail.take().or(address),
@@ -43,13 +43,13 @@ pub(super) fn add_number(
     imported: &mut Imported,
 ) {
     if variables.contains_key(variable) {
-        let why = format!("the first number is the variable `{variable}`");
+        let why = format!("the first number becomes the variable `{variable}`");
         imported.leave_out(path, &why);
         return;
     }
     variables.insert(variable.to_owned(), json!(number));
     let what = format!(
-        "is the variable `{variable}`; add a method with a destination that uses \
+        "becomes the variable `{variable}`; add a method with a destination that uses \
          `{{{{contact.{variable}}}}}`"
     );
     imported.note(path, &what);

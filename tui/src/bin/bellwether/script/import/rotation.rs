@@ -89,7 +89,7 @@ pub(super) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -
         .iter()
         .any(|(local, at)| local.is_some_and(|it| !is_exact(it, *at)))
     {
-        let what = "it begins or ends in the hour that a clock change repeats; check that";
+        let what = "it begins or ends in the hour that a clock change repeats; check it";
         imported.note(&rotation.path, what);
     }
     let turn = rotation.turn_seconds;
@@ -104,7 +104,7 @@ pub(super) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -
     } else if let Some(parts) = parts_of_day(rotation, start) {
         parts
     } else {
-        let why = "a turn is neither whole days nor at most 10 equal parts of a day";
+        let why = "a shift is neither whole days nor at most 10 equal parts of a day";
         imported.leave_out(&rotation.path, why);
         return Vec::new();
     };
@@ -172,7 +172,7 @@ fn unfit(rotation: &Rotation, now: Timestamp) -> Option<&'static str> {
         return Some("it is over");
     }
     if rotation.slots.iter().all(Vec::is_empty) {
-        return Some("no turn has a contact: no one, or someone who could not be imported");
+        return Some("no shift has a contact: no one, or someone who could not be imported");
     }
     if rotation
         .end
@@ -181,13 +181,13 @@ fn unfit(rotation: &Rotation, now: Timestamp) -> Option<&'static str> {
         return Some("it ends before it begins");
     }
     if rotation.slots.len() > SLOTS_MAX {
-        return Some("it has more than 100 turns");
+        return Some("it has more than 100 shifts");
     }
     if rotation.slots.iter().any(|it| it.len() > CONTACTS_MAX) {
-        return Some("a turn has more than 10 contacts");
+        return Some("a shift has more than 10 contacts");
     }
     if rotation.turn_seconds <= 0 {
-        return Some("the length of a turn is not known");
+        return Some("the length of a shift is unknown");
     }
     None
 }
@@ -305,8 +305,8 @@ mod tests {
     fn unsupported_rotations_are_reported() {
         for (rotation, why) in [
             (rotation(5 * HOUR, &["a", "b"]), "neither whole days"),
-            (rotation(DAY, &[]), "no turn has a contact"),
-            (rotation(0, &["a"]), "length of a turn"),
+            (rotation(DAY, &[]), "no shift has a contact"),
+            (rotation(0, &["a"]), "length of a shift"),
         ] {
             let mut imported = Imported::new("test", false);
             assert!(layers(&rotation, "UTC", &mut imported).is_empty());

@@ -93,9 +93,9 @@ impl Condition {
                 };
                 let query = json::to_json(&query).ok();
                 let query = query.and_then(|json| serde_json::from_slice(&json).ok());
-                query.map(Written::Query).ok_or("it cannot be written")
+                query.map(Written::Query).ok_or("it cannot be expressed")
             }
-            _ => Err("a regular expression is too large, or is not supported"),
+            _ => Err("a regular expression is too large or unsupported"),
         }
     }
 

@@ -19,12 +19,9 @@ pub(super) fn field(fields: &mut Fields, name: &str) -> Result<Option<u64>, Fail
         return Ok(None);
     };
     let found = parse(&text);
-    found.map(Some).ok_or_else(|| {
-        wrong(
-            &fields.at(name),
-            "expected a length of time such as 30s or 1h30m",
-        )
-    })
+    found
+        .map(Some)
+        .ok_or_else(|| wrong(&fields.at(name), "expected a duration such as 30s or 1h30m"))
 }
 
 fn parse(text: &str) -> Option<u64> {

@@ -27,7 +27,7 @@ pub(super) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<(), F
                 equal.push(json!({"source": field}));
             } else {
                 let why =
-                    format!("the label `{label}` is no part of events (`senders.replica_labels`)");
+                    format!("the label `{label}` is not part of events (`senders.replica_labels`)");
                 imported.leave_out(&format!("{path}.equal"), &why);
             }
         }
@@ -37,7 +37,7 @@ pub(super) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<(), F
             continue;
         }
         if source.is_empty() || target.is_empty() {
-            let why = "an inhibition needs matchers of its source and of its target";
+            let why = "an inhibition needs matchers for its source and its target";
             imported.leave_out(&path, why);
             continue;
         }

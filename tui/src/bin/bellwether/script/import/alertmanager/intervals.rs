@@ -291,8 +291,8 @@ fn days(one: &mut Fields, imported: &mut Imported) -> Result<Option<Days>, Failu
         match range(&text, date) {
             Some((1, -1)) => days.dates.extend(1..=31),
             Some((first, last)) if first > 0 && last < 0 => {
-                let why = "days from one counted from the start to one counted from the end of the \
-                           month; the time interval is left out";
+                let why = "days from one counted from the start to one counted from the end of \
+                           the month; the time interval is omitted";
                 imported.leave_out(&path, why);
                 return Ok(None);
             }

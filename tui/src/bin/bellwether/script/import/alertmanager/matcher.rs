@@ -48,8 +48,9 @@ impl Matcher {
             let built = RegexBuilder::new(&whole)
                 .size_limit(REGEX_BYTES_MAX)
                 .build();
-            built
-                .map_err(|_unfit| wrong(path, "a regular expression is wrong or larger than 1 MiB"))
+            built.map_err(|_unfit| {
+                wrong(path, "a regular expression is invalid or larger than 1 MiB")
+            })
         });
         let regex = compiled.transpose()?;
         Ok(Self { text, regex })
@@ -168,13 +169,13 @@ impl Matcher {
             let label = &self.text.name;
             imported.note(
                 path,
-                &format!("the label `{label}` is no part of events (`senders.replica_labels`)"),
+                &format!("the label `{label}` is not part of events (`senders.replica_labels`)"),
             );
         }
         if self.text.name == SEVERITY && self.holds("") != self.holds(SEVERITY_DEFAULT) {
             imported.note(
                 path,
-                "an alert without the label `severity` has the severity warning here \
+                "an alert without the label `severity` gets the severity warning here \
                  (`senders.alert_severity`)",
             );
         }
@@ -285,7 +286,7 @@ pub(super) fn check_case<'a>(matchers: impl Iterator<Item = &'a Matcher>, import
             .or_insert(value);
         if *first != value && !reported.contains(name) {
             reported.push(name.clone());
-            let what = "values that differ only in letter case are the same here";
+            let what = "values that differ only in letter case are equal here";
             imported.note(&format!("route: label `{name}`"), what);
         }
     }

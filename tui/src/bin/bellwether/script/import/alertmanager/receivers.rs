@@ -79,7 +79,7 @@ pub(super) fn read(
         receivers.insert(name, made);
     }
     if global.http.is_some() {
-        let what = "is used for webhooks without an `http_config`, and for nothing else";
+        let what = "is used only for webhooks without an `http_config`";
         imported.note("global.http_config", what);
     }
     Ok(receivers)
@@ -146,7 +146,7 @@ impl Writer<'_> {
                 let preset = PRESETS.iter().find(|(name, _)| *name == kind);
                 let why = match preset {
                     Some((_, file)) => format!("no destination type; see the preset `{file}.yaml`"),
-                    None => "no destination type; a webhook may do".to_owned(),
+                    None => "no destination type; try a webhook".to_owned(),
                 };
                 self.imported.leave_out(&config.path, &why);
                 Ok(None)
@@ -163,7 +163,7 @@ impl Writer<'_> {
             let limited = ms.clamp(*TIMEOUT_MS.start(), *TIMEOUT_MS.end());
             if limited != ms {
                 let what = format!(
-                    "{} in place of {}",
+                    "{} instead of {}",
                     duration::wire(limited),
                     duration::wire(ms)
                 );
@@ -195,7 +195,7 @@ impl Writer<'_> {
         let url = self.needed(config, "url", "url")?;
         let mut webhook = json!({"secretUrl": url});
         let what =
-            "the body is the document of this service, not Alertmanager's; see the topic «webhook»";
+            "the body is this service's document, not Alertmanager's; see the topic «webhook»";
         self.imported.note(&config.path, what);
         let own = config.has("http_config");
         let http = if own {
@@ -260,7 +260,7 @@ impl Writer<'_> {
                     "certificate": {"fromFile": certificate}, "privateKey": {"fromFile": key},
                 }});
             }
-            let why = "trusted authorities are set in `egress.ca_file` of bellwether.toml";
+            let why = "certificate authorities are set in `egress.ca_file` of bellwether.toml";
             tls.finish_with(self.imported, why);
         }
         Ok(())
@@ -362,7 +362,7 @@ impl Writer<'_> {
             channel.unwrap_or_default()
         );
         let url = self.placed(url, "url");
-        let what = "a webhook in place of the type `slack`, which needs a bot token";
+        let what = "a webhook instead of the type `slack`, which needs a bot token";
         self.imported.note(&config.path, what);
         Ok(Some((
             false,
@@ -373,7 +373,7 @@ impl Writer<'_> {
     fn pagerduty(&mut self, config: &mut Fields) -> Result<Made, Failure> {
         let Some(key) = secret(config, "routing_key")? else {
             let why =
-                "an integration of PagerDuty's Events API v1; create one of the Events API v2";
+                "an integration of PagerDuty's Events API v1; create one for the Events API v2";
             self.imported.leave_out(&config.path, why);
             return Ok(None);
         };
@@ -388,7 +388,7 @@ impl Writer<'_> {
         for name in ["class", "component", "group"] {
             match config.text(name)? {
                 Some(text) if is_template(&text) => {
-                    let why = "templates of Go are not converted";
+                    let why = "Go templates are not converted";
                     self.imported.leave_out(&config.at(name), why);
                 }
                 Some(text) => pagerduty[name] = json!(text),

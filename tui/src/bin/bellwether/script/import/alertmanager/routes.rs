@@ -112,7 +112,7 @@ fn route(
     imported: &mut Imported,
 ) -> Result<Route, Failure> {
     if depth == DEPTH_MAX {
-        let why = format!("expected at most {DEPTH_MAX} routes in each other");
+        let why = format!("expected at most {DEPTH_MAX} levels of nested routes");
         return Err(wrong(&fields.path, &why));
     }
     let matchers = matcher::read(&mut fields, ["matchers", "match", "match_re"], imported)?;
@@ -297,7 +297,7 @@ impl Writer<'_> {
                 }
                 None => {
                     let why = format!(
-                        "the label `{label}` is no part of events (`senders.replica_labels`)"
+                        "the label `{label}` is not part of events (`senders.replica_labels`)"
                     );
                     self.imported.leave_out(path, &why);
                 }
@@ -310,7 +310,7 @@ impl Writer<'_> {
         let limited = given.value.clamp(*range.start(), *range.end());
         if limited != given.value {
             let what = format!(
-                "{} in place of {}",
+                "{} instead of {}",
                 duration::wire(limited),
                 duration::wire(given.value)
             );
