@@ -269,7 +269,7 @@ actions! {
     Back ["<Esc>", "h", "<Left>", "<Backspace>"] in ANYWHERE, Need::None, 58
         "back": "Back: clear marks and filter first, then leave the screen";
     PageBefore ["["] in ANYWHERE, Need::None, 0
-        "page before": "Go to the previously visited page";
+        "page before": "Go back to the page visited before";
     Forward ["]"] in ANYWHERE, Need::None, 0
         "forward": "Go to the page visited next";
     GoOverview ["1"] in ANYWHERE, Need::None, 0

@@ -94,7 +94,7 @@ fn loading_screen_says_so_and_makes_no_claims() {
             let shown = screen(&model);
             let body: Vec<&str> = shown.lines().skip(3).collect();
             let body = body.join("\n");
-            let is_said = ["reading…", "under way", "asking"]
+            let is_said = ["reading…", "in progress"]
                 .iter()
                 .any(|it| shown.contains(it));
             assert!(is_said, "{keys} at {size:?}\n{shown}");

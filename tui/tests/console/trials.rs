@@ -11,7 +11,7 @@ async fn trigger_test_reports_and_links_past_matches() {
         &screen,
         "would have matched 40 occurrences in the last 24 h (now: 40)",
     );
-    assert_shows(&screen, "40 were looked at");
+    assert_shows(&screen, "40 were checked");
     // A longer period starts another test on the same page.
     let screen = press(&mut console, "+").await;
     assert_shows(&screen, "in the last 7 days");

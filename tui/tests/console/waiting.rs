@@ -56,7 +56,7 @@ pub(super) mod against_the_service {
         assert_shows(&screen, "the disk of db-1 is full");
         assert!(!screen.contains("db-2"), "{screen}");
         press(&mut console, "<Enter>").await;
-        until(&mut console, "rule night waits until").await;
+        until(&mut console, "delay of rule night until").await;
         assert_shows(&console.screen(), "the first message");
         press(&mut console, "r").await;
         until(&mut console, "Send the held notifications of rule night?").await;

@@ -456,7 +456,7 @@ fn partial_key_sequence_times_out_or_is_cancelled_by_esc() {
             .as_ref()
             .unwrap()
             .text
-            .contains("^X x means nothing")
+            .contains("^X x has no action here")
     );
 }
 

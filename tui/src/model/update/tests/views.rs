@@ -74,7 +74,7 @@ fn split_view_shows_the_selection_until_toggled_off() {
     press(&mut model, "2|");
     assert!(model.is_split, "there is no room");
     let message = model.notice.clone().unwrap().text;
-    assert!(message.contains("from 140 columns on"), "{message}");
+    assert!(message.contains("at least 140 columns"), "{message}");
     model.size.0 = 200;
     press(&mut model, "|");
     assert!(!model.is_split);
