@@ -48,15 +48,18 @@ impl Response {
             end_ms: None,
             is_unanswered: false,
             held_by: Vec::new(),
+            worst: None,
         }
     }
 
-    /// Restarts all rounds with the current policy.
+    /// Restarts all rounds with the current policy. A round that has not run any step yet is the
+    /// first of them.
     pub fn begin_again(&mut self, policy: &EscalationPolicy, now_ms: i64) {
         self.policy = policy.name.clone();
         self.plan = policy.plan.clone();
         self.state = ResponseState::Active;
-        self.round = self.round.saturating_add(1);
+        let is_fresh = self.step == 0 && self.next_ms.is_some();
+        self.round = self.round.saturating_add(u32::from(!is_fresh));
         self.rounds_left = self.plan.rounds.saturating_sub(1);
         self.begin_round(now_ms);
         self.end_ms = None;
@@ -90,8 +93,15 @@ impl Response {
         self.is_unanswered = false;
     }
 
+    /// Pauses it because someone acknowledged the occurrence with this severity.
+    pub fn acknowledge(&mut self, severity: Severity) {
+        self.rest(ResponseState::Acknowledged);
+        self.is_unanswered = false;
+        self.note_severity(severity);
+    }
+
     /// Clears everything that would be sent later and sets the state.
-    pub fn rest(&mut self, state: ResponseState) {
+    fn rest(&mut self, state: ResponseState) {
         self.state = state;
         self.look_ms = None;
         self.queued.clear();
@@ -259,6 +269,7 @@ impl Response {
     /// receivers makes the next one due. Returns whether there was a receiver.
     fn take_step(&mut self, at: usize, asked: &Asked<'_>, pages: &mut Vec<Page>) -> bool {
         let step = self.plan.steps[at].clone();
+        self.note_severity(asked.severity);
         let before = (pages.len(), self.queued.len());
         self.step = self.step.saturating_add(1);
         for target in &step.targets {

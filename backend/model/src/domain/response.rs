@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    domain::{EscalationPlan, HoldKind, Name, RecordId},
+    domain::{EscalationPlan, HoldKind, Name, RecordId, Severity},
     limits::RESPONSE_RECEIVERS_MAX,
 };
 
@@ -48,6 +48,9 @@ pub struct Response {
     /// The silences and inhibition sources that hold it, together with the group members that could
     /// carry it.
     pub held_by: Vec<ResponseHold>,
+    /// The highest severity for which a step ran or that was acknowledged; `None` before the first
+    /// step and in records of earlier versions.
+    pub worst: Option<Severity>,
 }
 
 /// A hold on a response: a silence, or the occurrence that inhibits it.
@@ -138,6 +141,16 @@ impl Response {
         known.position(|it| {
             it.destination.0 == destination && it.contact.as_ref().map(|it| &it.name) == contact
         })
+    }
+
+    /// Whether a severity is above any for which a step ran or that was acknowledged.
+    pub fn is_exceeded(&self, severity: Severity) -> bool {
+        self.worst.is_some_and(|it| it < severity)
+    }
+
+    /// Records a severity for which a step runs or that is acknowledged.
+    pub fn note_severity(&mut self, severity: Severity) {
+        self.worst = self.worst.max(Some(severity));
     }
 
     /// Records a notified receiver.

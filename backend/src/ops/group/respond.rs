@@ -126,8 +126,7 @@ async fn moved(
             true
         }
         _ if carrier.value.acknowledged => {
-            response.rest(ResponseState::Acknowledged);
-            response.is_unanswered = false;
+            response.acknowledge(carrier.value.severity);
             true
         }
         (Candidate::Nobody(holds), _) => {
@@ -221,7 +220,7 @@ async fn candidate(
         let past = past.asking(causes);
         for stored in found {
             let mut member = stored.value.clone();
-            let taken = taken_over(response, member.acknowledged, now_ms);
+            let taken = taken_over(response, &member, now_ms);
             set(&mut member, group, Some(taken));
             let step = Step {
                 kind: StepKind::Look,
@@ -248,11 +247,11 @@ async fn candidate(
 }
 
 /// Returns a response as adopted by a member.
-fn taken_over(response: &Response, is_acknowledged: bool, now_ms: i64) -> Response {
+fn taken_over(response: &Response, member: &Occurrence, now_ms: i64) -> Response {
     let mut taken = response.clone();
     match taken.state {
         ResponseState::Stopped => return taken,
-        _ if is_acknowledged => taken.rest(ResponseState::Acknowledged),
+        _ if member.acknowledged => taken.acknowledge(member.severity),
         ResponseState::Acknowledged => {}
         _ => taken.state = ResponseState::Active,
     }

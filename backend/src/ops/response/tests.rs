@@ -676,6 +676,7 @@ mod cancelled;
 mod groups;
 mod noise;
 mod own_events;
+mod severity;
 
 async fn edit(world: &World, change: impl FnOnce(&mut Rule)) {
     let stored = world.store.get::<Rule>("page".into()).await;

@@ -96,13 +96,10 @@ impl Message<'_> {
             None | Some(ResponseState::Ended) => self.newest(&[Joined, Repeated]),
             Some(ResponseState::Acknowledged) => self.newest(&[Joined, Changed]),
             Some(ResponseState::Active | ResponseState::Held | ResponseState::Stopped) => {
-                let joined = self.newest(&[Joined])?;
-                let reported = self.reported.iter().filter(|(change, _)| *change != Joined);
-                let others = reported.map(|(_, it)| it).chain(&self.others);
-                let mut others = others.filter(|it| it.status != Status::Closed);
-                let severity = self.decision.members[joined].severity as u8;
-                let is_worst = others.all(|it| (it.severity as u8) < severity);
-                is_worst.then_some(joined)
+                let worst = self.newest(&[Joined, Changed, Repeated])?;
+                let severity = self.decision.members[worst].severity;
+                let is_exceeded = response.is_some_and(|it| it.is_exceeded(severity));
+                is_exceeded.then_some(worst)
             }
         }
     }
@@ -141,8 +138,7 @@ impl Message<'_> {
     }
 
     fn news(&mut self, response: &Response, about: About<'_>) -> Vec<Delivery> {
-        let is_news =
-            |it: &(MemberChange, _)| matches!(it.0, MemberChange::Closed | MemberChange::Changed);
+        let is_news = |it: &(MemberChange, _)| self.is_news(it.0);
         let Some(main) = self
             .main(|_| true)
             .filter(|_| self.reported.iter().any(is_news))

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::Writer;
 use crate::{
     decide::{
-        Asked, Page, SendKind, StepKind, advance, condition::would_pass_again,
+        Asked, Page, SendKind, Snapshot, Step, StepKind, advance, condition::would_pass_again,
         content::rule_content, sending_state, trigger_of_update,
     },
     domain::{
@@ -46,18 +46,55 @@ impl Unanswered {
     }
 }
 
-/// Withdraws an expired acknowledgement.
-pub(super) fn take_back(occurrence: &mut Occurrence, now_ms: i64) {
-    let Some(until_ms) = occurrence.acknowledged_until_ms else {
-        return;
-    };
+/// Returns the rule and the policy of an entry if they are in force.
+pub(super) fn in_force<'a>(
+    entry: &Notified,
+    snapshot: &'a Snapshot,
+) -> (Option<&'a Rule>, Option<&'a EscalationPolicy>) {
+    let rule = snapshot.rule(entry.rule);
+    let rule = rule.filter(|it| it.enabled && !it.shadow);
+    let policy = rule.and_then(|it| {
+        let policies = &snapshot.responders().policies;
+        policies.get(it.escalation_policy.as_ref()?)
+    });
+    (rule, policy.map(AsRef::as_ref))
+}
+
+/// Withdraws an acknowledgement that expired, or that someone gave for a lower severity than the
+/// occurrence has now.
+pub(super) fn take_back(occurrence: &mut Occurrence, step: &Step<'_>, snapshot: &Snapshot) {
+    let severity = occurrence.severity;
+    for entry in &mut occurrence.notified {
+        // Responses of earlier versions lack it.
+        let before = entry.last_notified.map_or(severity, |it| it.severity);
+        if let Some(response) = &mut entry.response {
+            response.worst.get_or_insert(before);
+        }
+    }
     if !occurrence.acknowledged || occurrence.status == Status::Closed {
         occurrence.acknowledged_until_ms = None;
         return;
     }
-    if until_ms > now_ms {
-        return;
+    let until_ms = occurrence.acknowledged_until_ms;
+    let is_expired = until_ms.is_some_and(|it| it <= step.now_ms);
+    let is_exceeded = |entry: &Notified| {
+        let response = entry.response.as_deref();
+        let is_paused = |it: &&Response| it.state == ResponseState::Acknowledged;
+        response
+            .filter(is_paused)
+            .is_some_and(|it| it.is_exceeded(severity))
+            && in_force(entry, snapshot).1.is_some()
+    };
+    let is_outdated = occurrence.status == Status::Open
+        && !step.transition.acknowledged
+        && occurrence.notified.iter().any(is_exceeded);
+    if is_expired || is_outdated {
+        withdraw_acknowledgement(occurrence, step.now_ms);
     }
+}
+
+/// Withdraws an acknowledgement, and records that in the history.
+pub(in crate::decide) fn withdraw_acknowledgement(occurrence: &mut Occurrence, now_ms: i64) {
     let before = occurrence.state();
     occurrence.acknowledged = false;
     occurrence.acknowledged_until_ms = None;
@@ -121,14 +158,7 @@ impl Writer<'_> {
     pub(super) fn respond(&mut self, notified: &mut [Notified]) {
         let was_closed = self.step.transition.from == Some(Status::Closed);
         for entry in notified.iter_mut() {
-            let snapshot = self.snapshot;
-            let rule = snapshot
-                .rule(entry.rule)
-                .filter(|it| it.enabled && !it.shadow);
-            let policy = rule.and_then(|it| {
-                let policies = &snapshot.responders().policies;
-                policies.get(it.escalation_policy.as_ref()?)
-            });
+            let (rule, policy) = in_force(entry, self.snapshot);
             let is_under_way = |it: &Response| it.state != ResponseState::Ended;
             if !entry.response.as_deref().is_some_and(is_under_way) {
                 let is_new = self.waiting.was_sent(entry.rule)
@@ -152,7 +182,6 @@ impl Writer<'_> {
                 continue;
             };
             let was_unanswered = response.is_unanswered;
-            let policy = policy.map(AsRef::as_ref);
             self.carry_on(entry, &mut response, (rule, policy));
             let said = Unanswered::of(&response, was_unanswered, (entry, self.occurrence));
             self.notices.unanswered.extend(said);
@@ -191,8 +220,7 @@ impl Writer<'_> {
             return response.end(now_ms);
         }
         if self.occurrence.acknowledged {
-            response.rest(ResponseState::Acknowledged);
-            response.is_unanswered = false;
+            response.acknowledge(self.occurrence.severity);
             return;
         }
         if response.state == ResponseState::Acknowledged {
@@ -211,6 +239,9 @@ impl Writer<'_> {
         }
         response.held_by.clear();
         response.state = ResponseState::Active;
+        if response.is_exceeded(self.occurrence.severity) {
+            response.begin_again(policy, now_ms);
+        }
         // Steps for a group are run where its members are read.
         if entry.group.is_some() && self.step.kind != StepKind::Look {
             return response.look_soon();
