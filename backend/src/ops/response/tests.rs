@@ -674,6 +674,8 @@ async fn schedule_edit_does_not_change_the_ruleset_edition() {
 
 mod cancelled;
 mod groups;
+mod methods;
+mod no_response;
 mod noise;
 mod own_events;
 mod severity;

@@ -11,13 +11,13 @@ use crate::{
     },
     domain::{
         DeliveryState, EscalationPolicy, Field, HeldBy, HistoryEntry, HoldKind, Name, Notified,
-        Occurrence, OccurrenceId, PagedContact, RecordId, Response, ResponseState, Rule, Status,
-        Trigger, delivery::RuleContent, is_own, response::ESCALATION_KIND,
+        Occurrence, OccurrenceId, PagedContact, PagedMethod, RecordId, Response, ResponseState,
+        Rule, Status, Trigger, delivery::RuleContent, response::is_failure_of,
     },
     limits::HISTORY_MAX,
 };
 
-/// A response that is, or is no longer, unanswered after all rounds.
+/// A response that became, or is no longer, unanswered after all rounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unanswered {
     /// The rule.
@@ -26,23 +26,30 @@ pub struct Unanswered {
     pub policy: Name,
     /// The occurrence.
     pub occurrence: OccurrenceId,
-    /// Whether someone acknowledged after all, or the occurrence was closed.
+    /// Whether it is no longer unanswered by this policy.
     pub is_over: bool,
 }
 
 impl Unanswered {
-    /// Returns the notice if `is_unanswered` of the response changed.
+    /// Returns the notices about a response that was unanswered by the policy `before`, if any.
     pub fn of(
+        before: Option<&Name>,
         response: &Response,
-        was_unanswered: bool,
         (entry, occurrence): (&Notified, &Occurrence),
-    ) -> Option<Self> {
-        (response.is_unanswered != was_unanswered).then(|| Self {
+    ) -> Vec<Self> {
+        let after = response.unanswered_by();
+        if before == after {
+            return Vec::new();
+        }
+        let policies = before.map(|it| (it, true)).into_iter();
+        let policies = policies.chain(after.map(|it| (it, false)));
+        let notice = |(policy, is_over): (&Name, bool)| Self {
             rule: entry.rule_name.clone(),
-            policy: response.policy.clone(),
+            policy: policy.clone(),
             occurrence: occurrence.id(),
-            is_over: was_unanswered,
-        })
+            is_over,
+        };
+        policies.map(notice).collect()
     }
 }
 
@@ -139,7 +146,7 @@ fn hold(entry: &Notified, response: &mut Response, holding: &[HeldBy], now_ms: i
     }
 }
 
-pub(super) type Receiver = (RecordId, Option<Name>);
+pub(super) type Receiver = (RecordId, Option<PagedMethod>);
 
 /// Returns the contacts notified by the response of a rule, each with its destination.
 fn contacts(entry: &Notified) -> impl Iterator<Item = (RecordId, Option<PagedContact>)> {
@@ -150,7 +157,7 @@ fn contacts(entry: &Notified) -> impl Iterator<Item = (RecordId, Option<PagedCon
 
 pub(super) fn receivers(entry: &Notified) -> impl Iterator<Item = Receiver> {
     let of_rule = entry.destinations.iter().map(|(id, _)| (*id, None));
-    of_rule.chain(contacts(entry).map(|(id, contact)| (id, contact.map(|it| it.name))))
+    of_rule.chain(contacts(entry).map(|(id, contact)| (id, contact.map(|it| it.key()))))
 }
 
 impl Writer<'_> {
@@ -164,10 +171,9 @@ impl Writer<'_> {
                 let is_new = self.waiting.was_sent(entry.rule)
                     && self.occurrence.status == Status::Open
                     && !self.occurrence.acknowledged
-                    && !(entry.cleared || entry.shadow || entry.group.is_some())
-                    // An unanswered escalation is not escalated to the same people again.
-                    && !(is_own(&self.occurrence.dimensions)
-                        && self.occurrence.kind == ESCALATION_KIND);
+                    && !(entry.cleared || entry.shadow || entry.group.is_some());
+                // Its failure is not escalated to the same people again.
+                let policy = policy.filter(|it| !is_failure_of(self.occurrence, &it.name));
                 let Some(policy) = policy.filter(|_| is_new) else {
                     continue;
                 };
@@ -181,9 +187,9 @@ impl Writer<'_> {
             let Some(mut response) = entry.response.take() else {
                 continue;
             };
-            let was_unanswered = response.is_unanswered;
+            let before = response.unanswered_by().cloned();
             self.carry_on(entry, &mut response, (rule, policy));
-            let said = Unanswered::of(&response, was_unanswered, (entry, self.occurrence));
+            let said = Unanswered::of(before.as_ref(), &response, (entry, self.occurrence));
             self.notices.unanswered.extend(said);
             entry.response = Some(response);
         }
@@ -267,8 +273,7 @@ impl Writer<'_> {
             self.notices.stopped.push(rule.name.clone());
             return;
         }
-        let contact = page.contact.as_ref().map(|it| &it.name);
-        if !response.has_room_for(contact, destination.id) {
+        if !response.has_room_for(page.contact.as_ref(), destination.id) {
             return;
         }
         let content = rule_content(rule);
@@ -301,7 +306,7 @@ impl Writer<'_> {
         let of_rule = entry.destinations.iter().map(|(id, _)| (*id, None));
         let contacts = contacts(entry).filter(|_| !is_opening);
         for (id, contact) in of_rule.chain(contacts) {
-            if others.contains(&(id, contact.as_ref().map(|it| it.name.clone()))) {
+            if others.contains(&(id, contact.as_ref().map(PagedContact::key))) {
                 continue;
             }
             let Some(destination) = self.snapshot.destination(id) else {
