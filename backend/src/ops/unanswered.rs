@@ -117,10 +117,9 @@ async fn decided(
         let is_same = |it: &&Stored<OwnEvent>| {
             it.value.event.name == NO_RESPONSE && it.value.event.dimensions == dimensions
         };
-        stored
-            .iter()
-            .filter(is_same)
-            .for_each(|it| changes.delete(it));
+        for pending in stored.iter().filter(is_same) {
+            changes.delete(pending);
+        }
         let id = EventId::derive(NO_RESPONSE, &dimensions);
         let event = match counts.get(&policy) {
             Some(count) => opened(&policy, count, now_ms),
@@ -134,7 +133,9 @@ async fn decided(
         let id = new_id(now_ms);
         reports.push(OwnEvent { id, event, chain });
     }
-    reports.iter().for_each(|it| changes.insert(it));
+    for report in &reports {
+        changes.insert(report);
+    }
     Ok((changes, (RecordedReports(reports), closed)))
 }
 

@@ -162,7 +162,9 @@ impl Hours {
         let mut draft = contacts.get(name).await.unwrap();
         draft.etag.clear();
         draft.methods.reverse();
-        draft.methods.iter_mut().for_each(|it| it.id.clear());
+        for method in &mut draft.methods {
+            method.id.clear();
+        }
         contacts.update(&draft, false).await.unwrap();
     }
 

@@ -83,8 +83,9 @@ impl GroupMessage<'_> {
     ) -> GroupDecision {
         let all = members.waiting.iter().chain(&members.responder);
         let responses = all.flat_map(|it| &it.notified);
-        let responses = responses.filter(|it| it.rule == self.rule && it.group == Some(self.id));
-        let response = responses.filter_map(|it| it.response.as_deref()).next();
+        let mut responses =
+            responses.filter(|it| it.rule == self.rule && it.group == Some(self.id));
+        let response = responses.find_map(|it| it.response.as_deref());
         let mut message = Message {
             about: self,
             worst: response.and_then(|it| it.worst),

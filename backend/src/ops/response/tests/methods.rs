@@ -267,7 +267,9 @@ async fn identities_survive_edits_and_are_checked() {
     // The document without identities is what is stored.
     let mut draft = stored.clone();
     draft.etag.clear();
-    draft.methods.iter_mut().for_each(|it| it.id.clear());
+    for method in &mut draft.methods {
+        method.id.clear();
+    }
     let put = all.put(&draft, false).await.unwrap();
     assert!(matches!(put, crate::ops::resource::Put::Unchanged(_)));
     draft.methods.reverse();

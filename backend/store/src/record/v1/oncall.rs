@@ -31,7 +31,9 @@ fn stored_methods(methods: &[ContactMethod]) -> Vec<ContactMethod> {
     let mut stored = methods.to_vec();
     let ids = methods.iter().map(|it| &it.id);
     if implied_method_ids(methods).iter().eq(ids) {
-        stored.iter_mut().for_each(|it| it.id.clear());
+        for method in &mut stored {
+            method.id.clear();
+        }
     }
     stored
 }
