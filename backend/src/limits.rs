@@ -28,6 +28,8 @@ pub const POLICIES_MAX: usize = 1_000;
 pub const CONTACT_METHODS_MAX: usize = 10;
 /// Latest time after paging a contact at which a method is used.
 pub const CONTACT_AFTER_MAX: Duration = Duration::from_secs(3_600);
+/// Time ahead that is searched for windows in which a method can be used.
+pub const CONTACT_CALENDAR_AHEAD: Duration = Duration::from_secs(400 * 86_400);
 /// Length of the user name of a contact, in characters.
 pub const CONTACT_SUBJECT_CHARACTERS_MAX: usize = 200;
 /// Variables per method, and length of a value in characters.
@@ -59,6 +61,8 @@ pub const SHIFTS_TIME_MAX: Duration = Duration::from_secs(400 * 24 * 3_600);
 pub const ON_CALL_LOOK_INTERVAL: Duration = Duration::from_secs(5);
 /// See [`ON_CALL_LOOK_INTERVAL`].
 pub const ON_CALL_LOOK_MAX: Duration = Duration::from_secs(600);
+/// Time after which the event of a hand-off closes.
+pub const ON_CALL_NEWS_AGE: Duration = Duration::from_secs(900);
 /// See [`ON_CALL_LOOK_INTERVAL`].
 pub const ON_CALL_AHEAD: Duration = Duration::from_secs(24 * 3_600);
 /// Steps per escalation policy, targets per step, and rounds.

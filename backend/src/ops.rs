@@ -67,6 +67,7 @@ pub mod store_watch;
 mod tag_scope;
 pub mod test_trigger;
 pub mod trigger;
+mod unanswered;
 mod validate;
 pub mod watch;
 pub mod wire;

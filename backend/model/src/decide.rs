@@ -70,6 +70,7 @@ pub use heartbeats::{AlarmFacts, AlarmTexts, Heartbeats, LoadedHeartbeat, alarm_
 pub use hold::{HOLDS, HoldCondition, SendKind, Sending};
 pub use inhibitions::{Inhibitions, LoadedInhibition};
 pub use notify::{MemberNotice, Notices, Unanswered, as_notified, notify, sending_state};
+use notify::{follows, withdraw_acknowledgement};
 pub use past::{Past, Wanted};
 pub use responders::{Page, Responders, Usable};
 pub use responses::{Advance, Asked, advance};

@@ -74,7 +74,9 @@ pub use query::{Clause, Literal, Query};
 pub use receipt::{Receipt, Refusal};
 pub use record_id::RecordId;
 pub use report::{Report, Reporter, Reports};
-pub use response::{Paged, PagedContact, QueuedMethod, Response, ResponseHold, ResponseState};
+pub use response::{
+    Paged, PagedContact, PagedMethod, QueuedMethod, Response, ResponseHold, ResponseState,
+};
 pub use revision::{Revised, Revision, RevisionId, RevisionOf};
 pub use rule::{Grouping, Rule};
 pub use saved_view::SavedView;

@@ -306,6 +306,7 @@ pub fn alter(
     let mut transition = Transition {
         from: Some(occurrence.status),
         closed: false,
+        acknowledged: change.acknowledged == Some(true),
     };
     let before = occurrence.state();
     if let Some(severity) = change.severity.filter(|it| *it != occurrence.severity) {

@@ -627,6 +627,7 @@ fn contacts_get_an_acknowledge_link_while_open() {
             name: name("ana"),
             variables: std::collections::BTreeMap::new(),
             response: RecordId::from_parts(1, 1),
+            method: "call".into(),
         });
         let offered = shown(&content);
         assert!(offered.contains("/acknowledge/"), "{offered}");

@@ -1,6 +1,8 @@
 //! Contacts: storage, editing, and deletion of unused ones.
 
 mod feed;
+mod method_id;
+mod never;
 
 use bellwether_proto::v1;
 
@@ -62,7 +64,8 @@ impl Drafted for Contact {
             );
         }
         let refers = Refers::of(all, stored, (&mut faults, &mut changes));
-        let methods = methods(&draft.methods, refers).await?;
+        let before = stored.map_or(&[][..], |it| &it.methods);
+        let methods = methods(&draft.methods, before, refers).await?;
         all.check_room(stored, CONTACTS_MAX).await?;
         let contact = name.map(|name| Self {
             id: origin.id,
@@ -81,6 +84,10 @@ impl Drafted for Contact {
         Ok((faults.or(contact)?, changes))
     }
 
+    async fn warnings(&self, all: &Contacts) -> Result<Vec<String>, Error> {
+        never::warnings(self, &all.store, all.clock.now_ms()).await
+    }
+
     async fn released(all: &Contacts, contact: &Self, _force: bool) -> Result<Changes, Error> {
         let mut changes = all.store.changes();
         let used = (Kind::Contact, &contact.name);
@@ -92,6 +99,7 @@ impl Drafted for Contact {
 
 async fn methods(
     drafts: &[v1::ContactMethod],
+    before: &[ContactMethod],
     mut refers: Refers<'_>,
 ) -> Result<Vec<ContactMethod>, Error> {
     let count = drafts.len();
@@ -123,6 +131,7 @@ async fn methods(
         }
         if let Some(destination) = destination {
             methods.push(ContactMethod {
+                id: draft.id.clone(),
                 destination: destination.value.name,
                 variables: draft.variables.clone(),
                 after_ms,
@@ -131,6 +140,8 @@ async fn methods(
             });
         }
     }
+    method_id::check(drafts, refers.faults);
+    method_id::assign(&mut methods, before);
     Ok(methods)
 }
 
@@ -165,6 +176,7 @@ impl Shows<Contact> for v1::Contact {
             after: (it.after_ms > 0).then(|| time::length(it.after_ms)),
             min_severity: it.min_severity.map_or(0, |it| it as i32),
             calendar_name: text(it.calendar),
+            id: it.id,
         };
         Self {
             name: contact.name.to_string(),

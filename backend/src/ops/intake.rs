@@ -24,7 +24,10 @@ use crate::{
     error::Error,
     limits::{INTAKE_QUEUE_KIB_MAX, INTAKE_RETRY_AFTER},
     metrics::Metrics,
-    ops::{deciding::Deciding, loop_guard::RecordedReports},
+    ops::{
+        deciding::Deciding,
+        loop_guard::{RecordedReports, is_mark},
+    },
     store::{
         Direction, Store,
         engine::{DiskShare, Range},
@@ -226,8 +229,9 @@ impl Intake {
     pub async fn resume(&self, store: &Store) -> Result<(), Error> {
         let (all, ascending) = (Range::under(&[]), Direction::Ascending);
         let found = store.page::<OwnEvent>(all, ascending, RESUMED_MAX).await?;
-        let found = found.into_iter().map(|it| it.value).collect();
-        self.report_all(RecordedReports(found));
+        let found = found.into_iter().map(|it| it.value);
+        let events = found.filter(|it| !is_mark(it));
+        self.report_all(RecordedReports(events.collect()));
         Ok(())
     }
 

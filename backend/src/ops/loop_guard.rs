@@ -1,10 +1,10 @@
-//! Reports about stopped rules and unanswered responses, as events of the service itself.
+//! Reports about stopped rules, as events of the service itself, and marks of unanswered responses.
 
 use crate::{
     decide::{Notices, Unanswered},
     domain::{
-        IncomingEvent, Name, Occurrence, OwnEvent, Severity, Status, is_own,
-        response::ESCALATION_KIND,
+        IncomingEvent, Name, Occurrence, OwnEvent, Severity, Status, Value, is_own,
+        response::{ESCALATION_KIND, POLICY_DIMENSION, is_no_response},
     },
     ops::identity::new_id,
     store::Changes,
@@ -23,16 +23,15 @@ pub struct Reports(Vec<OwnEvent>);
 pub struct RecordedReports(pub(super) Vec<OwnEvent>);
 
 impl Reports {
-    /// Adds a report for each stopped rule and unanswered response, unless the occurrence itself is
-    /// an event of the service.
+    /// Adds a report for each stopped rule, unless the occurrence itself is an event of the service,
+    /// and a mark for each response that became, or is no longer, unanswered.
     pub(crate) fn note(&mut self, notices: &Notices, occurrence: &Occurrence, now_ms: i64) {
-        if is_own(&occurrence.dimensions) {
-            return;
-        }
-        let stopped = notices.stopped.iter();
+        let is_reported = !is_own(&occurrence.dimensions);
+        let stopped = notices.stopped.iter().filter(|_| is_reported);
         let stopped = stopped.map(|rule| event(rule, occurrence, now_ms));
-        let unanswered = notices.unanswered.iter();
-        let unanswered = unanswered.map(|it| nobody_responded(it, occurrence, now_ms));
+        let is_counted = !is_no_response(occurrence);
+        let unanswered = notices.unanswered.iter().filter(|_| is_counted);
+        let unanswered = unanswered.map(|it| mark(it, now_ms));
         self.0
             .extend(stopped.chain(unanswered).map(|event| OwnEvent {
                 id: new_id(now_ms),
@@ -45,11 +44,13 @@ impl Reports {
         self.0.append(&mut others.0);
     }
 
-    /// Stores the events together with the changes that cause them.
-    pub(crate) fn record(self, changes: &mut Changes) -> RecordedReports {
+    /// Stores the events together with the changes that cause them. Marks are evaluated by the next
+    /// review.
+    pub(crate) fn record(mut self, changes: &mut Changes) -> RecordedReports {
         for event in &self.0 {
             changes.insert(event);
         }
+        self.0.retain(|it| !is_mark(it));
         RecordedReports(self.0)
     }
 }
@@ -74,24 +75,28 @@ fn event(rule: &Name, occurrence: &Occurrence, now_ms: i64) -> IncomingEvent {
     }
 }
 
-fn nobody_responded(of: &Unanswered, occurrence: &Occurrence, now_ms: i64) -> IncomingEvent {
+/// The name of the own events reporting that no one responded.
+pub(crate) const NO_RESPONSE: &str = "no one responded";
+
+/// Returns the mark of a response that became, or is no longer, unanswered. It is the event that
+/// versions before the count by policy reported for each response, and is not ingested.
+fn mark(of: &Unanswered, now_ms: i64) -> IncomingEvent {
     let (rule, policy, id) = (&of.rule, &of.policy, of.occurrence.to_string());
+    let policy = Value::Text(policy.to_string());
     IncomingEvent {
-        summary: format!(
-            "no one responded to {}: all rounds of the escalation policy {policy} have ended",
-            occurrence.name
-        ),
-        body: format!(
-            "The event is {}, {id}. The rule is {rule}.",
-            occurrence.name
-        ),
-        severity: Some(Severity::Critical),
+        metadata: [(POLICY_DIMENSION.to_owned(), policy)].into(),
         status: of.is_over.then_some(Status::Closed),
         ..IncomingEvent::own(
-            "no one responded",
+            NO_RESPONSE,
             ESCALATION_KIND,
             [("rule", rule.as_str()), ("occurrence", &id)],
             now_ms,
         )
     }
+}
+
+/// Whether an own event is the mark of a response.
+pub(crate) fn is_mark(of: &OwnEvent) -> bool {
+    let dimensions = &of.event.dimensions;
+    of.event.kind == ESCALATION_KIND && !dimensions.contains_key(POLICY_DIMENSION)
 }

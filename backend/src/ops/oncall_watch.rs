@@ -11,7 +11,7 @@ use crate::{
         EventId, IncomingEvent, Name, OwnEvent, Schedule, Severity, Status, Value, own_dimensions,
     },
     error::{Error, log_failure},
-    limits::{ON_CALL_AHEAD, ON_CALL_LOOK_INTERVAL, ON_CALL_LOOK_MAX},
+    limits::{ON_CALL_AHEAD, ON_CALL_LOOK_INTERVAL, ON_CALL_LOOK_MAX, ON_CALL_NEWS_AGE},
     ops::{
         deciding::{Deciding, new_id},
         find,
@@ -99,9 +99,17 @@ impl OnCallWatch {
         let contacts = contacts.iter().map(Name::as_str).collect::<Vec<_>>();
         let contacts = contacts.join(", ");
         let newest = find::newest(&self.deciding.store, id(CHANGED, name)).await?;
+        let is_open = newest
+            .as_ref()
+            .is_some_and(|it| it.status != Status::Closed);
+        let stays_open = is_open && newest.as_ref().is_some_and(|it| it.expire_ms.is_none());
         let said = newest.and_then(|it| it.metadata.get(CONTACTS).cloned());
         let is = Value::Text(contacts.clone());
         if said.as_ref() == Some(&is) {
+            // Earlier versions opened it without an end.
+            if stays_open {
+                self.close(CHANGED, name).await?;
+            }
             return Ok(());
         }
         let summary = match contacts.as_str() {
@@ -112,15 +120,13 @@ impl OnCallWatch {
             metadata: [(CONTACTS.to_owned(), is)].into(),
             severity: Some(Severity::Info),
             summary,
+            // A hand-off is news, not a problem that lasts until the next one.
+            expire_ms: Some(now_ms.saturating_add(millis(ON_CALL_NEWS_AGE))),
             ..event(CHANGED, name, now_ms)
         };
         let closed = closing(CHANGED, name, now_ms);
         // Each hand-off is a separate occurrence, so that rules notify of it.
-        let events = match said {
-            Some(_) => vec![closed, opened],
-            None => vec![opened],
-        };
-        for event in events {
+        for event in is_open.then_some(closed).into_iter().chain([opened]) {
             self.intake.submit(vec![event], None).await?;
         }
         Ok(())
@@ -214,7 +220,7 @@ mod tests {
     use super::*;
     use crate::{
         domain::Occurrence,
-        ops::{samples, schedule::Schedules},
+        ops::{review::Reviewer, samples, schedule::Schedules},
         store::Lane,
     };
 
@@ -290,6 +296,48 @@ mod tests {
             newest(&deciding, NOBODY).await.unwrap().status,
             Status::Closed
         );
+    }
+
+    #[tokio::test]
+    async fn hand_off_event_closes_by_itself() {
+        for is_of_earlier_version in [false, true] {
+            let (deciding, clock) = samples::deciding(samples::store()).await;
+            let mut schedule = Schedule {
+                time_zone: "UTC".into(),
+                overrides: Vec::new(),
+                ..full::schedule("nights")
+            };
+            schedule.layers[0].hand_offs = full::rotation("2027-01-15T07:00:00", "FREQ=DAILY");
+            schedule.layers[0].calendar = None;
+            let mut changes = deciding.store.changes();
+            changes.insert(&schedule);
+            changes.insert(&full::contact("ana"));
+            deciding.store.apply(Lane::Admin, changes).await.unwrap();
+            let (intake, _guard) = samples::intake(&deciding);
+            if is_of_earlier_version {
+                let opened = IncomingEvent {
+                    metadata: [(CONTACTS.to_owned(), Value::Text("ana".into()))].into(),
+                    ..event(CHANGED, &schedule.name, deciding.clock.now_ms())
+                };
+                intake.submit(vec![opened], None).await.unwrap();
+            }
+            let mut watch = OnCallWatch::new(deciding.clone(), intake.clone());
+            watch.pass().await.unwrap();
+            let reviewer = Reviewer::new(deciding.clone(), intake.clone());
+            for (hours, number, contacts) in [(1, 1, "ana"), (24, 2, "ben, cleo"), (24, 3, "ana")] {
+                clock.advance(Duration::from_secs(hours * 3_600));
+                assert!(reviewer.pass().await);
+                watch.pass().await.unwrap();
+                let changed = newest(&deciding, CHANGED).await.unwrap();
+                let said = changed.metadata.get(CONTACTS).cloned();
+                let expected = Value::Text(contacts.into());
+                assert_eq!((changed.number, said), (number, Some(expected)));
+                clock.advance(Duration::from_secs(16 * 60));
+                assert!(reviewer.pass().await);
+                let changed = newest(&deciding, CHANGED).await.unwrap();
+                assert_eq!((changed.number, changed.status), (number, Status::Closed));
+            }
+        }
     }
 
     #[tokio::test]

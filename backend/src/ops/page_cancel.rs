@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::{
     domain::{
-        Delivery, DeliveryState, Name, Notified, Occurrence, RecordId, Response, ResponseState,
-        ThreadStanding,
+        Delivery, DeliveryState, Notified, Occurrence, PagedContact, PagedMethod, RecordId,
+        Response, ResponseState, ThreadStanding,
     },
     store::{
         Changes, Direction, EngineError, Index, Store, Stored,
@@ -20,16 +20,17 @@ const PAGE: usize = 64;
 /// counts as waiting.
 const FRESH_MS: i64 = 5_000;
 
-/// A receiver of pages: a destination, and the contact that it belongs to.
-type Receiver = (RecordId, Option<Name>);
+/// A receiver of pages: a destination, and the contact whose method it is.
+type Receiver = (RecordId, Option<PagedMethod>);
 
-fn receiver(delivery: &Delivery) -> Receiver {
-    (delivery.destination, contact(delivery))
-}
-
-fn contact(delivery: &Delivery) -> Option<Name> {
-    let contact = delivery.content.contact.as_ref();
-    contact.map(|it| it.name.clone())
+/// Whether a delivery is for a receiver. Deliveries of earlier versions name no method.
+fn is_for(delivery: &Delivery, receiver: Option<&PagedMethod>) -> bool {
+    match (&delivery.content.contact, receiver) {
+        (Some(contact), Some((name, method))) => {
+            contact.name == *name && (contact.method == *method || contact.method.is_empty())
+        }
+        (contact, receiver) => contact.is_none() && receiver.is_none(),
+    }
 }
 
 /// Cancels the deliveries that a change of an occurrence makes unnecessary; `new` are the
@@ -52,7 +53,13 @@ pub(crate) async fn cancel_pages(
                 let is_waiting = it.state.due_ms().is_some();
                 it.rule == Some(entry.rule) && it.content.clear && is_waiting
             });
-            for report in reports.filter(|it| missed.contains(&receiver(it))) {
+            let is_missed = |report: &&mut Delivery| {
+                let mut missed = missed.iter();
+                missed.any(|(destination, to)| {
+                    *destination == report.destination && is_for(report, to.as_ref())
+                })
+            };
+            for report in reports.filter(is_missed) {
                 *report = cancelled(report, now_ms);
             }
         }
@@ -74,10 +81,10 @@ fn state_of(occurrence: &Occurrence, id: RecordId) -> Option<ResponseState> {
 /// The receivers of a response at one destination, and which of them have been reached.
 struct Receivers {
     destination: RecordId,
-    /// The newest page by contact.
-    paged: BTreeMap<Option<Name>, RecordId>,
-    /// Contacts that have, or may have, received a page.
-    reached: BTreeSet<Option<Name>>,
+    /// The newest page by contact and method.
+    paged: BTreeMap<Option<PagedMethod>, RecordId>,
+    /// Receivers that have, or may have, received a page.
+    reached: BTreeSet<Option<PagedMethod>>,
 }
 
 impl Receivers {
@@ -94,18 +101,22 @@ impl Receivers {
                 });
                 all.len() - 1
             });
-            let contact = paged.contact.as_ref().map(|it| it.name.clone());
-            all[at].paged.insert(contact, paged.delivery);
+            let receiver = paged.contact.as_ref().map(PagedContact::key);
+            all[at].paged.insert(receiver, paged.delivery);
         }
         all
     }
 
     /// Records that a receiver has, or may have, received a delivery, if it is a page.
     fn note(&mut self, delivery: &Delivery) {
-        let contact = contact(delivery);
-        if !delivery.content.clear && self.paged.contains_key(&contact) {
-            self.reached.insert(contact);
+        if !delivery.content.clear {
+            let reached = self.paged.keys().filter(|it| is_for(delivery, it.as_ref()));
+            self.reached.extend(reached.cloned());
         }
+    }
+
+    fn contains(&self, delivery: &Delivery) -> bool {
+        self.paged.keys().any(|it| is_for(delivery, it.as_ref()))
     }
 
     fn are_reached(&self) -> bool {
@@ -145,7 +156,7 @@ async fn cancel_waiting(
             while let Some(found) = next_page(store, &mut range).await? {
                 for stored in found {
                     let delivery = &stored.value;
-                    if !to.paged.contains_key(&contact(delivery)) {
+                    if !to.contains(delivery) {
                         continue;
                     }
                     let is_fresh = delivery.create_ms.saturating_add(FRESH_MS) > now_ms;
@@ -184,7 +195,11 @@ async fn cancel_waiting(
                 .for_each(|it| to.note(&it));
         }
         for report in reports {
-            if !to.reached.contains(&contact(&report.value)) {
+            if !to
+                .reached
+                .iter()
+                .any(|it| is_for(&report.value, it.as_ref()))
+            {
                 changes.update(&report, &cancelled(&report.value, now_ms));
             }
         }

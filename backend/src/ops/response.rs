@@ -410,6 +410,8 @@ fn shown(
         summary: occurrence.summary.clone(),
         severity: occurrence.severity as i32,
         round: number(response.round),
+        round_count: number(response.plan.rounds),
+        rounds_left: number(response.rounds_left),
         step: number(response.step),
         step_count: i32::try_from(response.plan.steps.len()).unwrap_or(i32::MAX),
         next_step_time: response.next_ms.map(timestamp),
@@ -422,6 +424,10 @@ fn shown(
                 time: Some(timestamp(it.at_ms)),
                 round: number(it.round),
                 step: number(it.step),
+                method_id: it
+                    .contact
+                    .as_ref()
+                    .map_or_else(String::new, |it| it.method.clone()),
             })
             .collect(),
         unanswered: response.is_unanswered,

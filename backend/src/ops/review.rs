@@ -15,7 +15,7 @@ use crate::{
     limits::{REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL, REVIEW_RETRY},
     ops::{
         deciding::Deciding, group, intake::Intake, pending::look::PendingReview, revision,
-        silence::lifecycle,
+        silence::lifecycle, unanswered,
     },
     store::LogPosition,
 };
@@ -94,7 +94,8 @@ impl Reviewer {
         let said = lifecycle::say(&self.deciding, &self.intake).await;
         let looked = self.looks.pass().await;
         let ended = lifecycle::end_idle(&self.deciding).await;
-        resumed.and(said).and(looked).and(ended)
+        let counted = unanswered::report(&self.deciding, &self.intake).await;
+        resumed.and(said).and(looked).and(ended).and(counted)
     }
 
     /// Deletes expired silences and groups.
@@ -144,8 +145,10 @@ impl Reviewer {
         let waits = self.looks.next_ms(since_ms).await?;
         let snapshot = self.deciding.ruleset.refreshed().await?;
         let said = lifecycle::next_ms(&snapshot, since_ms);
+        let is_marked = unanswered::is_marked(&self.deciding.store).await?;
+        let counted = is_marked.then(|| self.deciding.clock.now_ms());
         self.deciding.store.advance();
-        Ok([waits, said].into_iter().flatten().min())
+        Ok([waits, said, counted].into_iter().flatten().min())
     }
 }
 

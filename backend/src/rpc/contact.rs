@@ -55,6 +55,7 @@ impl ContactApi {
                 variables: method.variables,
                 // There is no response, so the link of a test leads to an error page.
                 response: RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
+                method: method.id.clone(),
             }),
         };
         let result = match self.tester.test(test).await {
@@ -67,6 +68,7 @@ impl ContactApi {
         };
         v1::TestedMethod {
             destination_name: method.destination.to_string(),
+            method_id: method.id,
             result: Some(result),
         }
     }
@@ -81,6 +83,7 @@ impl ContactService for ContactApi {
         get_contact(GetContactRequest) -> GetContactResponse;
         update_contact(UpdateContactRequest) -> UpdateContactResponse;
         delete_contact(DeleteContactRequest) -> DeleteContactResponse, |_| false;
+        stored |_api, _request, stored| { warnings: stored.warnings.clone() }
     }
 
     async fn test_contact(

@@ -1,5 +1,6 @@
 //! Simulates hours of an installation that pages people, with random acknowledgements, closings and
-//! crashes: no step runs after the response to an acknowledgement, none is lost or early, and
+//! crashes: no step runs after the response to an acknowledgement, none is lost or early, a severity
+//! above all earlier ones starts a round, a method that waits is used on time whatever the round, and
 //! everyone who was notified of an event is notified of its end.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -13,7 +14,8 @@ use crate::{
     config::Config,
     destination::receiver::{Receiver, Reply},
     domain::{
-        Clause, Delivery, DeliveryState, IncomingEvent, Literal, Query, SharedSettings, Status,
+        Clause, Delivery, DeliveryState, IncomingEvent, Literal, Query, Severity, SharedSettings,
+        Status,
     },
     lifecycle::StateChange,
     ops::{
@@ -32,6 +34,8 @@ use crate::{
 const MINUTE_MS: i64 = 60_000;
 /// Delay before the next step; the steps and rounds of the policy.
 const WAIT_MS: i64 = 5 * MINUTE_MS;
+/// Delay of the second method of each person, which has the same destination as the first one.
+const CALL_MS: i64 = 7 * MINUTE_MS;
 const PEOPLE: [&str; 3] = ["ana", "ben", "cleo"];
 const ROUNDS: usize = 2;
 /// Tolerated lateness of a step: steps are evaluated between two moves of the clock.
@@ -43,6 +47,8 @@ const HOSTS: usize = 60;
 struct Host {
     occurrence: u32,
     is_open: bool,
+    /// The highest severity so far.
+    worst: Severity,
     /// Start of the current round; `None` while someone responds.
     paging_ms: Option<i64>,
     /// Steps of earlier rounds.
@@ -56,11 +62,14 @@ struct Hours {
     clock: Arc<ManualClock>,
     random: StdRng,
     hosts: BTreeMap<usize, Host>,
+    /// Acknowledgements and closings, by host and occurrence.
+    pauses: BTreeMap<(usize, u32), Vec<i64>>,
     receiver: Receiver,
 }
 
-fn event(host: usize, status: Status, at_ms: i64) -> IncomingEvent {
+fn event(host: usize, status: Status, severity: Severity, at_ms: i64) -> IncomingEvent {
     IncomingEvent {
+        severity: Some(severity),
         dimensions: BTreeMap::from([("host".into(), format!("h{host}"))]),
         status: Some(status),
         timestamp_ms: at_ms,
@@ -83,6 +92,7 @@ impl Hours {
             clock,
             random: StdRng::seed_from_u64(seed),
             hosts: BTreeMap::new(),
+            pauses: BTreeMap::new(),
             receiver,
         };
         hours.set_up().await;
@@ -108,16 +118,8 @@ impl Hours {
                 ..v1::Destination::default()
             };
             service.destinations().create(&draft, false).await.unwrap();
-            let draft = v1::Contact {
-                name: name.into(),
-                methods: vec![v1::ContactMethod {
-                    destination_name: name.into(),
-                    ..v1::ContactMethod::default()
-                }],
-                ..v1::Contact::default()
-            };
             let contacts = Contacts::new(store(), clock());
-            contacts.create(&draft, false).await.unwrap();
+            contacts.create(&contact(name), false).await.unwrap();
         }
         let steps = PEOPLE.map(|name| v1::EscalationStep {
             targets: vec![v1::EscalationTarget {
@@ -152,9 +154,26 @@ impl Hours {
         service.rules().create(&draft, false).await.unwrap();
     }
 
+    /// Reverses the order of a person's methods, without their identities.
+    async fn reorder(&mut self) {
+        let (store, clock) = (self.service.store(), &self.clock);
+        let contacts = Contacts::new(store.clone(), Arc::clone(clock) as Arc<dyn Clock>);
+        let name = PEOPLE[self.random.random_range(0..PEOPLE.len())];
+        let mut draft = contacts.get(name).await.unwrap();
+        draft.etag.clear();
+        draft.methods.reverse();
+        for method in &mut draft.methods {
+            method.id.clear();
+        }
+        contacts.update(&draft, false).await.unwrap();
+    }
+
     async fn send(&mut self, host: usize, status: Status) {
         let now_ms = self.clock.now_ms();
-        let events = vec![event(host, status, now_ms)];
+        let severities = [Severity::Warning, Severity::Error, Severity::Critical];
+        let severity = severities[self.random.random_range(0..severities.len())];
+        let steps = self.steps().await;
+        let events = vec![event(host, status, severity, now_ms)];
         let submitted = self.service.intake().submit(events, None).await.unwrap();
         assert!(submitted.failed.is_empty());
         let known = self.hosts.get(&host).copied();
@@ -166,12 +185,26 @@ impl Hours {
                     ..host_is
                 };
                 self.hosts.insert(host, closed);
+                let paused = self.pauses.entry((host, host_is.occurrence)).or_default();
+                paused.push(now_ms);
+            }
+            (_, Some(open)) if open.is_open && severity > open.worst => {
+                let taken = steps.get(&(host, open.occurrence)).map_or(0, Vec::len);
+                let worse = Host {
+                    worst: severity,
+                    paging_ms: Some(now_ms),
+                    before: taken,
+                    until_ms: None,
+                    ..open
+                };
+                self.hosts.insert(host, worse);
             }
             (_, Some(open)) if open.is_open => {}
             (_, known) => {
                 let opened = Host {
                     occurrence: known.map_or(0, |it| it.occurrence) + 1,
                     is_open: true,
+                    worst: severity,
                     paging_ms: Some(now_ms),
                     before: 0,
                     until_ms: None,
@@ -191,7 +224,9 @@ impl Hours {
             ..StateChange::default()
         };
         let item = StatusItem {
-            target: OccurrenceTarget::Newest(event(host, Status::Open, now_ms).id()),
+            target: OccurrenceTarget::Newest(
+                event(host, Status::Open, Severity::Error, now_ms).id(),
+            ),
             change,
         };
         let modules = (self.service.deciding(), self.service.intake());
@@ -204,6 +239,8 @@ impl Hours {
         if flag {
             (known.paging_ms, known.until_ms) = (None, for_ms.map(|it| now_ms + it));
             known.before = taken;
+            let paused = self.pauses.entry((host, known.occurrence)).or_default();
+            paused.push(now_ms);
         } else if known.paging_ms.is_none() {
             (known.paging_ms, known.until_ms) = (Some(now_ms), None);
         }
@@ -212,12 +249,63 @@ impl Hours {
     /// Returns the times of the steps for each occurrence, by host and number.
     async fn steps(&self) -> BTreeMap<(usize, u32), Vec<i64>> {
         let mut steps: BTreeMap<_, Vec<i64>> = BTreeMap::new();
-        for it in samples::all::<Delivery>(self.service.store()).await {
-            if !it.content.clear && it.content.contact.is_some() {
-                steps.entry(about(&it)).or_default().push(it.create_ms);
-            }
+        for ((about, _, _), times) in self.used("page").await {
+            steps.entry(about).or_default().extend(times);
         }
         steps
+    }
+
+    /// Returns the times at which the methods with that variable were used, by occurrence, person
+    /// and identity of the method.
+    async fn used(&self, way: &str) -> BTreeMap<((usize, u32), String, String), Vec<i64>> {
+        let mut used: BTreeMap<_, Vec<i64>> = BTreeMap::new();
+        for it in samples::all::<Delivery>(self.service.store()).await {
+            let contact = it.content.contact.as_ref();
+            let contact = contact.filter(|it| it.variables["way"] == way);
+            if let Some(contact) = contact.filter(|_| !it.content.clear) {
+                let key = (about(&it), contact.name.to_string(), contact.method.clone());
+                used.entry(key).or_default().push(it.create_ms);
+            }
+        }
+        used
+    }
+
+    /// Checks that each page is followed by the call that waits for it, neither early nor late,
+    /// unless someone responded meanwhile.
+    async fn check_calls(&self) {
+        let now_ms = self.clock.now_ms();
+        let mut calls = BTreeMap::new();
+        for ((about, name, method), times) in self.used("call").await {
+            assert_eq!(method, format!("{name}-2"), "identities are stable");
+            calls.insert((about, name), times);
+        }
+        let none = Vec::new();
+        for ((about, name, method), pages) in self.used("page").await {
+            assert_eq!(method, name, "identities are stable");
+            let calls = calls.remove(&(about, name.clone())).unwrap_or_default();
+            let pauses = self.pauses.get(&about).unwrap_or(&none);
+            let paused = |from_ms, to_ms| pauses.iter().any(|it| (from_ms..to_ms).contains(it));
+            for page in &pages {
+                let latest_ms = page + CALL_MS + SLACK_MS;
+                let is_due = latest_ms < now_ms && !paused(*page, latest_ms);
+                let is_called = calls.iter().any(|it| (page + 1..=latest_ms).contains(it));
+                assert!(
+                    !is_due || is_called,
+                    "{about:?} {name}: no call after {page}"
+                );
+            }
+            for call in &calls {
+                let (earliest_ms, latest_ms) = (call - CALL_MS - SLACK_MS, call - CALL_MS);
+                let is_caused = pages.iter().any(|page| {
+                    (earliest_ms..=latest_ms).contains(page) && !paused(page + 1, *call)
+                });
+                assert!(
+                    is_caused,
+                    "{about:?} {name}: a call at {call} after {pages:?}"
+                );
+            }
+        }
+        assert!(calls.is_empty(), "calls without pages: {calls:?}");
     }
 
     async fn look(&self) {
@@ -242,6 +330,9 @@ impl Hours {
                     },
                 }
             }
+            if self.random.random_bool(0.1) {
+                self.reorder().await;
+            }
             if self.random.random_bool(0.05) {
                 self.service.crash(&mut self.random).await;
             }
@@ -250,6 +341,7 @@ impl Hours {
             self.look().await;
             self.check_steps().await;
         }
+        self.check_calls().await;
     }
 
     /// Checks that steps are neither early nor late, and that none run while someone responds.
@@ -295,7 +387,8 @@ impl Hours {
         all.sort_by_key(|it| it.id.to_bytes());
         for it in all {
             assert_eq!(it.state, DeliveryState::Delivered, "{it:?}");
-            let ((host, number), to) = (about(&it), it.destination_name.clone());
+            let contact = it.content.contact.as_ref().expect("a page");
+            let ((host, number), to) = (about(&it), contact.method.clone());
             newest.insert((host, number, to), it);
         }
         for ((host, number, to), it) in &newest {
@@ -318,6 +411,21 @@ impl Hours {
             closings > 5 && second > 5,
             "only {closings} closings, {second} escalations"
         );
+    }
+}
+
+/// A person who is paged at once and called after a while, by one destination.
+fn contact(name: &str) -> v1::Contact {
+    let method = |way: &str, after_ms| v1::ContactMethod {
+        destination_name: name.into(),
+        variables: [("way".to_owned(), way.to_owned())].into(),
+        after: Some(length(after_ms)),
+        ..v1::ContactMethod::default()
+    };
+    v1::Contact {
+        name: name.into(),
+        methods: vec![method("page", 0), method("call", CALL_MS)],
+        ..v1::Contact::default()
     }
 }
 

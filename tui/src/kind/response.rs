@@ -114,12 +114,25 @@ fn rank(response: &Object) -> i64 {
 
 fn step(response: &Object) -> String {
     let number = |field| response.number(field).unwrap_or_default();
-    let (step, count, round) = (number("step"), number("stepCount"), number("round"));
-    if round > 1 {
-        format!("{step}/{count} ·{round}")
+    let (count, (round, rounds)) = (number("stepCount"), round(response));
+    // After all rounds, the service counts no step.
+    let step = if response.flag("unanswered") {
+        count
+    } else {
+        number("step")
+    };
+    if rounds > 1 {
+        format!("{step}/{count} ·{round}/{rounds}")
     } else {
         format!("{step}/{count}")
     }
+}
+
+/// Returns the round since the last start of the response, and the number of rounds.
+pub(crate) fn round(response: &Object) -> (i64, i64) {
+    let number = |field| response.number(field).unwrap_or_default();
+    let count = number("roundCount").max(1);
+    ((count - number("roundsLeft")).max(1), count)
 }
 
 /// Returns the contact that acknowledged it, else the one notified last.
@@ -189,5 +202,39 @@ fn document(into: &mut Document, around: &dyn Around, response: &Object) {
         let delivery = Link::Go(Route::Delivery(text("deliveryId").to_owned()));
         let words = format!("{at}  {} by {}", receiver(one), text("destinationName"));
         into.linked(vec![span(Token::Link, &words)], delivery);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn rounds_are_counted_from_the_last_start() {
+        for (round, step, rounds, left, is_unanswered, expected) in [
+            (1, 1, 1, 0, false, "1/2"),
+            (1, 2, 2, 1, false, "2/2 ·1/2"),
+            (2, 1, 2, 0, false, "1/2 ·2/2"),
+            (2, 0, 2, 0, true, "2/2 ·2/2"),
+            // Begun again after an acknowledgement, or for a higher severity.
+            (3, 1, 2, 1, false, "1/2 ·1/2"),
+            (7, 2, 2, 0, false, "2/2 ·2/2"),
+            // A service of an earlier version does not state rounds.
+            (3, 1, 0, 0, false, "1/2"),
+        ] {
+            let json = json!({
+                "round": round,
+                "step": step,
+                "stepCount": 2,
+                "roundCount": rounds,
+                "roundsLeft": left,
+                "unanswered": is_unanswered,
+            });
+            let kind = Kind::Response;
+            let object = Object { kind, json };
+            assert_eq!(super::step(&object), expected, "round {round}");
+        }
     }
 }

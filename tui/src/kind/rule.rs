@@ -40,9 +40,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         Column::new("Triggers", 12, 2, 1, |_, it: &Object| {
             shared::names(it, "triggerNames", "none")
         }),
-        Column::new("→ Destinations", 14, 2, 1, |_, it: &Object| {
-            shared::names(it, "destinationNames", "none")
-        }),
+        Column::new("→ Destinations", 14, 2, 1, |_, it: &Object| receivers(it)),
         shared::recent(3),
         Column::new("Last decided", 16, 0, 4, |around, it: &Object| {
             Cell::moment(around, it.moment("lastNotificationTime"))
@@ -52,6 +50,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     searched: |it| {
         it.texts("triggerNames")
             .chain(it.texts("destinationNames"))
+            .chain([it.text("escalationPolicyName")])
             .collect()
     },
     fields: &[
@@ -266,6 +265,22 @@ fn grouping(rule: &Object) -> Option<String> {
     Some(format!("{by}, {wait}, then every {interval}"))
 }
 
+/// Returns the destinations and the escalation policy.
+fn receivers(rule: &Object) -> Cell {
+    let policy = policy(rule).map(|it| format!("policy {it}"));
+    let names: Vec<_> = rule.texts("destinationNames").map(str::to_owned).collect();
+    let names: Vec<_> = names.into_iter().chain(policy).collect();
+    if names.is_empty() {
+        Cell::new(Token::Warning, "none")
+    } else {
+        Cell::new(Token::Text, names.join(", "))
+    }
+}
+
+fn policy(rule: &Object) -> Option<&str> {
+    Some(rule.text("escalationPolicyName")).filter(|it| !it.is_empty())
+}
+
 fn flapping(rule: &Object) -> Option<String> {
     let openings = rule.number("flapping.openCount")?;
     let (window, settle) = (rule.text("flapping.window"), rule.text("flapping.settle"));
@@ -290,9 +305,12 @@ fn joined(into: &mut Document, around: &dyn Around, rule: &Object) {
             Link::Go(Route::Object(Kind::Trigger, name.to_owned())),
         );
     }
-    into.heading("All of these destinations are notified");
-    let destinations = rule.texts("destinationNames");
-    if destinations.len() == 0 {
+    let (destinations, policy) = (rule.texts("destinationNames"), policy(rule));
+    into.heading(match policy {
+        Some(_) => "All of these are notified",
+        None => "All of these destinations are notified",
+    });
+    if destinations.len() == 0 && policy.is_none() {
         let words = around.tell("none, so it notifies no one; ‹edit› adds one");
         into.text(Token::Warning, 0, &words);
     }
@@ -308,6 +326,13 @@ fn joined(into: &mut Document, around: &dyn Around, rule: &Object) {
             line,
             Link::Go(Route::Object(Kind::Destination, name.to_owned())),
         );
+    }
+    if let Some(name) = policy {
+        let line = vec![
+            span(Token::Link, name),
+            span(Token::Dim, "  escalation policy"),
+        ];
+        into.linked(line, Link::Go(Route::Object(Kind::Policy, name.to_owned())));
     }
     into.heading("Message");
     let message = rule.text("message");

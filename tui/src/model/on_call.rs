@@ -53,8 +53,11 @@ impl Model {
         let number = |field| response.number(field).unwrap_or_default();
         let what = if number("step") < number("stepCount") {
             format!("step {}", number("step") + 1)
+        } else if number("roundsLeft") > 0 {
+            let (round, count) = response::round(response);
+            format!("round {} of {count}", round + 1)
         } else {
-            format!("round {}", number("round") + 1)
+            "the end of the last round".to_owned()
         };
         Some(match due - self.now_ms {
             ..=0 => format!("{what} is due"),

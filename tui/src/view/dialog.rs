@@ -154,7 +154,9 @@ pub(super) fn bulk(bulk: &Bulk, pen: &mut Pen<'_>, area: Rect) {
 
 pub(super) fn prompt(prompt: &Prompt, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(76);
-    let inside = pen.window(middle(area, width, 5), &prompt.title);
+    let help = text::wrap(prompt.help, usize::from(width.saturating_sub(4)));
+    let height = rows(help.len()).saturating_add(4);
+    let inside = pen.window(middle(area, width, height), &prompt.title);
     let line = Rect {
         height: 1,
         ..inside
@@ -168,14 +170,8 @@ pub(super) fn prompt(prompt: &Prompt, pen: &mut Pen<'_>, area: Rect) {
         Token::Key,
         &offered.join("  "),
     );
-    if inside.height > 2 {
-        pen.put(
-            inside.x,
-            inside.y + 2,
-            usize::from(inside.width),
-            Token::Dim,
-            prompt.help,
-        );
+    for (line, y) in help.iter().zip(inside.y.saturating_add(2)..inside.bottom()) {
+        pen.put(inside.x, y, usize::from(inside.width), Token::Dim, line);
     }
 }
 

@@ -84,7 +84,8 @@ mod against_the_service {
         // The cursor is on the schedule, with the response below it.
         let screen = press(&mut console, "j").await;
         assert_shows(&screen, "A ack for");
-        press(&mut console, "A").await;
+        let screen = press(&mut console, "A").await;
+        assert_shows(&screen, "is paged");
         let screen = press(&mut console, "soon<Enter>").await;
         assert_shows(&screen, "`soon` is not a valid duration");
         press(&mut console, "<C-u>2h<Enter>").await;
@@ -92,6 +93,18 @@ mod against_the_service {
         let found = responses(&real).await;
         assert_eq!(found["state"], "ACKNOWLEDGED");
         assert!(found["acknowledgedUntilTime"].is_string(), "{found}");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn rule_shows_the_policy_it_uses() {
+        let real = paging().await;
+        let mut console = real.console().await;
+        press(&mut console, "5").await;
+        until(&mut console, "policy db").await;
+        press(&mut console, "<Enter>").await;
+        until(&mut console, "escalation policy").await;
+        let screen = console.screen();
+        assert!(!screen.contains("notifies no one"), "{screen}");
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -122,6 +135,7 @@ mod against_the_service {
         assert_shows(&console.screen(), "█");
         press(&mut console, "Go").await;
         until(&mut console, "Override for nights").await;
+        assert_shows(&console.screen(), "- is no one");
         press(&mut console, "ben for 3h").await;
         // The cursor moves past the suggestion for the whole shift.
         press(&mut console, "<C-k><Enter>").await;

@@ -5,13 +5,14 @@ mod respond;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Notices, Past, Snapshot, Step, StepKind, Transition, as_notified, group_key, notify, of_update,
-    reported_flapping, sending_state, trigger_of_update, would_pass_again,
+    Notices, Past, Snapshot, Step, StepKind, Transition, as_notified, follows, group_key, notify,
+    of_update, reported_flapping, sending_state, trigger_of_update, withdraw_acknowledgement,
+    would_pass_again,
 };
 use crate::{
     domain::{
         Content, Delivery, Destination, DestinationKind, Group, GroupContent, GroupKey,
-        MemberChange, Name, Notified, Occurrence, Pending, RecordId, Rule, Status,
+        MemberChange, Name, Notified, Occurrence, Pending, RecordId, Rule, Severity, Status,
         hold::SharedValue,
     },
     limits::{
@@ -80,8 +81,14 @@ impl GroupMessage<'_> {
         members: GroupMembers,
         new_id: &mut dyn FnMut() -> RecordId,
     ) -> GroupDecision {
+        let all = members.waiting.iter().chain(&members.responder);
+        let responses = all.flat_map(|it| &it.notified);
+        let mut responses =
+            responses.filter(|it| it.rule == self.rule && it.group == Some(self.id));
+        let response = responses.find_map(|it| it.response.as_deref());
         let mut message = Message {
             about: self,
+            worst: response.and_then(|it| it.worst),
             shared: Vec::new(),
             reported: Vec::new(),
             others: members.others,
@@ -119,6 +126,8 @@ pub fn shown_members(
 
 struct Message<'a> {
     about: &'a GroupMessage<'a>,
+    /// The highest severity that the response has seen; `None` without a response.
+    worst: Option<Severity>,
     /// The values shared by the group, from its first joining member.
     shared: Vec<SharedValue>,
     /// The members to report, with their changes.
@@ -137,6 +146,9 @@ impl<'a> Message<'a> {
             return;
         }
         let mut next = before.clone();
+        if self.is_acknowledgement_outdated(&before) {
+            withdraw_acknowledgement(&mut next, now_ms);
+        }
         let step = Step {
             kind: StepKind::NotifyGroup {
                 rule,
@@ -168,6 +180,27 @@ impl<'a> Message<'a> {
         }
         self.say(notices, next.clone());
         self.decision.members.push(next);
+    }
+
+    /// Whether a member was acknowledged before it became more severe than anything that the
+    /// response of the group has seen.
+    fn is_acknowledgement_outdated(&self, member: &Occurrence) -> bool {
+        let mut notified = member.notified.iter();
+        let entry = notified.find(|it| it.rule == self.about.rule);
+        let last = entry.and_then(|it| it.last_notified);
+        let was_acknowledged =
+            last.is_some_and(|it| it.acknowledged && it.severity < member.severity);
+        let is_exceeded = self.worst.is_some_and(|it| it < member.severity);
+        member.acknowledged && was_acknowledged && is_exceeded
+    }
+
+    /// Whether earlier receivers are notified of a change.
+    fn is_news(&self, change: MemberChange) -> bool {
+        match change {
+            MemberChange::Closed => true,
+            MemberChange::Changed => follows(self.rule()),
+            MemberChange::Joined | MemberChange::Repeated => false,
+        }
     }
 
     fn say(&mut self, notices: Notices, member: Occurrence) {
@@ -354,7 +387,7 @@ impl<'a> Message<'a> {
         let is_news = self
             .reported
             .iter()
-            .any(|(change, _)| matches!(change, MemberChange::Closed | MemberChange::Changed));
+            .any(|(change, _)| self.is_news(*change));
         let mut receivers: Vec<&Destination> = Vec::new();
         // A rule that became a shadow rule sends no more updates about groups it has reported.
         let sends = self.rule().filter(|it| it.shadow == group.shadow);

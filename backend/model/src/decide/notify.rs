@@ -21,6 +21,7 @@ use crate::domain::{
 
 use paging::Receiver;
 pub use paging::Unanswered;
+pub(super) use paging::withdraw_acknowledgement;
 
 /// The notifications and notices of a step.
 #[derive(Debug, Default, PartialEq)]
@@ -54,7 +55,7 @@ pub fn notify(
     new_id: &mut dyn FnMut() -> RecordId,
 ) -> Notices {
     occurrence.move_last_notified();
-    paging::take_back(occurrence, step.now_ms);
+    paging::take_back(occurrence, step, snapshot);
     let evaluation = Evaluation {
         at_ms: step.now_ms,
         rules_ms: snapshot.newest_edit_ms(),
@@ -200,6 +201,9 @@ impl Writer<'_> {
                 self.notices.member = Some(MemberNotice { change });
                 continue;
             }
+            if !(is_opening || news.is_owed || follows(rule)) {
+                continue;
+            }
             if is_opening {
                 entry.group = None;
                 entry.thread = None;
@@ -270,7 +274,8 @@ impl Writer<'_> {
             Status::Open => {
                 let is_other = entry.last_notified.is_some();
                 let has_settled = has_settled(self.occurrence, rule, self.step.now_ms);
-                ((is_other || has_settled) && follows(rule)).then_some(News {
+                let is_told = (is_other || has_settled) && follows(rule);
+                (is_told || self.escalates_group(entry)).then_some(News {
                     clear: true,
                     is_owed: false,
                     is_opening: false,
@@ -278,6 +283,15 @@ impl Writer<'_> {
             }
             Status::Suppressed => None,
         }
+    }
+
+    /// Whether a member became more severe, which its group's response must be told even if the rule
+    /// sends no updates.
+    fn escalates_group(&self, entry: &Notified) -> bool {
+        let severity = self.occurrence.severity;
+        let has_risen = entry.last_notified.is_some_and(|it| it.severity < severity);
+        let is_escalated = paging::in_force(entry, self.snapshot).1.is_some();
+        has_risen && is_escalated && self.group_of(entry).is_some()
     }
 
     /// Holds a message for receivers of a flapping event until it settles.
@@ -491,7 +505,7 @@ impl Writer<'_> {
     }
 }
 
-fn follows(rule: Option<&Rule>) -> bool {
+pub(super) fn follows(rule: Option<&Rule>) -> bool {
     rule.is_some_and(|it| it.enabled && it.send_updates)
 }
 

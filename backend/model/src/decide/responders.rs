@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{Calendars, LoadedSchedule};
 use crate::domain::{
-    Contact, EscalationPolicy, EscalationTarget, Name, Paged, PagedContact, RecordId, Response,
-    Severity,
+    Contact, ContactMethod, EscalationPolicy, EscalationTarget, Name, Paged, PagedContact,
+    QueuedMethod, RecordId, Response, Severity,
 };
 
 /// The contacts, schedules and escalation policies in force.
@@ -56,8 +56,10 @@ impl Page {
 pub struct Usable<'a> {
     /// The contact.
     pub contact: &'a Contact,
+    /// The method.
+    pub method: &'a ContactMethod,
     /// The index of the method.
-    pub method: usize,
+    pub position: usize,
 }
 
 impl Responders {
@@ -102,7 +104,7 @@ impl Responders {
         now_ms: i64,
     ) -> impl Iterator<Item = Usable<'a>> {
         let methods = contact.methods.iter().enumerate();
-        let is_usable = move |(_, it): &(usize, &crate::domain::ContactMethod)| {
+        let is_usable = move |(_, it): &(usize, &ContactMethod)| {
             let is_inside = it.calendar.as_ref().is_none_or(|name| {
                 let calendar = self.calendars.get(name);
                 // An unknown calendar does not hold anything.
@@ -111,29 +113,56 @@ impl Responders {
             is_inside && it.min_severity.is_none_or(|least| severity >= least)
         };
         let usable = methods.filter(is_usable);
-        usable.map(move |(method, _)| Usable { contact, method })
+        usable.map(move |(position, method)| Usable {
+            contact,
+            method,
+            position,
+        })
     }
 }
 
 impl Usable<'_> {
-    pub(super) fn page(self, schedule: Option<Name>, response: &Response) -> Option<Page> {
-        let method = self.contact.methods.get(self.method)?;
-        Some(Page {
+    pub(super) fn page(self, schedule: Option<Name>, response: &Response) -> Page {
+        let method = self.method;
+        Page {
             contact: Some(PagedContact {
                 name: self.contact.name.clone(),
                 variables: method.variables.clone(),
                 response: response.id,
+                method: method.id.clone(),
             }),
             schedule,
             destination: method.destination.clone(),
             round: response.round,
             step: response.step,
-        })
+        }
     }
 
-    /// Returns the delay of its use after the contact is paged, in milliseconds.
-    pub(super) fn after_ms(self) -> i64 {
-        let method = self.contact.methods.get(self.method);
-        method.map_or(0, |it| it.after_ms)
+    /// Whether this is the method that waits.
+    pub(super) fn is_queued_as(self, queued: &QueuedMethod) -> bool {
+        let is_method = if queued.method.is_empty() {
+            u32::try_from(self.position) == Ok(queued.position)
+        } else {
+            self.method.id == queued.method
+        };
+        is_method && self.contact.name == queued.contact
+    }
+
+    /// Returns the record of a method to use later, by the current step.
+    pub(super) fn queued(
+        self,
+        schedule: Option<Name>,
+        response: &Response,
+        now_ms: i64,
+    ) -> QueuedMethod {
+        QueuedMethod {
+            contact: self.contact.name.clone(),
+            schedule,
+            position: u32::try_from(self.position).unwrap_or(u32::MAX),
+            due_ms: now_ms.saturating_add(self.method.after_ms),
+            method: self.method.id.clone(),
+            round: response.round,
+            step: response.step,
+        }
     }
 }

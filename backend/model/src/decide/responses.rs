@@ -48,15 +48,18 @@ impl Response {
             end_ms: None,
             is_unanswered: false,
             held_by: Vec::new(),
+            worst: None,
         }
     }
 
-    /// Restarts all rounds with the current policy.
+    /// Restarts all rounds with the current policy. A round that has not run any step yet is the
+    /// first of them.
     pub fn begin_again(&mut self, policy: &EscalationPolicy, now_ms: i64) {
         self.policy = policy.name.clone();
         self.plan = policy.plan.clone();
         self.state = ResponseState::Active;
-        self.round = self.round.saturating_add(1);
+        let is_fresh = self.step == 0 && self.next_ms.is_some();
+        self.round = self.round.saturating_add(u32::from(!is_fresh));
         self.rounds_left = self.plan.rounds.saturating_sub(1);
         self.begin_round(now_ms);
         self.end_ms = None;
@@ -80,7 +83,6 @@ impl Response {
         self.checks = 0;
         self.step_ms = now_ms;
         self.next_ms = Some(now_ms);
-        self.queued.clear();
     }
 
     /// Ends the response.
@@ -90,8 +92,15 @@ impl Response {
         self.is_unanswered = false;
     }
 
+    /// Pauses it because someone acknowledged the occurrence with this severity.
+    pub fn acknowledge(&mut self, severity: Severity) {
+        self.rest(ResponseState::Acknowledged);
+        self.is_unanswered = false;
+        self.note_severity(severity);
+    }
+
     /// Clears everything that would be sent later and sets the state.
-    pub fn rest(&mut self, state: ResponseState) {
+    fn rest(&mut self, state: ResponseState) {
         self.state = state;
         self.look_ms = None;
         self.queued.clear();
@@ -115,7 +124,9 @@ impl Response {
         self.state = ResponseState::Active;
         self.end_ms = None;
         let is_other = self.policy != policy.name || self.plan.steps != policy.plan.steps;
-        if is_other || self.next_ms.is_none() && !self.is_unanswered {
+        let was_acknowledged =
+            self.next_ms.is_none() && self.queued.is_empty() && !self.is_unanswered;
+        if is_other || was_acknowledged {
             self.begin_again(policy, now_ms);
         }
     }
@@ -190,17 +201,20 @@ pub fn advance(response: &mut Response, asked: &Asked<'_>) -> Advance {
             response.begin_round(asked.now_ms);
         } else {
             response.next_ms = None;
-            response.is_unanswered = true;
-            response.step = 0;
-            let fallback = response.plan.fallback.clone();
-            pages.extend(fallback.map(|destination| Page {
-                contact: None,
-                schedule: None,
-                destination,
-                round: response.round,
-                step: 0,
-            }));
         }
+    }
+    let is_over = response.next_ms.is_none() && response.queued.is_empty();
+    if is_over && !response.is_unanswered {
+        response.is_unanswered = true;
+        response.step = 0;
+        let fallback = response.plan.fallback.clone();
+        pages.extend(fallback.map(|destination| Page {
+            contact: None,
+            schedule: None,
+            destination,
+            round: response.round,
+            step: 0,
+        }));
     }
     done
 }
@@ -250,8 +264,19 @@ impl Response {
             };
             let (severity, now_ms) = (asked.severity, asked.now_ms);
             let mut usable = asked.responders.usable(contact, severity, now_ms);
-            let method = usable.find(|it| u32::try_from(it.method) == Ok(queued.method));
-            pages.extend(method.and_then(|it| it.page(queued.schedule, self)));
+            let Some(method) = usable.find(|it| it.is_queued_as(&queued)) else {
+                continue;
+            };
+            let page = method.page(queued.schedule, self);
+            pages.push(match queued.round {
+                0 => page,
+                // The step that made it wait notifies by it, not the last one.
+                round => Page {
+                    round,
+                    step: queued.step,
+                    ..page
+                },
+            });
         }
     }
 
@@ -259,8 +284,10 @@ impl Response {
     /// receivers makes the next one due. Returns whether there was a receiver.
     fn take_step(&mut self, at: usize, asked: &Asked<'_>, pages: &mut Vec<Page>) -> bool {
         let step = self.plan.steps[at].clone();
-        let before = (pages.len(), self.queued.len());
+        self.note_severity(asked.severity);
+        let before = pages.len();
         self.step = self.step.saturating_add(1);
+        let (round, number) = (self.round, self.step);
         for target in &step.targets {
             if let EscalationTarget::Destination(name) = target {
                 if !self.has_paged(None, Some(name), pages) {
@@ -282,22 +309,25 @@ impl Response {
                     .responders
                     .usable(contact, asked.severity, asked.now_ms);
                 for method in usable {
-                    if method.after_ms() == 0 {
-                        pages.extend(method.page(schedule.cloned(), self));
+                    if method.method.after_ms == 0 {
+                        pages.push(method.page(schedule.cloned(), self));
+                        continue;
+                    }
+                    let mut queued = self.queued.iter_mut();
+                    // One that waits since an earlier round is not delayed by this one.
+                    if let Some(waiting) = queued.find(|it| method.is_queued_as(it)) {
+                        (waiting.round, waiting.step) = (round, number);
                     } else {
-                        self.queued.push(QueuedMethod {
-                            contact: contact.name.clone(),
-                            schedule: schedule.cloned(),
-                            method: u32::try_from(method.method).unwrap_or(u32::MAX),
-                            due_ms: asked.now_ms.saturating_add(method.after_ms()),
-                        });
+                        let queued = method.queued(schedule.cloned(), self, asked.now_ms);
+                        self.queued.push(queued);
                     }
                 }
             }
         }
         self.checks = 0;
         self.step_ms = asked.now_ms;
-        let has_someone = (pages.len(), self.queued.len()) != before;
+        let waits = |it: &QueuedMethod| (it.round, it.step) == (round, number);
+        let has_someone = pages.len() > before || self.queued.iter().any(waits);
         let wait_ms = if has_someone { step.wait_ms } else { 0 };
         self.next_ms = Some(asked.now_ms.saturating_add(wait_ms));
         has_someone
@@ -318,9 +348,11 @@ impl Response {
             .iter()
             .filter(|it| it.round == self.round && it.step > 0);
         let mut queued = self.queued.iter();
-        let mut now = pages.iter();
+        // A method that waited may be of an earlier round.
+        let mut now = pages.iter().filter(|it| it.round == self.round);
         paged.any(|it| is_same(it.contact.as_ref().map(|it| &it.name), &it.destination.1))
             || now.any(|it| is_same(it.contact.as_ref().map(|it| &it.name), &it.destination))
-            || contact.is_some_and(|name| queued.any(|it| it.contact == *name))
+            || contact
+                .is_some_and(|name| queued.any(|it| it.contact == *name && it.round == self.round))
     }
 }

@@ -36,6 +36,8 @@ pub struct Contact {
 /// One way to notify a contact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContactMethod {
+    /// The identity, unique within the contact; stable over edits.
+    pub id: String,
     /// The destination.
     pub destination: Name,
     /// Template variables.
@@ -54,8 +56,39 @@ impl Contact {
         self.methods.iter().map(|it| &it.destination)
     }
 
+    /// Returns the method with that identity.
+    pub fn method(&self, id: &str) -> Option<&ContactMethod> {
+        self.methods.iter().find(|it| it.id == id)
+    }
+
     /// Returns the calendars of its methods, in order.
     pub fn calendars(&self) -> impl Iterator<Item = &Name> {
         self.methods.iter().filter_map(|it| it.calendar.as_ref())
     }
+}
+
+/// Returns an unused identity for a method to a destination.
+pub fn new_method_id(destination: &Name, is_used: impl Fn(&str) -> bool) -> String {
+    let base: String = destination.as_str().chars().take(ID_CHARACTERS).collect();
+    let base = base.trim_end();
+    let mut id = base.to_owned();
+    let mut number = 1;
+    while is_used(&id) {
+        number += 1;
+        id = format!("{base}-{number}");
+    }
+    id
+}
+
+/// Characters of a destination's name in an identity, which is as long as a name with its number.
+const ID_CHARACTERS: usize = 96;
+
+/// Returns the identities of methods that were stored without any.
+pub fn implied_method_ids(methods: &[ContactMethod]) -> Vec<String> {
+    let mut ids: Vec<String> = Vec::with_capacity(methods.len());
+    for method in methods {
+        let id = new_method_id(&method.destination, |it| ids.iter().any(|id| id == it));
+        ids.push(id);
+    }
+    ids
 }

@@ -3,12 +3,27 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    domain::{EscalationPlan, HoldKind, Name, RecordId},
+    domain::{EscalationPlan, HoldKind, Name, Occurrence, RecordId, Severity, is_own},
     limits::RESPONSE_RECEIVERS_MAX,
 };
 
 /// The kind of the own events reporting that no one responded.
 pub const ESCALATION_KIND: &str = "escalation";
+/// The dimension of those events that names the policy.
+pub const POLICY_DIMENSION: &str = "policy";
+
+/// Whether an occurrence reports that no one responded.
+pub fn is_no_response(occurrence: &Occurrence) -> bool {
+    is_own(&occurrence.dimensions) && occurrence.kind == ESCALATION_KIND
+}
+
+/// Whether an occurrence reports that no one responded by this policy, which therefore does not
+/// escalate it.
+pub fn is_failure_of(occurrence: &Occurrence, policy: &Name) -> bool {
+    // Earlier versions did not name the policy.
+    let failed = occurrence.dimensions.get(POLICY_DIMENSION);
+    is_no_response(occurrence) && failed.is_none_or(|it| *it == policy.as_str())
+}
 
 /// The progress of an escalation for an occurrence and a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +50,7 @@ pub struct Response {
     pub next_ms: Option<i64>,
     /// Time of the next evaluation, in milliseconds since 1970; `None` if none is needed.
     pub look_ms: Option<i64>,
-    /// Contact methods to use later.
+    /// Contact methods to use later, whatever the round is then.
     pub queued: Vec<QueuedMethod>,
     /// The notified receivers, each once.
     pub paged: Vec<Paged>,
@@ -48,6 +63,9 @@ pub struct Response {
     /// The silences and inhibition sources that hold it, together with the group members that could
     /// carry it.
     pub held_by: Vec<ResponseHold>,
+    /// The highest severity for which a step ran or that was acknowledged; `None` before the first
+    /// step and in records of earlier versions.
+    pub worst: Option<Severity>,
 }
 
 /// A hold on a response: a silence, or the occurrence that inhibits it.
@@ -91,10 +109,16 @@ pub struct QueuedMethod {
     pub contact: Name,
     /// The schedule that put the contact on call.
     pub schedule: Option<Name>,
-    /// The index of the method.
-    pub method: u32,
+    /// The index of the method; used if an earlier version stored no identity.
+    pub position: u32,
     /// Time it is due, in milliseconds since 1970.
     pub due_ms: i64,
+    /// The identity of the method; empty if an earlier version stored it.
+    pub method: String,
+    /// The last round in which a step notified the contact; 0 if an earlier version stored it.
+    pub round: u32,
+    /// The step of that round, from 1.
+    pub step: u32,
 }
 
 /// A receiver notified by a response.
@@ -125,28 +149,65 @@ pub struct PagedContact {
     pub variables: BTreeMap<String, String>,
     /// The response that the contact can acknowledge.
     pub response: RecordId,
+    /// The identity of the method; empty if an earlier version stored it.
+    pub method: String,
+}
+
+/// A contact and the identity of one of its methods.
+pub type PagedMethod = (Name, String);
+
+impl PagedContact {
+    /// Returns the name and the method.
+    pub fn key(&self) -> PagedMethod {
+        (self.name.clone(), self.method.clone())
+    }
+
+    /// Whether this is a page by the same method. Those of earlier versions have no identity.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let is_unknown = self.method.is_empty() || other.method.is_empty();
+        self.name == other.name && (is_unknown || self.method == other.method)
+    }
 }
 
 impl Response {
     /// Whether it can record one more receiver, or has already recorded this one.
-    pub fn has_room_for(&self, contact: Option<&Name>, destination: RecordId) -> bool {
+    pub fn has_room_for(&self, contact: Option<&PagedContact>, destination: RecordId) -> bool {
         self.paged.len() < RESPONSE_RECEIVERS_MAX || self.place_of(contact, destination).is_some()
     }
 
-    fn place_of(&self, contact: Option<&Name>, destination: RecordId) -> Option<usize> {
+    fn place_of(&self, contact: Option<&PagedContact>, destination: RecordId) -> Option<usize> {
         let mut known = self.paged.iter();
         known.position(|it| {
-            it.destination.0 == destination && it.contact.as_ref().map(|it| &it.name) == contact
+            let is_same = match (&it.contact, contact) {
+                (Some(it), Some(contact)) => it.is_same(contact),
+                (it, contact) => it.is_none() && contact.is_none(),
+            };
+            is_same && it.destination.0 == destination
         })
+    }
+
+    /// Whether a severity is above any for which a step ran or that was acknowledged.
+    pub fn is_exceeded(&self, severity: Severity) -> bool {
+        self.worst.is_some_and(|it| it < severity)
+    }
+
+    /// Records a severity for which a step runs or that is acknowledged.
+    pub fn note_severity(&mut self, severity: Severity) {
+        self.worst = self.worst.max(Some(severity));
     }
 
     /// Records a notified receiver.
     pub fn note(&mut self, paged: Paged) {
-        let contact = paged.contact.as_ref().map(|it| &it.name);
-        match self.place_of(contact, paged.destination.0) {
+        match self.place_of(paged.contact.as_ref(), paged.destination.0) {
             Some(at) => self.paged[at] = paged,
             None => self.paged.push(paged),
         }
+    }
+
+    /// Returns its policy if all rounds ended without an acknowledgement.
+    pub fn unanswered_by(&self) -> Option<&Name> {
+        let is_unanswered = self.is_unanswered && !self.state.is_over();
+        is_unanswered.then_some(&self.policy)
     }
 
     /// Whether it must move to another open member of its group, or end if there is none, because

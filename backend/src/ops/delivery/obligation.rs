@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::Deliveries;
 use crate::{
     domain::{
-        Destination, EventId, Name, Notified, Occurrence, OccurrenceId, RecordId, Revised,
-        RevisionOf, Rule, Severity, Status,
+        Destination, EventId, Name, Notified, Occurrence, OccurrenceId, PagedContact, PagedMethod,
+        RecordId, Revised, RevisionOf, Rule, Severity, Status,
     },
     error::Error,
     limits::PAGE_TIME_MAX,
@@ -52,9 +52,9 @@ pub struct Obligation {
     pub rule_name: Name,
     /// Name of the destination.
     pub destination_name: Name,
-    /// The contact that was notified through the destination; `None` for a destination of the rule
-    /// or the policy.
-    pub contact: Option<Name>,
+    /// The contact that was notified through the destination, and its method; `None` for a
+    /// destination of the rule or the policy.
+    pub contact: Option<PagedMethod>,
     /// Time at which the rule last notified because a trigger matched, in milliseconds since the
     /// epoch.
     pub notify_ms: i64,
@@ -268,16 +268,16 @@ fn owed(
     for entry in entries.iter().copied() {
         let rules = entry.destinations.iter().map(|it| (it, None));
         let paged = entry.response.iter().flat_map(|it| &it.paged);
-        let paged = paged.map(|it| (&it.destination, it.contact.as_ref().map(|it| &it.name)));
+        let paged = paged.map(|it| (&it.destination, it.contact.as_ref().map(PagedContact::key)));
         let all = rules.chain(paged);
         owed.extend(all.map(|((id, name), contact)| (entry, *id, name, contact)));
     }
-    owed.sort_unstable_by_key(|(entry, destination, _, contact)| {
-        (entry.rule, *destination, *contact)
+    owed.sort_by(|(entry, destination, _, contact), (other, to, _, second)| {
+        (entry.rule, *destination, contact).cmp(&(other.rule, *to, second))
     });
     let mut places = HashMap::new();
     let notified =
-        |(entry, destination, name, contact): (&Notified, RecordId, &Name, Option<&Name>)| {
+        |(entry, destination, name, contact): (&Notified, RecordId, &Name, Option<PagedMethod>)| {
             let nth = places.entry((entry.rule, destination)).or_insert(0_u32);
             let place = ObligationKey {
                 occurrence: occurrence.key,
@@ -295,7 +295,7 @@ fn owed(
                 status: occurrence.status,
                 rule_name: entry.rule_name.clone(),
                 destination_name: name.clone(),
-                contact: contact.cloned(),
+                contact,
                 notify_ms: entry.last_ms,
                 group: entry.group,
                 place,

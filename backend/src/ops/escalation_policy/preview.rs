@@ -138,6 +138,10 @@ fn notice(page: &Page, after: Option<prost_types::Duration>) -> v1::EscalationNo
         contact_name: text(page.contact.as_ref().map(|it| &it.name)),
         schedule_name: text(page.schedule.as_ref()),
         destination_name: page.destination.to_string(),
+        method_id: page
+            .contact
+            .as_ref()
+            .map_or_else(String::new, |it| it.method.clone()),
         problem: String::new(),
     }
 }
@@ -157,7 +161,7 @@ fn problem(
         .any(|it| is_destination(it) || contacts(it).next().is_some());
     let mut methods = targets.iter().flat_map(contacts).flat_map(|(contact, _)| {
         let usable = responders.usable(contact, severity, at_ms);
-        usable.map(|it| it.method).collect::<Vec<_>>()
+        usable.map(|it| it.position).collect::<Vec<_>>()
     });
     if !means_someone {
         "no one is on call".into()

@@ -90,7 +90,7 @@ async fn moved(
         return Ok((changes, (RecordedReports::default(), false)));
     };
     let mut response = response.clone();
-    let was_unanswered = response.is_unanswered;
+    let unanswered = response.unanswered_by().cloned();
     let group = store.get::<Group>(id.to_bytes().into()).await?;
     let mut next = carrier.value.clone();
     let in_force = (&*snapshot, causes);
@@ -104,8 +104,8 @@ async fn moved(
     let is_left = match (found, &group) {
         (Candidate::Carrier, _) => return Ok((changes, (RecordedReports::default(), false))),
         (Candidate::Member(stored, mut member, mut notices), Some(group)) => {
-            if was_unanswered {
-                // The report moves to this member.
+            if unanswered.is_some() {
+                // The report names this member from now on.
                 notices.unanswered = still_unanswered(&mut member, id);
             }
             for delivery in &notices.deliveries {
@@ -126,8 +126,7 @@ async fn moved(
             true
         }
         _ if carrier.value.acknowledged => {
-            response.rest(ResponseState::Acknowledged);
-            response.is_unanswered = false;
+            response.acknowledge(carrier.value.severity);
             true
         }
         (Candidate::Nobody(holds), _) => {
@@ -140,7 +139,9 @@ async fn moved(
         (Candidate::Member(..), None) => true,
     };
     set(&mut next, id, is_left.then(|| response.clone()));
-    let said = about.and_then(|it| Unanswered::of(&response, was_unanswered, (it, &carrier.value)));
+    let said = about.map_or_else(Vec::new, |it| {
+        Unanswered::of(unanswered.as_ref(), &response, (it, &carrier.value))
+    });
     reports.note(&only(said), &carrier.value, now_ms);
     let is_moved = next != carrier.value;
     if is_moved {
@@ -158,19 +159,19 @@ async fn moved(
     Ok((changes, (reports, is_moved)))
 }
 
-fn only(said: Option<Unanswered>) -> Notices {
+fn only(unanswered: Vec<Unanswered>) -> Notices {
     Notices {
-        unanswered: said.into_iter().collect(),
+        unanswered,
         ..Notices::default()
     }
 }
 
-/// Returns the report that all rounds of a response are over, for the new carrier.
+/// Returns the notice that all rounds of a response are over, for the new carrier.
 fn still_unanswered(member: &mut Occurrence, group: RecordId) -> Vec<Unanswered> {
     let shown = member.clone();
     let said = entry(member, group)
-        .and_then(|it| Unanswered::of(it.response.as_deref()?, false, (it, &shown)));
-    said.into_iter().collect()
+        .and_then(|it| Some(Unanswered::of(None, it.response.as_deref()?, (it, &shown))));
+    said.unwrap_or_default()
 }
 
 fn entry(member: &mut Occurrence, group: RecordId) -> Option<&mut Notified> {
@@ -221,7 +222,7 @@ async fn candidate(
         let past = past.asking(causes);
         for stored in found {
             let mut member = stored.value.clone();
-            let taken = taken_over(response, member.acknowledged, now_ms);
+            let taken = taken_over(response, &member, now_ms);
             set(&mut member, group, Some(taken));
             let step = Step {
                 kind: StepKind::Look,
@@ -248,11 +249,11 @@ async fn candidate(
 }
 
 /// Returns a response as adopted by a member.
-fn taken_over(response: &Response, is_acknowledged: bool, now_ms: i64) -> Response {
+fn taken_over(response: &Response, member: &Occurrence, now_ms: i64) -> Response {
     let mut taken = response.clone();
     match taken.state {
         ResponseState::Stopped => return taken,
-        _ if is_acknowledged => taken.rest(ResponseState::Acknowledged),
+        _ if member.acknowledged => taken.acknowledge(member.severity),
         ResponseState::Acknowledged => {}
         _ => taken.state = ResponseState::Active,
     }

@@ -674,8 +674,11 @@ async fn schedule_edit_does_not_change_the_ruleset_edition() {
 
 mod cancelled;
 mod groups;
+mod methods;
+mod no_response;
 mod noise;
 mod own_events;
+mod severity;
 
 async fn edit(world: &World, change: impl FnOnce(&mut Rule)) {
     let stored = world.store.get::<Rule>("page".into()).await;

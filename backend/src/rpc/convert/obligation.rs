@@ -50,12 +50,15 @@ pub fn list(request: v1::ListObligationsRequest) -> Result<(ObligationFilter, Pa
 
 /// Converts an obligation.
 pub fn obligation(obligation: Obligation) -> v1::Obligation {
+    let contact = obligation
+        .contact
+        .map(|(name, method)| (name.to_string(), method));
+    let (contact_name, method_id) = contact.unwrap_or_default();
     v1::Obligation {
         rule_name: obligation.rule_name.to_string(),
         destination_name: obligation.destination_name.to_string(),
-        contact_name: obligation
-            .contact
-            .map_or_else(String::new, |it| it.to_string()),
+        contact_name,
+        method_id,
         event_id: obligation.occurrence.event.to_string(),
         occurrence_id: obligation.occurrence.to_string(),
         event_name: obligation.event_name,

@@ -317,6 +317,10 @@ fn stored_format_of_every_record_is_unchanged() {
     let bounded = samples::bounded_schedule();
     differences.record("bounded schedule", &bounded, false);
     differences.record("followed contact", &samples::followed_contact(), false);
+    let reordered = samples::reordered_contact();
+    differences.record("contact with reordered methods", &reordered, false);
+    let identified = samples::identified_response();
+    differences.record("response with identities", &identified, false);
     let in_cron = samples::cron_heartbeat("nightly");
     differences.record("heartbeat of a cron expression", &in_cron, false);
     let differences = differences.0;

@@ -22,6 +22,7 @@ pub fn contact(called: &str) -> Contact {
         client: Some(name("ana")),
         subject: String::new(),
         methods: vec![ContactMethod {
+            id: "phone".into(),
             destination: name("phone"),
             variables: [("phone".to_owned(), "+49 30 1234".to_owned())].into(),
             after_ms: 120_000,
@@ -107,6 +108,16 @@ pub fn followed_contact() -> Contact {
     }
 }
 
+/// A contact with two methods to one destination, whose identities do not follow from their order.
+pub fn reordered_contact() -> Contact {
+    let mut contact = contact("ben");
+    let mut other = contact.methods[0].clone();
+    other.id = "phone-2".into();
+    other.variables = [("phone".to_owned(), "+49 30 5678".to_owned())].into();
+    contact.methods.insert(0, other);
+    contact
+}
+
 /// A schedule whose feed has a later address than its first.
 pub fn rotated_schedule(called: &str) -> Schedule {
     Schedule {
@@ -158,6 +169,7 @@ pub fn escalated() -> Occurrence {
         name: name("ana"),
         variables: [("phone".to_owned(), "+49 30 1234".to_owned())].into(),
         response: id(78),
+        method: String::new(),
     };
     let response = Response {
         round: 2,
@@ -168,8 +180,11 @@ pub fn escalated() -> Occurrence {
         queued: vec![QueuedMethod {
             contact: name("ana"),
             schedule: Some(name("nights")),
-            method: 1,
+            position: 1,
             due_ms: AT_MS + 120_000,
+            method: String::new(),
+            round: 0,
+            step: 0,
         }],
         paged: vec![Paged {
             contact: Some(contact),
@@ -186,6 +201,26 @@ pub fn escalated() -> Occurrence {
     };
     for notified in occurrence.notified.iter_mut().take(1) {
         notified.response = Some(Box::new(response.clone()));
+    }
+    occurrence
+}
+
+/// The same occurrence, whose pages and waiting methods have identities, after a critical round.
+pub fn identified_response() -> Occurrence {
+    let mut occurrence = escalated();
+    if let Some(response) = &mut occurrence.notified[0].response {
+        response.worst = Some(Severity::Critical);
+        for queued in &mut response.queued {
+            queued.method = "phone-2".into();
+            (queued.round, queued.step) = (1, 2);
+        }
+        for contact in response
+            .paged
+            .iter_mut()
+            .filter_map(|it| it.contact.as_mut())
+        {
+            contact.method = "phone".into();
+        }
     }
     occurrence
 }

@@ -7,7 +7,7 @@ use crate::{
     decide::{Asked, Notices, Unanswered, advance, would_pass_again},
     domain::{
         Delivery, Group, GroupContent, MemberChange, Name, Notified, Occurrence, PagedContact,
-        RecordId, Response, ResponseState, Status, is_own, response::ESCALATION_KIND,
+        RecordId, Response, ResponseState, Status, response::is_failure_of,
     },
 };
 
@@ -24,7 +24,9 @@ impl Message<'_> {
         let policy = policy.and_then(|name| responders.policies.get(name));
         let carrier = group.responder.and_then(|key| self.place(key));
         let before = carrier.and_then(|at| Some((at, self.entry(at)?.response.take()?)));
-        let was_unanswered = before.as_ref().is_some_and(|(_, it)| it.is_unanswered);
+        let unanswered = before
+            .as_ref()
+            .and_then(|(_, it)| it.unanswered_by().cloned());
         let mut deliveries = match &before {
             Some((_, response)) => self.news(response, (content, group)),
             None => Vec::new(),
@@ -62,14 +64,10 @@ impl Message<'_> {
             }
         };
         if let Some((at, response)) = after {
-            let was_carrier = carrier.filter(|carrier| *carrier != at);
-            if let Some(before) = was_carrier.filter(|_| was_unanswered) {
-                // The notice about the previous member no longer applies.
-                self.report((before, false), &response, was_unanswered);
-            }
-            let was_unanswered = was_unanswered && was_carrier.is_none();
-            let is_unanswered = response.is_unanswered;
-            self.report((at, is_unanswered), &response, was_unanswered);
+            // A notice about another member names that one.
+            let is_same = carrier == Some(at) || response.unanswered_by().is_none();
+            let unanswered = unanswered.filter(|_| is_same);
+            self.report(at, &response, unanswered.as_ref());
             if let Some(entry) = self.entry(at) {
                 entry.response = Some(response);
             }
@@ -96,13 +94,10 @@ impl Message<'_> {
             None | Some(ResponseState::Ended) => self.newest(&[Joined, Repeated]),
             Some(ResponseState::Acknowledged) => self.newest(&[Joined, Changed]),
             Some(ResponseState::Active | ResponseState::Held | ResponseState::Stopped) => {
-                let joined = self.newest(&[Joined])?;
-                let reported = self.reported.iter().filter(|(change, _)| *change != Joined);
-                let others = reported.map(|(_, it)| it).chain(&self.others);
-                let mut others = others.filter(|it| it.status != Status::Closed);
-                let severity = self.decision.members[joined].severity as u8;
-                let is_worst = others.all(|it| (it.severity as u8) < severity);
-                is_worst.then_some(joined)
+                let worst = self.newest(&[Joined, Changed, Repeated])?;
+                let severity = self.decision.members[worst].severity;
+                let is_exceeded = response.is_some_and(|it| it.is_exceeded(severity));
+                is_exceeded.then_some(worst)
             }
         }
     }
@@ -110,7 +105,11 @@ impl Message<'_> {
     /// Returns the most severe unacknowledged member with one of these changes.
     fn newest(&self, changes: &[MemberChange]) -> Option<usize> {
         let reported = self.reported.iter();
-        let reported = reported.filter(|(change, it)| changes.contains(change) && is_escalated(it));
+        let policy = self.rule().and_then(|it| it.escalation_policy.as_ref());
+        let is_escalated = |(change, it): &&(MemberChange, Occurrence)| {
+            changes.contains(change) && is_escalated(it, policy)
+        };
+        let reported = reported.filter(is_escalated);
         let worst = reported.min_by_key(|(_, it)| (u8::MAX - it.severity as u8, it.key))?;
         self.place(worst.1.key)
     }
@@ -127,11 +126,10 @@ impl Message<'_> {
         let mut deliveries = Vec::new();
         for page in advance(response, &asked).pages {
             let to = (&page.destination, page.contact.as_ref());
-            let contact = page.contact.as_ref().map(|it| &it.name);
             let Some(delivery) = self.message(&member, about, to, false) else {
                 continue;
             };
-            if response.has_room_for(contact, delivery.destination) {
+            if response.has_room_for(page.contact.as_ref(), delivery.destination) {
                 response.note(page.paged(delivery.destination, delivery.id, self.about.now_ms));
                 deliveries.push(delivery);
             }
@@ -141,8 +139,7 @@ impl Message<'_> {
     }
 
     fn news(&mut self, response: &Response, about: About<'_>) -> Vec<Delivery> {
-        let is_news =
-            |it: &(MemberChange, _)| matches!(it.0, MemberChange::Closed | MemberChange::Changed);
+        let is_news = |it: &(MemberChange, _)| self.is_news(it.0);
         let Some(main) = self
             .main(|_| true)
             .filter(|_| self.reported.iter().any(is_news))
@@ -177,30 +174,21 @@ impl Message<'_> {
         Some(delivery)
     }
 
-    /// Adds a notice if all rounds of a member's response are, or were, over.
-    fn report(
-        &mut self,
-        (at, is_unanswered): (usize, bool),
-        response: &Response,
-        was_unanswered: bool,
-    ) {
+    /// Adds a notice if the response is now, or is no longer, unanswered.
+    fn report(&mut self, at: usize, response: &Response, before: Option<&Name>) {
         let member = self.decision.members[at].clone();
         let Some(entry) = self.entry(at) else { return };
-        let now = Response {
-            is_unanswered,
-            ..response.clone()
-        };
-        let said = Unanswered::of(&now, was_unanswered, (entry, &member));
+        let unanswered = Unanswered::of(before, response, (entry, &member));
         let notices = Notices {
-            unanswered: said.into_iter().collect(),
+            unanswered,
             ..Notices::default()
         };
         self.say(notices, member);
     }
 }
 
-fn is_escalated(member: &Occurrence) -> bool {
-    // An unanswered escalation is not escalated to the same people again.
-    let is_escalation = is_own(&member.dimensions) && member.kind == ESCALATION_KIND;
-    member.status == Status::Open && !member.acknowledged && !is_escalation
+fn is_escalated(member: &Occurrence, policy: Option<&Name>) -> bool {
+    // A failure of the policy is not escalated to the same people again.
+    let is_failure = policy.is_some_and(|it| is_failure_of(member, it));
+    member.status == Status::Open && !member.acknowledged && !is_failure
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::{
     decide::LoadedTrigger,
-    domain::{DeliveryState, HeldBy, HoldKind, Severity},
+    domain::{DeliveryState, HeldBy, HoldKind},
     samples::plain::{self as samples, DISK_TRIGGER, START_MS, rule},
 };
 

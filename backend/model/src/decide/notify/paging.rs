@@ -6,18 +6,18 @@ use std::collections::BTreeSet;
 use super::Writer;
 use crate::{
     decide::{
-        Asked, Page, SendKind, StepKind, advance, condition::would_pass_again,
+        Asked, Page, SendKind, Snapshot, Step, StepKind, advance, condition::would_pass_again,
         content::rule_content, sending_state, trigger_of_update,
     },
     domain::{
         DeliveryState, EscalationPolicy, Field, HeldBy, HistoryEntry, HoldKind, Name, Notified,
-        Occurrence, OccurrenceId, PagedContact, RecordId, Response, ResponseState, Rule, Status,
-        Trigger, delivery::RuleContent, is_own, response::ESCALATION_KIND,
+        Occurrence, OccurrenceId, PagedContact, PagedMethod, RecordId, Response, ResponseState,
+        Rule, Status, Trigger, delivery::RuleContent, response::is_failure_of,
     },
     limits::HISTORY_MAX,
 };
 
-/// A response that is, or is no longer, unanswered after all rounds.
+/// A response that became, or is no longer, unanswered after all rounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unanswered {
     /// The rule.
@@ -26,38 +26,82 @@ pub struct Unanswered {
     pub policy: Name,
     /// The occurrence.
     pub occurrence: OccurrenceId,
-    /// Whether someone acknowledged after all, or the occurrence was closed.
+    /// Whether it is no longer unanswered by this policy.
     pub is_over: bool,
 }
 
 impl Unanswered {
-    /// Returns the notice if `is_unanswered` of the response changed.
+    /// Returns the notices about a response that was unanswered by the policy `before`, if any.
     pub fn of(
+        before: Option<&Name>,
         response: &Response,
-        was_unanswered: bool,
         (entry, occurrence): (&Notified, &Occurrence),
-    ) -> Option<Self> {
-        (response.is_unanswered != was_unanswered).then(|| Self {
+    ) -> Vec<Self> {
+        let after = response.unanswered_by();
+        if before == after {
+            return Vec::new();
+        }
+        let policies = before.map(|it| (it, true)).into_iter();
+        let policies = policies.chain(after.map(|it| (it, false)));
+        let notice = |(policy, is_over): (&Name, bool)| Self {
             rule: entry.rule_name.clone(),
-            policy: response.policy.clone(),
+            policy: policy.clone(),
             occurrence: occurrence.id(),
-            is_over: was_unanswered,
-        })
+            is_over,
+        };
+        policies.map(notice).collect()
     }
 }
 
-/// Withdraws an expired acknowledgement.
-pub(super) fn take_back(occurrence: &mut Occurrence, now_ms: i64) {
-    let Some(until_ms) = occurrence.acknowledged_until_ms else {
-        return;
-    };
+/// Returns the rule and the policy of an entry if they are in force.
+pub(super) fn in_force<'a>(
+    entry: &Notified,
+    snapshot: &'a Snapshot,
+) -> (Option<&'a Rule>, Option<&'a EscalationPolicy>) {
+    let rule = snapshot.rule(entry.rule);
+    let rule = rule.filter(|it| it.enabled && !it.shadow);
+    let policy = rule.and_then(|it| {
+        let policies = &snapshot.responders().policies;
+        policies.get(it.escalation_policy.as_ref()?)
+    });
+    (rule, policy.map(AsRef::as_ref))
+}
+
+/// Withdraws an acknowledgement that expired, or that someone gave for a lower severity than the
+/// occurrence has now.
+pub(super) fn take_back(occurrence: &mut Occurrence, step: &Step<'_>, snapshot: &Snapshot) {
+    let severity = occurrence.severity;
+    for entry in &mut occurrence.notified {
+        // Responses of earlier versions lack it.
+        let before = entry.last_notified.map_or(severity, |it| it.severity);
+        if let Some(response) = &mut entry.response {
+            response.worst.get_or_insert(before);
+        }
+    }
     if !occurrence.acknowledged || occurrence.status == Status::Closed {
         occurrence.acknowledged_until_ms = None;
         return;
     }
-    if until_ms > now_ms {
-        return;
+    let until_ms = occurrence.acknowledged_until_ms;
+    let is_expired = until_ms.is_some_and(|it| it <= step.now_ms);
+    let is_exceeded = |entry: &Notified| {
+        let response = entry.response.as_deref();
+        let is_paused = |it: &&Response| it.state == ResponseState::Acknowledged;
+        response
+            .filter(is_paused)
+            .is_some_and(|it| it.is_exceeded(severity))
+            && in_force(entry, snapshot).1.is_some()
+    };
+    let is_outdated = occurrence.status == Status::Open
+        && !step.transition.acknowledged
+        && occurrence.notified.iter().any(is_exceeded);
+    if is_expired || is_outdated {
+        withdraw_acknowledgement(occurrence, step.now_ms);
     }
+}
+
+/// Withdraws an acknowledgement, and records that in the history.
+pub(in crate::decide) fn withdraw_acknowledgement(occurrence: &mut Occurrence, now_ms: i64) {
     let before = occurrence.state();
     occurrence.acknowledged = false;
     occurrence.acknowledged_until_ms = None;
@@ -102,7 +146,7 @@ fn hold(entry: &Notified, response: &mut Response, holding: &[HeldBy], now_ms: i
     }
 }
 
-pub(super) type Receiver = (RecordId, Option<Name>);
+pub(super) type Receiver = (RecordId, Option<PagedMethod>);
 
 /// Returns the contacts notified by the response of a rule, each with its destination.
 fn contacts(entry: &Notified) -> impl Iterator<Item = (RecordId, Option<PagedContact>)> {
@@ -113,7 +157,7 @@ fn contacts(entry: &Notified) -> impl Iterator<Item = (RecordId, Option<PagedCon
 
 pub(super) fn receivers(entry: &Notified) -> impl Iterator<Item = Receiver> {
     let of_rule = entry.destinations.iter().map(|(id, _)| (*id, None));
-    of_rule.chain(contacts(entry).map(|(id, contact)| (id, contact.map(|it| it.name))))
+    of_rule.chain(contacts(entry).map(|(id, contact)| (id, contact.map(|it| it.key()))))
 }
 
 impl Writer<'_> {
@@ -121,23 +165,15 @@ impl Writer<'_> {
     pub(super) fn respond(&mut self, notified: &mut [Notified]) {
         let was_closed = self.step.transition.from == Some(Status::Closed);
         for entry in notified.iter_mut() {
-            let snapshot = self.snapshot;
-            let rule = snapshot
-                .rule(entry.rule)
-                .filter(|it| it.enabled && !it.shadow);
-            let policy = rule.and_then(|it| {
-                let policies = &snapshot.responders().policies;
-                policies.get(it.escalation_policy.as_ref()?)
-            });
+            let (rule, policy) = in_force(entry, self.snapshot);
             let is_under_way = |it: &Response| it.state != ResponseState::Ended;
             if !entry.response.as_deref().is_some_and(is_under_way) {
                 let is_new = self.waiting.was_sent(entry.rule)
                     && self.occurrence.status == Status::Open
                     && !self.occurrence.acknowledged
-                    && !(entry.cleared || entry.shadow || entry.group.is_some())
-                    // An unanswered escalation is not escalated to the same people again.
-                    && !(is_own(&self.occurrence.dimensions)
-                        && self.occurrence.kind == ESCALATION_KIND);
+                    && !(entry.cleared || entry.shadow || entry.group.is_some());
+                // Its failure is not escalated to the same people again.
+                let policy = policy.filter(|it| !is_failure_of(self.occurrence, &it.name));
                 let Some(policy) = policy.filter(|_| is_new) else {
                     continue;
                 };
@@ -151,10 +187,9 @@ impl Writer<'_> {
             let Some(mut response) = entry.response.take() else {
                 continue;
             };
-            let was_unanswered = response.is_unanswered;
-            let policy = policy.map(AsRef::as_ref);
+            let before = response.unanswered_by().cloned();
             self.carry_on(entry, &mut response, (rule, policy));
-            let said = Unanswered::of(&response, was_unanswered, (entry, self.occurrence));
+            let said = Unanswered::of(before.as_ref(), &response, (entry, self.occurrence));
             self.notices.unanswered.extend(said);
             entry.response = Some(response);
         }
@@ -191,8 +226,7 @@ impl Writer<'_> {
             return response.end(now_ms);
         }
         if self.occurrence.acknowledged {
-            response.rest(ResponseState::Acknowledged);
-            response.is_unanswered = false;
+            response.acknowledge(self.occurrence.severity);
             return;
         }
         if response.state == ResponseState::Acknowledged {
@@ -211,6 +245,9 @@ impl Writer<'_> {
         }
         response.held_by.clear();
         response.state = ResponseState::Active;
+        if response.is_exceeded(self.occurrence.severity) {
+            response.begin_again(policy, now_ms);
+        }
         // Steps for a group are run where its members are read.
         if entry.group.is_some() && self.step.kind != StepKind::Look {
             return response.look_soon();
@@ -236,8 +273,7 @@ impl Writer<'_> {
             self.notices.stopped.push(rule.name.clone());
             return;
         }
-        let contact = page.contact.as_ref().map(|it| &it.name);
-        if !response.has_room_for(contact, destination.id) {
+        if !response.has_room_for(page.contact.as_ref(), destination.id) {
             return;
         }
         let content = rule_content(rule);
@@ -270,7 +306,7 @@ impl Writer<'_> {
         let of_rule = entry.destinations.iter().map(|(id, _)| (*id, None));
         let contacts = contacts(entry).filter(|_| !is_opening);
         for (id, contact) in of_rule.chain(contacts) {
-            if others.contains(&(id, contact.as_ref().map(|it| it.name.clone()))) {
+            if others.contains(&(id, contact.as_ref().map(PagedContact::key))) {
                 continue;
             }
             let Some(destination) = self.snapshot.destination(id) else {

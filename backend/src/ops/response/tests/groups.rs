@@ -4,7 +4,10 @@ use super::*;
 use crate::domain::{Group, Grouping, Severity};
 
 /// A service in which the rule `page` groups all full disks, and uses the policy `db`.
-async fn grouping(steps: &[&[Target]], change: impl FnOnce(&mut v1::EscalationPolicy)) -> World {
+pub(super) async fn grouping(
+    steps: &[&[Target]],
+    change: impl FnOnce(&mut v1::EscalationPolicy),
+) -> World {
     let world = world(steps, change).await;
     let grouping = Grouping {
         by: vec!["name".into()],
@@ -24,13 +27,13 @@ async fn grouping(steps: &[&[Target]], change: impl FnOnce(&mut v1::EscalationPo
 }
 
 impl World {
-    async fn close_and_look(&self, host: &str) {
+    pub(super) async fn close_and_look(&self, host: &str) {
         self.event(host, |it| it.status = Some(Status::Closed))
             .await;
         self.look().await;
     }
 
-    async fn acknowledge_host(&self, host: &str, acknowledged: bool) {
+    pub(super) async fn acknowledge_host(&self, host: &str, acknowledged: bool) {
         self.turn().await;
         let target = OccurrenceTarget::Newest(samples::event(host).id());
         let change = StateChange {

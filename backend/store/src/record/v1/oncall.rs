@@ -4,19 +4,49 @@ use crate::{
     domain::{
         Contact, ContactMethod, EscalationPlan, EscalationPolicy, EscalationStep, EscalationTarget,
         Name, Paged, PagedContact, QueuedMethod, Response, ResponseHold, ResponseState, Schedule,
+        contact::implied_method_ids,
         schedule::{Layer, Override, Slot},
     },
     record::table::{numbers, record},
 };
 
-record! { Contact {
-    1 id, 2 name, 3 description, 4 tags, 5 time_zone, 6 client as Blank, 7 subject, 8 methods,
-    9 revision, 10 create_ms, 11 update_ms, 12 feed_number,
-} }
+record! {
+    Contact as it {
+        1 id, 2 name, 3 description, 4 tags, 5 time_zone, 6 client as Blank, 7 subject,
+        8 methods = stored_methods(&it.methods), 9 revision, 10 create_ms, 11 update_ms,
+        12 feed_number,
+    } => Some(Self {
+        id, name, description, tags, time_zone, client, subject, methods: read_methods(methods),
+        revision, create_ms, update_ms, feed_number,
+    })
+}
 
 record! { ContactMethod {
-    1 destination, 2 variables, 3 after_ms, 4 min_severity as Blank, 5 calendar as Blank,
+    1 destination, 2 variables, 3 after_ms, 4 min_severity as Blank, 5 calendar as Blank, 6 id,
 } }
+
+/// Returns methods without their identities if reading implies them. Thus records of versions
+/// without identities are written as they were read, which proofs and hashes require.
+fn stored_methods(methods: &[ContactMethod]) -> Vec<ContactMethod> {
+    let mut stored = methods.to_vec();
+    let ids = methods.iter().map(|it| &it.id);
+    if implied_method_ids(methods).iter().eq(ids) {
+        for method in &mut stored {
+            method.id.clear();
+        }
+    }
+    stored
+}
+
+fn read_methods(mut methods: Vec<ContactMethod>) -> Vec<ContactMethod> {
+    if methods.iter().all(|it| it.id.is_empty()) {
+        let ids = implied_method_ids(&methods);
+        for (method, id) in methods.iter_mut().zip(ids) {
+            method.id = id;
+        }
+    }
+    methods
+}
 
 record! { Schedule {
     1 id, 2 name, 3 description, 4 tags, 5 time_zone, 6 layers, 7 gaps_allowed, 8 overrides,
@@ -65,17 +95,19 @@ fn target(
 record! { Response {
     1 id, 2 policy, 3 plan as Filled, 4 state, 5 round, 6 rounds_left, 7 step, 8 step_ms, 9 checks,
     10 next_ms, 11 look_ms, 12 queued, 13 paged, 14 begin_ms, 15 end_ms, 16 is_unanswered,
-    17 held_by,
+    17 held_by, 18 worst as Blank,
 } }
 
 record! { ResponseHold as it { 1 kind = it.0, 2 id = it.1 } => Some((kind, id)) }
 
-record! { QueuedMethod { 1 contact, 2 schedule as Blank, 3 method, 4 due_ms } }
+record! { QueuedMethod {
+    1 contact, 2 schedule as Blank, 3 position, 4 due_ms, 5 method, 6 round, 7 step,
+} }
 
 record! { Paged {
     1 contact, 2 schedule as Blank, 3 destination, 4 delivery, 5 at_ms, 6 round, 7 step,
 } }
 
-record! { PagedContact { 1 name, 2 variables, 3 response } }
+record! { PagedContact { 1 name, 2 variables, 3 response, 4 method } }
 
 numbers! { ResponseState }

@@ -1,0 +1,289 @@
+//! Reports the responses that no one answered: one event of the service for each policy.
+
+use std::{cmp::Reverse, collections::BTreeMap};
+
+use crate::{
+    domain::{
+        EventId, IncomingEvent, Name, Notified, Occurrence, OwnEvent, RecordId, Response,
+        ResponseState, Severity, Status, Value, own_dimensions,
+        response::{ESCALATION_KIND, POLICY_DIMENSION, is_no_response},
+    },
+    error::Error,
+    limits::CHAIN_MAX,
+    ops::{
+        commit::commit,
+        deciding::{Deciding, new_id},
+        find,
+        intake::Intake,
+        loop_guard::{NO_RESPONSE, RecordedReports, is_mark},
+    },
+    store::{
+        Changes, Direction, EngineError, Index, Lane, Store, Stored,
+        engine::Range,
+        record::{by_response, bytes::id_at},
+    },
+};
+
+/// Records read at a time.
+const BATCH: usize = 500;
+/// Own events read for a report.
+const OWN_EVENTS_MAX: usize = 2_000;
+/// Responses named in a report.
+const NAMED_MAX: usize = 5;
+/// Characters of a name or host in a report.
+const NAME_CHARACTERS: usize = 100;
+/// Dimensions that name the host, in order of preference.
+const HOSTS: [&str; 6] = ["host", "hostname", "node", "instance", "device", "server"];
+
+/// The unanswered responses of a policy.
+#[derive(Debug, Default)]
+struct Count {
+    count: usize,
+    /// The most severe, then oldest ones.
+    worst: Vec<Named>,
+}
+
+#[derive(Debug)]
+struct Named {
+    /// The severity, and the time when the response began.
+    rank: (Reverse<Severity>, i64),
+    severity: Severity,
+    text: String,
+}
+
+/// Whether a response became, or is no longer, unanswered since the last report.
+///
+/// # Errors
+/// Returns an error if the store fails.
+pub(crate) async fn is_marked(store: &Store) -> Result<bool, EngineError> {
+    let all = Range::under(&[]);
+    let found = store.page::<OwnEvent>(all, Direction::Ascending, BATCH);
+    Ok(found.await?.iter().any(|it| is_mark(&it.value)))
+}
+
+/// Counts the unanswered responses if any is marked, and reports the policies concerned. The marks
+/// are deleted in the commit that stores the reports, so that none is lost.
+///
+/// # Errors
+/// Returns an error if the store fails.
+pub(crate) async fn report(deciding: &Deciding, intake: &Intake) -> Result<(), Error> {
+    let decide = async || decided(deciding).await;
+    let ((reports, closed), _) = commit(&deciding.store, Lane::Bulk, decide).await?;
+    intake.report_all(reports);
+    for event in closed {
+        intake.report(event, Vec::new());
+    }
+    Ok(())
+}
+
+/// Returns the reports, and the closings of the events that earlier versions opened for each
+/// response.
+async fn decided(
+    deciding: &Deciding,
+) -> Result<(Changes, (RecordedReports, Vec<IncomingEvent>)), Error> {
+    let store = &deciding.store;
+    let mut changes = store.changes();
+    let (mut reports, mut closed) = (Vec::new(), Vec::new());
+    let stored = own_events(store).await?;
+    let marks = stored.iter().filter(|it| is_mark(&it.value));
+    let mut policies: BTreeMap<String, Vec<_>> = BTreeMap::new();
+    for mark in marks {
+        changes.delete(mark);
+        let OwnEvent { event, chain, .. } = &mark.value;
+        let chains = policies.entry(policy_of(event)).or_default();
+        for rule in chain {
+            if !chains.contains(rule) {
+                chains.push(*rule);
+            }
+        }
+        let is_over = event.status == Some(Status::Closed);
+        if is_over && is_open(store, event.id()).await? {
+            closed.push(event.clone());
+        }
+    }
+    if policies.is_empty() {
+        return Ok((changes, (RecordedReports::default(), closed)));
+    }
+    let now_ms = deciding.clock.now_ms();
+    let counts = counts(store).await?;
+    if policies.remove("").is_some() {
+        for policy in counts.keys() {
+            policies.entry(policy.clone()).or_default();
+        }
+    }
+    for (policy, mut chain) in policies {
+        let dimensions = own_dimensions([(POLICY_DIMENSION, &*policy)]);
+        // The report replaces one that is not ingested yet.
+        let is_same = |it: &&Stored<OwnEvent>| {
+            it.value.event.name == NO_RESPONSE && it.value.event.dimensions == dimensions
+        };
+        for pending in stored.iter().filter(is_same) {
+            changes.delete(pending);
+        }
+        let id = EventId::derive(NO_RESPONSE, &dimensions);
+        let event = match counts.get(&policy) {
+            Some(count) => opened(&policy, count, now_ms),
+            None if is_open(store, id).await? => IncomingEvent {
+                status: Some(Status::Closed),
+                ..event(&policy, now_ms)
+            },
+            None => continue,
+        };
+        chain.truncate(CHAIN_MAX);
+        let id = new_id(now_ms);
+        reports.push(OwnEvent { id, event, chain });
+    }
+    for report in &reports {
+        changes.insert(report);
+    }
+    Ok((changes, (RecordedReports(reports), closed)))
+}
+
+async fn own_events(store: &Store) -> Result<Vec<Stored<OwnEvent>>, EngineError> {
+    let (mut all, mut range) = (Vec::new(), Range::under(&[]));
+    loop {
+        let page = store.page::<OwnEvent>(range.clone(), Direction::Ascending, BATCH);
+        let page = page.await?;
+        let Some(last) = page.last() else {
+            return Ok(all);
+        };
+        range.go_on_after(&last.value.id.to_bytes());
+        all.extend(page);
+        // The next review counts again if any mark is left.
+        if all.len() >= OWN_EVENTS_MAX {
+            return Ok(all);
+        }
+    }
+}
+
+/// Returns the policy of a mark; empty for those of earlier versions.
+fn policy_of(mark: &IncomingEvent) -> String {
+    match mark.metadata.get(POLICY_DIMENSION) {
+        Some(Value::Text(policy)) => policy.clone(),
+        _ => String::new(),
+    }
+}
+
+async fn is_open(store: &Store, event: EventId) -> Result<bool, EngineError> {
+    let newest = find::newest(store, event).await?;
+    Ok(newest.is_some_and(|it| it.status != Status::Closed))
+}
+
+/// Counts the unanswered responses by policy. Those to a report itself do not count: two policies
+/// could keep the reports about each other open.
+async fn counts(store: &Store) -> Result<BTreeMap<String, Count>, EngineError> {
+    let mut counts: BTreeMap<String, Count> = BTreeMap::new();
+    for state in [ResponseState::Active, ResponseState::Held] {
+        let mut range = Range::under(&by_response(state).build());
+        loop {
+            let (index, ascending) = (Index::OccurrenceByResponse, Direction::Ascending);
+            let page = store.page_by::<Occurrence>(index, range.clone(), ascending, BATCH);
+            let page = page.await?;
+            let Some((last, _)) = page.last() else { break };
+            range.go_on_after(last);
+            for (key, stored) in &page {
+                let occurrence = &stored.value;
+                let id = id_at(key, 1);
+                let mut notified = occurrence.notified.iter();
+                let found = notified.find_map(|it| unanswered(it, id));
+                if let Some((entry, response)) = found.filter(|_| !is_no_response(occurrence)) {
+                    let policy = response.policy.to_string();
+                    let count = counts.entry(policy).or_default();
+                    count.add(occurrence, &entry.rule_name, response);
+                }
+            }
+        }
+    }
+    Ok(counts)
+}
+
+fn unanswered(entry: &Notified, id: Option<RecordId>) -> Option<(&Notified, &Response)> {
+    let response = entry.response.as_deref().filter(|it| Some(it.id) == id)?;
+    response.unanswered_by().map(|_| (entry, response))
+}
+
+impl Count {
+    fn add(&mut self, occurrence: &Occurrence, rule: &Name, response: &Response) {
+        self.count += 1;
+        let rank = (Reverse(occurrence.severity), response.begin_ms);
+        let last = self.worst.get(NAMED_MAX - 1);
+        if last.is_some_and(|last| last.rank <= rank) {
+            return;
+        }
+        let text = format!(
+            "{} {} on {} (rule {rule})",
+            occurrence.severity.word(),
+            shortened(&occurrence.name),
+            host(occurrence)
+        );
+        let severity = occurrence.severity;
+        self.worst.push(Named {
+            rank,
+            severity,
+            text,
+        });
+        self.worst.sort_by_key(|it| it.rank);
+        self.worst.truncate(NAMED_MAX);
+    }
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(NAME_CHARACTERS).collect()
+}
+
+/// Returns the host of an event, or all its dimensions if none of them names a host.
+fn host(occurrence: &Occurrence) -> String {
+    let dimensions = &occurrence.dimensions;
+    let host = HOSTS.iter().find_map(|it| dimensions.get(*it));
+    let text = host.cloned().unwrap_or_else(|| {
+        let pairs = dimensions
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"));
+        pairs.collect::<Vec<_>>().join(", ")
+    });
+    shortened(&text)
+}
+
+fn event(policy: &str, now_ms: i64) -> IncomingEvent {
+    IncomingEvent::own(
+        NO_RESPONSE,
+        ESCALATION_KIND,
+        [(POLICY_DIMENSION, policy)],
+        now_ms,
+    )
+}
+
+fn opened(policy: &str, count: &Count, now_ms: i64) -> IncomingEvent {
+    let worst = count.worst.first();
+    let worst_text = worst.map_or("", |it| &it.text);
+    let summary = match count.count {
+        1 => format!("no one responded by the policy {policy} to {worst_text}"),
+        count => format!(
+            "no one responded by the policy {policy} to {count} events, the worst: {worst_text}"
+        ),
+    };
+    let mut lines: Vec<_> = count.worst.iter().map(|it| it.text.clone()).collect();
+    let others = count.count - lines.len();
+    if others > 0 {
+        lines.push(format!("and {others} more"));
+    }
+    let severity = worst.map_or(Severity::Info, |it| it.severity);
+    #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53")]
+    let number = Value::Number(count.count as f64);
+    let named = count.worst.iter().map(|it| Value::Text(it.text.clone()));
+    IncomingEvent {
+        summary,
+        body: lines.join("\n"),
+        severity: Some(Severity::Critical),
+        metadata: [
+            ("responses".to_owned(), number),
+            (
+                "worstSeverity".to_owned(),
+                Value::Text(severity.word().into()),
+            ),
+            ("worst".to_owned(), Value::List(named.collect())),
+        ]
+        .into(),
+        ..event(policy, now_ms)
+    }
+}
