@@ -334,7 +334,7 @@ async fn page_says_that_the_link_acknowledges_a_group() {
     );
     let page = rest.get(&path).await.text();
     assert!(
-        page.contains("this acknowledges 2 more open events of its group"),
+        page.contains("This also acknowledges 2 more open events of its group"),
         "{page}"
     );
     let page = rest.post(&path, &json!({})).await.text();

@@ -172,7 +172,7 @@ async fn preview_warns_of_truncation_by_provider_limits() {
             .expect("a preview");
         let warning = one["warnings"][0].as_str().unwrap_or_default();
         assert!(
-            warning.contains("cut") && warning.contains(limit),
+            warning.contains("truncated") && warning.contains(limit),
             "{name}: {warning:?}"
         );
     }

@@ -148,7 +148,7 @@ async fn unusable_client_certificate_is_not_stored() {
         (of(&own.0, "x"), "no usable private key"),
         (of("x", &own.1), "contains no certificate"),
         (of("", &own.1), "is required"),
-        (of(&own.0, &"x".repeat(20_000)), "at most 16384"),
+        (of(&own.0, &"x".repeat(20_000)), "the limit is 16384"),
         (plain, "can only be used with an `https` address"),
     ] {
         let wrong = json!({"name": "wrong", "type": wrong});
@@ -216,7 +216,7 @@ async fn self_signed_certificate_is_accepted_if_trusted() {
         (
             &["-x509", "-days", "30", "-addext", NAMES][..],
             "DELIVERED",
-            "answered 204",
+            "returned 204",
         ),
         (
             &["-x509", "-days", "30"],
@@ -245,7 +245,7 @@ async fn self_signed_certificate_is_accepted_if_trusted() {
                 "basicConstraints=CA:FALSE",
             ],
             "DELIVERED",
-            "answered 204",
+            "returned 204",
         ),
     ] {
         let folder = tempfile::tempdir().expect("a folder");

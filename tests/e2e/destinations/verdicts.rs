@@ -41,7 +41,7 @@ fn answers(status: u16, headers: &[(&'static str, &str)], body: &str) -> Option<
 fn common() -> Vec<Row<Option<Mischief>>> {
     let to = [("location", "http://127.0.0.1:1/elsewhere")];
     vec![
-        (None, DELIVERED, "accepted|answered 204"),
+        (None, DELIVERED, "accepted|returned 204"),
         (
             answers(302, &to, ""),
             REJECTED,
@@ -213,7 +213,7 @@ async fn teams_outcome_follows_its_response() {
         (
             answers(200, &html, "<html>sign in</html>"),
             REJECTED,
-            "not one of Teams's",
+            "is not from Teams",
         ),
         (
             answers(400, &[], "Bad payload"),
@@ -269,14 +269,14 @@ async fn pagerduty_outcome_follows_its_response() {
         (
             answers(200, &[], "<html>log in</html>"),
             REJECTED,
-            "not one of PagerDuty's",
+            "is not from PagerDuty",
         ),
         (
             answers(202, &[], "{"),
             DELIVERED,
             "PagerDuty accepted the event",
         ),
-        (Some(Mischief::Floods), REJECTED, "not one of PagerDuty's"),
+        (Some(Mischief::Floods), REJECTED, "is not from PagerDuty"),
     ];
     table(&world, &pagerduty, &kind, own).await;
 
@@ -337,9 +337,9 @@ async fn servicenow_outcome_follows_its_response() {
         (
             answers(200, &[], "<html>Your instance is hibernating</html>"),
             REJECTED,
-            "not one of ServiceNow's",
+            "is not from ServiceNow",
         ),
-        (Some(Mischief::Floods), REJECTED, "not one of ServiceNow's"),
+        (Some(Mischief::Floods), REJECTED, "is not from ServiceNow"),
     ];
     table(&world, &instance, &kind(servicenow::SECRET), own).await;
 }

@@ -10,12 +10,12 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, broken: &Broken, phase: Phase)
         Broken::Refused(phase, reply) => Verdict::rejected(explanation, advice(*phase, reply)),
         Broken::TooLarge(..) => Verdict::rejected(explanation, Advice::Reduce),
         Broken::Late(limit) if phase == Phase::Answer => Verdict::unknown(format!(
-            "the mail was sent, and no answer came within {limit:?}"
+            "the mail was sent, but no reply arrived within {limit:?}"
         )),
         Broken::Late(limit) => {
             let command = phase.command();
             Verdict::unreachable(format!(
-                "the mail server did not end within {limit:?} ({command})"
+                "the mail server did not finish within {limit:?} ({command})"
             ))
         }
         Broken::NoUnicode | Broken::NoMechanism(_) => Verdict::rejected(explanation, Advice::Mend),

@@ -137,7 +137,7 @@ async fn every_outcome_maps_to_its_verdict() {
         (
             Reply::Answer(302, header("location", "http://elsewhere/"), String::new()),
             Rejected,
-            "points to http://elsewhere/; redirects are not followed",
+            "with a redirect to http://elsewhere/; redirects are not followed",
             Advice::Mend,
         ),
         (

@@ -62,7 +62,7 @@ async fn event_opened_and_closed_under_silence_is_skipped() {
     assert_eq!(
         now.main.reason,
         "no one was notified: silence `quiet` (Ana, «kernel update») until 2027-01-15 09:00:00 UTC \
-         holds it; then hook, if it is still open and the rule still matches"
+         holds it; then notifies hook, if it is still open and the rule still matches"
     );
     assert_eq!(now.held_by.len(), 1);
     assert_eq!(now.next.unwrap().at_ms, Some(START_MS + 60 * MINUTE_MS));

@@ -78,7 +78,7 @@ async fn opening_outside_active_times_is_sent_at_next_window() {
     assert_eq!(
         held.main.reason,
         "no one was notified: the time is outside the windows of calendar `office`, until 2027-01-18 \
-         08:00:00 UTC; then hook, if it is still open and the rule still matches"
+         08:00:00 UTC; then notifies hook, if it is still open and the rule still matches"
     );
     world.wait(20 * HOUR).await;
     world.event("goes", close).await;
