@@ -417,7 +417,7 @@ async fn wrong_key_layout_or_connection_prevents_start() {
     assert!(!key_file.exists(), "no key is made up");
     let other = "1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n";
     fs::write(&key_file, other).unwrap();
-    refused(serve(&data_dir), "was replaced");
+    refused(serve(&data_dir), "does not match the store");
     fs::write(&key_file, key).unwrap();
     let layout = |version: u8| {
         let text = "UPDATE bellwether.layout SET version = N, oldest_reader = N";

@@ -273,7 +273,7 @@ async fn doctor_output_hides_secrets_addresses_and_names() {
         "settings: ",
         "tenant (file)",
         "store.redb ",
-        "service: answers after ",
+        "service: responded in ",
         "1 destinations (1 webhook)",
     ] {
         assert!(out.contains(part), "{part} in {out}");

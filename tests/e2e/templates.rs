@@ -240,7 +240,7 @@ async fn invalid_header_templates_are_rejected_on_save() {
         ("https://user{{tenant}}@example.com/", "before its path"),
         (
             "https://example.com/{{{event.name}}}",
-            "unescaped variables are not allowed",
+            "every value is escaped",
         ),
     ] {
         for field in ["url", "secretUrl"] {
