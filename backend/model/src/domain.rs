@@ -58,7 +58,7 @@ pub use event::{
 };
 pub use event_id::{EventId, NO_EVENT_ID};
 pub use flapping::{Flapping, FlappingLimits, ThreadOf};
-pub use group::{Group, GroupContent, GroupId, GroupKey, MemberChange};
+pub use group::{ALL_EVENTS, Group, GroupContent, GroupId, GroupKey, MemberChange};
 pub use heartbeat::{Expectation, Heartbeat, HeartbeatEvent, OpenAlarm, Standing};
 pub use hold::{GroupRef, HeldBy, HoldChange, HoldKind, HoldOutcome, LastNotified, Pending};
 pub use inhibition::{CauseMark, EqualFields, Inhibition};

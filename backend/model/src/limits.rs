@@ -56,6 +56,10 @@ pub const GROUP_MEMBERS_MAX: u32 = 10_000;
 pub const GROUP_SHOWN_MAX: usize = 100;
 /// Maximum total size of their texts, in bytes.
 pub const GROUP_SHOWN_BYTES_MAX: usize = 160 * 1024;
+/// Maximum number of members stored in a message whose templates name all members.
+pub const GROUP_ALL_SHOWN_MAX: usize = 500;
+/// Maximum total size of their texts, in bytes.
+pub const GROUP_ALL_SHOWN_BYTES_MAX: usize = 512 * 1024;
 /// Maximum number of rows by rule and severity in a digest.
 pub const DIGEST_ROWS_MAX: usize = 200;
 /// Maximum number of messages whose occurrence a digest shows.

@@ -81,6 +81,18 @@ impl AnyTemplate {
         }
     }
 
+    /// Parses a template and checks what is otherwise checked while rendering: the regular
+    /// expressions that it contains as literals.
+    ///
+    /// # Errors
+    /// Returns the error and its position.
+    pub fn check(language: TemplateLanguage, source: &str) -> Result<(), TemplateError> {
+        match Self::parse(language, source)? {
+            Self::Mustache(_) => Ok(()),
+            Self::Jinja(template) => template.check_patterns(),
+        }
+    }
+
     /// Renders the template.
     ///
     /// # Errors

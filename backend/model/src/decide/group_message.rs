@@ -10,13 +10,13 @@ use super::{
 };
 use crate::{
     domain::{
-        Content, Delivery, Destination, DestinationKind, Group, GroupContent, GroupKey,
+        ALL_EVENTS, Content, Delivery, Destination, DestinationKind, Group, GroupContent, GroupKey,
         MemberChange, Name, Notified, Occurrence, Pending, RecordId, Rule, Status,
         hold::SharedValue,
     },
     limits::{
-        CHAIN_MAX, GROUP_INTERVAL_DEFAULT, GROUP_MEMBERS_MAX, GROUP_SHOWN_BYTES_MAX,
-        GROUP_SHOWN_MAX,
+        CHAIN_MAX, GROUP_ALL_SHOWN_BYTES_MAX, GROUP_ALL_SHOWN_MAX, GROUP_INTERVAL_DEFAULT,
+        GROUP_MEMBERS_MAX, GROUP_SHOWN_BYTES_MAX, GROUP_SHOWN_MAX,
     },
 };
 
@@ -99,13 +99,39 @@ impl GroupMessage<'_> {
     }
 }
 
-/// Returns the first members that fit in a message.
+/// Returns the number of members to read for a message about a group of a rule.
+pub fn shown_max(rule: RecordId, group: Option<&Group>, snapshot: &Snapshot) -> usize {
+    let Some(rule) = snapshot.rule(rule) else {
+        return GROUP_SHOWN_MAX;
+    };
+    // The contacts of an escalation are reached by other destinations.
+    let is_receiver = |it: &&Destination| {
+        rule.escalation_policy.is_some()
+            || rule.destination_names.contains(&it.name)
+            || group.is_some_and(|group| group.destinations.iter().any(|(id, _)| *id == it.id))
+    };
+    let mut receivers = snapshot.destinations().filter(is_receiver);
+    let names_all =
+        rule.message.contains(ALL_EVENTS) || receivers.any(|it| it.kind.mentions(ALL_EVENTS));
+    if names_all {
+        GROUP_ALL_SHOWN_MAX
+    } else {
+        GROUP_SHOWN_MAX
+    }
+}
+
+/// Returns the first members that fit in a message; more if its templates name all.
 pub fn shown_members(
     members: impl Iterator<Item = (Option<MemberChange>, Occurrence)>,
+    names_all: bool,
 ) -> Vec<(Option<MemberChange>, Occurrence)> {
-    let mut left_bytes = GROUP_SHOWN_BYTES_MAX;
+    let (count_max, mut left_bytes) = if names_all {
+        (GROUP_ALL_SHOWN_MAX, GROUP_ALL_SHOWN_BYTES_MAX)
+    } else {
+        (GROUP_SHOWN_MAX, GROUP_SHOWN_BYTES_MAX)
+    };
     let mut shown = Vec::new();
-    for (change, member) in members.take(GROUP_SHOWN_MAX) {
+    for (change, member) in members.take(count_max) {
         let bytes = member.weight_bytes();
         // At least one is included: a message without members would be useless.
         if bytes > left_bytes && !shown.is_empty() {
@@ -264,7 +290,10 @@ impl<'a> Message<'a> {
             )
         });
         let members = members.into_iter();
-        let shown = shown_members(members.map(|(change, it)| (change, self.as_notified(it))));
+        let (snapshot, group) = (about.snapshot, about.group);
+        let names_all = shown_max(about.rule, group, snapshot) == GROUP_ALL_SHOWN_MAX;
+        let members = members.map(|(change, it)| (change, self.as_notified(it)));
+        let shown = shown_members(members, names_all);
         let acknowledged = self.acknowledged(&open);
         let content = GroupContent {
             id: self.id(),
@@ -436,26 +465,34 @@ impl<'a> Message<'a> {
         let is_owed = !group.shadow && content.closed_count > 0;
         let is_shadow = group.shadow || rule.is_some_and(|it| it.shadow);
         let (state, end_ms) = sending_state(is_shadow && !is_owed, about.now_ms);
+        let mut own = Content {
+            clear,
+            occurrence,
+            rule: of_update(&entry, rule, about.past),
+            trigger: trigger_of_update(&entry, rule, &matches, in_force),
+            destination_kind: destination.kind.clone(),
+            template_language: destination.template_language,
+            group: None,
+            thread: None,
+            digest: None,
+            contact: None,
+            previous: None,
+        };
+        let members = content.members.iter().cloned();
+        own.group = Some(GroupContent {
+            members: shown_members(members, own.names_all_members()),
+            by: content.by.clone(),
+            ..*content
+        });
         Delivery {
             rule: Some(about.rule),
-            event: Some(occurrence.event),
+            event: Some(own.occurrence.event),
             state,
             end_ms,
             ..Delivery::new(
                 (self.new_id)(),
                 (destination.id, destination.name.as_str().into()),
-                Content {
-                    clear,
-                    occurrence,
-                    rule: of_update(&entry, rule, about.past),
-                    trigger: trigger_of_update(&entry, rule, &matches, in_force),
-                    destination_kind: destination.kind.clone(),
-                    template_language: destination.template_language,
-                    group: Some(content.clone()),
-                    thread: None,
-                    digest: None,
-                    contact: None,
-                },
+                own,
                 about.now_ms,
             )
         }

@@ -99,6 +99,10 @@ impl MemberChange {
     }
 }
 
+/// The name, below `group`, of the variable with all members. Only messages whose templates contain
+/// it store more than the most severe ones.
+pub const ALL_EVENTS: &str = "all_events";
+
 /// The content of a message about a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupContent {

@@ -21,6 +21,6 @@ pub fn message_warnings(language: TemplateLanguage, message: &str) -> Vec<String
 
 /// Returns the violation of the template at a path, if it is invalid.
 pub fn fault(path: String, language: TemplateLanguage, source: &str) -> Option<Violation> {
-    let error = AnyTemplate::parse(language, source).err()?;
+    let error = AnyTemplate::check(language, source).err()?;
     Some(Violation::new(path, error.to_string()))
 }

@@ -340,6 +340,7 @@ impl<'a> Facts<'a> {
             thread: _,
             digest,
             contact,
+            previous,
         } = self.content;
         let mut variables = json!({
             "clear": clear,
@@ -376,8 +377,15 @@ impl<'a> Facts<'a> {
             let url = self.context.links.acknowledge(self.content, contact);
             variables["ack"] = json!({ "url": url });
         }
+        if let Some(previous) = previous {
+            variables["previous"] = json!({
+                "severity": previous.severity.word(),
+                "status": previous.status.word(),
+            });
+        }
         if let Some(group) = group {
-            variables["group"] = members::variables(group, &self.link, &event);
+            variables["group"] =
+                members::variables(group, &self.link, &event, self.content.names_all_members());
         }
         if let Some(digest) = digest {
             let events: Vec<_> = digest::events(digest, event).collect();

@@ -125,6 +125,7 @@ pub fn content(occurrence: Occurrence, kind: DestinationKind, message: String) -
         thread: None,
         digest: None,
         contact: None,
+        previous: None,
     }
 }
 

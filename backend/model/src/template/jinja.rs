@@ -6,13 +6,13 @@ mod apply;
 mod arithmetic;
 mod check;
 mod evaluate;
+mod expressions;
 mod fault;
 mod filters;
 #[cfg(test)]
 mod generated;
 mod humanize;
 mod meter;
-mod replace;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -79,6 +79,19 @@ impl Jinja {
             source: source.to_owned(),
             names,
         })
+    }
+
+    /// Checks the regular expressions that it contains as literals.
+    ///
+    /// # Errors
+    /// Returns the first error and its position.
+    pub(super) fn check_patterns(&self) -> Result<(), TemplateError> {
+        let found = scan::literal_patterns(&self.source);
+        let patterns = found.iter().map(|(_, pattern)| pattern.as_str());
+        match expressions::first_invalid(patterns) {
+            Some((at, fault)) => Err(scan::at(&self.source, found[at].0, fault)),
+            None => Ok(()),
+        }
     }
 
     /// Renders the template with every value escaped.

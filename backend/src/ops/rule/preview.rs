@@ -142,6 +142,7 @@ impl Rules {
                 thread: None,
                 digest: None,
                 contact: None,
+                previous: None,
             };
             let (name, ours) = (destination.name, installation.clone());
             let settings = Arc::clone(&installation.settings.borrow());

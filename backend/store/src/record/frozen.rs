@@ -174,6 +174,7 @@ fn threads(differences: &mut Differences) {
     differences.record("behind delivery", &samples::behind_delivery(), false);
     let uncertain = samples::uncertain_delivery();
     differences.record("uncertain delivery", &uncertain, false);
+    differences.record("later delivery", &samples::later_delivery(), false);
 }
 
 /// What a flapping event leaves behind.
