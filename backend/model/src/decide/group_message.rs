@@ -10,9 +10,9 @@ use super::{
 };
 use crate::{
     domain::{
-        ALL_EVENTS, Content, Delivery, Destination, DestinationKind, Group, GroupContent, GroupKey,
+        Content, Delivery, Destination, DestinationKind, Group, GroupContent, GroupKey,
         MemberChange, Name, Notified, Occurrence, Pending, RecordId, Rule, Status,
-        hold::SharedValue,
+        hold::SharedValue, names_all_members,
     },
     limits::{
         CHAIN_MAX, GROUP_ALL_SHOWN_BYTES_MAX, GROUP_ALL_SHOWN_MAX, GROUP_INTERVAL_DEFAULT,
@@ -110,10 +110,10 @@ pub fn shown_max(rule: RecordId, group: Option<&Group>, snapshot: &Snapshot) -> 
             || rule.destination_names.contains(&it.name)
             || group.is_some_and(|group| group.destinations.iter().any(|(id, _)| *id == it.id))
     };
-    let mut receivers = snapshot.destinations().filter(is_receiver);
-    let names_all =
-        rule.message.contains(ALL_EVENTS) || receivers.any(|it| it.kind.mentions(ALL_EVENTS));
-    if names_all {
+    let receivers: Vec<_> = snapshot.destinations().filter(is_receiver).collect();
+    let has =
+        |it: &str| rule.message.contains(it) || receivers.iter().any(|to| to.kind.mentions(it));
+    if names_all_members(&snapshot.settings().templates, has) {
         GROUP_ALL_SHOWN_MAX
     } else {
         GROUP_SHOWN_MAX
@@ -478,9 +478,10 @@ impl<'a> Message<'a> {
             contact: None,
             previous: None,
         };
+        let snippets = &about.snapshot.settings().templates;
         let members = content.members.iter().cloned();
         own.group = Some(GroupContent {
-            members: shown_members(members, own.names_all_members()),
+            members: shown_members(members, own.names_all_members(snippets)),
             by: content.by.clone(),
             ..*content
         });

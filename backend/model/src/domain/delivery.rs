@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::domain::{
-    ALL_EVENTS, DestinationKind, DigestContent, DigestItem, EventId, Folding, GroupContent, Name,
-    Occurrence, OccurrenceId, PagedContact, RecordId, Severity, Status, TemplateLanguage, ThreadOf,
-    Trigger,
+    DestinationKind, DigestContent, DigestItem, EventId, Folding, GroupContent, Name, Occurrence,
+    OccurrenceId, PagedContact, RecordId, Severity, Snippets, Status, TemplateLanguage, ThreadOf,
+    Trigger, names_all_members,
 };
 
 /// One notification on its way to one destination.
@@ -299,9 +299,11 @@ impl Content {
         self.digest.is_none() && group.map_or(is_closed, |group| group.is_over)
     }
 
-    /// Whether its templates name all members of a group.
-    pub fn names_all_members(&self) -> bool {
-        self.rule.message.contains(ALL_EVENTS) || self.destination_kind.mentions(ALL_EVENTS)
+    /// Whether its templates, or the snippets that they include, name all members of a group.
+    pub fn names_all_members(&self, snippets: &Snippets) -> bool {
+        names_all_members(snippets, |it| {
+            self.rule.message.contains(it) || self.destination_kind.mentions(it)
+        })
     }
 
     /// Returns the occurrence that receivers know it as.

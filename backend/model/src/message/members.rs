@@ -3,9 +3,7 @@
 use serde_json::{Value, json};
 
 use super::cut;
-use crate::domain::{
-    ALL_EVENTS, GroupContent, GroupId, MemberChange, Occurrence, hold::SharedValue,
-};
+use crate::domain::{GroupContent, GroupId, MemberChange, Occurrence, hold::SharedValue};
 
 /// Maximum number of members in a default text and in the variable `group.events`; `group.all_events`
 /// has all that are stored.
@@ -106,7 +104,7 @@ pub(super) fn variables(
         "events": shown[..shown.len().min(LISTED_MAX)],
     });
     if names_all {
-        variables[ALL_EVENTS] = shown.into();
+        variables[crate::domain::group::ALL_EVENTS] = shown.into();
     }
     variables
 }

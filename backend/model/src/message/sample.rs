@@ -1,6 +1,6 @@
 //! The sample event of a test for which the caller provides none.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{Context, Facts, Links};
 use crate::domain::{
@@ -139,6 +139,7 @@ pub fn variables() -> Variables {
         destination_name: "test",
         tenant: "bellwether",
         links: &Links::default(),
+        snippets: &Arc::default(),
         opening: None,
     };
     Variables::new(Facts::new(&content, &context).make_variables())

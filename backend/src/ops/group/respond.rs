@@ -238,7 +238,7 @@ async fn candidate(
             } else if member.key == carrier.key {
                 return Ok(Candidate::Carrier);
             } else {
-                report_on_groups(store, &mut notices).await?;
+                report_on_groups((store, snapshot), &mut notices).await?;
                 let (stored, member) = (Box::new(stored), Box::new(member));
                 return Ok(Candidate::Member(stored, member, notices));
             }
@@ -273,11 +273,15 @@ fn is_carried(before: ResponseState, after: ResponseState) -> bool {
 ///
 /// # Errors
 /// Returns an error if the store fails.
-pub async fn report_on_groups(store: &Store, notices: &mut Notices) -> Result<(), EngineError> {
+pub async fn report_on_groups(
+    (store, snapshot): (&Store, &Snapshot),
+    notices: &mut Notices,
+) -> Result<(), EngineError> {
+    let snippets = &snapshot.settings().templates;
     for (delivery, group) in std::mem::take(&mut notices.of_groups) {
         let mut deliveries = notices.deliveries.iter_mut();
         if let Some(delivery) = deliveries.find(|it| it.id == delivery) {
-            let names_all = delivery.content.names_all_members();
+            let names_all = delivery.content.names_all_members(snippets);
             delivery.content.group = content(store, group, names_all).await?;
         }
     }

@@ -306,6 +306,8 @@ fn stored_format_of_every_record_is_unchanged() {
     differences.record("mapping", &samples::mapping("statuspage"), true);
     differences.record("view", &samples::view("databases"), true);
     differences.record("settings", &samples::settings(), true);
+    let settings = samples::settings_with_templates();
+    differences.record("settings with templates", &settings, true);
     heartbeats(&mut differences);
     on_call(&mut differences);
     differences.record("calendar", &samples::calendar("nights"), false);

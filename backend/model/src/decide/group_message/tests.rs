@@ -182,6 +182,12 @@ fn only_messages_that_name_all_members_store_them() {
             BTreeMap::from(destinations),
             None,
         );
+        let pairs = [("inner", all), ("outer", "{{> inner}}"), ("header", "x")];
+        let pairs = pairs.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let snapshot = snapshot.with_settings(Arc::new(crate::domain::SharedSettings {
+            templates: Arc::new(pairs.into()),
+            ..Default::default()
+        }));
         let decision = decided_under(&snapshot, None, members);
         let deliveries = decision.deliveries.iter();
         let counts = deliveries.map(|it| it.content.group.as_ref().unwrap().members.len());
@@ -198,6 +204,9 @@ fn only_messages_that_name_all_members_store_them() {
         let stored = stored(message, body, members(count, bytes));
         assert_eq!(stored, expected, "{message} {body} {bytes}");
     }
+    assert_eq!(stored("{{> outer}}", "", members(600, 10)), [500, 500]);
+    assert_eq!(stored("", "{{> outer}}", members(600, 10)), [100, 500]);
+    assert_eq!(stored("{{> header}}", "", members(600, 10)), [100, 100]);
 }
 
 /// A decision, its receivers, the representative member, whether the message is a closing one, and

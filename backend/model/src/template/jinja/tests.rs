@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::{
-    domain::TemplateLanguage,
+    domain::{NO_SNIPPETS, TemplateLanguage},
     limits::TEMPLATE_STEPS_MAX,
     template::{AnyTemplate, Budget, Escape, RenderError, Variables},
 };
@@ -29,7 +29,7 @@ fn syntax_errors_report_line_and_column() {
         ("{{", 1, 1, "unexpected end"),
         ("a\nb {{ 1 + }}", 2, 10, "unexpected end of variable block"),
         ("{% if x %}", 1, 9, "unexpected end of input"),
-        ("{% include 'x' %}", 1, 4, "unknown statement"),
+        ("a{% include 'x' %}", 1, 5, "no template `x`"),
         ("{% import 'x' as y %}", 1, 4, "unknown statement"),
         ("{% extends 'x' %}", 1, 4, "unknown statement"),
         ("x {{ a|nope }}", 1, 8, "no filter `nope`"),
@@ -615,7 +615,7 @@ fn literal_patterns_are_checked_when_a_template_is_saved() {
         ("{{ a|regex_replace('(', '') }}", 1, 20),
     ];
     for (source, line, column) in invalid {
-        let fault = AnyTemplate::check(TemplateLanguage::Jinja, source).unwrap_err();
+        let fault = AnyTemplate::check(TemplateLanguage::Jinja, source, &NO_SNIPPETS).unwrap_err();
         assert_eq!((fault.line, fault.column), (line, column), "{source}");
         assert!(fault.message.contains("is not a valid regular expression"));
     }
@@ -626,14 +626,14 @@ fn literal_patterns_are_checked_when_a_template_is_saved() {
     ];
     for source in valid {
         assert_eq!(
-            AnyTemplate::check(TemplateLanguage::Jinja, source),
+            AnyTemplate::check(TemplateLanguage::Jinja, source, &NO_SNIPPETS),
             Ok(()),
             "{source}"
         );
     }
     let many = "{{ a is matching('[a-z]{9}') }}".repeat(2_000);
     let start = Instant::now();
-    AnyTemplate::check(TemplateLanguage::Jinja, &many).unwrap();
+    AnyTemplate::check(TemplateLanguage::Jinja, &many, &NO_SNIPPETS).unwrap();
     assert!(start.elapsed() < Duration::from_secs(2));
 }
 
