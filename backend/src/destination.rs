@@ -34,13 +34,13 @@ pub(crate) mod transcript;
 pub mod verdict;
 mod webhook;
 
-use std::{any::Any, borrow::Cow};
+use std::{any::Any, borrow::Cow, sync::Arc};
 
 use serde_json::Value;
 use url::{Position, Url};
 
 use crate::{
-    domain::{Content, DestinationKind, TemplateLanguage},
+    domain::{Content, DestinationKind, Snippets, TemplateLanguage},
     error::{Error, Violation},
     message::{Context, Exceeded, Facts},
 };
@@ -162,15 +162,24 @@ pub struct ChatThread {
 pub fn check(
     kind: &DestinationKind,
     language: TemplateLanguage,
-    guard: Option<&Guard>,
+    (guard, snippets): (Option<&Guard>, &Snippets),
 ) -> Vec<Violation> {
-    let mut checks = Checks::new(kind, language, guard);
+    let mut checks = Checks::new(kind, language, (guard, snippets));
     with_type!(kind, settings => {
-        for (field, source) in settings.templates() {
-            checks.template(&field, source);
-        }
+        checks.templates(settings);
         settings.check(&mut checks);
     });
+    checks.found
+}
+
+/// Validates only the templates of a destination.
+pub fn template_faults(
+    kind: &DestinationKind,
+    language: TemplateLanguage,
+    snippets: &Snippets,
+) -> Vec<Violation> {
+    let mut checks = Checks::new(kind, language, (None, snippets));
+    with_type!(kind, settings => checks.templates(settings));
     checks.found
 }
 
@@ -319,7 +328,7 @@ async fn aside<T: DestinationType, M: Send + 'static>(
     let of_link = (TemplateLanguage::Mustache, around.links.template.as_str());
     let mut all = own.chain([of_rule, of_link]);
     let is_quick = all.all(|(language, source)| match language {
-        TemplateLanguage::Mustache => !source.contains("{{#") && !source.contains("{{^"),
+        TemplateLanguage::Mustache => !["{{#", "{{^", "{{>"].iter().any(|it| source.contains(it)),
         TemplateLanguage::Jinja => !source.contains("{{") && !source.contains("{%"),
     });
     if is_quick {
@@ -329,6 +338,7 @@ async fn aside<T: DestinationType, M: Send + 'static>(
     let (id, links) = (around.delivery_id, around.links.clone());
     let (name, tenant) = (around.destination_name.to_owned(), around.tenant.to_owned());
     let opening = around.opening.cloned();
+    let snippets = Arc::clone(around.snippets);
     let (purpose, client) = match renderers::calling() {
         Some(client) => (Purpose::Preview, client),
         None => (Purpose::Delivery, name.as_str().into()),
@@ -339,6 +349,7 @@ async fn aside<T: DestinationType, M: Send + 'static>(
             destination_name: &name,
             tenant: &tenant,
             links: &links,
+            snippets: &snippets,
             opening: opening.as_ref(),
         };
         work(&templates, &content, &around)

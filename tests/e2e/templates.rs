@@ -213,7 +213,11 @@ async fn invalid_header_templates_are_rejected_on_save() {
     let rest = world.rest();
     for (header, value, fault) in [
         ("X-A", "{{#open}}", "not closed"),
-        ("X-A", "{{> part}}", "partials"),
+        (
+            "X-A",
+            "{{> part}}",
+            "there is no template `part` to include",
+        ),
         ("X-A", "{{values.gone}}", "`values.gone`"),
         (
             "Content-Type",
@@ -306,6 +310,72 @@ async fn jinja_rule_and_destination_render_as_expected() {
     assert_eq!(received.header("x-title"), "ERROR");
     let expected = json!({"text": "DISK \"FULL\"", "high": true, "labels": "host=db-1 "});
     assert_eq!(received.json(), expected);
+}
+
+#[tokio::test]
+async fn messages_previews_and_tests_include_templates_of_the_settings() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    let settings = "/v1/settings";
+    let mut values = rest.get(settings).await.ok()["settings"].clone();
+    values["templates"] = json!({"header": "{{event.severity}}: {{event.name}}"});
+    let stored = rest.put(settings, &values).await.ok();
+    assert_eq!(stored["settings"]["templates"], values["templates"]);
+    samples::disks_to_hook(&rest, &receiver).await;
+    let mut rule = samples::rule("header", "disk", "hook", "{{> header}}!");
+    rest.post("/v1/notification/rules", &rule).await.ok();
+
+    let preview = json!({
+        "message": "{% include 'header' %}?",
+        "templateLanguage": "JINJA",
+        "destinationNames": ["hook"],
+    });
+    let path = "/v1/notification/rules:preview";
+    let shown = rest.post(path, &preview).await.ok();
+    let body = shown["previews"][0]["rendered"]["body"].as_str().unwrap();
+    let body: Value = serde_json::from_str(body).unwrap();
+    assert_eq!(body["rule"]["message"], "error: disk-full?");
+    let render = json!({"name": "hook", "message": "{{> header}}."});
+    let path = "/v1/notification/destinations:render";
+    let shown = rest.post(path, &render).await.text();
+    assert!(shown.contains("error: disk-full."), "{shown}");
+
+    let event = samples::event("full", "db-1", "SEVERITY_ERROR", "disk full");
+    rest.post("/v1/data-receiver/events", &samples::events(&[event]))
+        .await
+        .ok();
+    eventually("the message with the template", async || {
+        let received = receiver.received();
+        let mut messages = received
+            .iter()
+            .map(|it| it.json()["rule"]["message"].clone());
+        messages.find(|it| it == "error: full!")
+    })
+    .await;
+
+    let named = values["templates"].take();
+    values["etag"] = json!("");
+    for wire in world.wires() {
+        let refusal = wire
+            .refused(
+                "SettingsService/UpdateSettings",
+                &json!({"settings": values}),
+            )
+            .await;
+        assert_eq!(refusal.code, Code::InvalidArgument);
+        let why = "breaks rule `header`: message: line 1, column 1: there is no template `header`";
+        assert!(refusal.message.contains(why), "{}", refusal.message);
+    }
+    rule["name"] = json!("other");
+    rule["message"] = json!("{{> haeder}}");
+    let refused = rest.post("/v1/notification/rules", &rule).await.refused();
+    assert!(
+        refused.to_string().contains("did you mean `header`?"),
+        "{refused}"
+    );
+    let values = rest.get(settings).await.ok()["settings"].clone();
+    assert_eq!(values["templates"], named);
 }
 
 #[tokio::test]

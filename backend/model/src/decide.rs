@@ -64,7 +64,7 @@ pub use causes::{CauseKey, CauseQuery, Causes, GroupAt};
 pub use condition::{CONDITIONS, Case, Condition, Hold, Tense, Verdict, would_pass_again};
 pub use content::{of_update, rule_content, trigger_of_update};
 pub use flapping::{hand_over, reported as reported_flapping};
-pub use group_message::{GroupDecision, GroupMembers, GroupMessage, shown_members};
+pub use group_message::{GroupDecision, GroupMembers, GroupMessage, shown_max, shown_members};
 pub use grouping::{freed_key, group_key, shared_text, shared_values};
 pub use heartbeats::{AlarmFacts, AlarmTexts, Heartbeats, LoadedHeartbeat, alarm_faults, cron};
 pub use hold::{HOLDS, HoldCondition, SendKind, Sending};

@@ -58,7 +58,7 @@ pub use event::{
 };
 pub use event_id::{EventId, NO_EVENT_ID};
 pub use flapping::{Flapping, FlappingLimits, ThreadOf};
-pub use group::{Group, GroupContent, GroupId, GroupKey, MemberChange};
+pub use group::{Group, GroupContent, GroupId, GroupKey, MemberChange, names_all_members};
 pub use heartbeat::{Expectation, Heartbeat, HeartbeatEvent, OpenAlarm, Standing};
 pub use hold::{GroupRef, HeldBy, HoldChange, HoldKind, HoldOutcome, LastNotified, Pending};
 pub use inhibition::{CauseMark, EqualFields, Inhibition};
@@ -81,7 +81,7 @@ pub use revision::{Revised, Revision, RevisionId, RevisionOf};
 pub use rule::{Grouping, Rule};
 pub use saved_view::SavedView;
 pub use schedule::Schedule;
-pub use settings::{SettingDifference, Settings, SharedSettings};
+pub use settings::{NO_SNIPPETS, SettingDifference, Settings, SharedSettings, Snippets};
 pub use silence::{Comment, Progress, Silence, SilenceState, Stage};
 pub use sort_field::SortField;
 pub use template_language::TemplateLanguage;

@@ -17,6 +17,16 @@ pub use bellwether_proto::filter::DEPTH_MAX as CLAUSE_DEPTH_MAX;
 pub const CLAUSES_MAX: usize = 500;
 /// Maximum size of a template, in bytes.
 pub const TEMPLATE_BYTES_MAX: usize = 64 * 1024;
+/// Maximum number of templates that others include.
+pub const SNIPPETS_MAX: usize = 50;
+/// Maximum length of the name of such a template, in bytes.
+pub const SNIPPET_NAME_MAX: usize = 64;
+/// Maximum size of such a template, in bytes.
+pub const SNIPPET_BYTES_MAX: usize = 16 * 1024;
+/// Maximum total size of such templates, in bytes.
+pub const SNIPPETS_BYTES_MAX: usize = 128 * 1024;
+/// Maximum depth of templates that include others.
+pub const SNIPPET_DEPTH_MAX: usize = 4;
 /// Maximum size of a rendered template, in bytes.
 pub const RENDERED_BYTES_MAX: usize = 256 * 1024;
 /// Maximum number of steps to render a template: parts of it, list entries, name lookups, and each
@@ -56,6 +66,10 @@ pub const GROUP_MEMBERS_MAX: u32 = 10_000;
 pub const GROUP_SHOWN_MAX: usize = 100;
 /// Maximum total size of their texts, in bytes.
 pub const GROUP_SHOWN_BYTES_MAX: usize = 160 * 1024;
+/// Maximum number of members stored in a message whose templates name all members.
+pub const GROUP_ALL_SHOWN_MAX: usize = 500;
+/// Maximum total size of their texts, in bytes.
+pub const GROUP_ALL_SHOWN_BYTES_MAX: usize = 512 * 1024;
 /// Maximum number of rows by rule and severity in a digest.
 pub const DIGEST_ROWS_MAX: usize = 200;
 /// Maximum number of messages whose occurrence a digest shows.

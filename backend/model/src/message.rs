@@ -9,11 +9,13 @@ mod links;
 pub mod members;
 pub mod sample;
 
-use crate::domain::{Content, RecordId, Secret};
+use std::sync::Arc;
+
+use crate::domain::{Content, RecordId, Secret, Snippets};
 pub use crate::template::cut;
 
 pub use check::fault;
-pub use check::{check_message, message_warnings};
+pub use check::{check_message, check_snippets, message_warnings};
 pub use facts::Exceeded;
 pub use facts::{Facts, is_blank, simplify};
 pub use links::{Links, SignLinks};
@@ -29,6 +31,8 @@ pub struct Context<'a> {
     pub tenant: &'a str,
     /// The links.
     pub links: &'a Links,
+    /// The templates that templates of messages include.
+    pub snippets: &'a Arc<Snippets>,
     /// The content of the first delivery of its thread, if this one reports a change and the
     /// destination shows both as one conversation.
     pub opening: Option<&'a Content>,

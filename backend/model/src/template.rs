@@ -1,4 +1,4 @@
-//! Templates in Mustache, without partials and lambdas, and in Jinja.
+//! Templates in Mustache, without lambdas, and in Jinja.
 
 mod budget;
 pub mod cut;
@@ -7,6 +7,7 @@ mod jinja;
 mod known;
 mod parse;
 mod render;
+mod snippets;
 #[cfg(test)]
 mod specification;
 #[cfg(test)]
@@ -16,7 +17,10 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use crate::{domain::TemplateLanguage, limits::TEMPLATE_BYTES_MAX};
+use crate::{
+    domain::{NO_SNIPPETS, Snippets, TemplateLanguage},
+    limits::TEMPLATE_BYTES_MAX,
+};
 
 pub use budget::{Budget, RenderError};
 pub use escape::Escape;
@@ -70,14 +74,44 @@ pub enum AnyTemplate {
 }
 
 impl AnyTemplate {
-    /// Parses a template.
+    /// Parses a template that includes no others.
     ///
     /// # Errors
     /// Returns the error and its position.
     pub fn parse(language: TemplateLanguage, source: &str) -> Result<Self, TemplateError> {
+        Self::parse_with(language, source, &NO_SNIPPETS)
+    }
+
+    /// Parses a template that may include snippets.
+    ///
+    /// # Errors
+    /// Returns the error and its position.
+    pub fn parse_with(
+        language: TemplateLanguage,
+        source: &str,
+        snippets: &Snippets,
+    ) -> Result<Self, TemplateError> {
         match language {
-            TemplateLanguage::Mustache => Template::parse(source).map(Self::Mustache),
-            TemplateLanguage::Jinja => Jinja::parse(source).map(Self::Jinja),
+            TemplateLanguage::Mustache => {
+                Template::parse_with(source, snippets).map(Self::Mustache)
+            }
+            TemplateLanguage::Jinja => Jinja::parse(source, snippets).map(Self::Jinja),
+        }
+    }
+
+    /// Parses a template and checks what is otherwise checked while rendering: the regular
+    /// expressions that it contains as literals.
+    ///
+    /// # Errors
+    /// Returns the error and its position.
+    pub fn check(
+        language: TemplateLanguage,
+        source: &str,
+        snippets: &Snippets,
+    ) -> Result<(), TemplateError> {
+        match Self::parse_with(language, source, snippets)? {
+            Self::Mustache(_) => Ok(()),
+            Self::Jinja(template) => template.check_patterns(),
         }
     }
 

@@ -2,9 +2,9 @@
 
 use url::Url;
 
-use super::Guard;
+use super::{DestinationType, Guard};
 use crate::{
-    domain::{DestinationKind, Secret, TemplateLanguage},
+    domain::{DestinationKind, NO_SNIPPETS, Secret, Snippets, TemplateLanguage},
     error::Violation,
     limits::{SETTING_BYTES_MAX, URL_CHARACTERS_MAX},
     message,
@@ -16,6 +16,7 @@ pub(crate) struct Checks<'a> {
     kind: &'static str,
     pub(super) language: TemplateLanguage,
     guard: Option<&'a Guard>,
+    pub(super) snippets: &'a Snippets,
     pub(super) found: Vec<Violation>,
 }
 
@@ -23,12 +24,13 @@ impl<'a> Checks<'a> {
     pub(super) fn new(
         kind: &DestinationKind,
         language: TemplateLanguage,
-        guard: Option<&'a Guard>,
+        (guard, snippets): (Option<&'a Guard>, &'a Snippets),
     ) -> Self {
         Self {
             kind: kind.word(),
             language,
             guard,
+            snippets,
             found: Vec::new(),
         }
     }
@@ -42,9 +44,20 @@ impl<'a> Checks<'a> {
             .push(Violation::new(self.path(field), description));
     }
 
-    pub(super) fn template(&mut self, field: &str, source: &str) {
-        let fault = message::fault(self.path(field), self.language, source);
-        self.found.extend(fault);
+    pub(super) fn templates(&mut self, settings: &impl DestinationType) {
+        for (field, source) in settings.templates() {
+            // A secret is sent only to the address that it was entered for.
+            let is_fixed = field.starts_with("headers[")
+                || ["url", "secretUrl", "onClear.url"].contains(&&*field);
+            let snippets = if is_fixed {
+                &NO_SNIPPETS
+            } else {
+                self.snippets
+            };
+            let path = self.path(&field);
+            let fault = message::fault(path, self.language, source, snippets);
+            self.found.extend(fault);
+        }
     }
 
     /// Checks that a text is not blank.

@@ -139,7 +139,7 @@ impl Sender {
     /// Returns [`Error::Unavailable`] if the service is stopping.
     pub async fn render(&self, request: SendRequest<'_>) -> Result<Rendered, Error> {
         let shared = Arc::clone(&self.0.settings.borrow());
-        let around = self.context(&request, &shared.tenant, false);
+        let around = self.context(&request, &shared, false);
         with_type!(&request.content.destination_kind, settings => {
             let content = (request.content, &around);
             aside(&self.0.renderers, settings, content, shown).await
@@ -156,10 +156,7 @@ impl Sender {
             return Ok(None);
         };
         let shared = Arc::clone(&self.0.settings.borrow());
-        let content = (
-            request.content,
-            &self.context(&request, &shared.tenant, false),
-        );
+        let content = (request.content, &self.context(&request, &shared, false));
         let made = aside(
             &self.0.renderers,
             templates,
@@ -174,14 +171,15 @@ impl Sender {
     fn context<'a>(
         &'a self,
         request: &SendRequest<'a>,
-        tenant: &'a str,
+        settings: &'a SharedSettings,
         sends: bool,
     ) -> Context<'a> {
         let leaves = sends && !matches!(request.kind, DestinationKind::Event(_));
         Context {
             delivery_id: request.delivery,
             destination_name: request.destination_name,
-            tenant,
+            tenant: &settings.tenant,
+            snippets: &settings.templates,
             opening: request.opening_content,
             links: if leaves {
                 &self.0.links
@@ -309,7 +307,7 @@ impl Sender {
                 (&current, settings)
             };
         let shared = Arc::clone(&self.0.settings.borrow());
-        let around = self.context(&request, &shared.tenant, sends);
+        let around = self.context(&request, &shared, sends);
         let is_reduced = request.is_reduced;
         let content_of = (content, &around);
         let made = aside(

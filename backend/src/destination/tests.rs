@@ -4,7 +4,7 @@ mod digests;
 mod providers;
 mod requested;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -12,8 +12,8 @@ use serde_json::{Value as Json, json};
 use super::{Rendered, check, render};
 use crate::{
     domain::{
-        Annotation, Clause, Content, DestinationKind, Literal, Name, Query, RecordId, Secret,
-        Severity, Status, TemplateLanguage, Trigger,
+        Annotation, Clause, Content, DestinationKind, Literal, NO_SNIPPETS, Name, Query, RecordId,
+        Secret, Severity, Snippets, Status, TemplateLanguage, Trigger,
         destination::{
             Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack,
             Webhook, WebhookMethod,
@@ -23,6 +23,8 @@ use crate::{
 };
 
 const NOW_MS: i64 = 1_769_846_400_000;
+
+static SNIPPETS: LazyLock<Arc<Snippets>> = LazyLock::new(Arc::default);
 
 static LINKS: LazyLock<Links> = LazyLock::new(|| Links {
     base: "https://bw.example.com/".into(),
@@ -35,6 +37,7 @@ fn context() -> Context<'static> {
         destination_name: "pager",
         tenant: "acme",
         links: &LINKS,
+        snippets: &SNIPPETS,
         opening: None,
     }
 }
@@ -477,7 +480,7 @@ fn broken_templates_still_produce_a_message() {
 #[test]
 fn template_errors_are_reported_on_save() {
     let places = |kind: &DestinationKind| -> Vec<String> {
-        let violations = check(kind, TemplateLanguage::Mustache, None).into_iter();
+        let violations = check(kind, TemplateLanguage::Mustache, (None, &NO_SNIPPETS)).into_iter();
         violations.map(|violation| violation.field).collect()
     };
     assert_eq!(places(&webhook("{{", None)), ["type.webhook.payload"]);
@@ -490,14 +493,18 @@ fn template_errors_are_reported_on_save() {
         ["type.event.nameTemplate", "type.event.summaryTemplate"]
     );
     assert_eq!(places(&slack()), Vec::<String>::new());
-    let violations = check_message(TemplateLanguage::Mustache, "fine\n and {{#this}} not");
+    let violations = check_message(
+        TemplateLanguage::Mustache,
+        "fine\n and {{#this}} not",
+        &NO_SNIPPETS,
+    );
     assert_eq!(violations[0].field, "message");
     assert!(
         violations[0].description.starts_with("line 2, column 6: "),
         "{violations:?}"
     );
     assert_eq!(
-        check_message(TemplateLanguage::Mustache, "{{event.name}}"),
+        check_message(TemplateLanguage::Mustache, "{{event.name}}", &NO_SNIPPETS),
         []
     );
 }
@@ -591,6 +598,50 @@ fn link_template_values_are_escaped() {
     );
 }
 
+#[test]
+fn messages_include_templates_of_the_settings_but_addresses_do_not() {
+    let snippets = Arc::new(Snippets::from([(
+        "header".to_owned(),
+        "{{event.severity}} {{event.name}}\n".to_owned(),
+    )]));
+    let around = Context {
+        snippets: &snippets,
+        ..context()
+    };
+    let included = "{{> header}}!";
+    let mut content = content(email(included, included), included);
+    content.occurrence.name = "<disk>".into();
+    let mail = render(&content, &around);
+    assert_eq!(mail.warnings, [""; 0]);
+    assert_eq!(mail.shown["subject"], "error <disk>!");
+    assert_eq!(mail.shown["html"], "error &lt;disk&gt;!");
+    let unknown = render(&content, &context());
+    let warned = unknown.warnings.join(" ");
+    assert!(
+        warned.contains("no template `header` to include"),
+        "{warned}"
+    );
+
+    let checked = |kind: &DestinationKind| {
+        let found = check(kind, TemplateLanguage::Mustache, (None, &*snippets));
+        let fields = found.into_iter().map(|it| it.field);
+        fields.collect::<Vec<_>>()
+    };
+    let mut hook = webhook("{\"text\": \"{{> header}}\"}", None);
+    assert_eq!(checked(&hook), [""; 0]);
+    let DestinationKind::Webhook(settings) = &mut hook else {
+        panic!("a webhook");
+    };
+    settings.url = "https://example.com/{{> header}}".into();
+    settings.headers.push(Header {
+        name: "x-name".into(),
+        value: HeaderValue::Plain("{{> header}}".into()),
+    });
+    let fields = checked(&hook);
+    let expected = ["type.webhook.url", "type.webhook.headers[x-name]"];
+    assert_eq!(fields[..2], expected, "{fields:?}");
+}
+
 /// Signs links without a key, for tests of where links appear.
 #[derive(Debug)]
 struct Unsigned;
@@ -609,7 +660,7 @@ impl crate::message::SignLinks for Unsigned {
 fn contacts_get_an_acknowledge_link_while_open() {
     let links = Links {
         base: "https://bw.example.com".into(),
-        acknowledging: Some(std::sync::Arc::new(Unsigned)),
+        acknowledging: Some(Arc::new(Unsigned)),
         ..Links::default()
     };
     let around = Context {

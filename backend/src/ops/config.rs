@@ -18,6 +18,7 @@ use crate::{
         commit::commit,
         etag::etag,
         resource::{Described, Drafted, Put, Resource, Resources},
+        settings,
         wire::Shows,
     },
     store::{Direction, Lane, StagedStore, Store, engine::Range},
@@ -99,6 +100,12 @@ pub struct Document {
     pub definition: Definition,
     /// Whether the resource must not exist yet.
     pub must_be_new: bool,
+}
+
+impl Document {
+    fn is_settings(&self) -> bool {
+        matches!(self.definition, Definition::Settings(_))
+    }
 }
 
 impl fmt::Debug for Document {
@@ -204,6 +211,14 @@ impl Configuration {
         let mut changes = stage.put_all(documents).await?;
         if !prune_owner.is_empty() {
             changes.extend(stage.prune(documents, prune_owner).await?);
+        }
+        if let Some(at) = documents.iter().position(Document::is_settings) {
+            let before = settings::in_force(&self.store).await?.templates;
+            let new = settings::in_force(staged.store()).await?.templates;
+            let broken = settings::snippets::broken(staged.store(), &before, &new).await?;
+            let mut failed = Failed::default();
+            failed.add(at, &documents[at], Error::Invalid(broken))?;
+            changes = failed.or(changes)?;
         }
         Ok((staged, changes))
     }

@@ -18,13 +18,15 @@ use crate::{
     destination::{self, Guard},
     domain::{
         BudgetWindow, DeliverySettings, Destination, DestinationKind, Health, HealthState, Name,
-        RecordId, TemplateLanguage,
+        RecordId, Snippets, TemplateLanguage,
     },
     error::Error,
+    message::check_message,
     ops::{
         etag::etag,
         references::{References, Used, bytes_of, release, rules_of},
         resource::{Drafted, Origin, Resource as _, Resources, resource},
+        settings,
         tag_scope::TagScope,
         validate::{Faults, language},
         wire::{Shows, count, time::timestamp},
@@ -62,7 +64,9 @@ impl Drafted for Destination {
         check::settings(delivery, kind.as_ref(), &mut faults);
         let kept = stored.map(|stored| (&stored.kind, stored.template_language));
         let language = language(draft.template_language, &mut faults).unwrap_or_default();
-        let kind = checked_kind((kind, language), kept, Some(&all.guard), &mut faults);
+        let snippets = settings::in_force(&all.store).await?.templates;
+        let against = (Some(&*all.guard), &*snippets);
+        let kind = checked_kind((kind, language), kept, against, &mut faults);
         let mut changes = all.store.changes();
         if let (Some(stored), Some(kind)) = (stored, &kind)
             && stored.kind != *kind
@@ -193,18 +197,37 @@ impl Destinations {
         check::settings(delivery, kind.as_ref(), &mut faults);
         // The test reports addresses that the guard blocks.
         let language = language(draft.template_language, &mut faults).unwrap_or_default();
-        let kind = checked_kind((kind, language), kept, None, &mut faults);
+        let snippets = settings::in_force(&self.store).await?.templates;
+        let kind = checked_kind((kind, language), kept, (None, &*snippets), &mut faults);
         Ok((faults.or(kind)?, language, delivery))
+    }
+}
+
+impl Destinations {
+    /// Checks the message of a test.
+    ///
+    /// # Errors
+    /// Returns [`Error::Invalid`] with the violations.
+    pub async fn check_message(
+        &self,
+        language: TemplateLanguage,
+        message: &str,
+    ) -> Result<(), Error> {
+        let snippets = settings::in_force(&self.store).await?.templates;
+        match check_message(language, message, &snippets) {
+            faults if faults.is_empty() => Ok(()),
+            faults => Err(Error::Invalid(faults)),
+        }
     }
 }
 
 fn checked_kind(
     (kind, language): (Option<DestinationKind>, TemplateLanguage),
     kept: Option<(&DestinationKind, TemplateLanguage)>,
-    guard: Option<&Guard>,
+    (guard, snippets): (Option<&Guard>, &Snippets),
     faults: &mut Faults,
 ) -> Option<DestinationKind> {
     let kind = secrets::keep((kind?, language), kept, faults);
-    faults.extend_new(destination::check(&kind, language, guard));
+    faults.extend_new(destination::check(&kind, language, (guard, snippets)));
     Some(kind)
 }

@@ -11,7 +11,8 @@ use bellwether_proto::v1;
 
 use crate::{
     domain::{
-        Clause, IntakeMapping, MappedEvent, TemplateLanguage, WebhookSignature, secret::MASK,
+        Clause, IntakeMapping, MappedEvent, NO_SNIPPETS, TemplateLanguage, WebhookSignature,
+        secret::MASK,
     },
     error::Error,
     limits::{
@@ -127,9 +128,14 @@ fn check_event(event: &MappedEvent, faults: &mut Faults) {
     ];
     for (path, source) in texts {
         faults.extend(
-            message::fault(path.into(), TemplateLanguage::Mustache, source)
-                .into_iter()
-                .collect(),
+            message::fault(
+                path.into(),
+                TemplateLanguage::Mustache,
+                source,
+                &NO_SNIPPETS,
+            )
+            .into_iter()
+            .collect(),
         );
     }
     if !(1..=EVENT_DIMENSIONS_MAX).contains(&event.dimensions.len()) {
@@ -148,7 +154,7 @@ fn check_event(event: &MappedEvent, faults: &mut Faults) {
             faults.add(&path, "is not a valid dimension key");
         }
         faults.extend(
-            message::fault(path, TemplateLanguage::Mustache, source)
+            message::fault(path, TemplateLanguage::Mustache, source, &NO_SNIPPETS)
                 .into_iter()
                 .collect(),
         );

@@ -256,7 +256,7 @@ impl Responses {
             past: &past,
         };
         let mut notices = notify(&mut next, &step, &snapshot, &mut || new_id(now_ms));
-        group::respond::report_on_groups(store, &mut notices).await?;
+        group::respond::report_on_groups((store, &*snapshot), &mut notices).await?;
         let mut reports = Reports::default();
         reports.note(&notices, &next, now_ms);
         changes.rest_on(&snapshot);

@@ -25,6 +25,7 @@ use crate::{
         references,
         refers::Refers,
         resource::{Drafted, Origin, Resource, Resources, resource},
+        settings,
         validate::{Faults, language},
         wire::{
             Shows, count,
@@ -56,7 +57,8 @@ impl Drafted for Rule {
         let name = faults.name(&draft.name, stored.is_none());
         faults.texts(&draft.description, &draft.tags);
         let language = language(draft.template_language, &mut faults).unwrap_or_default();
-        faults.extend(message::check_message(language, &draft.message));
+        let snippets = settings::in_force(&all.store).await?.templates;
+        faults.extend(message::check_message(language, &draft.message, &snippets));
         let repeat_interval_seconds = repeat_interval(draft.repeat_interval, &mut faults);
         let delay_ms = delay(draft, &mut faults);
         let auto_pause_ms = auto_pause(draft, &mut faults);

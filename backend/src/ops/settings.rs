@@ -1,5 +1,6 @@
 //! Settings shared by all nodes: stored at the first start, edited over the API.
 
+pub mod snippets;
 mod watch;
 
 use std::{sync::Arc, time::Duration};
@@ -9,9 +10,10 @@ use bellwether_proto::v1;
 use crate::{
     clock::Clock,
     config::Config,
-    domain::{KeyScope, Name, SettingDifference, Settings, SharedSettings},
+    domain::{KeyScope, Name, SettingDifference, Settings, SharedSettings, Snippets},
     error::Error,
     limits::{SETTING_TIME_MAX, TENANT_CHARACTERS_MAX, TOGETHER_FROM_MAX},
+    message::check_snippets,
     ops::{
         commit::commit,
         etag::etag,
@@ -112,6 +114,7 @@ pub async fn settle(store: &Store, clock: &dyn Clock, config: &Config) -> Result
                 delivery_retention,
                 audit_retention,
                 together_from,
+                templates,
                 quiet_since_ms: _,
             } = &config.shared;
             tracing::info!(
@@ -123,6 +126,7 @@ pub async fn settle(store: &Store, clock: &dyn Clock, config: &Config) -> Result
                 delivery_retention_seconds = delivery_retention.as_secs(),
                 audit_retention_seconds = audit_retention.as_secs(),
                 together_from,
+                templates = templates.len(),
                 "stored the settings shared by all nodes"
             );
         }
@@ -261,6 +265,12 @@ impl Drafted for Settings {
             }
             _ => Vec::new(),
         };
+        let before = stored.map(|it| &*it.values.templates);
+        let before = before.cloned().unwrap_or_default();
+        // Documents that are applied together are checked once all of them are staged.
+        if before != *values.templates && !all.store.is_staged() {
+            faults.extend(snippets::broken(&all.store, &before, &values.templates).await?);
+        }
         let name = Name::parse(Self::NAME).ok();
         let settings = name.map(|name| Self {
             id: origin.id,
@@ -335,6 +345,7 @@ fn values(draft: &v1::Settings, faults: &mut Faults) -> SharedSettings {
         let fault = format!("is {together_from}; expected 0 to {TOGETHER_FROM_MAX}");
         faults.add("releaseTogetherFrom", fault);
     }
+    faults.extend(check_snippets(&draft.templates));
     let mut length = |field: &str, given: Option<&prost_types::Duration>, default, least_ms| {
         let Some(given) = given else { return default };
         let most_ms = i64::try_from(SETTING_TIME_MAX.as_millis()).unwrap_or(i64::MAX);
@@ -352,6 +363,7 @@ fn values(draft: &v1::Settings, faults: &mut Faults) -> SharedSettings {
     SharedSettings {
         tenant,
         together_from,
+        templates: Arc::new(draft.templates.clone()),
         info_age_max: length(
             "infoAgeMax",
             draft.info_age_max.as_ref(),
@@ -413,6 +425,7 @@ impl Shows<Settings> for v1::Settings {
             delivery_retention: Some(duration(values.delivery_retention)),
             audit_retention: Some(duration(values.audit_retention)),
             release_together_from: Some(values.together_from),
+            templates: Snippets::clone(&values.templates),
             from_file,
             create_time: Some(timestamp(create_ms)),
             update_time: Some(timestamp(update_ms)),

@@ -13,7 +13,6 @@ use super::{
 use crate::{
     domain::{Destination, TemplateLanguage},
     error::Error,
-    message::check_message,
     ops::{
         destination::{Destinations, Test, TestTarget, Tester},
         resource::Saved,
@@ -100,10 +99,7 @@ impl DestinationApi {
             let fault = "is an unknown value; expected one of MUSTACHE, JINJA";
             Error::invalid("templateLanguage", fault)
         })?;
-        let faults = check_message(language, &message);
-        if !faults.is_empty() {
-            return Err(Error::Invalid(faults));
-        }
+        self.destinations.check_message(language, &message).await?;
         let target = self.target(request).await?;
         Ok(Test {
             target,

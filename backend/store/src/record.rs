@@ -455,6 +455,11 @@ impl Store {
         }
     }
 
+    /// Whether its changes are staged.
+    pub fn is_staged(&self) -> bool {
+        self.staged.is_some()
+    }
+
     /// Returns a copy of this store whose changes are staged.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ mod response;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
     time::Duration,
 };
 
@@ -394,6 +395,7 @@ pub fn settings() -> Settings {
             delivery_retention: Duration::from_secs(5),
             audit_retention: Duration::from_secs(6),
             together_from: 7,
+            templates: Arc::default(),
             quiet_since_ms: None,
         },
         from_file: vec!["tenant".into()],
@@ -401,6 +403,15 @@ pub fn settings() -> Settings {
         create_ms: AT_MS,
         update_ms: AT_MS + 1,
     }
+}
+
+/// Settings with templates that others include.
+pub fn settings_with_templates() -> Settings {
+    let mut settings = settings();
+    let templates = [("footer", "{{link}}"), ("header", "{{event.severity}}")];
+    let templates = templates.map(|(name, text)| (name.to_owned(), text.to_owned()));
+    settings.values.templates = Arc::new(templates.into());
+    settings
 }
 
 /// A view that has all that one can have.

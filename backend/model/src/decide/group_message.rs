@@ -13,11 +13,11 @@ use crate::{
     domain::{
         Content, Delivery, Destination, DestinationKind, Group, GroupContent, GroupKey,
         MemberChange, Name, Notified, Occurrence, Pending, RecordId, Rule, Severity, Status,
-        hold::SharedValue,
+        hold::SharedValue, names_all_members,
     },
     limits::{
-        CHAIN_MAX, GROUP_INTERVAL_DEFAULT, GROUP_MEMBERS_MAX, GROUP_SHOWN_BYTES_MAX,
-        GROUP_SHOWN_MAX,
+        CHAIN_MAX, GROUP_ALL_SHOWN_BYTES_MAX, GROUP_ALL_SHOWN_MAX, GROUP_INTERVAL_DEFAULT,
+        GROUP_MEMBERS_MAX, GROUP_SHOWN_BYTES_MAX, GROUP_SHOWN_MAX,
     },
 };
 
@@ -106,13 +106,39 @@ impl GroupMessage<'_> {
     }
 }
 
-/// Returns the first members that fit in a message.
+/// Returns the number of members to read for a message about a group of a rule.
+pub fn shown_max(rule: RecordId, group: Option<&Group>, snapshot: &Snapshot) -> usize {
+    let Some(rule) = snapshot.rule(rule) else {
+        return GROUP_SHOWN_MAX;
+    };
+    // The contacts of an escalation are reached by other destinations.
+    let is_receiver = |it: &&Destination| {
+        rule.escalation_policy.is_some()
+            || rule.destination_names.contains(&it.name)
+            || group.is_some_and(|group| group.destinations.iter().any(|(id, _)| *id == it.id))
+    };
+    let receivers: Vec<_> = snapshot.destinations().filter(is_receiver).collect();
+    let has =
+        |it: &str| rule.message.contains(it) || receivers.iter().any(|to| to.kind.mentions(it));
+    if names_all_members(&snapshot.settings().templates, has) {
+        GROUP_ALL_SHOWN_MAX
+    } else {
+        GROUP_SHOWN_MAX
+    }
+}
+
+/// Returns the first members that fit in a message; more if its templates name all.
 pub fn shown_members(
     members: impl Iterator<Item = (Option<MemberChange>, Occurrence)>,
+    names_all: bool,
 ) -> Vec<(Option<MemberChange>, Occurrence)> {
-    let mut left_bytes = GROUP_SHOWN_BYTES_MAX;
+    let (count_max, mut left_bytes) = if names_all {
+        (GROUP_ALL_SHOWN_MAX, GROUP_ALL_SHOWN_BYTES_MAX)
+    } else {
+        (GROUP_SHOWN_MAX, GROUP_SHOWN_BYTES_MAX)
+    };
     let mut shown = Vec::new();
-    for (change, member) in members.take(GROUP_SHOWN_MAX) {
+    for (change, member) in members.take(count_max) {
         let bytes = member.weight_bytes();
         // At least one is included: a message without members would be useless.
         if bytes > left_bytes && !shown.is_empty() {
@@ -297,7 +323,10 @@ impl<'a> Message<'a> {
             )
         });
         let members = members.into_iter();
-        let shown = shown_members(members.map(|(change, it)| (change, self.as_notified(it))));
+        let (snapshot, group) = (about.snapshot, about.group);
+        let names_all = shown_max(about.rule, group, snapshot) == GROUP_ALL_SHOWN_MAX;
+        let members = members.map(|(change, it)| (change, self.as_notified(it)));
+        let shown = shown_members(members, names_all);
         let acknowledged = self.acknowledged(&open);
         let content = GroupContent {
             id: self.id(),
@@ -469,26 +498,35 @@ impl<'a> Message<'a> {
         let is_owed = !group.shadow && content.closed_count > 0;
         let is_shadow = group.shadow || rule.is_some_and(|it| it.shadow);
         let (state, end_ms) = sending_state(is_shadow && !is_owed, about.now_ms);
+        let mut own = Content {
+            clear,
+            occurrence,
+            rule: of_update(&entry, rule, about.past),
+            trigger: trigger_of_update(&entry, rule, &matches, in_force),
+            destination_kind: destination.kind.clone(),
+            template_language: destination.template_language,
+            group: None,
+            thread: None,
+            digest: None,
+            contact: None,
+            previous: None,
+        };
+        let snippets = &about.snapshot.settings().templates;
+        let members = content.members.iter().cloned();
+        own.group = Some(GroupContent {
+            members: shown_members(members, own.names_all_members(snippets)),
+            by: content.by.clone(),
+            ..*content
+        });
         Delivery {
             rule: Some(about.rule),
-            event: Some(occurrence.event),
+            event: Some(own.occurrence.event),
             state,
             end_ms,
             ..Delivery::new(
                 (self.new_id)(),
                 (destination.id, destination.name.as_str().into()),
-                Content {
-                    clear,
-                    occurrence,
-                    rule: of_update(&entry, rule, about.past),
-                    trigger: trigger_of_update(&entry, rule, &matches, in_force),
-                    destination_kind: destination.kind.clone(),
-                    template_language: destination.template_language,
-                    group: Some(content.clone()),
-                    thread: None,
-                    digest: None,
-                    contact: None,
-                },
+                own,
                 about.now_ms,
             )
         }

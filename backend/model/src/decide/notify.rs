@@ -14,9 +14,10 @@ use super::{
     waiting::Waiting,
 };
 use crate::domain::{
-    Content, Delivery, DeliveryState, Destination, Evaluation, HeldBy, MemberChange, Name,
-    Notified, Occurrence, Opening, PagedContact, RecordId, Rule, Status, ThreadOf, Trigger,
-    delivery::RuleContent,
+    Content, Delivery, DeliveryState, Destination, Evaluation, Field, HeldBy, HistoryEntry,
+    MemberChange, Name, Notified, Occurrence, Opening, PagedContact, RecordId, Rule, Severity,
+    Status, ThreadOf, Trigger,
+    delivery::{ReportedState, RuleContent},
 };
 
 use paging::Receiver;
@@ -180,6 +181,7 @@ impl Writer<'_> {
                 self.waiting.wait(named, is_opening, false, held_by);
                 continue;
             }
+            let previous = self.previous(entry);
             entry.last_notified = None;
             entry.cleared = self.occurrence.status == Status::Closed;
             if !clear {
@@ -217,7 +219,8 @@ impl Writer<'_> {
             let trigger = trigger_of_update(entry, rule, self.step.matches, in_force);
             let about = (entry.rule, &content, trigger.as_ref());
             let others = replaced.remove(&entry.rule).unwrap_or_default();
-            self.update_receivers(entry, about, (clear, is_opening), end, &others);
+            let what = (clear, is_opening, previous);
+            self.update_receivers(entry, about, what, end, &others);
         }
         updated
     }
@@ -315,6 +318,27 @@ impl Writer<'_> {
             if !is_suppressed && !self.waiting.holds_update(entry.rule) {
                 entry.last_notified = None;
             }
+        }
+    }
+
+    /// Returns the state that the previous notification of a rule reported.
+    fn previous(&self, entry: &Notified) -> ReportedState {
+        let known = entry.last_notified.map(|it| it.severity);
+        // Only rules that send updates record changes since their last notification.
+        let is_change = |it: &&HistoryEntry| {
+            it.field == Field::Severity && !it.from.is_empty() && it.at_ms > entry.last_ms
+        };
+        let changed = || self.occurrence.history.iter().find(is_change);
+        let repeated = (!entry.send_updates).then(changed).flatten();
+        let repeated =
+            repeated.and_then(|it| Severity::ALL.into_iter().find(|of| of.word() == it.from));
+        ReportedState {
+            severity: known.or(repeated).unwrap_or(self.occurrence.severity),
+            status: if entry.cleared {
+                Status::Closed
+            } else {
+                Status::Open
+            },
         }
     }
 
@@ -429,7 +453,8 @@ impl Writer<'_> {
             all.map(|it| (it.id, it.name.clone())).collect()
         } else {
             let thread = known.and_then(|at| notified[at].thread);
-            self.send_opening(found, &destinations, (clear, thread))
+            let previous = known.map(|at| self.previous(&notified[at]));
+            self.send_opening(found, &destinations, (clear, thread, previous))
         };
         let entry = known.map(|at| &mut notified[at]);
         if let Some(new) = keep(entry, found, sent, (now_ms, clear)) {
@@ -446,7 +471,7 @@ impl Writer<'_> {
         &mut self,
         found: &Match<'_>,
         destinations: &[&Destination],
-        (clear, thread): (bool, Option<ThreadOf>),
+        what: (bool, Option<ThreadOf>, Option<ReportedState>),
     ) -> Vec<(RecordId, Name)> {
         let rule = found.rule;
         let content = rule_content(rule);
@@ -458,7 +483,7 @@ impl Writer<'_> {
             }
             let end = sending_state(rule.shadow, self.step.now_ms);
             let about = (rule.id, &content, Some(found.trigger));
-            self.send(about, (destination, None), (clear, thread), end);
+            self.send(about, (destination, None), what, end);
             sent.push((destination.id, destination.name.clone()));
         }
         sent
@@ -469,7 +494,7 @@ impl Writer<'_> {
         &mut self,
         (rule, content, trigger): (RecordId, &RuleContent, Option<&Trigger>),
         (destination, contact): (&Destination, Option<PagedContact>),
-        (clear, thread): (bool, Option<ThreadOf>),
+        (clear, thread, previous): (bool, Option<ThreadOf>, Option<ReportedState>),
         (state, end_ms): (DeliveryState, Option<i64>),
     ) -> RecordId {
         let id = (self.new_id)();
@@ -497,6 +522,7 @@ impl Writer<'_> {
                     thread,
                     digest: None,
                     contact,
+                    previous,
                 },
                 self.step.now_ms,
             )

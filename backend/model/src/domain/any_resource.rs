@@ -14,6 +14,7 @@ macro_rules! each_documented {
     ($then:ident $($context:tt)*) => {
         $then! {
             $($context)*
+            10 settings Settings(Settings) { tags |_| &[]; }
             6 calendar Calendar(Calendar) { tags |it| &it.tags; names Calendar by except; }
             1 trigger Trigger(Trigger) { tags |it| &it.tags; }
             2 destination Destination(Destination) { tags |it| &it.tags; }
@@ -37,7 +38,6 @@ macro_rules! each_documented {
                 each Contact of contacts;
                 each Schedule of schedules;
             }
-            10 settings Settings(Settings) { tags |_| &[]; }
             3 rule Rule(Rule) {
                 tags |it| &it.tags;
                 names Trigger by trigger_names;

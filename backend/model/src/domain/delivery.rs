@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use crate::domain::{
     DestinationKind, DigestContent, DigestItem, EventId, Folding, GroupContent, Name, Occurrence,
-    OccurrenceId, PagedContact, RecordId, Status, TemplateLanguage, ThreadOf, Trigger,
+    OccurrenceId, PagedContact, RecordId, Severity, Snippets, Status, TemplateLanguage, ThreadOf,
+    Trigger, names_all_members,
 };
 
 /// One notification on its way to one destination.
@@ -276,6 +277,18 @@ pub struct Content {
     pub digest: Option<DigestContent>,
     /// The contact being notified; `None` for a plain destination.
     pub contact: Option<PagedContact>,
+    /// The state that the rule's previous notification of the occurrence reported; `None` for the
+    /// first one, and for groups and digests.
+    pub previous: Option<ReportedState>,
+}
+
+/// The state that a notification reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReportedState {
+    /// The severity.
+    pub severity: Severity,
+    /// The status.
+    pub status: Status,
 }
 
 impl Content {
@@ -284,6 +297,13 @@ impl Content {
         let is_closed = self.clear && self.occurrence.status == Status::Closed;
         let group = self.group.as_ref();
         self.digest.is_none() && group.map_or(is_closed, |group| group.is_over)
+    }
+
+    /// Whether its templates, or the snippets that they include, name all members of a group.
+    pub fn names_all_members(&self, snippets: &Snippets) -> bool {
+        names_all_members(snippets, |it| {
+            self.rule.message.contains(it) || self.destination_kind.mentions(it)
+        })
     }
 
     /// Returns the occurrence that receivers know it as.

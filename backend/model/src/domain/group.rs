@@ -1,8 +1,11 @@
 //! Groups: occurrences that a rule reports in one message.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
-use crate::domain::{Name, Occurrence, RecordId, hold::SharedValue};
+use crate::{
+    domain::{Name, Occurrence, RecordId, Snippets, hold::SharedValue},
+    limits::SNIPPET_DEPTH_MAX,
+};
 
 /// A digest of the rule, its grouping fields and their values.
 pub type GroupKey = RecordId;
@@ -97,6 +100,23 @@ impl MemberChange {
             Self::Repeated => "",
         }
     }
+}
+
+/// The name, below `group`, of the variable with all members. Only messages whose templates contain
+/// it store more than the most severe ones.
+pub const ALL_EVENTS: &str = "all_events";
+
+/// Whether templates contain [`ALL_EVENTS`], or the name of a snippet that does. `has` tells whether
+/// one of the templates contains a word.
+pub fn names_all_members(snippets: &Snippets, has: impl Fn(&str) -> bool) -> bool {
+    let mut words = BTreeSet::from([ALL_EVENTS]);
+    for _ in 0..SNIPPET_DEPTH_MAX {
+        let more = snippets.iter();
+        let more = more.filter(|(_, text)| words.iter().any(|it| text.contains(it)));
+        let more: Vec<_> = more.map(|(name, _)| name.as_str()).collect();
+        words.extend(more);
+    }
+    words.into_iter().any(has)
 }
 
 /// The content of a message about a group.

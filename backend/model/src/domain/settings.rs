@@ -1,6 +1,6 @@
 //! The installation-wide settings, shared by all nodes.
 
-use std::{fmt, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use crate::domain::{Name, RecordId};
 
@@ -42,6 +42,15 @@ impl Settings {
     }
 }
 
+/// Templates that other templates include, by name.
+pub type Snippets = BTreeMap<String, String>;
+
+/// No templates, where none can be included.
+pub static NO_SNIPPETS: Snippets = Snippets::new();
+
+/// Maximum length of templates when they are formatted, in characters.
+const WRITTEN_CHARACTERS_MAX: usize = 200;
+
 /// A value that can be formatted as in a settings file.
 trait Written {
     fn written(&self) -> String;
@@ -56,6 +65,20 @@ impl Written for String {
 impl Written for u32 {
     fn written(&self) -> String {
         self.to_string()
+    }
+}
+
+impl Written for Arc<Snippets> {
+    fn written(&self) -> String {
+        let pairs = self.iter();
+        let pairs: Vec<_> = pairs
+            .map(|(name, text)| format!("{name} = {text:?}"))
+            .collect();
+        let mut written = format!("{{ {} }}", pairs.join(", "));
+        if let Some((end, _)) = written.char_indices().nth(WRITTEN_CHARACTERS_MAX) {
+            written.replace_range(end.., "\u{2026}");
+        }
+        written
     }
 }
 
@@ -167,6 +190,8 @@ shared_settings! {
     /// Maximum number of openings of a rule without groups that are sent separately when one hold
     /// ends; more become a group. Zero means unlimited.
     together_from: u32 = 10, "release.together_from", "releaseTogetherFrom";
+    /// The templates that others include.
+    templates: Arc<Snippets> = Arc::default(), "templates", "templates";
 }
 
 impl SharedSettings {
@@ -226,6 +251,7 @@ mod tests {
             delivery_retention: HOUR,
             audit_retention: HOUR,
             together_from: 3,
+            templates: Arc::new(Snippets::from([("a".into(), "b".into())])),
             quiet_since_ms: None,
         };
         let mut settings = SharedSettings::default();

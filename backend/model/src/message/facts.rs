@@ -7,12 +7,11 @@ use serde_json::{Value, json};
 use super::{Context, cut, digest, domain_json, labels, members};
 use crate::{
     domain::{
-        Content, DestinationKind, DigestId, GroupId, Occurrence, Severity, Status,
-        TemplateLanguage, delivery::RuleContent, destination::ValueMap,
+        Content, DestinationKind, DigestId, GroupId, NO_SNIPPETS, Occurrence, Severity, Snippets,
+        Status, TemplateLanguage, delivery::RuleContent, destination::ValueMap,
     },
     template::{AnyTemplate, Budget, Escape, Variables},
 };
-
 const HEADLINE_CHARACTERS_MAX: usize = 200;
 
 /// Maximum length of a title, in characters; every receiver that limits titles accepts this.
@@ -95,7 +94,8 @@ impl<'a> Facts<'a> {
             facts.link = around.links.to(content, facts.timestamp_ms());
         }
         let mustache = TemplateLanguage::Mustache;
-        let link = facts.render(mustache, "the setting link_template", own, Escape::Percent);
+        let what = "the setting link_template";
+        let link = facts.render((mustache, &NO_SNIPPETS), what, own, Escape::Percent);
         if let Some(link) = link {
             if let Some(variables) = &mut facts.variables {
                 let variables = variables.edit();
@@ -126,7 +126,8 @@ impl<'a> Facts<'a> {
         for (name, value) in values {
             let what = format!("the value `{name}`");
             let from = format!("{{{{{{{}}}}}}}", value.from);
-            let found = self.render(TemplateLanguage::Mustache, &what, &from, Escape::None);
+            let mustache = (TemplateLanguage::Mustache, &NO_SNIPPETS);
+            let found = self.render(mustache, &what, &from, Escape::None);
             let mapped = found.and_then(|found| value.map.get(&found));
             let mapped = mapped.unwrap_or(&value.default);
             self.values.insert(name.clone(), mapped.clone());
@@ -232,9 +233,10 @@ impl<'a> Facts<'a> {
         self.fill_in(self.language, what, source, escape)
     }
 
-    /// Renders a part of a request like [`Self::fill`], except that it may be blank.
+    /// Renders a part of a request like [`Self::fill`], except that it may be blank and includes no
+    /// templates.
     pub fn fill_part(&mut self, what: &str, source: &str, escape: Escape) -> Option<String> {
-        self.render(self.language, what, source, escape)
+        self.render((self.language, &NO_SNIPPETS), what, source, escape)
     }
 
     fn fill_in(
@@ -244,7 +246,8 @@ impl<'a> Facts<'a> {
         source: &str,
         escape: Escape,
     ) -> Option<String> {
-        let filled = self.render(language, what, source, escape)?;
+        let including = (language, &**self.context.snippets);
+        let filled = self.render(including, what, source, escape)?;
         if is_blank(&filled) {
             self.warn(what, "it renders blank for this event; the default is used");
             return None;
@@ -254,7 +257,7 @@ impl<'a> Facts<'a> {
 
     fn render(
         &mut self,
-        language: TemplateLanguage,
+        (language, snippets): (TemplateLanguage, &Snippets),
         what: &str,
         source: &str,
         escape: Escape,
@@ -262,7 +265,7 @@ impl<'a> Facts<'a> {
         if source.is_empty() {
             return None;
         }
-        let template = match AnyTemplate::parse(language, source) {
+        let template = match AnyTemplate::parse_with(language, source, snippets) {
             Ok(template) => template,
             Err(error) => {
                 self.warn(what, &error.to_string());
@@ -293,7 +296,8 @@ impl<'a> Facts<'a> {
     /// Renders a template of the destination with reduced variables: short texts, empty lists, and
     /// every value escaped. `None` if that fails too.
     pub fn fill_simply(&mut self, source: &str, escape: Escape) -> Option<String> {
-        let template = AnyTemplate::parse(self.language, source).ok()?;
+        let snippets = self.context.snippets;
+        let template = AnyTemplate::parse_with(self.language, source, snippets).ok()?;
         let mut json = self.make_variables();
         // The receiver may have rejected the message because of a blank text.
         for path in ["/event/body", "/event/summary", "/rule/message"] {
@@ -340,6 +344,7 @@ impl<'a> Facts<'a> {
             thread: _,
             digest,
             contact,
+            previous,
         } = self.content;
         let mut variables = json!({
             "clear": clear,
@@ -376,8 +381,19 @@ impl<'a> Facts<'a> {
             let url = self.context.links.acknowledge(self.content, contact);
             variables["ack"] = json!({ "url": url });
         }
+        if let Some(previous) = previous {
+            variables["previous"] = json!({
+                "severity": previous.severity.word(),
+                "status": previous.status.word(),
+            });
+        }
         if let Some(group) = group {
-            variables["group"] = members::variables(group, &self.link, &event);
+            variables["group"] = members::variables(
+                group,
+                &self.link,
+                &event,
+                self.content.names_all_members(self.context.snippets),
+            );
         }
         if let Some(digest) = digest {
             let events: Vec<_> = digest::events(digest, event).collect();

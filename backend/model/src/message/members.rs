@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::cut;
 use crate::domain::{GroupContent, GroupId, MemberChange, Occurrence, hold::SharedValue};
 
-/// Maximum number of members in a default text and in the variable `group.events`.
+/// Maximum number of members in a default text and in the variable `group.events`; `group.all_events`
+/// has all that are stored.
 const LISTED_MAX: usize = 20;
 
 /// Maximum length of the shared values in a headline, in characters.
@@ -74,14 +75,21 @@ pub(super) fn variables(
     group: &GroupContent,
     link: &str,
     event: &dyn Fn(&Occurrence) -> Value,
+    names_all: bool,
 ) -> Value {
-    let listed = group.members.iter().take(LISTED_MAX);
-    let events = listed.map(|(change, it)| {
+    let shown_max = if names_all {
+        group.members.len()
+    } else {
+        LISTED_MAX
+    };
+    let shown = group.members.iter().take(shown_max);
+    let shown = shown.map(|(change, it)| {
         let mut shown = event(it);
         shown["change"] = change.map_or("", MemberChange::word).into();
         shown
     });
-    json!({
+    let shown: Vec<_> = shown.collect();
+    let mut variables = json!({
         "id": GroupId(group.id).to_string(),
         "count": group.count,
         "open_count": group.open_count,
@@ -93,8 +101,12 @@ pub(super) fn variables(
         "acknowledged": group.acknowledged,
         "link": link,
         "by": by(group),
-        "events": events.collect::<Vec<_>>(),
-    })
+        "events": shown[..shown.len().min(LISTED_MAX)],
+    });
+    if names_all {
+        variables[crate::domain::group::ALL_EVENTS] = shown.into();
+    }
+    variables
 }
 
 /// Returns the values shared by the members, by field name without `dimensions.` and `metadata.`.

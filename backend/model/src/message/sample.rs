@@ -1,6 +1,6 @@
 //! The sample event of a test for which the caller provides none.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{Context, Facts, Links};
 use crate::domain::{
@@ -125,6 +125,7 @@ pub fn content(occurrence: Occurrence, kind: DestinationKind, message: String) -
         thread: None,
         digest: None,
         contact: None,
+        previous: None,
     }
 }
 
@@ -138,6 +139,7 @@ pub fn variables() -> Variables {
         destination_name: "test",
         tenant: "bellwether",
         links: &Links::default(),
+        snippets: &Arc::default(),
         opening: None,
     };
     Variables::new(Facts::new(&content, &context).make_variables())

@@ -1,23 +1,24 @@
 //! Jinja templates, parsed by `MiniJinja`: expressions, loops, conditions and filters. The cost of
-//! every construct is bounded by the template and its data; there are no files, other templates or
-//! environment.
+//! every construct is bounded by the template and its data; there are no files and no environment.
+//! Included templates become part of the text before it is parsed.
 
 mod apply;
 mod arithmetic;
 mod check;
 mod evaluate;
+mod expressions;
 mod fault;
 mod filters;
 #[cfg(test)]
 mod generated;
 mod humanize;
+mod include;
 mod meter;
-mod replace;
 mod scan;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeSet, sync::LazyLock};
+use std::{borrow::Cow, collections::BTreeSet, sync::LazyLock};
 
 use minijinja::{
     AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value, machinery,
@@ -28,7 +29,9 @@ use super::{
     Budget, Escape, RenderError, TemplateError, check_size, cut,
     escape::escaped,
     known::{UNKNOWN_MAX, VALUES, is_known},
+    snippets::Included,
 };
+use crate::domain::Snippets;
 
 use evaluate::Evaluation;
 pub use filters::FILTERS;
@@ -39,7 +42,9 @@ const DETAIL_BYTES_MAX: usize = 300;
 /// A parsed Jinja template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Jinja {
+    /// The text with the templates that it includes.
     source: String,
+    has_included: bool,
     /// The names it uses without defining them, with the paths it reads inside.
     names: BTreeSet<String>,
 }
@@ -63,13 +68,16 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
 });
 
 impl Jinja {
-    /// Parses a template.
+    /// Parses a template that may include snippets.
     ///
     /// # Errors
     /// Returns the error and its position.
-    pub fn parse(source: &str) -> Result<Self, TemplateError> {
+    pub fn parse(source: &str, snippets: &Snippets) -> Result<Self, TemplateError> {
         check_size(source)?;
-        check::check(source, &parsed(source)?)?;
+        let whole = include::whole(source, &mut Included::new(source, snippets))?;
+        let has_included = matches!(whole, Cow::Owned(_));
+        let source = &*whole;
+        check(source).map_err(|error| counted(error, has_included))?;
         let template = ENVIRONMENT
             .template_from_named_str(Escape::None.name(), source)
             .map_err(|error| fault(source, &error))?;
@@ -77,8 +85,25 @@ impl Jinja {
         names.retain(|name| !["dict", "range"].contains(&name.as_str()));
         Ok(Self {
             source: source.to_owned(),
+            has_included,
             names,
         })
+    }
+
+    /// Checks the regular expressions that it contains as literals.
+    ///
+    /// # Errors
+    /// Returns the first error and its position.
+    pub(super) fn check_patterns(&self) -> Result<(), TemplateError> {
+        let found = scan::literal_patterns(&self.source);
+        let patterns = found.iter().map(|(_, pattern)| pattern.as_str());
+        match expressions::first_invalid(patterns) {
+            Some((at, fault)) => {
+                let error = scan::at(&self.source, found[at].0, fault);
+                Err(counted(error, self.has_included))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Renders the template with every value escaped.
@@ -119,7 +144,10 @@ impl Jinja {
                 let exhausted = budget.exhaust();
                 return Err(match error.kind() {
                     ErrorKind::OutOfFuel => exhausted,
-                    _ => failure(&self.source, &error, at).into(),
+                    _ => {
+                        let error = failure(&self.source, &error, at);
+                        counted(error, self.has_included).into()
+                    }
                 });
             }
         };
@@ -139,6 +167,19 @@ impl Jinja {
         let unknown = self.names.iter().filter(|name| !is_known(name));
         unknown.take(UNKNOWN_MAX).cloned().collect()
     }
+}
+
+/// Checks a text without includes.
+fn check(source: &str) -> Result<(), TemplateError> {
+    check::check(source, &parsed(source)?)
+}
+
+/// Notes that the position of an error counts the lines of the included templates.
+fn counted(mut error: TemplateError, has_included: bool) -> TemplateError {
+    if has_included {
+        error.message += " (position including the included templates)";
+    }
+    error
 }
 
 /// Parses a text into a tree, no deeper than the stack allows.

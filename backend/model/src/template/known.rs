@@ -3,7 +3,7 @@
 use super::{Part, Template};
 
 /// All variables other than the open ones.
-pub const VARIABLES: [&str; 83] = [
+pub const VARIABLES: [&str; 88] = [
     "acknowledged",
     "clear",
     "destination",
@@ -58,6 +58,8 @@ pub const VARIABLES: [&str; 83] = [
     "event.type",
     "group",
     "group.acknowledged",
+    "group.all_events",
+    "group.all_events.change",
     "group.by",
     "group.closed_count",
     "group.count",
@@ -75,6 +77,9 @@ pub const VARIABLES: [&str; 83] = [
     "is_over",
     "labels",
     "link",
+    "previous",
+    "previous.severity",
+    "previous.status",
     "rule",
     "rule.description",
     "rule.message",
@@ -96,7 +101,7 @@ pub const OPEN: [&str; 4] = ["event.dimensions.", "event.metadata.", "group.by."
 pub const VALUES: &str = "values.";
 
 /// Prefixes of list entries that have the variables of an event.
-const MEMBERS: [&str; 2] = ["group.events.", "digest.events."];
+const MEMBERS: [&str; 3] = ["group.all_events.", "group.events.", "digest.events."];
 
 pub(super) const UNKNOWN_MAX: usize = 20;
 

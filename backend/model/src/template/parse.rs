@@ -1,19 +1,32 @@
 //! Parses Mustache templates.
 
-use super::{Part, Template, TemplateError, check_size};
+use super::{Part, Template, TemplateError, check_size, snippets::Included};
+use crate::domain::{NO_SNIPPETS, Snippets};
 
 /// Maximum nesting of sections.
 const NESTING_MAX: usize = 32;
 const NAME_BYTES_MAX: usize = 512;
 
 impl Template {
-    /// Parses a template. Line ends are kept; a line with only a section tag or a comment is
-    /// removed.
+    /// Parses a template that includes no others. Line ends are kept; a line with only a section tag
+    /// or a comment is removed.
     ///
     /// # Errors
     /// Returns the error and its position.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        Self::parse_with(text, &NO_SNIPPETS)
+    }
+
+    /// Parses a template that may include snippets.
+    ///
+    /// # Errors
+    /// Returns the error and its position.
+    pub fn parse_with(text: &str, snippets: &Snippets) -> Result<Self, TemplateError> {
         check_size(text)?;
+        Self::parse_inside(text, &mut Included::new(text, snippets))
+    }
+
+    fn parse_inside(text: &str, included: &mut Included<'_>) -> Result<Self, TemplateError> {
         let mut open = vec![Open {
             name: "",
             at: 0,
@@ -24,11 +37,19 @@ impl Template {
         while let Some(found) = text[rest_at..].find("{{") {
             let tag = Tag::read(text, rest_at + found)?;
             let (before_end, after_at) = match tag.kind {
-                Kind::Variable | Kind::Raw => (tag.at, tag.end),
+                Kind::Variable | Kind::Raw | Kind::Partial => (tag.at, tag.end),
                 _ => alone(text, &tag, rest_at).unwrap_or((tag.at, tag.end)),
             };
             push_text(&mut open, &text[rest_at..before_end]);
-            tag.apply(text, &mut open)?;
+            if tag.kind == Kind::Partial {
+                let parts = tag.included(included);
+                let parts = parts.map_err(|fault| TemplateError::at(text, tag.at, fault))?;
+                for part in parts {
+                    push(&mut open, part);
+                }
+            } else {
+                tag.apply(text, &mut open)?;
+            }
             rest_at = after_at;
         }
         push_text(&mut open, &text[rest_at..]);
@@ -62,6 +83,7 @@ enum Kind {
     Inverted,
     End,
     Comment,
+    Partial,
 }
 
 struct Tag<'a> {
@@ -82,7 +104,7 @@ impl<'a> Tag<'a> {
             Some(b'^') => (Kind::Inverted, 3, "}}"),
             Some(b'/') => (Kind::End, 3, "}}"),
             Some(b'!') => (Kind::Comment, 3, "}}"),
-            Some(b'>') => return Err(TemplateError::at(text, at, "partials are not allowed")),
+            Some(b'>') => (Kind::Partial, 3, "}}"),
             Some(b'=') => {
                 return Err(TemplateError::at(
                     text,
@@ -137,9 +159,18 @@ impl<'a> Tag<'a> {
         Ok(())
     }
 
+    /// Returns the parts of the snippet that it names.
+    fn included(&self, included: &mut Included<'_>) -> Result<Vec<Part>, String> {
+        let text = included.enter(self.name)?;
+        let snippet = Template::parse_inside(text, included);
+        included.leave();
+        let snippet = snippet.map_err(|error| Included::fault(self.name, error))?;
+        Ok(snippet.parts)
+    }
+
     fn apply(&self, text: &str, open: &mut Vec<Open<'a>>) -> Result<(), TemplateError> {
         match self.kind {
-            Kind::Comment => {}
+            Kind::Comment | Kind::Partial => {}
             Kind::Variable | Kind::Raw => {
                 let raw = self.kind == Kind::Raw;
                 push(

@@ -42,7 +42,12 @@ fn parse_errors_report_line_and_column() {
         ("a\nb{{#x}}", 2, 2, "section `x` is not closed"),
         ("a{{/x}}", 1, 2, "was never opened"),
         ("{{#a}}{{/b}}", 1, 7, "but `a` is open"),
-        ("\u{e4}\u{f6}{{>part}}", 1, 3, "partials"),
+        (
+            "\u{e4}\u{f6}{{>part}}",
+            1,
+            3,
+            "no template `part` to include",
+        ),
         ("{{=<% %>=}}", 1, 1, "delimiters"),
         ("{{ }}", 1, 1, "has no variable name"),
         ("{{a b}}", 1, 1, "no name"),

@@ -265,6 +265,7 @@ fn digest(content: DigestContent, destination: &Destination, due_ms: i64, now_ms
                 thread: None,
                 digest: Some(content),
                 contact: None,
+                previous: None,
             },
             now_ms,
         )

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::{
-    domain::{Grouping, Value},
+    domain::{EventId, Grouping, Value, delivery::ReportedState},
     template::{Escape, escaped},
 };
 
@@ -439,6 +439,65 @@ fn group_members_are_listed_under_a_heading() {
     let text = Place::Slack.text(&rendered.shown);
     assert!(text.starts_with("3 open\n\u{2022} error: "), "{text}");
     assert_eq!(text.lines().count(), 4, "{text}");
+}
+
+#[test]
+fn all_members_of_a_group_are_available_on_request() {
+    let cases = [
+        (
+            "{{ group.events|length }} {{ group.all_events|length }}",
+            "20 500",
+        ),
+        (
+            "{{ group.all_events|selectattr('severity', 'equalto', 'error')|selectattr('summary', 'matching', 'host 4..$')|map(attribute='id')|unique|length }}",
+            "100",
+        ),
+        (
+            "{% for it in group.all_events if it.summary is matching('host 499$') %}{{ it.change }}{% endfor %}",
+            "joined",
+        ),
+        ("{{ group.events|length }}", "20"),
+    ];
+    for (template, expected) in cases {
+        let mut content = Place::Slack.content(template);
+        let grouping = Grouping {
+            by: Vec::new(),
+            wait_ms: 0,
+            interval_ms: 60_000,
+        };
+        let mut group = sample::group(&grouping, &content.occurrence);
+        let (change, like) = group.members.swap_remove(0);
+        group.members = (0..500_u32)
+            .map(|at| {
+                let mut member = like.clone();
+                member.event = EventId::derive(&format!("host {at:03}"), &member.dimensions);
+                member.summary = format!("disk full on host {at:03}");
+                (change, member)
+            })
+            .collect();
+        group.count = 500;
+        content.group = Some(group);
+        let rendered = render(&content, &context());
+        assert_eq!(rendered.warnings, [""; 0], "{template}");
+        assert_eq!(Place::Slack.text(&rendered.shown), expected, "{template}");
+    }
+}
+
+#[test]
+fn state_of_the_previous_message_is_available() {
+    let template = "{% if previous %}{{ previous.severity }} ({{ previous.status }}) → {% endif %}{{ event.severity }}";
+    let mut content = Place::Slack.content(template);
+    let text = |content: &Content| {
+        let rendered = render(content, &context());
+        assert_eq!(rendered.warnings, [""; 0]);
+        Place::Slack.text(&rendered.shown).to_owned()
+    };
+    assert_eq!(text(&content), "error");
+    content.previous = Some(ReportedState {
+        severity: Severity::Warning,
+        status: Status::Closed,
+    });
+    assert_eq!(text(&content), "warning (closed) → error");
 }
 
 #[test]

@@ -246,7 +246,8 @@ fn check_values(webhook: &Webhook, checks: &mut Checks<'_>) {
     }
     for (field, source) in webhook.templates() {
         // Invalid templates are reported elsewhere.
-        let Ok(template) = AnyTemplate::parse(checks.language, source) else {
+        let template = AnyTemplate::parse_with(checks.language, source, checks.snippets);
+        let Ok(template) = template else {
             continue;
         };
         let asked = template.own_values();

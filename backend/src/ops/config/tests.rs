@@ -260,6 +260,57 @@ async fn apply_rejects_empty_duplicate_and_too_many_documents() {
     assert_eq!((made.len(), world.head().await), (1_000, 1));
 }
 
+fn settings(templates: &[(&str, &str)]) -> Document {
+    let pairs = templates.iter();
+    let pairs = pairs.map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+    put(Definition::Settings(v1::Settings {
+        templates: pairs.collect(),
+        ..v1::Settings::default()
+    }))
+}
+
+#[tokio::test]
+async fn templates_and_rules_that_include_them_apply_together() {
+    let world = world();
+    let including = |template: &str| {
+        let mut rule = rule("page", "disk", "ops");
+        if let Definition::Rule(draft) = &mut rule.definition {
+            draft.message = format!("{{{{> {template}}}}}");
+        }
+        rule
+    };
+    let apply = async |documents: Vec<Document>| {
+        let apply = world
+            .configuration
+            .apply(&documents, ("", Role::Admin), false);
+        apply.await.map(|changes| signs(&changes))
+    };
+    let [_, ops, disk] = team();
+    let first = vec![including("header"), ops, disk, settings(&[("header", "x")])];
+    apply(first).await.unwrap();
+    let error = apply(vec![settings(&[("footer", "x")])]).await.unwrap_err();
+    let Error::Invalid(violations) = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(violations[0].field, "documents[0].settings.templates");
+    let why = &violations[0].description;
+    assert!(
+        why.starts_with(
+            "breaks rule `page`: message: line 1, column 1: there is no template `header`"
+        ),
+        "{why}"
+    );
+    let moved = vec![settings(&[("footer", "x")]), including("footer")];
+    let changed = apply(moved).await.unwrap();
+    assert_eq!(changed, ["~settings service", "~rule page"]);
+    let error = apply(vec![including("foter")]).await.unwrap_err();
+    assert_eq!(fields(&error), ["documents[0].rule.message"]);
+    assert!(
+        error.to_string().contains("did you mean `footer`?"),
+        "{error}"
+    );
+}
+
 fn calendar(name: &str, except: &[&str]) -> Document {
     put(Definition::Calendar(v1::Calendar {
         name: name.into(),

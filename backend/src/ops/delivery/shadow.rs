@@ -39,6 +39,7 @@ pub async fn would_send(
                 destination_name: &delivery.destination_name,
                 tenant: &settings.tenant,
                 links: &ours.links,
+                snippets: &settings.templates,
                 opening: None,
             };
             destination::render(&delivery.content, &around).shown

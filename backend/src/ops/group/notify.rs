@@ -7,10 +7,10 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    decide::{Causes, GroupDecision, GroupMembers, GroupMessage, Snapshot},
+    decide::{Causes, GroupDecision, GroupMembers, GroupMessage, Snapshot, shown_max},
     domain::{Group, GroupRef, Occurrence, Pending, RecordId, Status},
     error::Error,
-    limits::{GROUP_JOINING_MAX, GROUP_SHOWN_MAX, TELL_MEMBERS},
+    limits::{GROUP_JOINING_MAX, TELL_MEMBERS},
     ops::{
         cause_lookup::group::{joined, standing},
         cause_lookup::settled,
@@ -252,7 +252,8 @@ async fn decide(
     if !read.iter().any(|it| is_due(&it.value, rule, now_ms)) {
         return Ok(());
     }
-    let shown = found.open.iter().take(GROUP_SHOWN_MAX);
+    let group = found.stored.as_ref().map(|it| &it.value);
+    let shown = found.open.iter().take(shown_max(rule, group, snapshot));
     let shown = shown.filter(|key| !waiting.contains(key)).cloned();
     let others = store.get_many::<Occurrence>(shown.collect()).await?;
     let others: Vec<_> = others.into_iter().flatten().map(|it| it.value).collect();

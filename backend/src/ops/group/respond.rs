@@ -14,7 +14,7 @@ use crate::{
         Status,
     },
     error::Error,
-    limits::{GROUP_SHOWN_MAX, RESPONSE_HELD_LOOK_MS, RESPONSE_MOVES_AT_ONCE},
+    limits::{GROUP_ALL_SHOWN_MAX, GROUP_SHOWN_MAX, RESPONSE_HELD_LOOK_MS, RESPONSE_MOVES_AT_ONCE},
     ops::{
         cause_lookup::settled,
         commit::commit,
@@ -239,7 +239,7 @@ async fn candidate(
             } else if member.key == carrier.key {
                 return Ok(Candidate::Carrier);
             } else {
-                report_on_groups(store, &mut notices).await?;
+                report_on_groups((store, snapshot), &mut notices).await?;
                 let (stored, member) = (Box::new(stored), Box::new(member));
                 return Ok(Candidate::Member(stored, member, notices));
             }
@@ -274,12 +274,16 @@ fn is_carried(before: ResponseState, after: ResponseState) -> bool {
 ///
 /// # Errors
 /// Returns an error if the store fails.
-pub async fn report_on_groups(store: &Store, notices: &mut Notices) -> Result<(), EngineError> {
+pub async fn report_on_groups(
+    (store, snapshot): (&Store, &Snapshot),
+    notices: &mut Notices,
+) -> Result<(), EngineError> {
+    let snippets = &snapshot.settings().templates;
     for (delivery, group) in std::mem::take(&mut notices.of_groups) {
-        let content = content(store, group).await?;
         let mut deliveries = notices.deliveries.iter_mut();
         if let Some(delivery) = deliveries.find(|it| it.id == delivery) {
-            delivery.content.group = content;
+            let names_all = delivery.content.names_all_members(snippets);
+            delivery.content.group = content(store, group, names_all).await?;
         }
     }
     Ok(())
@@ -287,16 +291,26 @@ pub async fn report_on_groups(store: &Store, notices: &mut Notices) -> Result<()
 
 /// Returns the content of a group with its most severe members; `None` if the group no longer
 /// exists.
-async fn content(store: &Store, id: RecordId) -> Result<Option<GroupContent>, EngineError> {
+async fn content(
+    store: &Store,
+    id: RecordId,
+    names_all: bool,
+) -> Result<Option<GroupContent>, EngineError> {
     let Some(group) = store.get::<Group>(id.to_bytes().into()).await? else {
         return Ok(None);
     };
     let open = keys(store, Membership::Open, id, usize::MAX).await?;
     let others = keys(store, Membership::Unacknowledged, id, 1).await?;
-    let shown = open.iter().take(GROUP_SHOWN_MAX).cloned().collect();
+    let shown_max = if names_all {
+        GROUP_ALL_SHOWN_MAX
+    } else {
+        GROUP_SHOWN_MAX
+    };
+    let shown = open.iter().take(shown_max).cloned().collect();
     let shown = store.get_many::<Occurrence>(shown).await?;
     let shown = shown.into_iter().flatten();
-    let members = shown_members(shown.map(|it| (None, as_notified(&it.value))));
+    let members = shown.map(|it| (None, as_notified(&it.value)));
+    let members = shown_members(members, names_all);
     let count = u32::try_from(open.len()).unwrap_or(u32::MAX);
     Ok(Some(GroupContent {
         id,

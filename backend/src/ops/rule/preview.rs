@@ -83,9 +83,11 @@ impl Rules {
         }
         faults.texts(&draft.description, &[]);
         let language = language(draft.template_language, &mut faults);
+        let snippets = Arc::clone(&installation.settings.borrow().templates);
         faults.extend(message::check_message(
             language.unwrap_or_default(),
             &draft.message,
+            &snippets,
         ));
         let interval_seconds = repeat_interval(draft.repeat_interval, &mut faults);
         let group = draft.group.as_ref().map(|it| grouping(it, &mut faults));
@@ -104,7 +106,8 @@ impl Rules {
         faults.or(Some(()))?;
 
         let occurrence = self.occurrence(event.flatten()).await?;
-        let mut warnings = message::message_warnings(language.unwrap_or_default(), &draft.message);
+        let mut warnings =
+            message::message_warnings(language.unwrap_or_default(), &draft.message, &snippets);
         for Stored { value: trigger, .. } in &triggers {
             for warning in self.fields.warnings(&trigger.query).await? {
                 warnings.push(format!("trigger `{}`: {warning}", trigger.name));
@@ -142,6 +145,7 @@ impl Rules {
                 thread: None,
                 digest: None,
                 contact: None,
+                previous: None,
             };
             let (name, ours) = (destination.name, installation.clone());
             let settings = Arc::clone(&installation.settings.borrow());
@@ -153,6 +157,7 @@ impl Rules {
                     destination_name: name.as_str(),
                     tenant: &settings.tenant,
                     links: &ours.links,
+                    snippets: &settings.templates,
                     opening: None,
                 };
                 (destination::render(&content, &around), name)

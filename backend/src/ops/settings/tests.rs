@@ -4,7 +4,9 @@ use super::*;
 use crate::{
     clock::ManualClock,
     config::Telling,
-    domain::{AuditEntry, Occurrence, Status},
+    domain::{
+        AuditEntry, DestinationKind, Occurrence, Status, TemplateLanguage, destination::Email,
+    },
     ops::{ruleset::Ruleset, samples},
 };
 
@@ -134,6 +136,66 @@ async fn invalid_values_are_refused_by_field() {
     };
     let taken = settings(&store).update(&unlimited, false).await.unwrap();
     assert_eq!(taken.resource.values.event_retention, Duration::ZERO);
+}
+
+#[tokio::test]
+async fn change_that_breaks_an_including_template_is_rejected() {
+    let store = samples::store();
+    start(&store, &given(&[])).await;
+    let all = settings(&store);
+    let templates = |pairs: &[(&str, &str)]| v1::Settings {
+        templates: pairs
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+            .collect(),
+        ..v1::Settings::default()
+    };
+    let both = [("body", "{{event.summary}}"), ("title", "{{> body}}")];
+    let stored = all.update(&templates(&both), false).await.unwrap();
+    assert_eq!(stored.view.templates, templates(&both).templates);
+    let mut rule = samples::rule("page", &[], &[]);
+    rule.message = "{% include 'title' %}".into();
+    rule.template_language = TemplateLanguage::Jinja;
+    // The rule is broken already, since Jinja has no `{{> body}}`. It blocks no change.
+    let mut mail = samples::destination("mail");
+    mail.kind = DestinationKind::Email(Email {
+        subject: "{{> title}}".into(),
+        ..Email::default()
+    });
+    let mut changes = store.changes();
+    changes.insert(&rule);
+    changes.insert(&mail);
+    store.apply(Lane::Admin, changes).await.unwrap();
+    let cases = [
+        (vec![("body", "x"), ("title", "{{> body}}")], ""),
+        (
+            vec![("body", "x")],
+            "breaks destination `mail`: type.email.subject: line 1, column 1: there is no template `title`",
+        ),
+        (
+            vec![
+                ("body", "{{#event}}{{/event}}"),
+                ("title", "{{ event.name | upper }}"),
+            ],
+            "breaks destination `mail`: type.email.subject: line 1, column 1: in the template `title`",
+        ),
+        (vec![("title", "{{event.name}}")], ""),
+        (vec![("title", "{% if event %}x{% endif %}")], ""),
+        (
+            vec![("other", "")],
+            "breaks rule `page`: message: line 1, column 4: there is no template `title`",
+        ),
+    ];
+    for (pairs, expected) in cases {
+        let updated = all.update(&templates(&pairs), false).await;
+        match updated.map_err(|error| error.to_string()) {
+            Ok(_) => assert_eq!(expected, "", "{pairs:?}"),
+            Err(error) => assert!(
+                !expected.is_empty() && error.contains(expected),
+                "{pairs:?}: {error}"
+            ),
+        }
+    }
 }
 
 #[tokio::test]

@@ -174,6 +174,7 @@ fn threads(differences: &mut Differences) {
     differences.record("behind delivery", &samples::behind_delivery(), false);
     let uncertain = samples::uncertain_delivery();
     differences.record("uncertain delivery", &uncertain, false);
+    differences.record("later delivery", &samples::later_delivery(), false);
 }
 
 /// What a flapping event leaves behind.
@@ -305,6 +306,8 @@ fn stored_format_of_every_record_is_unchanged() {
     differences.record("mapping", &samples::mapping("statuspage"), true);
     differences.record("view", &samples::view("databases"), true);
     differences.record("settings", &samples::settings(), true);
+    let settings = samples::settings_with_templates();
+    differences.record("settings with templates", &settings, true);
     heartbeats(&mut differences);
     on_call(&mut differences);
     differences.record("calendar", &samples::calendar("nights"), false);

@@ -4,9 +4,10 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::{AT_MS, destinations, id, name, occurrence, trigger};
 use crate::domain::{
-    Attempt, Content, Delivery, DeliveryState, Folding, Health, HealthState, Outcome,
-    TemplateLanguage, Transcript,
+    Attempt, Content, Delivery, DeliveryState, Folding, Health, HealthState, Outcome, Severity,
+    Status, TemplateLanguage, Transcript,
     delivery::Recipients,
+    delivery::ReportedState,
     delivery::Request,
     delivery::Response,
     delivery::RuleContent,
@@ -57,11 +58,22 @@ pub fn delivery(number: u64, state: DeliveryState) -> Delivery {
             thread: None,
             digest: None,
             contact: None,
+            previous: None,
         },
         in_thread: false,
         behind: None,
         may_have_arrived: false,
     }
+}
+
+/// A delivery after another one of the same rule and occurrence.
+pub fn later_delivery() -> Delivery {
+    let mut later = delivery(8, DeliveryState::Delivered);
+    later.content.previous = Some(ReportedState {
+        severity: Severity::Warning,
+        status: Status::Closed,
+    });
+    later
 }
 
 /// A delivery of a mail that some addresses have, and that one refused.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::{
     decide::LoadedTrigger,
-    domain::{DeliveryState, HeldBy, HoldKind},
+    domain::{DeliveryState, HeldBy, HoldKind, destination::Email},
     samples::plain::{self as samples, DISK_TRIGGER, START_MS, rule},
 };
 
@@ -104,7 +104,14 @@ fn group() -> Group {
 }
 
 fn decided(is_shadow: bool, group: Option<&Group>, waiting: Vec<Occurrence>) -> GroupDecision {
-    let snapshot = snapshot(is_shadow);
+    decided_under(&snapshot(is_shadow), group, waiting)
+}
+
+fn decided_under(
+    snapshot: &Snapshot,
+    group: Option<&Group>,
+    waiting: Vec<Occurrence>,
+) -> GroupDecision {
     let (past, unacknowledged) = (Past::default(), BTreeSet::new());
     past.causes().learn_group(
         crate::domain::GroupRef::Id(samples::id("group")),
@@ -123,7 +130,7 @@ fn decided(is_shadow: bool, group: Option<&Group>, waiting: Vec<Occurrence>) -> 
         open: &[],
         unacknowledged: &unacknowledged,
         is_more: false,
-        snapshot: &snapshot,
+        snapshot,
         past: &past,
         now_ms: START_MS + 1,
     };
@@ -137,6 +144,69 @@ fn decided(is_shadow: bool, group: Option<&Group>, waiting: Vec<Occurrence>) -> 
         made += 1;
         RecordId::from_parts(1, made)
     })
+}
+
+#[test]
+fn only_messages_that_name_all_members_store_them() {
+    let members = |count: usize, body_bytes: usize| {
+        let member = |at: usize| Occurrence {
+            summary: String::new(),
+            body: "x".repeat(body_bytes),
+            dimensions: BTreeMap::new(),
+            metadata: BTreeMap::new(),
+            ..member(&format!("host {at:03}"), Severity::Error, false)
+        };
+        (0..count).map(member).collect::<Vec<_>>()
+    };
+    let all = "{{#group}}{{#all_events}}{{summary}}{{/all_events}}{{/group}}";
+    let mail = |body: &str| {
+        let mut destination = samples::destination("mail");
+        destination.kind = DestinationKind::Email(Email {
+            body: body.into(),
+            ..Email::default()
+        });
+        destination
+    };
+    let stored = |message: &str, body: &str, members: Vec<Occurrence>| {
+        let base = snapshot(false);
+        let paging = Rule {
+            message: message.into(),
+            ..base.rules()[0].as_ref().clone()
+        };
+        let destinations = [samples::destination("hook"), mail(body)];
+        let destinations = destinations.map(|it| (it.name.clone(), Arc::new(it)));
+        let trigger = Arc::new(LoadedTrigger::new(samples::trigger(DISK_TRIGGER)));
+        let snapshot = Snapshot::new(
+            BTreeMap::from([(trigger.trigger.name.clone(), trigger)]),
+            vec![Arc::new(paging)],
+            BTreeMap::from(destinations),
+            None,
+        );
+        let pairs = [("inner", all), ("outer", "{{> inner}}"), ("header", "x")];
+        let pairs = pairs.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let snapshot = snapshot.with_settings(Arc::new(crate::domain::SharedSettings {
+            templates: Arc::new(pairs.into()),
+            ..Default::default()
+        }));
+        let decision = decided_under(&snapshot, None, members);
+        let deliveries = decision.deliveries.iter();
+        let counts = deliveries.map(|it| it.content.group.as_ref().unwrap().members.len());
+        counts.collect::<Vec<_>>()
+    };
+    let cases = [
+        ("", "", 600, 10, [100, 100]),
+        (all, "", 600, 10, [500, 500]),
+        ("", all, 600, 10, [100, 500]),
+        (all, "", 99, 10, [99, 99]),
+        ("", all, 600, 2 * 1024, [79, 255]),
+    ];
+    for (message, body, count, bytes, expected) in cases {
+        let stored = stored(message, body, members(count, bytes));
+        assert_eq!(stored, expected, "{message} {body} {bytes}");
+    }
+    assert_eq!(stored("{{> outer}}", "", members(600, 10)), [500, 500]);
+    assert_eq!(stored("", "{{> outer}}", members(600, 10)), [100, 500]);
+    assert_eq!(stored("{{> header}}", "", members(600, 10)), [100, 100]);
 }
 
 /// A decision, its receivers, the representative member, whether the message is a closing one, and

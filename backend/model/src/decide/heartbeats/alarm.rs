@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 use crate::{
     decide::moment::moment,
     domain::{
-        Expectation, Heartbeat, HeartbeatEvent, TemplateLanguage, hold::SharedValue, is_reserved,
+        Expectation, Heartbeat, HeartbeatEvent, NO_SNIPPETS, TemplateLanguage, hold::SharedValue,
+        is_reserved,
     },
     message::fault,
     template::{AnyTemplate, Budget, Escape, Template, Variables},
@@ -135,7 +136,7 @@ pub fn alarm_faults(by: &[String], event: &HeartbeatEvent) -> Vec<Violation> {
 
 fn text_fault(path: String, text: &str, known: &[&str], keys: &[&str]) -> Option<Violation> {
     let Ok(template) = Template::parse(text) else {
-        return fault(path, TemplateLanguage::Mustache, text);
+        return fault(path, TemplateLanguage::Mustache, text, &NO_SNIPPETS);
     };
     let is_known = |name: &&str| {
         let of_values = name.strip_prefix(BY).is_some_and(|it| keys.contains(&it));

@@ -12,7 +12,9 @@ use crate::{
     domain::{
         DeliveryState, EscalationPolicy, Field, HeldBy, HistoryEntry, HoldKind, Name, Notified,
         Occurrence, OccurrenceId, PagedContact, PagedMethod, RecordId, Response, ResponseState,
-        Rule, Status, Trigger, delivery::RuleContent, response::is_failure_of,
+        Rule, Status, Trigger,
+        delivery::{ReportedState, RuleContent},
+        response::is_failure_of,
     },
     limits::HISTORY_MAX,
 };
@@ -282,7 +284,7 @@ impl Writer<'_> {
         let end = sending_state(false, self.step.now_ms);
         let about = (rule.id, &content, trigger.as_ref());
         let to = (destination, page.contact.clone());
-        let delivery = self.send(about, to, (false, entry.thread), end);
+        let delivery = self.send(about, to, (false, entry.thread, None), end);
         let destination = (destination.id, destination.name.clone());
         if page.contact.is_none() && !entry.destinations.contains(&destination) {
             entry.destinations.push(destination.clone());
@@ -299,7 +301,7 @@ impl Writer<'_> {
         &mut self,
         entry: &Notified,
         about: (RecordId, &RuleContent, Option<&Trigger>),
-        (clear, is_opening): (bool, bool),
+        (clear, is_opening, previous): (bool, bool, ReportedState),
         end: (DeliveryState, Option<i64>),
         others: &BTreeSet<Receiver>,
     ) {
@@ -315,7 +317,8 @@ impl Writer<'_> {
             if would_pass_again(self.occurrence, entry.rule, destination) {
                 self.notices.stopped.push(entry.rule_name.clone());
             } else {
-                self.send(about, (destination, contact), (clear, entry.thread), end);
+                let what = (clear, entry.thread, Some(previous));
+                self.send(about, (destination, contact), what, end);
             }
         }
     }

@@ -340,6 +340,64 @@ fn updates_are_sent_for_severity_acknowledgement_and_closing() {
 }
 
 #[test]
+fn messages_name_the_state_of_the_previous_one() {
+    let reported = |life: &Life| {
+        let content = &life.sent.last().unwrap().content;
+        let previous = content.previous?;
+        Some((previous.severity, previous.status))
+    };
+    let severity = |severity: Severity| move |it: &mut IncomingEvent| it.severity = Some(severity);
+    let mut life = Life::under(vec![with_updates()]);
+    life.event(severity(Severity::Error));
+    assert_eq!(reported(&life), None, "the first one");
+    life.event(severity(Severity::Critical));
+    let error = Some((Severity::Error, Status::Open));
+    assert_eq!(reported(&life), error);
+    life.status(Status::Suppressed);
+    life.event(severity(Severity::Info));
+    life.event(severity(Severity::Error));
+    life.status(Status::Open);
+    let critical = Some((Severity::Critical, Status::Open));
+    assert_eq!(
+        reported(&life),
+        critical,
+        "while suppressed, nothing is sent"
+    );
+    life.event(|it| {
+        close(it);
+        it.severity = Some(Severity::Error);
+    });
+    assert_eq!(reported(&life), error);
+    life.status(Status::Open);
+    let closed = Some((Severity::Error, Status::Closed));
+    assert_eq!(reported(&life), closed, "reopened");
+}
+
+#[test]
+fn repeat_names_the_severity_of_the_previous_message() {
+    let mut repeating = rule("page", &[DISK_TRIGGER], &["hook"]);
+    repeating.repeat = true;
+    repeating.repeat_interval_seconds = 60;
+    let mut life = Life::under(vec![repeating]);
+    let mut reported = Vec::new();
+    for (wait_seconds, severity) in [
+        (0, Severity::Error),
+        (10, Severity::Critical),
+        (60, Severity::Critical),
+        (60, Severity::Critical),
+        (60, Severity::Error),
+    ] {
+        life.wait(wait_seconds);
+        if !life.event(|it| it.severity = Some(severity)).is_empty() {
+            let previous = life.sent.last().unwrap().content.previous;
+            reported.push(previous.map(|it| it.severity));
+        }
+    }
+    let (error, critical) = (Some(Severity::Error), Some(Severity::Critical));
+    assert_eq!(reported, [None, error, critical, critical]);
+}
+
+#[test]
 fn closing_is_sent_even_if_the_rule_changed() {
     type Edit = fn(&mut Vec<Rule>);
     let edits: [(&str, Edit); 5] = [

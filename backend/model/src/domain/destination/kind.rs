@@ -52,6 +52,36 @@ impl DestinationKind {
         }
     }
 
+    /// Whether a template of the destination contains a word.
+    pub fn mentions(&self, word: &str) -> bool {
+        let templates: Vec<&str> = match self {
+            Self::Webhook(it) => {
+                let headers = it.headers.iter().map(|header| match &header.value {
+                    HeaderValue::Plain(text) => text.as_str(),
+                    HeaderValue::Secret(secret) => secret.reveal(),
+                });
+                let on_clear = it.on_clear.iter();
+                let on_clear = on_clear.flat_map(|clear| [clear.url.as_str(), &clear.payload]);
+                let values = it.values.values().map(|value| value.from.as_str());
+                let own = [it.address(), &it.payload].into_iter();
+                own.chain(headers).chain(on_clear).chain(values).collect()
+            }
+            Self::Email(it) => vec![&it.subject, &it.body],
+            Self::Slack(it) => vec![&it.blocks],
+            Self::PagerDuty(it) => vec![
+                &it.class,
+                &it.component,
+                &it.group,
+                &it.custom_details,
+                &it.links,
+                &it.images,
+            ],
+            Self::Event(it) => vec![&it.name_template, &it.type_template, &it.summary_template],
+            Self::MsTeams(_) | Self::ServiceNow(_) => Vec::new(),
+        };
+        templates.iter().any(|it| it.contains(word))
+    }
+
     /// Calls `visit` with every secret and its location; an unset secret is empty. All sealing,
     /// masking, keeping and revealing goes through here, so that no secret is forgotten.
     pub fn each_secret(&mut self, mut visit: impl FnMut(SecretPlace<'_>, &mut Secret)) {

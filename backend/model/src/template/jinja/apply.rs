@@ -10,8 +10,20 @@ use super::{
     meter::{Meter, VALUE_DEPTH_MAX, steps_of},
 };
 
-/// Filters that read only one item of a list, or its length.
-const SHALLOW: [&str; 7] = ["attr", "count", "d", "default", "first", "last", "length"];
+/// Filters that read only one item of a list, its length, or a member of each item.
+const SHALLOW: [&str; 11] = [
+    "attr",
+    "count",
+    "d",
+    "default",
+    "first",
+    "last",
+    "length",
+    "reject",
+    "rejectattr",
+    "select",
+    "selectattr",
+];
 /// Steps for rounding a number, which is written with all its digits.
 const ROUND_STEPS: u64 = 50;
 
@@ -24,7 +36,9 @@ pub(super) fn filter(
     named: &[(String, Value)],
 ) -> Result<Value, Error> {
     let is_shallow = value.as_str().is_none() && SHALLOW.contains(&name);
-    let weight = if is_shallow {
+    // It reads a member of each item, or has a filter that charges for it.
+    let reads_items = is_shallow || (value.as_str().is_none() && name == "map");
+    let weight = if reads_items {
         1
     } else {
         meter.weigh(state, &value)?

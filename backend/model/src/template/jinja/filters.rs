@@ -1,4 +1,4 @@
-//! Filters in addition to those of `MiniJinja`.
+//! Filters and tests in addition to those of `MiniJinja`.
 
 use std::{borrow::Cow, io};
 
@@ -10,8 +10,8 @@ use minijinja::{
 
 use super::{
     super::{Escape, cut, escape::escaped},
+    expressions,
     fault::wrong,
-    replace,
 };
 
 /// Cost of a time zone lookup and of formatting a date, in steps.
@@ -91,6 +91,7 @@ pub const FILTERS: [&str; 63] = [
 pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_filter("truncate", truncate);
     environment.add_filter("regex_replace", regex_replace);
+    environment.add_test("matching", matching);
     environment.add_filter("date", date);
     environment.add_filter("ago", ago);
     environment.add_filter("duration", duration);
@@ -242,7 +243,12 @@ fn regex_replace(
     with: &str,
 ) -> Result<String, Error> {
     let text = text(state, value)?.into_owned();
-    replace::replace(state, &text, pattern, with)
+    expressions::replace(state, &text, pattern, with)
+}
+
+fn matching(state: &mut State<'_, '_>, value: &Value, pattern: &str) -> Result<bool, Error> {
+    let text = text(state, value)?.into_owned();
+    expressions::is_match(state, &text, pattern)
 }
 
 /// Parses an RFC 3339 time, or milliseconds since 1970.

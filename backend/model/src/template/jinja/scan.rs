@@ -53,6 +53,29 @@ pub(super) fn check(source: &str) -> Result<(), TemplateError> {
     Ok(())
 }
 
+/// Returns the regular expressions that a template contains as literals.
+pub(super) fn literal_patterns(source: &str) -> Vec<(Span, String)> {
+    let tokens = tokenize(source, false, SyntaxConfig::default());
+    let tokens: Vec<_> = tokens.map_while(Result::ok).collect();
+    let found = tokens.windows(4).filter_map(|it| {
+        let [(first, _), (second, _), (pattern, span), (last, _)] = it else {
+            return None;
+        };
+        let takes_pattern = match (first, second) {
+            (Token::Ident("matching"), Token::ParenOpen)
+            | (Token::Str("matching"), Token::Comma) => matches!(last, Token::ParenClose),
+            (Token::Ident("regex_replace"), Token::ParenOpen) => matches!(last, Token::Comma),
+            _ => false,
+        };
+        match pattern {
+            Token::Str(text) if takes_pattern => Some((*span, (*text).to_owned())),
+            Token::String(text) if takes_pattern => Some((*span, text.to_string())),
+            _ => None,
+        }
+    });
+    found.collect()
+}
+
 pub(super) fn at(source: &str, span: Span, fault: impl Into<String>) -> TemplateError {
     let offset = usize::try_from(span.start_offset).unwrap_or_default();
     let offset = if source.is_char_boundary(offset) {

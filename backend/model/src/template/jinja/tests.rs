@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::{
-    domain::TemplateLanguage,
+    domain::{NO_SNIPPETS, TemplateLanguage},
     limits::TEMPLATE_STEPS_MAX,
     template::{AnyTemplate, Budget, Escape, RenderError, Variables},
 };
@@ -29,7 +29,7 @@ fn syntax_errors_report_line_and_column() {
         ("{{", 1, 1, "unexpected end"),
         ("a\nb {{ 1 + }}", 2, 10, "unexpected end of variable block"),
         ("{% if x %}", 1, 9, "unexpected end of input"),
-        ("{% include 'x' %}", 1, 4, "unknown statement"),
+        ("a{% include 'x' %}", 1, 5, "no template `x`"),
         ("{% import 'x' as y %}", 1, 4, "unknown statement"),
         ("{% extends 'x' %}", 1, 4, "unknown statement"),
         ("x {{ a|nope }}", 1, 8, "no filter `nope`"),
@@ -530,11 +530,117 @@ fn expressions_evaluate_as_in_jinja() {
         ("{{ ['x']|map('map', 'upper') }}", "map"),
         (
             "{{ a|regex_replace('(', '') }}",
-            "invalid regular expression",
+            "`(` is not a valid regular expression: unclosed group",
         ),
         ("{{ a|regex_replace('(a{100}){100}', '') }}", "is too large"),
     ] {
         let fault = rendered(source, Escape::None).unwrap_err().to_string();
         assert!(fault.contains(message), "{source}: {fault}");
     }
+}
+
+#[test]
+fn matching_searches_texts_for_a_regular_expression() {
+    let cases = [
+        ("{{ 'disk full' is matching('^disk') }}", "true"),
+        ("{{ 'a disk' is matching('^disk') }}", "false"),
+        ("{{ 'a disk full' is matching('disk') }}", "true"),
+        ("{{ 'a disk' is not matching('disk$') }}", "false"),
+        ("{{ 'DISK' is matching('(?i)disk') }}", "true"),
+        ("{{ n is matching('^97$') }}", "true"),
+        (
+            "{{ gone is matching('x') }}{{ e is matching('^$') }}",
+            "falsetrue",
+        ),
+        ("{{ 'äö 7' is matching('^.. \\\\d$') }}", "true"),
+        (
+            "{{ ['a1', 'b2']|select('matching', '^b')|join }}{{ [{'h': 'db-1'}, {'h': 'web'}]|selectattr('h', 'matching', '^db')|length }}",
+            "b21",
+        ),
+        (
+            "{% if a is matching('^<b>') %}yes{% else %}no{% endif %}",
+            "yes",
+        ),
+    ];
+    for (source, expected) in cases {
+        assert_eq!(
+            rendered(source, Escape::None).as_deref(),
+            Ok(expected),
+            "{source}"
+        );
+    }
+}
+
+#[test]
+fn invalid_pattern_of_matching_fails_and_is_quoted() {
+    let (longest, too_long) = ("a".repeat(1_000), "a".repeat(1_001));
+    assert_eq!(
+        rendered(
+            &format!("{{{{ a is matching('{longest}') }}}}"),
+            Escape::None
+        )
+        .as_deref(),
+        Ok("false")
+    );
+    let cases = [
+        (
+            "(disk",
+            "`(disk` is not a valid regular expression: unclosed group",
+        ),
+        ("(a{100}){100}", "`(a{100}){100}` is too large"),
+        (&too_long, "has 1001 bytes; at most 1000 are allowed"),
+    ];
+    for (pattern, message) in cases {
+        let fault = rendered(
+            &format!("{{{{ a is matching('{pattern}') }}}}"),
+            Escape::None,
+        );
+        let fault = fault.unwrap_err().to_string();
+        assert!(fault.contains(message), "{fault}");
+    }
+    let fault = rendered("{{ ('x' * 65537) is matching('y') }}", Escape::None);
+    let fault = fault.unwrap_err().to_string();
+    assert!(fault.contains("has 65537 bytes; at most 65536"), "{fault}");
+}
+
+#[test]
+fn literal_patterns_are_checked_when_a_template_is_saved() {
+    let invalid = [
+        ("{% if a is matching('(') %}x{% endif %}", 1, 21),
+        ("a\n{{ l|select('matching', '[')|list }}", 2, 25),
+        ("{{ l|selectattr('a', \"matching\", \"*\")|list }}", 1, 34),
+        ("{{ a|regex_replace('(', '') }}", 1, 20),
+    ];
+    for (source, line, column) in invalid {
+        let fault = AnyTemplate::check(TemplateLanguage::Jinja, source, &NO_SNIPPETS).unwrap_err();
+        assert_eq!((fault.line, fault.column), (line, column), "{source}");
+        assert!(fault.message.contains("is not a valid regular expression"));
+    }
+    let valid = [
+        "{{ a is matching('^disk') }}",
+        "{{ a is matching('(' ~ a ~ ')') }}",
+        "{{ a is matching(e) }}{{ '(' }} matching('(')",
+    ];
+    for source in valid {
+        assert_eq!(
+            AnyTemplate::check(TemplateLanguage::Jinja, source, &NO_SNIPPETS),
+            Ok(()),
+            "{source}"
+        );
+    }
+    let many = "{{ a is matching('[a-z]{9}') }}".repeat(2_000);
+    let start = Instant::now();
+    AnyTemplate::check(TemplateLanguage::Jinja, &many, &NO_SNIPPETS).unwrap();
+    assert!(start.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn matching_is_charged_to_the_budget() {
+    let source = "{% for x in range(100) %}{% for y in range(100) %}{{ (text ~ x) is matching('b$') }}{% endfor %}{% endfor %}";
+    let data = Variables::new(json!({"text": "a".repeat(60_000)}));
+    let mut budget = Budget::of_message();
+    let fault = parse(source)
+        .unwrap()
+        .render(&data, Escape::None, &mut budget);
+    assert_eq!(fault, Err(RenderError::TooManySteps(TEMPLATE_STEPS_MAX)));
 }

@@ -379,7 +379,7 @@ impl<'a> Batch<'a> {
                 past: &past,
             };
             let mut notices = notify(&mut next, &step, &snapshot, &mut || new_id(now_ms));
-            respond::report_on_groups(store, &mut notices).await?;
+            respond::report_on_groups((store, &*snapshot), &mut notices).await?;
             reports.note(&notices, &next, now_ms);
             let change = (&stored.value, &next);
             cancel_pages(store, change, &mut notices.deliveries, now_ms, &mut changes).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     domain::{
         Attempt, Content, Delivery, DeliveryState, Folding, Outcome, RecordId, Transcript,
-        delivery::{Recipients, Request, Response, RuleContent},
+        delivery::{Recipients, ReportedState, Request, Response, RuleContent},
     },
     record::table::{numbers, record},
 };
@@ -56,8 +56,10 @@ fn folding(digest: Option<RecordId>, alone: bool) -> Folding {
 
 record! { Content {
     1 clear, 2 occurrence, 3 rule, 4 trigger, 5 destination_kind, 6 group, 7 thread, 8 digest,
-    9 template_language, 10 contact,
+    9 template_language, 10 contact, 11 previous,
 } }
+
+record! { ReportedState { 1 severity, 2 status } }
 
 record! { RuleContent {
     1 name, 2 description, 3 message, 4 enabled, 5 repeat_interval_seconds, 6 trigger_names,

@@ -1,10 +1,10 @@
 //! Settings shared by all nodes.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::destination::milliseconds;
 use crate::{
-    domain::{Settings, SharedSettings},
+    domain::{Settings, SharedSettings, Snippets},
     record::table::record,
 };
 
@@ -20,6 +20,7 @@ record! {
         11 together_from = it.values.together_from,
         12 revision, 13 create_ms, 14 update_ms,
         15 quiet_since_ms = it.values.quiet_since_ms,
+        16 templates = Snippets::clone(&it.values.templates),
     } with {
         values: SharedSettings {
             tenant,
@@ -31,6 +32,7 @@ record! {
             audit_retention: Duration::from_millis(audit_retention_ms),
             together_from,
             quiet_since_ms,
+            templates: Arc::new(templates),
         },
     }
 }

@@ -36,7 +36,13 @@ const SERVICE_SECTIONS: [&str; 15] = [
 ];
 /// Settings outside of sections that it also ignores.
 #[cfg(not(feature = "embedded"))]
-const SERVICE_SETTINGS: [&str; 4] = ["tenant", "link_base", "link_template", "link_lifetime"];
+const SERVICE_SETTINGS: [&str; 5] = [
+    "tenant",
+    "link_base",
+    "link_template",
+    "link_lifetime",
+    "templates",
+];
 
 /// Returns the settings of a file, and its contexts and views unparsed.
 ///

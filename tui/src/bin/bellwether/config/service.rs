@@ -5,7 +5,7 @@ mod oidc;
 mod smtp;
 mod unit;
 
-use std::{net::SocketAddr, path::Path, time::Duration};
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use bellwether_backend::{
     config::{
@@ -95,6 +95,10 @@ pub(super) const SETTINGS: &[Setting] = &[
     }),
     Setting::new("link_lifetime", |settings, value| {
         settings.service.link_lifetime = unit::duration(value)?;
+        Ok(())
+    }),
+    Setting::new("templates", |settings, value| {
+        settings.service.shared.templates = Arc::new(unit::templates(value)?);
         Ok(())
     }),
     Setting::new("store.cache_size", |settings, value| {

@@ -2,7 +2,11 @@
 
 use std::{fmt::Display, ops::RangeInclusive, str::FromStr, time::Duration};
 
-use bellwether_backend::limits::{SETTING_TIME_MAX, TENANT_CHARACTERS_MAX};
+use bellwether_backend::{
+    domain::Snippets,
+    limits::{SETTING_TIME_MAX, TENANT_CHARACTERS_MAX},
+    message::check_snippets,
+};
 use toml::Value;
 
 pub(crate) use crate::config::value::duration;
@@ -58,6 +62,21 @@ pub(crate) fn tenant(value: &Value) -> Read<String> {
         return Err(refuse(&expected, value));
     }
     Ok(text)
+}
+
+/// Parses named templates.
+pub(crate) fn templates(value: &Value) -> Read<Snippets> {
+    let expected = "a table of templates by name";
+    let table = value.as_table().ok_or_else(|| refuse(expected, value))?;
+    let pairs = table.iter().map(|(name, text)| {
+        let text = text.as_str().ok_or_else(|| refuse("a text", text))?;
+        Ok((name.clone(), text.to_owned()))
+    });
+    let templates = pairs.collect::<Read<Snippets>>()?;
+    match check_snippets(&templates).into_iter().next() {
+        None => Ok(templates),
+        Some(violation) => Err(format!("{}: {}", violation.field, violation.description)),
+    }
 }
 
 /// Parses a retention period; zero, if allowed, means forever.

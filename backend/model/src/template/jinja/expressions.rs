@@ -1,4 +1,5 @@
-//! The filter `regex_replace`, charged by the bytes each search reads.
+//! Regular expressions, for the filter `regex_replace` and the test `matching`, charged by the bytes
+//! each search reads.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +11,15 @@ use regex_automata::{
     nfa::thompson,
 };
 
-use super::fault::wrong;
+use super::{super::cut, fault::wrong};
+use crate::limits::TEMPLATE_STEPS_MAX;
 
 const PATTERN_BYTES_MAX: usize = 1_000;
 /// Maximum length of a searched text, in bytes.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 const COMPILED_BYTES_MAX: usize = 64 * 1024;
+/// Maximum length of an expression quoted in an error, in characters.
+const QUOTED_CHARACTERS_MAX: usize = 100;
 /// Memory for the states of a search, in bytes; a search that fills it repeatedly is aborted.
 const STATES_BYTES_MAX: usize = 256 * 1024;
 /// How often that memory may be cleared before a search is aborted.
@@ -49,27 +53,63 @@ pub(super) fn replace(
     pattern: &str,
     with: &str,
 ) -> Result<String, Error> {
-    for (what, bytes, max) in [
-        ("text", text.len(), TEXT_BYTES_MAX),
-        ("regular expression", pattern.len(), PATTERN_BYTES_MAX),
-    ] {
-        if bytes > max {
-            return Err(wrong(format!(
-                "regex_replace: the {what} has {bytes} bytes; at most {max} are allowed"
-            )));
-        }
+    apply(state, text, pattern, |expression, state| {
+        expression.replaced(state, text, with)
+    })
+}
+
+/// Whether a text contains a match of a regular expression.
+pub(super) fn is_match(
+    state: &mut State<'_, '_>,
+    text: &str,
+    pattern: &str,
+) -> Result<bool, Error> {
+    apply(state, text, pattern, |expression, state| {
+        Ok(expression.find(state, text, 0)?.is_some())
+    })
+}
+
+/// Returns the index and the error of the first invalid expression; checks as many as one rendering
+/// may compile.
+pub(super) fn first_invalid<'a>(
+    patterns: impl IntoIterator<Item = &'a str>,
+) -> Option<(usize, String)> {
+    let mut left = TEMPLATE_STEPS_MAX;
+    let affordable = patterns.into_iter().map_while(|pattern| {
+        left = left.checked_sub(compile_steps(pattern))?;
+        Some(pattern)
+    });
+    let mut checked = affordable.map(|it| Expression::new(it).err()).enumerate();
+    checked.find_map(|(at, error)| Some((at, error?)))
+}
+
+fn apply<T>(
+    state: &mut State<'_, '_>,
+    text: &str,
+    pattern: &str,
+    search: impl FnOnce(&mut Expression, &State<'_, '_>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    if text.len() > TEXT_BYTES_MAX {
+        let bytes = text.len();
+        return Err(wrong(format!(
+            "the text to search has {bytes} bytes; at most {TEXT_BYTES_MAX} are allowed"
+        )));
     }
     let known = state.get_or_insert_extension(Expressions::default());
     let mut expression = if let Some(known) = known.0.remove(pattern) {
         known
     } else {
-        spend(state, COMPILE_STEPS + COMPILE_BYTE_STEPS * pattern.len())?;
-        Expression::new(pattern)?
+        spend(state, compile_steps(pattern))?;
+        Expression::new(pattern).map_err(wrong)?
     };
-    let replaced = expression.replaced(state, text, with);
+    let found = search(&mut expression, state);
     let known = state.get_or_insert_extension(Expressions::default());
     known.0.insert(pattern.to_owned(), expression);
-    replaced
+    found
+}
+
+fn compile_steps(pattern: &str) -> usize {
+    COMPILE_STEPS + COMPILE_BYTE_STEPS * pattern.len()
 }
 
 fn spend(state: &State<'_, '_>, steps: usize) -> Result<(), Error> {
@@ -77,7 +117,16 @@ fn spend(state: &State<'_, '_>, steps: usize) -> Result<(), Error> {
 }
 
 impl Expression {
-    fn new(pattern: &str) -> Result<Self, Error> {
+    fn new(pattern: &str) -> Result<Self, String> {
+        let quoted = cut::characters(pattern, QUOTED_CHARACTERS_MAX);
+        let too_large = || format!("the compiled regular expression `{quoted}` is too large");
+        let bytes = pattern.len();
+        if bytes > PATTERN_BYTES_MAX {
+            return Err(format!(
+                "the regular expression `{quoted}` has {bytes} bytes; the limit is \
+                 {PATTERN_BYTES_MAX}"
+            ));
+        }
         let groups = RegexBuilder::new(pattern)
             .size_limit(COMPILED_BYTES_MAX)
             .dfa_size_limit(COMPILED_BYTES_MAX)
@@ -87,9 +136,8 @@ impl Expression {
                 error => {
                     let text = error.to_string();
                     let reason = text.lines().last().unwrap_or_default();
-                    wrong(format!(
-                        "regex_replace: invalid regular expression: {reason}"
-                    ))
+                    let reason = reason.trim_start_matches("error: ");
+                    format!("`{quoted}` is not a valid regular expression: {reason}")
                 }
             })?;
         let states = dfa::Config::new()
@@ -173,9 +221,7 @@ impl Expression {
                 let found = self.groups.find_at(text, at);
                 Ok(found.map(|it| (it.start(), it.end())))
             }
-            Err(_given_up) => Err(wrong(
-                "regex_replace: the regular expression is too costly for this text",
-            )),
+            Err(_given_up) => Err(wrong("the regular expression is too costly for this text")),
         }
     }
 
@@ -196,8 +242,4 @@ struct Used {
     memory: usize,
     /// How often the states were cleared.
     cleared: usize,
-}
-
-fn too_large() -> Error {
-    wrong("regex_replace: the compiled regular expression is too large")
 }

@@ -1,0 +1,104 @@
+//! Replaces each `{% include "name" %}` by the text of that snippet.
+
+use std::{borrow::Cow, ops::Range};
+
+use minijinja::{
+    machinery::{Span, Token, tokenize},
+    syntax::SyntaxConfig,
+};
+
+use super::{
+    super::{TemplateError, snippets::Included},
+    check, scan,
+};
+
+/// A tag that includes a snippet.
+struct Tag {
+    at: Range<usize>,
+    span: Span,
+    /// The name; `None` if the tag has anything but a name in quotes.
+    name: Option<String>,
+}
+
+/// Returns the text with its snippets. The text and each snippet are checked on their own, so that
+/// errors have their positions and no tag that one opens is closed by another.
+pub(super) fn whole<'t>(
+    source: &'t str,
+    included: &mut Included<'_>,
+) -> Result<Cow<'t, str>, TemplateError> {
+    let tags = tags(source);
+    if tags.is_empty() {
+        return Ok(source.into());
+    }
+    let mut alone = source.as_bytes().to_vec();
+    for tag in &tags {
+        // Comments of the same length.
+        alone[tag.at.start + 1] = b'#';
+        alone[tag.at.end - 2] = b'#';
+    }
+    check(&String::from_utf8_lossy(&alone))?;
+    let (mut whole, mut copied) = (String::new(), 0);
+    for tag in tags {
+        let fault = |fault: String| scan::at(source, tag.span, fault);
+        let Some(name) = &tag.name else {
+            return Err(fault(
+                "`include` has the name of a template in quotes and nothing else".into(),
+            ));
+        };
+        let text = included.enter(name).map_err(fault)?;
+        let own = self::whole(text, included).and_then(|own| check(&own).map(|()| own));
+        included.leave();
+        let own = own.map_err(|error| fault(Included::fault(name, error)))?;
+        let written = &source[tag.at.clone()];
+        // Names that the snippet sets end with it.
+        let (before, after) = (
+            if written.starts_with("{%-") {
+                "{%- with %}"
+            } else {
+                "{% with %}"
+            },
+            if written.ends_with("-%}") {
+                "{% endwith -%}"
+            } else {
+                "{% endwith %}"
+            },
+        );
+        whole.push_str(&source[copied..tag.at.start]);
+        for part in [before, &own, after] {
+            whole.push_str(part);
+        }
+        copied = tag.at.end;
+    }
+    whole.push_str(&source[copied..]);
+    Ok(whole.into())
+}
+
+fn tags(source: &str) -> Vec<Tag> {
+    let tokens = tokenize(source, false, SyntaxConfig::default());
+    // The parser reports the error at which this stops.
+    let tokens: Vec<_> = tokens.map_while(Result::ok).collect();
+    let starts = tokens.windows(2).enumerate();
+    let starts = starts
+        .filter(|(_, it)| matches!(it, [(Token::BlockStart, _), (Token::Ident("include"), _)]));
+    let tags = starts.filter_map(|(at, _)| {
+        let rest = &tokens[at..];
+        let end = rest
+            .iter()
+            .position(|(it, _)| matches!(it, Token::BlockEnd))?;
+        let name = match &rest[2..end] {
+            [(Token::Str(name), _)] => Some((*name).to_owned()),
+            [(Token::String(name), _)] => Some(name.to_string()),
+            _ => None,
+        };
+        let start = usize::try_from(rest[0].1.start_offset).ok()?;
+        let end = usize::try_from(rest[end].1.end_offset).ok()?;
+        let written = source.get(start..end)?;
+        let is_tag = written.starts_with("{%") && written.ends_with("%}");
+        is_tag.then(|| Tag {
+            at: start..end,
+            span: rest[1].1,
+            name,
+        })
+    });
+    tags.collect()
+}
