@@ -142,12 +142,11 @@ impl Jinja {
             }
             (Err(error), None) => {
                 let exhausted = budget.exhaust();
-                return Err(match error.kind() {
-                    ErrorKind::OutOfFuel => exhausted,
-                    _ => {
-                        let error = failure(&self.source, &error, at);
-                        counted(error, self.has_included).into()
-                    }
+                return Err(if error.kind() == ErrorKind::OutOfFuel {
+                    exhausted
+                } else {
+                    let error = failure(&self.source, &error, at);
+                    counted(error, self.has_included).into()
                 });
             }
         };
