@@ -115,6 +115,21 @@ impl Receivers {
         }
     }
 
+    /// Records the newest pages that ended in earlier versions, which are missing from the thread
+    /// index.
+    async fn note_unindexed(&mut self, store: &Store) -> Result<(), EngineError> {
+        let newest = self.paged.values().map(|it| it.to_bytes().into());
+        let (newest, _) = store.get_readable::<Delivery>(newest.collect()).await?;
+        for delivery in newest
+            .into_iter()
+            .flatten()
+            .filter(|it| !it.value.in_thread)
+        {
+            self.note(&delivery.value);
+        }
+        Ok(())
+    }
+
     fn contains(&self, delivery: &Delivery) -> bool {
         self.paged.keys().any(|it| is_for(delivery, it.as_ref()))
     }
@@ -186,20 +201,11 @@ async fn cancel_waiting(
             }
         }
         if !to.are_reached() {
-            // Deliveries that ended in earlier versions are missing from the thread index.
-            let newest = to.paged.values().map(|it| it.to_bytes().into());
-            let (newest, _) = store.get_readable::<Delivery>(newest.collect()).await?;
-            let newest = newest.into_iter().flatten().map(|it| it.value);
-            newest
-                .filter(|it| !it.in_thread)
-                .for_each(|it| to.note(&it));
+            to.note_unindexed(store).await?;
         }
         for report in reports {
-            if !to
-                .reached
-                .iter()
-                .any(|it| is_for(&report.value, it.as_ref()))
-            {
+            let mut reached = to.reached.iter();
+            if !reached.any(|it| is_for(&report.value, it.as_ref())) {
                 changes.update(&report, &cancelled(&report.value, now_ms));
             }
         }

@@ -157,16 +157,14 @@ impl Writer<'_> {
             let Some(news) = self.news(entry, rule) else {
                 continue;
             };
-            let clear = news.clear;
-            let is_opening = news.is_opening;
+            let (clear, is_opening) = (news.clear, news.is_opening);
             let group = if is_opening {
                 rule.and_then(|it| self.joining(it))
             } else {
                 self.telling(entry, self.occurrence.status == Status::Closed)
             };
             let held_by = if news.is_owed {
-                let flaps = self.flaps(rule);
-                flaps.or(group).into_iter().collect()
+                self.flaps(rule).or(group).into_iter().collect()
             } else {
                 let named = (entry.rule, &entry.rule_name);
                 let kind = if is_opening {

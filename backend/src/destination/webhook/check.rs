@@ -191,7 +191,7 @@ fn check_mtls(webhook: &Webhook, certificate: &str, private_key: &Secret, checks
     match tls::check_identity(&identity) {
         Ok(()) => {}
         Err(BadIdentity::Certificate) => {
-            checks.add(CERTIFICATE, "contains no certificate in PEM format")
+            checks.add(CERTIFICATE, "contains no certificate in PEM format");
         }
         Err(BadIdentity::Key) => {
             checks.add(

@@ -43,7 +43,7 @@ pub(super) fn assign(methods: &mut [ContactMethod], before: &[ContactMethod]) {
             let mut like = before.iter();
             let like = like.find(|it| is_like(&methods[at], it) && is_free(&it.id));
             if let (true, Some(like)) = (methods[at].id.is_empty(), like) {
-                methods[at].id = like.id.clone();
+                methods[at].id.clone_from(&like.id);
             }
         }
     }

@@ -44,7 +44,7 @@ impl World {
         let seconds = |it: &Delivery| (it.create_ms - start_ms) / 1_000;
         let times = all
             .iter()
-            .map(|it| (it.destination_name.to_string(), seconds(it)));
+            .map(|it| (it.destination_name.clone(), seconds(it)));
         times.collect()
     }
 
