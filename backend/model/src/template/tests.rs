@@ -50,7 +50,7 @@ fn parse_errors_report_line_and_column() {
         ),
         ("{{=<% %>=}}", 1, 1, "delimiters"),
         ("{{ }}", 1, 1, "has no variable name"),
-        ("{{a b}}", 1, 1, "no name"),
+        ("{{a b}}", 1, 1, "not a valid variable name"),
         ("{{{x}}", 1, 1, "`}}}` is missing"),
     ];
     for (template, line, column, part) in cases {

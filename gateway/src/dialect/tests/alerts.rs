@@ -268,7 +268,7 @@ fn truncated_alerts_are_reported_in_a_separate_event() {
     assert_eq!(event.name, "alertmanager-truncated");
     assert_eq!(dimensions(&event), ["receiver=ops"]);
     assert!(
-        event.summary.contains("left 7 alerts out"),
+        event.summary.contains("omitted 7 alerts"),
         "{}",
         event.summary
     );

@@ -78,7 +78,7 @@ fn unbounded_constructs_are_refused_with_line_and_alternative() {
             1,
             "not to a list or object",
         ),
-        ("{% set a, b = 1, 2 %}", 1, "expected a name"),
+        ("{% set a, b = 1, 2 %}", 1, "only a variable can be set"),
         (
             "{% for x in l recursive %}{{ loop(x) }}{% endfor %}",
             1,
@@ -588,7 +588,7 @@ fn invalid_pattern_of_matching_fails_and_is_quoted() {
             "`(disk` is not a valid regular expression: unclosed group",
         ),
         ("(a{100}){100}", "`(a{100}){100}` is too large"),
-        (&too_long, "has 1001 bytes; at most 1000 are allowed"),
+        (&too_long, "has 1001 bytes; the limit is 1000"),
     ];
     for (pattern, message) in cases {
         let fault = rendered(
