@@ -4,7 +4,7 @@ use crate::{
     decide::{Notices, Unanswered},
     domain::{
         IncomingEvent, Name, Occurrence, OwnEvent, Severity, Status, Value, is_own,
-        response::{ESCALATION_KIND, POLICY_DIMENSION, is_no_response},
+        response::{ESCALATION_KIND, POLICY_DIMENSION},
     },
     ops::identity::new_id,
     store::Changes,
@@ -29,7 +29,7 @@ impl Reports {
         let is_reported = !is_own(&occurrence.dimensions);
         let stopped = notices.stopped.iter().filter(|_| is_reported);
         let stopped = stopped.map(|rule| event(rule, occurrence, now_ms));
-        let is_counted = !is_no_response(occurrence);
+        let is_counted = !occurrence.is_no_response();
         let unanswered = notices.unanswered.iter().filter(|_| is_counted);
         let unanswered = unanswered.map(|it| mark(it, now_ms));
         self.0

@@ -6,7 +6,7 @@ use crate::{
     domain::{
         EventId, IncomingEvent, Name, Notified, Occurrence, OwnEvent, RecordId, Response,
         ResponseState, Severity, Status, Value, own_dimensions,
-        response::{ESCALATION_KIND, POLICY_DIMENSION, is_no_response},
+        response::{ESCALATION_KIND, POLICY_DIMENSION},
     },
     error::Error,
     limits::CHAIN_MAX,
@@ -186,7 +186,7 @@ async fn counts(store: &Store) -> Result<BTreeMap<String, Count>, EngineError> {
                 let id = id_at(key, 1);
                 let mut notified = occurrence.notified.iter();
                 let found = notified.find_map(|it| unanswered(it, id));
-                if let Some((entry, response)) = found.filter(|_| !is_no_response(occurrence)) {
+                if let Some((entry, response)) = found.filter(|_| !occurrence.is_no_response()) {
                     let policy = response.policy.to_string();
                     let count = counts.entry(policy).or_default();
                     count.add(occurrence, &entry.rule_name, response);

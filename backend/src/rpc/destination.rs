@@ -100,6 +100,8 @@ impl DestinationApi {
             Error::invalid("templateLanguage", fault)
         })?;
         self.destinations.check_message(language, &message).await?;
+        // The sender renders with the settings as of the last refresh.
+        self.ruleset.refreshed().await?;
         let target = self.target(request).await?;
         Ok(Test {
             target,

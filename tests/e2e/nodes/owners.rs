@@ -256,7 +256,7 @@ impl Sending {
 /// Asserts that every accepted event was reported, each closing after its opening, each by one
 /// delivery regardless of retries.
 async fn each_came_in_order_by_one_delivery(arrivals: &Mutex<Arrivals>, answered: &BTreeSet<Told>) {
-    let late = Duration::from_secs(90);
+    let late = Duration::from_secs(240);
     let messages = eventually_within(late, "all messages", async || {
         let messages = arrivals.lock().unwrap().messages.clone();
         let told: BTreeSet<_> = messages.iter().map(|(told, _)| told).collect();

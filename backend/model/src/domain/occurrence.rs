@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::domain::{
     CauseMark, EventId, Flapping, HoldChange, LastNotified, Name, OccurrenceId, Pending, RecordId,
-    Reports, Response, RevisionId, Rule, Severity, Status, ThreadOf, TraceContext,
+    Reports, Response, RevisionId, Rule, Severity, Status, ThreadOf, TraceContext, is_own,
+    response::{ESCALATION_KIND, POLICY_DIMENSION},
     value::{Fields, json_bytes},
 };
 
@@ -95,6 +96,19 @@ pub struct Occurrence {
 }
 
 impl Occurrence {
+    /// Whether it reports that no one responded.
+    pub fn is_no_response(&self) -> bool {
+        is_own(&self.dimensions) && self.kind == ESCALATION_KIND
+    }
+
+    /// Whether it reports that no one responded by this policy, which therefore does not escalate
+    /// it.
+    pub fn is_failure_of(&self, policy: &Name) -> bool {
+        // Earlier versions did not name the policy.
+        let failed = self.dimensions.get(POLICY_DIMENSION);
+        self.is_no_response() && failed.is_none_or(|it| *it == policy.as_str())
+    }
+
     /// Whether receivers are being notified that it is flapping.
     pub fn is_notified_flapping(&self) -> bool {
         self.flapping.iter().any(|it| it.since_ms.is_some())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    domain::{EscalationPlan, HoldKind, Name, Occurrence, RecordId, Severity, is_own},
+    domain::{EscalationPlan, HoldKind, Name, RecordId, Severity},
     limits::RESPONSE_RECEIVERS_MAX,
 };
 
@@ -11,19 +11,6 @@ use crate::{
 pub const ESCALATION_KIND: &str = "escalation";
 /// The dimension of those events that names the policy.
 pub const POLICY_DIMENSION: &str = "policy";
-
-/// Whether an occurrence reports that no one responded.
-pub fn is_no_response(occurrence: &Occurrence) -> bool {
-    is_own(&occurrence.dimensions) && occurrence.kind == ESCALATION_KIND
-}
-
-/// Whether an occurrence reports that no one responded by this policy, which therefore does not
-/// escalate it.
-pub fn is_failure_of(occurrence: &Occurrence, policy: &Name) -> bool {
-    // Earlier versions did not name the policy.
-    let failed = occurrence.dimensions.get(POLICY_DIMENSION);
-    is_no_response(occurrence) && failed.is_none_or(|it| *it == policy.as_str())
-}
 
 /// The progress of an escalation for an occurrence and a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]

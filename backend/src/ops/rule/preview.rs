@@ -18,6 +18,7 @@ use crate::{
     ops::{
         find,
         refers::Refers,
+        settings,
         validate::{Faults, language},
     },
     store::Stored,
@@ -83,11 +84,11 @@ impl Rules {
         }
         faults.texts(&draft.description, &[]);
         let language = language(draft.template_language, &mut faults);
-        let snippets = Arc::clone(&installation.settings.borrow().templates);
+        let settings = Arc::new(settings::in_force(&self.store).await?);
         faults.extend(message::check_message(
             language.unwrap_or_default(),
             &draft.message,
-            &snippets,
+            &settings.templates,
         ));
         let interval_seconds = repeat_interval(draft.repeat_interval, &mut faults);
         let group = draft.group.as_ref().map(|it| grouping(it, &mut faults));
@@ -106,8 +107,11 @@ impl Rules {
         faults.or(Some(()))?;
 
         let occurrence = self.occurrence(event.flatten()).await?;
-        let mut warnings =
-            message::message_warnings(language.unwrap_or_default(), &draft.message, &snippets);
+        let mut warnings = message::message_warnings(
+            language.unwrap_or_default(),
+            &draft.message,
+            &settings.templates,
+        );
         for Stored { value: trigger, .. } in &triggers {
             for warning in self.fields.warnings(&trigger.query).await? {
                 warnings.push(format!("trigger `{}`: {warning}", trigger.name));
@@ -148,7 +152,7 @@ impl Rules {
                 previous: None,
             };
             let (name, ours) = (destination.name, installation.clone());
-            let settings = Arc::clone(&installation.settings.borrow());
+            let settings = Arc::clone(&settings);
             let delivery_id =
                 RecordId::from_parts(self.clock.now_ms().unsigned_abs(), rand::random());
             let rendered = installation.renderers.run(Purpose::Preview, move || {

@@ -7,7 +7,7 @@ use crate::{
     decide::{Asked, Notices, Unanswered, advance, would_pass_again},
     domain::{
         Delivery, Group, GroupContent, MemberChange, Name, Notified, Occurrence, PagedContact,
-        RecordId, Response, ResponseState, Status, response::is_failure_of,
+        RecordId, Response, ResponseState, Status,
     },
 };
 
@@ -189,6 +189,6 @@ impl Message<'_> {
 
 fn is_escalated(member: &Occurrence, policy: Option<&Name>) -> bool {
     // A failure of the policy is not escalated to the same people again.
-    let is_failure = policy.is_some_and(|it| is_failure_of(member, it));
+    let is_failure = policy.is_some_and(|it| member.is_failure_of(it));
     member.status == Status::Open && !member.acknowledged && !is_failure
 }

@@ -14,7 +14,6 @@ use crate::{
         Occurrence, OccurrenceId, PagedContact, PagedMethod, RecordId, Response, ResponseState,
         Rule, Status, Trigger,
         delivery::{ReportedState, RuleContent},
-        response::is_failure_of,
     },
     limits::HISTORY_MAX,
 };
@@ -175,7 +174,7 @@ impl Writer<'_> {
                     && !self.occurrence.acknowledged
                     && !(entry.cleared || entry.shadow || entry.group.is_some());
                 // Its failure is not escalated to the same people again.
-                let policy = policy.filter(|it| !is_failure_of(self.occurrence, &it.name));
+                let policy = policy.filter(|it| !self.occurrence.is_failure_of(&it.name));
                 let Some(policy) = policy.filter(|_| is_new) else {
                     continue;
                 };

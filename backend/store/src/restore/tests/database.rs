@@ -75,7 +75,10 @@ async fn backup_is_restored_into_a_database_only_once() {
     assert!(refused.contains("stop these: restores"), "{refused}");
     new.engine().close().await.unwrap();
     let refused = said(into(&config, &setup).await);
-    assert!(refused.contains("the schema already has a store"), "{refused}");
+    assert!(
+        refused.contains("the schema already has a store"),
+        "{refused}"
+    );
 }
 
 #[tokio::test]
