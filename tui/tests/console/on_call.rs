@@ -85,7 +85,7 @@ mod against_the_service {
         let screen = press(&mut console, "j").await;
         assert_shows(&screen, "A ack for");
         let screen = press(&mut console, "A").await;
-        assert_shows(&screen, "is paged");
+        assert_shows(&screen, "pages again");
         let screen = press(&mut console, "soon<Enter>").await;
         assert_shows(&screen, "`soon` is not a valid duration");
         press(&mut console, "<C-u>2h<Enter>").await;
@@ -135,7 +135,7 @@ mod against_the_service {
         assert_shows(&console.screen(), "█");
         press(&mut console, "Go").await;
         until(&mut console, "Override for nights").await;
-        assert_shows(&console.screen(), "- is no one");
+        assert_shows(&console.screen(), "no one");
         press(&mut console, "ben for 3h").await;
         // The cursor moves past the suggestion for the whole shift.
         press(&mut console, "<C-k><Enter>").await;
