@@ -115,7 +115,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     }),
     Setting::new("store.password", |settings, value| {
         // The value is not repeated in the error: it may be most of a password.
-        let password = value::text(value).ok().ok_or("expected a text")?;
+        let password = value::text(value).ok().ok_or("expected a string")?;
         settings.service.database.password = Some(Secret::new(password));
         Ok(())
     })
@@ -277,7 +277,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     }),
     Setting::new("smtp.password", |settings, value| {
         // The value is not repeated in the error: it may be most of a password.
-        let password = value::text(value).ok().ok_or("expected a text")?;
+        let password = value::text(value).ok().ok_or("expected a string")?;
         settings.service.smtp.password = Some(Secret::new(password));
         Ok(())
     })
@@ -562,7 +562,7 @@ impl Ping {
 
 fn secret_or_empty(value: &toml::Value) -> Read<Secret> {
     let text = unit::text_or_empty(value).ok();
-    Ok(Secret::new(text.ok_or("expected a text")?))
+    Ok(Secret::new(text.ok_or("expected a string")?))
 }
 
 impl super::Settings {

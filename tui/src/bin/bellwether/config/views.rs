@@ -69,7 +69,7 @@ fn view(name: String, table: Table) -> Result<View, (String, &'static str)> {
                 continue;
             }
             ("sort", _) => "expected \"lastSeen\", \"startTime\" or \"severity\"",
-            ("filter" | "group_by", _) => "expected a text",
+            ("filter" | "group_by", _) => "expected a string",
             ("ascending" | "includes_closed", _) => "expected true or false",
             ("columns", _) => "expected a list of column titles, such as [\"Seen\", \"Summary\"]",
             _ => {

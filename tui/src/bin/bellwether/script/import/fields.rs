@@ -150,7 +150,7 @@ fn text(path: &str, value: Value) -> Result<String, Failure> {
         Value::Number(number) => Ok(number.to_string()),
         Value::Bool(flag) => Ok(flag.to_string()),
         Value::Null => Ok(String::new()),
-        _ => Err(wrong(path, "expected a text")),
+        _ => Err(wrong(path, "expected a string")),
     }
 }
 
