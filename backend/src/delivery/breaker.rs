@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     clock::millis,
-    destination::{Advice, Verdict, verdict::Fault},
+    destination::{Verdict, verdict::Fault},
     domain::{RecordId, Severity},
 };
 
@@ -101,7 +101,7 @@ impl Breaker {
     /// Records the outcome of an attempt. Rejecting a message for its content shows a healthy
     /// receiver; a rate limit, or a rejected form that is followed by another, shows nothing about it.
     pub(crate) fn note(&mut self, message: RecordId, verdict: &Verdict, now_ms: i64) {
-        if matches!(verdict.advice, Advice::Limited(_) | Advice::Reduce) {
+        if verdict.advice.is_inconclusive() {
             return;
         }
         let Some(fault @ (Fault::Receiver | Fault::Destination)) = verdict.fault() else {
@@ -124,6 +124,7 @@ impl Breaker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::destination::Advice;
 
     fn id(number: u64) -> RecordId {
         RecordId::from_parts(number, 1)

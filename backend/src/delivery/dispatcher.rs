@@ -29,7 +29,7 @@ use crate::{
         quiet::Quiet,
         thread::{opening_content, thread},
     },
-    destination::{Advice, Report, SendRequest, Sender, Verdict},
+    destination::{Report, SendRequest, Sender, Verdict},
     domain::{Attempt, DestinationKind, RecordId, Transcript},
     error::{Error, log_failure},
     ops::{
@@ -367,9 +367,8 @@ impl Dispatcher {
         let Some(delivery) = self.tasks.remove(&task) else {
             return;
         };
-        // Only the reduced form shows whether the message itself is rejected.
-        let is_final = report.verdict.advice != Advice::Reduce;
-        if let Some(destination) = self.ledger.destination(delivery).filter(|_| is_final) {
+        let is_conclusive = !report.verdict.advice.is_inconclusive();
+        if let Some(destination) = self.ledger.destination(delivery).filter(|_| is_conclusive) {
             self.queues.judge(destination, delivery, &mut report);
         }
         let report = Arc::new(report);

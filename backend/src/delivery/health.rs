@@ -29,7 +29,7 @@ pub(crate) fn after(
         .unwrap_or_else(|| Health::untried(destination, now_ms));
     note_recipients(&mut next, verdict, now_ms);
     note_wish(&mut next, verdict, now_ms);
-    if !verdict.is_about_addresses() {
+    if !verdict.is_about_addresses() && (verdict.arrives() || !verdict.advice.is_inconclusive()) {
         next.note(report.duration, verdict.arrives(), now_ms);
     }
     Some(next)
@@ -186,6 +186,30 @@ mod tests {
             None
         );
     }
+
+    #[test]
+    fn messages_accepted_after_a_refused_form_or_a_rate_limit_leave_it_healthy() {
+        let report = |verdict| Report {
+            verdict,
+            duration: Duration::ZERO,
+            transcript: crate::domain::Transcript::default(),
+            times: None,
+        };
+        let id = RecordId::from_parts(1, 1);
+        for advice in [Advice::Reduce, Advice::Limited(None)] {
+            let mut health = None;
+            for now_ms in 0..20 {
+                let refused = report(Verdict::rejected("too long", advice));
+                health = after(health.as_ref(), id, &refused, false, now_ms, PAUSE_AFTER);
+                let accepted = report(Verdict::delivered("ok"));
+                health = after(health.as_ref(), id, &accepted, false, now_ms, PAUSE_AFTER);
+            }
+            let health = health.unwrap();
+            assert_eq!(health.state, HealthState::Healthy, "{advice:?}");
+            assert!(!health.is_flaky(), "{advice:?}");
+        }
+    }
+
     #[test]
     fn dead_message_marks_the_destination_failing_until_one_is_accepted() {
         let refused = Verdict::rejected("too long", Advice::GiveUp);

@@ -91,6 +91,12 @@ impl Advice {
         }
     }
 
+    /// Whether the attempt shows nothing about the receiver or the message: it was too early, or is
+    /// followed by one in another form.
+    pub(crate) fn is_inconclusive(self) -> bool {
+        matches!(self, Self::Limited(_) | Self::Reduce)
+    }
+
     /// Returns the delay that the receiver asks for, for all messages.
     pub(crate) fn asked_wait(self) -> Option<Duration> {
         match self {
