@@ -507,8 +507,9 @@ fn evidence(into: &mut Document, around: &dyn Around, destination: &Object) {
             let took = destination.at(path).and_then(Value::as_str);
             took.map_or_else(|| "–".to_owned(), seconds)
         };
+        let attempts = if tried == 1 { "attempt" } else { "attempts" };
         let words = format!(
-            "last {tried} attempts, {failed} failed; p50 {}, p95 {}",
+            "last {tried} {attempts}, {failed} failed; p50 {}, p95 {}",
             took("health.p50"),
             took("health.p95")
         );

@@ -137,10 +137,12 @@ impl PendingReview {
             edited = self.walk_once(index, later, &together).await;
         }
         if is_edited || !seen.has_responders(&snapshot) {
-            let stopped = Range::under(&by_response(ResponseState::Stopped).build());
-            let index = Index::OccurrenceByResponse;
-            let resumed = self.walk_once(index, stopped, &together).await;
-            edited = edited.and(resumed);
+            // Neither stopped nor unanswered responses have a due time.
+            for state in [ResponseState::Stopped, ResponseState::Active] {
+                let range = Range::under(&by_response(state).build());
+                let index = Index::OccurrenceByResponse;
+                edited = edited.and(self.walk_once(index, range, &together).await);
+            }
         }
         *seen = Seen {
             edition: Some(snapshot.edition()),

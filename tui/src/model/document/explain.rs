@@ -1,10 +1,13 @@
 //! Explanation of why rules did or did not notify about an event: the decision, its outcome, and
 //! the decision as of now.
 
-use bellwether_proto::v1::{
-    ClauseExplanation, DecisionBasis as Basis, Definition, ExplainEventResponse, ExplainedAttempt,
-    ExplainedDelivery, ExplainedNotification, Gate, RuleExplanation, RuleJudgement,
-    TriggerExplanation,
+use bellwether_proto::{
+    cloud::{Severity, Status},
+    v1::{
+        ClauseExplanation, DecisionBasis as Basis, Definition, ExplainEventResponse,
+        ExplainedAttempt, ExplainedDelivery, ExplainedNotification, Gate, RuleExplanation,
+        RuleJudgement, TriggerExplanation,
+    },
 };
 use serde_json::Value;
 
@@ -556,8 +559,17 @@ fn comparison(kind: &str) -> &str {
     }
 }
 
+/// Returns a compared value, with the word of a severity or status instead of its wire name.
+fn shown(compared: &prost_types::Value) -> Value {
+    let value = value(compared);
+    let name = value.as_str().unwrap_or_default();
+    let severity = Severity::from_str_name(name).map(Word::word);
+    let status = || Status::from_str_name(name).map(Word::word);
+    severity.or_else(status).map_or(value, Value::from)
+}
+
 fn compared(clause: &ClauseExplanation) -> String {
-    let expected = clause.expected.as_ref().map_or(Value::Null, value);
+    let expected = clause.expected.as_ref().map_or(Value::Null, shown);
     let compared = || {
         format!(
             "{} {} {}",
@@ -566,7 +578,7 @@ fn compared(clause: &ClauseExplanation) -> String {
             expected
         )
     };
-    match clause.actual.as_ref().map(value) {
+    match clause.actual.as_ref().map(shown) {
         _ if clause.field.is_empty() => clause.r#type.clone(),
         _ if clause.unknown => format!("{}; the value is unknown", compared()),
         Some(actual) => format!("{}; it is {actual}", compared()),
@@ -584,5 +596,23 @@ fn explain_clause(into: &mut Document, clause: &ClauseExplanation, indent: usize
     ]);
     for inner in &clause.clauses {
         explain_clause(into, inner, indent + 2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn severities_and_statuses_are_shown_by_their_words() {
+        for (name, word) in [
+            ("SEVERITY_ERROR", "error"),
+            ("STATUS_CLOSED", "closed"),
+            ("error", "error"),
+            ("SEVERITY_LOW", "SEVERITY_LOW"),
+        ] {
+            let kind = Some(prost_types::value::Kind::StringValue(name.to_owned()));
+            assert_eq!(shown(&prost_types::Value { kind }), word, "{name}");
+        }
     }
 }
