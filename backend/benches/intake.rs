@@ -34,7 +34,7 @@ use bellwether_backend::{
     },
     ops::{
         contact::Contacts,
-        deciding::Deciding,
+        decision_context::DecisionContext,
         escalation_policy::EscalationPolicies,
         heartbeat::Heartbeats,
         intake::Intake,
@@ -131,9 +131,9 @@ async fn due_together(folder: &Path) -> Duration {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let reviewer = Reviewer::new(deciding, intake.clone());
     let start = Instant::now();
-    assert!(reviewer.pass().await);
+    assert!(reviewer.run_once().await);
     let took = start.elapsed();
-    let all = Range::under(&[]);
+    let all = Range::with_prefix(&[]);
     let engine = store.engine();
     let sent = engine
         .count(Index::DeliveryByEvent, all, usize::MAX)
@@ -145,8 +145,8 @@ async fn due_together(folder: &Path) -> Duration {
     took
 }
 
-async fn deciding(store: Store) -> Deciding {
-    Deciding {
+async fn deciding(store: Store) -> DecisionContext {
+    DecisionContext {
         beats: Arc::default(),
         ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
         store,

@@ -35,7 +35,7 @@ fn measure(language: TemplateLanguage, source: &str, data: &Variables) -> Option
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
         let begun = Instant::now();
-        let rendered = template.render(data, Escape::Json, &mut Budget::of_message());
+        let rendered = template.render(data, Escape::Json, &mut Budget::for_message());
         let took = begun.elapsed();
         black_box(&rendered).as_ref().err()?;
         best = best.min(took.as_secs_f64() * 1_000.0);
@@ -129,7 +129,7 @@ fn main() {
     // What is made ready for a language once is not the template's doing.
     let begun = Instant::now();
     let length = AnyTemplate::parse(Jinja, "{{ m|length }}").expect("a template");
-    let read = length.render(&data, Escape::None, &mut Budget::of_message());
+    let read = length.render(&data, Escape::None, &mut Budget::for_message());
     println!(
         "a million entries made ready for Jinja: {:.0} ms ({read:?})",
         begun.elapsed().as_secs_f64() * 1_000.0

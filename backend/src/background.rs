@@ -40,7 +40,7 @@ impl Background {
             .worker_threads((processors / 2).clamp(1, BACKGROUND_THREADS_MAX))
             .max_blocking_threads(BACKGROUND_READERS_MAX)
             .thread_name(name)
-            .on_thread_start(give_way)
+            .on_thread_start(lower_priority)
             .enable_all()
             .build()?;
         Ok(Self(Arc::new(Threads(Some(runtime)))))
@@ -67,7 +67,7 @@ impl Background {
 }
 
 /// Lowers the priority of this thread. Only on Linux; elsewhere it applies to the whole process.
-fn give_way() {
+fn lower_priority() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::nice(NICE) {
         tracing::debug!(%error, "failed to lower the priority of background threads");

@@ -17,14 +17,14 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ipnet::IpNet;
 use url::Url;
 
-pub use authorities::{Authorities, BadAuthorities};
+pub use authorities::{Authorities, AuthoritiesError};
 pub use bellwether_backend_store::{DatabaseConfig, Location, StoreConfig};
 pub use bellwether_process::listen::{Hosts, Origins, Proxies};
 pub use bellwether_proto::otlp::Settings as LogSettings;
 pub use lettre::message::Mailbox;
-pub use mailbox::{mailbox, mailboxes};
+pub use mailbox::{parse_mailbox, parse_mailboxes};
 pub use no_proxy::NoProxy;
-pub use node_report::{NodeReport, Telling};
+pub use node_report::{NodeReport, ReportPublisher};
 pub use oidc::OidcConfig;
 
 use crate::{domain::SharedSettings, secret::Secret};

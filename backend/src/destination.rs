@@ -42,11 +42,11 @@ use url::{Position, Url};
 use crate::{
     domain::{Content, DestinationKind, Snippets, TemplateLanguage},
     error::{Error, Violation},
-    message::{Context, Exceeded, Facts},
+    message::{Context, ExceededLimit, Facts},
 };
 use attempt::{AttemptContext, Ending};
 use check::Checks;
-use outlets::Outlets;
+use outlets::AttemptResources;
 
 pub use egress::Guard;
 pub use ping::PingFailure;
@@ -87,7 +87,7 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
 
     /// Returns the address of the server that attempts connect to; `None` if there is none or it
     /// depends on the message.
-    fn server(&self, outlets: &Outlets) -> Option<String>;
+    fn server(&self, outlets: &AttemptResources) -> Option<String>;
 
     /// Validates the settings, with secrets filled in.
     fn check(&self, checks: &mut Checks<'_>);
@@ -110,11 +110,11 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     fn reduced(&self, facts: &mut Facts<'_>) -> Self::Message;
 
     /// Returns the message as JSON for display.
-    fn shown(message: &Self::Message) -> Value;
+    fn to_display(message: &Self::Message) -> Value;
 
     /// Returns the size of the message in bytes, without the HTTP or SMTP envelope.
     fn size_bytes(message: &Self::Message) -> usize {
-        Self::shown(message).to_string().len()
+        Self::to_display(message).to_string().len()
     }
 
     /// Performs one attempt; errors are part of the result.
@@ -142,7 +142,7 @@ macro_rules! with_type {
 use with_type;
 
 /// Returns the settings if they are of type `T`.
-fn of_type<T: DestinationType>(kind: &DestinationKind) -> Option<&T> {
+fn as_type<T: DestinationType>(kind: &DestinationKind) -> Option<&T> {
     let settings: &dyn Any = with_type!(kind, settings => settings);
     settings.downcast_ref()
 }
@@ -184,7 +184,7 @@ pub fn template_faults(
 }
 
 /// Whether several messages to a destination may be combined into a digest.
-pub fn takes_digests(kind: &DestinationKind) -> bool {
+pub fn accepts_digests(kind: &DestinationKind) -> bool {
     !with_type!(kind, settings => settings.keeps_state())
 }
 
@@ -198,7 +198,7 @@ pub fn has_threads(kind: &DestinationKind) -> bool {
 
 /// Whether a message sent to `first` can be replied to by one sent to `kind`.
 pub fn continues(kind: &DestinationKind, first: &DestinationKind) -> bool {
-    with_type!(kind, settings => of_type(first).is_some_and(|first| settings.continues(first)))
+    with_type!(kind, settings => as_type(first).is_some_and(|first| settings.continues(first)))
 }
 
 /// Returns the first message as identified by its response; only the start of the response is
@@ -216,7 +216,7 @@ pub fn receivers(
     language: TemplateLanguage,
     secret: &str,
 ) -> Vec<(String, String)> {
-    let word = kind.word();
+    let word = kind.as_str();
     let receivers = with_type!(kind, settings => settings.receivers(secret, language)).into_iter();
     receivers
         .map(|(field, address)| (format!("type.{word}.{field}"), address))
@@ -225,11 +225,11 @@ pub fn receivers(
 
 /// Returns the mail addresses of a destination; empty for other types.
 pub fn mail_addresses(kind: &DestinationKind) -> Vec<String> {
-    of_type(kind).map(email::recipients).unwrap_or_default()
+    as_type(kind).map(email::recipients).unwrap_or_default()
 }
 
 /// Returns scheme, host, port, path and query of an address, normalized.
-fn whole_address(text: &str) -> String {
+fn normalized_address(text: &str) -> String {
     match Url::parse(text) {
         Ok(url) => url[..Position::AfterQuery].to_owned(),
         Err(_none) => text.to_owned(),
@@ -248,22 +248,26 @@ pub struct Rendered {
     /// Human-readable problems found while rendering.
     pub warnings: Vec<String>,
     /// The first template that exceeded the rendering limits; the default text replaces it.
-    pub exceeded: Option<Exceeded>,
+    pub exceeded: Option<ExceededLimit>,
 }
 
 /// Renders the message for the content's destination type, for display.
 pub fn render(content: &Content, around: &Context<'_>) -> Rendered {
-    with_type!(&content.destination_kind, settings => shown(settings, content, around))
+    with_type!(&content.destination_kind, settings => render_display(settings, content, around))
 }
 
-fn shown<T: DestinationType>(settings: &T, content: &Content, around: &Context<'_>) -> Rendered {
-    let Made {
+fn render_display<T: DestinationType>(
+    settings: &T,
+    content: &Content,
+    around: &Context<'_>,
+) -> Rendered {
+    let RenderedMessage {
         message,
         warnings,
         exceeded,
-    } = made(settings, content, around, false);
+    } = render_message(settings, content, around, false);
     Rendered {
-        shown: T::shown(&message),
+        shown: T::to_display(&message),
         size_bytes: T::size_bytes(&message),
         limit_bytes: T::BYTES_MAX,
         warnings,
@@ -272,18 +276,18 @@ fn shown<T: DestinationType>(settings: &T, content: &Content, around: &Context<'
 }
 
 /// A message, and the problems found while rendering it.
-struct Made<M> {
+struct RenderedMessage<M> {
     message: M,
     warnings: Vec<String>,
-    exceeded: Option<Exceeded>,
+    exceeded: Option<ExceededLimit>,
 }
 
-fn made<T: DestinationType>(
+fn render_message<T: DestinationType>(
     templates: &T,
     content: &Content,
     around: &Context<'_>,
     is_reduced: bool,
-) -> Made<T::Message> {
+) -> RenderedMessage<T::Message> {
     let mut facts = Facts::new(content, around);
     let message = if is_reduced {
         templates.reduced(&mut facts)
@@ -299,7 +303,7 @@ fn made<T: DestinationType>(
             warnings.push(warning);
         }
     }
-    Made {
+    RenderedMessage {
         message,
         warnings,
         exceeded,
@@ -311,7 +315,7 @@ fn made<T: DestinationType>(
 ///
 /// # Errors
 /// Returns an error if [`Renderers::run`] does.
-async fn aside<T: DestinationType, M: Send + 'static>(
+async fn run_off_runtime<T: DestinationType, M: Send + 'static>(
     renderers: &Renderers,
     templates: &T,
     (content, around): (&Content, &Context<'_>),
@@ -339,7 +343,7 @@ async fn aside<T: DestinationType, M: Send + 'static>(
     let (name, tenant) = (around.destination_name.to_owned(), around.tenant.to_owned());
     let opening = around.opening.cloned();
     let snippets = Arc::clone(around.snippets);
-    let (purpose, client) = match renderers::calling() {
+    let (purpose, client) = match renderers::current_client() {
         Some(client) => (Purpose::Preview, client),
         None => (Purpose::Delivery, name.as_str().into()),
     };

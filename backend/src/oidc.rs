@@ -60,7 +60,7 @@ impl SignIns {
     }
 
     /// Whether a credential can be a token, as opposed to a client's key.
-    pub fn takes(shown: &str) -> bool {
+    pub fn is_token(shown: &str) -> bool {
         shown.split('.').count() == 3 && !shown.starts_with("bw_")
     }
 
@@ -70,23 +70,23 @@ impl SignIns {
     ///
     /// Returns [`Error::Unauthenticated`] if the token is invalid, [`Error::PermissionDenied`] if
     /// it grants no role, and [`Error::Unavailable`] while the provider's keys are unknown.
-    pub async fn person(&self, shown: &str) -> Result<Person, Error> {
+    pub async fn authenticate(&self, shown: &str) -> Result<Person, Error> {
         let token = token::Token::read(shown)?;
         let key = self.keyring.find(token.key_id(), token.algorithm()).await?;
         token.verify(&key)?;
-        claims::person(token.claims(), &self.config, self.clock.now_ms())
+        claims::authorize(token.claims(), &self.config, self.clock.now_ms())
     }
 
     /// Keeps the provider's keys up to date until shutdown.
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         tokio::select! {
             () = shutdown.cancelled() => {}
-            () = self.keyring.follow() => {}
+            () = self.keyring.refresh_periodically() => {}
         }
     }
 }
 
-fn refused(why: &str) -> Error {
+fn refused_error(why: &str) -> Error {
     Error::Unauthenticated(format!(
         "the token is invalid: {why}; sign in again, for example with `bellwether login`"
     ))

@@ -29,7 +29,7 @@ use bellwether_backend_model::effort;
 pub use self::fair_slots::Slot;
 pub(crate) use self::{
     fair_slots::FairSlots,
-    timed::{Caller, timed},
+    timed::{Caller, run_timed},
 };
 use crate::{
     background::Background,
@@ -92,7 +92,7 @@ impl Scans {
     ///
     /// Returns an error if the threads cannot be started.
     pub fn start() -> io::Result<Self> {
-        effort::run_by(&OfTask);
+        effort::run_by(&TaskEffort);
         Ok(Self {
             threads: Background::start("scan")?,
             calls: FairSlots::new(SCANS_RUNNING_MAX, SCANS_WAITING_MAX, "searches"),
@@ -115,17 +115,17 @@ impl Scans {
         scanner: &Scanner,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, Error> {
-        let slot = self.calls.take(&scanner.client).await?;
+        let slot = self.calls.acquire(&scanner.client).await?;
         let work = async {
             let done = work.await;
             // Held until the work has ended, even if its caller is gone.
             drop(slot);
             done
         };
-        self.spawn(scanner, None, work).done().await
+        self.spawn(scanner, None, work).finish().await
     }
 
-    /// Starts work that takes a slot for each of its steps with [`step`].
+    /// Starts work that takes a slot for each of its steps with [`wait_for_step`].
     pub fn begin<T: Send + 'static>(
         &self,
         scanner: &Scanner,
@@ -157,7 +157,7 @@ impl Scans {
 }
 
 impl<T> Running<T> {
-    async fn done(mut self) -> Result<T, Error> {
+    async fn finish(mut self) -> Result<T, Error> {
         match (&mut self.task).await {
             Ok(done) => Ok(done),
             Err(error) => match error.try_into_panic() {
@@ -170,7 +170,7 @@ impl<T> Running<T> {
 
 /// Yields if the time slice of this task is over. A task that no one waits for any more does not
 /// return from here, so that partial results are never used.
-pub async fn turn() {
+pub async fn yield_if_needed() {
     let is_due = CURRENT.try_with(|scan| {
         let is_over = scan.is_over.load(Ordering::Relaxed);
         (is_over, is_over || scan.begun.get().elapsed() >= SCAN_TURN)
@@ -188,11 +188,11 @@ pub async fn turn() {
 
 /// Waits for a slot for one step of work that was started by [`Scans::begin`], or returns `None` if
 /// no slot is needed. The slot is released on drop.
-pub async fn step() -> Option<Slot> {
+pub async fn wait_for_step() -> Option<Slot> {
     let wanted = CURRENT.try_with(|scan| Some((scan.steps.clone()?, Arc::clone(&scan.client))));
     let (slots, client) = wanted.ok().flatten()?;
     // The number of waiting steps is bounded by the number of streams.
-    slots.take(&client).await.ok()
+    slots.acquire(&client).await.ok()
 }
 
 pub(crate) fn client() -> Option<Arc<str>> {
@@ -200,7 +200,7 @@ pub(crate) fn client() -> Option<Arc<str>> {
 }
 
 /// Carries the scan of this task over to work in another task.
-pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
+pub fn carry_scan<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let scan = CURRENT.try_with(Clone::clone);
     async {
         match scan {
@@ -211,17 +211,17 @@ pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
 }
 
 /// The effort limits of the scan of this task.
-pub(crate) struct OfTask;
+pub(crate) struct TaskEffort;
 
-impl effort::Host for OfTask {
-    /// Also true if [`turn`] will not return.
+impl effort::ComputeHost for TaskEffort {
+    /// Also true if [`yield_if_needed`] will not return.
     fn is_over(&self) -> bool {
         let over = CURRENT.try_with(|scan| scan.reads && scan.is_over.load(Ordering::Relaxed));
         over.unwrap_or(false) || timed::is_over()
     }
 
     /// Other tasks continue on another thread.
-    fn apart(&self, work: &mut (dyn FnMut() + Send)) {
+    fn run_apart(&self, work: &mut (dyn FnMut() + Send)) {
         match CURRENT.try_with(|_scan| ()) {
             Ok(()) => block_in_place(work),
             Err(_none) => work(),

@@ -35,7 +35,7 @@ use crate::{
 pub use direct::Direct;
 use exposition::Exposition;
 use front::Front;
-pub use init::{Made, create_client, init_store};
+pub use init::{CreatedStore, create_client, init_store};
 use work::Work;
 
 /// CORS: methods and headers available to pages of other origins.
@@ -213,8 +213,8 @@ impl Backend {
             let mut went_back = None;
             let ended = tokio::select! {
                 () = serving.as_mut() => Some("listener"),
-                part = work.failed() => Some(part),
-                why = self.engine.cluster().gone_back() => {
+                part = work.failed_task() => Some(part),
+                why = self.engine.cluster().wait_until_reverted() => {
                     tracing::error!(%why, "the database has lost commits");
                     went_back = Some(why);
                     None

@@ -14,7 +14,7 @@ use opentelemetry::{
 };
 use opentelemetry_sdk::trace::{SdkTracer, Span as SdkSpan};
 
-pub use self::export::{BadTraces, Exporting, TraceConfig, export};
+pub use self::export::{Exporting, TraceConfig, TraceConfigError, export};
 use crate::domain::TraceContext;
 pub use opentelemetry::trace::SpanKind;
 
@@ -32,7 +32,7 @@ pub fn current() -> Option<TraceContext> {
 }
 
 /// Runs work with a context.
-pub async fn within<F: Future>(context: Option<TraceContext>, work: F) -> F::Output {
+pub async fn run_within<F: Future>(context: Option<TraceContext>, work: F) -> F::Output {
     CURRENT.scope(context, work).await
 }
 
@@ -72,7 +72,7 @@ impl Span {
     }
 
     /// Begins a span with a parent; without one, no span.
-    pub fn of(name: &'static str, kind: SpanKind, parent: Option<TraceContext>) -> Self {
+    pub fn start(name: &'static str, kind: SpanKind, parent: Option<TraceContext>) -> Self {
         match parent {
             Some(_) => Self::begin(name, kind, parent),
             None => Self {
@@ -88,7 +88,7 @@ impl Span {
     }
 
     /// Adds an attribute, which is only computed if the span is recorded.
-    pub fn note<V: Into<Value>>(&mut self, key: &'static str, value: impl FnOnce() -> V) {
+    pub fn set_attribute<V: Into<Value>>(&mut self, key: &'static str, value: impl FnOnce() -> V) {
         if let Some(made) = &mut self.made {
             made.set_attribute(KeyValue::new(key, value()));
         }

@@ -10,18 +10,18 @@ use bellwether_process::listen::Permit;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::{limits, share_of::ShareOf};
+use crate::{limits, owner::Owner};
 
 /// A body in memory. Retains the request's in-flight permit until the connection has received the
 /// last chunk.
 #[derive(Debug)]
 pub(crate) struct Answer {
     rest: Bytes,
-    _place: Option<Permit<ShareOf>>,
+    _place: Option<Permit<Owner>>,
 }
 
 impl Answer {
-    pub(crate) fn new(rest: Bytes, permit: Option<Permit<ShareOf>>) -> Self {
+    pub(crate) fn new(rest: Bytes, permit: Option<Permit<Owner>>) -> Self {
         Self {
             rest,
             _place: permit,

@@ -145,7 +145,7 @@ fn if_match(
         .map(|list| list.to_str().unwrap_or_default())
         .collect();
     let list = lists.join(",");
-    let tags: Vec<_> = etag::list(&list).map(etag::resource).collect();
+    let tags: Vec<_> = etag::parse_list(&list).map(etag::resource).collect();
     if tags.is_empty() || tags.iter().any(|tag| tag.contains('"')) {
         let description =
             "must be entity tags separated by commas, or `*`, in the header `if-match`";
@@ -161,7 +161,7 @@ fn if_match(
         }
         Some(Value::Bytes(other))
             if std::str::from_utf8(other)
-                .is_ok_and(|it| tags.contains(&etag::resource(etag::bare(it)))) => {}
+                .is_ok_and(|it| tags.contains(&etag::resource(etag::unquote(it)))) => {}
         Some(_) => {
             let description = "differs between the body and the header `if-match`";
             violations.add_at("etag", description);

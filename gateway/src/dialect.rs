@@ -2,7 +2,7 @@
 //! responses.
 //!
 //! A dialect is a table of pure functions in its own file: bytes, headers and path become a
-//! [`Translated`], and its outcome becomes an [`Answer`]. Bodies, keys, limits and the call are
+//! [`Translation`], and its outcome becomes an [`Answer`]. Bodies, keys, limits and the call are
 //! handled for all of them in `request::sender`.
 
 mod alert;
@@ -41,7 +41,7 @@ use crate::{
     route::{RouteMatch, Router, Template, decode_segment},
 };
 
-pub(crate) use key::in_headers as key_in_headers;
+pub(crate) use key::find_in_headers as key_in_headers;
 pub use severity::Severity;
 
 pub(crate) const DIALECTS: [&Dialect; 7] = [
@@ -94,7 +94,7 @@ pub(crate) struct Dialect {
     /// Finds the key, for senders that send it in the body.
     pub(crate) key_in_body: Option<FindKey>,
     pub(crate) endpoints: &'static [Endpoint],
-    pub(crate) fault: fn(&FaultContext<'_>, &Fault) -> Answer,
+    pub(crate) fault: fn(&ErrorContext<'_>, &DialectError) -> Answer,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +129,7 @@ pub(crate) struct Endpoint {
     pub(crate) success: StatusCode,
     /// Whether it needs neither a key nor the backend.
     pub(crate) open: bool,
-    pub(crate) read: fn(&Incoming<'_>) -> Result<Translated, Fault>,
+    pub(crate) read: fn(&Incoming<'_>) -> Result<Translation, DialectError>,
 }
 
 #[derive(Debug)]
@@ -148,9 +148,9 @@ pub(crate) struct Incoming<'a> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Translated {
+pub(crate) struct Translation {
     pub(crate) events: Vec<Event>,
-    pub(crate) refused: Refused,
+    pub(crate) refused: RejectedItems,
     /// Idempotency key: at most 255 visible ASCII characters.
     pub(crate) once: Option<String>,
     pub(crate) note: Option<Note>,
@@ -160,12 +160,12 @@ pub(crate) struct Translated {
     pub(crate) success: Success,
 }
 
-impl Translated {
-    fn of(events: Vec<Event>, success: Success) -> Self {
+impl Translation {
+    fn from_events(events: Vec<Event>, success: Success) -> Self {
         Self {
             events,
             success,
-            refused: Refused::default(),
+            refused: RejectedItems::default(),
             once: None,
             note: None,
             query: None,
@@ -176,13 +176,13 @@ impl Translated {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub(crate) struct RejectedItems {
     count: usize,
     shown: Vec<String>,
     beyond: usize,
 }
 
-impl Refused {
+impl RejectedItems {
     fn add(&mut self, why: String) {
         self.count += 1;
         if self.shown.len() < limits::REFUSED_SHOWN {
@@ -190,7 +190,7 @@ impl Refused {
         }
     }
 
-    fn fault(&self) -> Option<Fault> {
+    fn error(&self) -> Option<DialectError> {
         let mut each = self.shown.clone();
         if self.count > each.len() {
             each.push(format!("and {} more", self.count - each.len()));
@@ -202,9 +202,9 @@ impl Refused {
                 bulk::EVENTS_MAX
             ));
         }
-        let fault = (!each.is_empty()).then(|| Fault::all(each))?;
+        let fault = (!each.is_empty()).then(|| DialectError::all(each))?;
         Some(if self.count == 0 {
-            Fault {
+            DialectError {
                 status: StatusCode::PAYLOAD_TOO_LARGE,
                 ..fault
             }
@@ -218,11 +218,11 @@ impl Refused {
 #[derive(Debug, Default)]
 struct Batch {
     events: Vec<Event>,
-    refused: Refused,
+    refused: RejectedItems,
 }
 
 impl Batch {
-    fn add(&mut self, made: Result<Event, Fault>) {
+    fn add(&mut self, made: Result<Event, DialectError>) {
         match made {
             Err(fault) => self.refused.add(fault.message),
             Ok(_) if self.events.len() >= bulk::EVENTS_MAX => self.refused.beyond += 1,
@@ -231,15 +231,15 @@ impl Batch {
     }
 
     /// Returns the translated request, or the error of the items if none of them became an event.
-    fn translated(self, success: Success) -> Result<Translated, Fault> {
+    fn into_translation(self, success: Success) -> Result<Translation, DialectError> {
         if self.events.is_empty()
-            && let Some(fault) = self.refused.fault()
+            && let Some(fault) = self.refused.error()
         {
             return Err(fault);
         }
-        Ok(Translated {
+        Ok(Translation {
             refused: self.refused,
-            ..Translated::of(self.events, success)
+            ..Translation::from_events(self.events, success)
         })
     }
 }
@@ -288,21 +288,21 @@ pub(crate) struct Outcome {
 }
 
 #[derive(Debug)]
-pub(crate) struct FaultContext<'a> {
+pub(crate) struct ErrorContext<'a> {
     pub(crate) headers: &'a HeaderMap,
     pub(crate) request_id: &'a str,
     pub(crate) took: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct DialectError {
     pub(crate) status: StatusCode,
     pub(crate) message: String,
     /// Each error; empty if `message` is the only one.
     pub(crate) each: Vec<String>,
 }
 
-impl Fault {
+impl DialectError {
     fn new(status: StatusCode, message: impl Into<String>) -> Self {
         let message = message.into();
         Self {
@@ -325,9 +325,9 @@ impl Fault {
     }
 
     /// Returns the error for events rejected by the backend or earlier; `None` if there are none.
-    pub(crate) fn refused(refused: &Refused, outcome: &Outcome) -> Option<Self> {
+    pub(crate) fn from_rejected(refused: &RejectedItems, outcome: &Outcome) -> Option<Self> {
         let result = &outcome.result;
-        let here = refused.fault();
+        let here = refused.error();
         if result.failed == 0 && outcome.beyond == 0 {
             return here;
         }
@@ -345,7 +345,7 @@ impl Fault {
     }
 }
 
-impl From<&Problem> for Fault {
+impl From<&Problem> for DialectError {
     fn from(problem: &Problem) -> Self {
         Self::new(problem.status, &*problem.message)
     }
@@ -377,7 +377,7 @@ impl Answer {
     }
 }
 
-fn plain_fault(_: &FaultContext<'_>, fault: &Fault) -> Answer {
+fn plain_error(_: &ErrorContext<'_>, fault: &DialectError) -> Answer {
     let code = match fault.status.as_u16() {
         401 => 16,
         403 => 7,
@@ -433,30 +433,34 @@ impl Senders {
 }
 
 /// Finds the sender's key: in the path, in the body or in a header.
-pub(crate) fn key_of(dialect: &Dialect, endpoint: &Endpoint, incoming: &Incoming<'_>) -> KeyFound {
+pub(crate) fn find_key(
+    dialect: &Dialect,
+    endpoint: &Endpoint,
+    incoming: &Incoming<'_>,
+) -> SenderKey {
     let segments = endpoint.path.split('/');
     let captures = segments.filter(|segment| segment.starts_with('{'));
     let in_path = captures
         .zip(incoming.captures)
         .find_map(|(name, value)| (name == "{key}").then(|| value.clone()));
     if let Some(key) = in_path {
-        return KeyFound::InPath(key);
+        return SenderKey::InPath(key);
     }
     let in_body = dialect.key_in_body.and_then(|find| find(incoming.body));
-    match in_body.or_else(|| key::in_headers(incoming.headers)) {
-        Some(key) => KeyFound::Apart(key),
-        None => KeyFound::Nowhere,
+    match in_body.or_else(|| key::find_in_headers(incoming.headers)) {
+        Some(key) => SenderKey::Apart(key),
+        None => SenderKey::Nowhere,
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum KeyFound {
+pub(crate) enum SenderKey {
     /// In the path, where it may be logged.
     InPath(String),
     Apart(String),
     Nowhere,
 }
 
-pub(crate) fn decoded(captures: &[&str]) -> Option<Vec<String>> {
+pub(crate) fn decode_captures(captures: &[&str]) -> Option<Vec<String>> {
     captures.iter().map(|it| decode_segment(it)).collect()
 }

@@ -24,8 +24,8 @@ pub(crate) fn page(document: &Value) -> String {
     write_main(document, &mut main).expect(INFALLIBLE);
     let mut contents = String::new();
     write_contents(document, &mut contents).expect(INFALLIBLE);
-    let title = prose(&document["info"]["title"]);
-    whole(
+    let title = prose_html(&document["info"]["title"]);
+    html_document(
         &title,
         &contents,
         &main,
@@ -33,7 +33,7 @@ pub(crate) fn page(document: &Value) -> String {
     )
 }
 
-fn whole(title: &str, contents: &str, main: &str, end: &str) -> String {
+fn html_document(title: &str, contents: &str, main: &str, end: &str) -> String {
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width\"><title>{title}</title>{ICON_LINK}<style>{STYLE}</style>\
@@ -54,7 +54,7 @@ fn write_contents(document: &Value, out: &mut String) -> std::fmt::Result {
         topic::links(None)
     )?;
     for tag in items(&document["tags"]) {
-        let name = prose(&tag["name"]);
+        let name = prose_html(&tag["name"]);
         write!(
             out,
             "<div data-group><h2><a href=\"#{}\">{name}</a></h2><ul>",
@@ -66,10 +66,10 @@ fn write_contents(document: &Value, out: &mut String) -> std::fmt::Result {
                 out,
                 "<li data-more=\"{} {}\"><span class=\"method {method}\">{method}</span> <a \
                  href=\"#{}\">{}</a></li>",
-                escaped(path),
-                prose(&operation["operationId"]),
-                prose(&operation["operationId"]),
-                prose(&operation["summary"])
+                escape_html(path),
+                prose_html(&operation["operationId"]),
+                prose_html(&operation["operationId"]),
+                prose_html(&operation["summary"])
             )?;
         }
         out.push_str("</ul></div>");
@@ -90,17 +90,17 @@ fn write_main(document: &Value, out: &mut String) -> std::fmt::Result {
          <code>zenoss-api-key: KEY</code>. The examples take the address from <code>SERVICE</code> \
          and the key from <code>KEY</code>:</p><pre><code>SERVICE=http://127.0.0.1:8480\n\
          KEY=bw_...</code></pre>",
-        prose(&document["info"]["title"]),
-        prose(&document["info"]["version"]),
-        prose(&document["info"]["description"]),
+        prose_html(&document["info"]["title"]),
+        prose_html(&document["info"]["version"]),
+        prose_html(&document["info"]["description"]),
     )?;
     for tag in items(&document["tags"]) {
-        let name = prose(&tag["name"]);
+        let name = prose_html(&tag["name"]);
         write!(
             out,
             "<section><h2 id=\"{}\">{name}</h2><p>{}</p>",
             anchor(&name),
-            prose(&tag["description"])
+            prose_html(&tag["description"])
         )?;
         for (path, method, operation) in operations(document, &tag["name"]) {
             write_operation(path, method, operation, out)?;
@@ -113,7 +113,7 @@ fn write_main(document: &Value, out: &mut String) -> std::fmt::Result {
         write!(
             out,
             "<section id=\"{name}\"><h3><a href=\"#{name}\"><code>{name}</code></a></h3><p>{}</p>",
-            prose(&schema["description"])
+            prose_html(&schema["description"])
         )?;
         write_fields(schema, out)?;
         out.push_str("</section>");
@@ -144,13 +144,13 @@ fn write_operation(
     out: &mut String,
 ) -> std::fmt::Result {
     let method = method.to_uppercase();
-    let id = prose(&operation["operationId"]);
+    let id = prose_html(&operation["operationId"]);
     write!(
         out,
         "<section id=\"{id}\"><h3><a href=\"#{id}\"><span class=\"method {method}\">{method}</span>\
          <code>{}</code></a></h3><p>{}</p>",
-        escaped(path),
-        prose(&operation["description"]).replace("\n\n", "</p><p>")
+        escape_html(path),
+        prose_html(&operation["description"]).replace("\n\n", "</p><p>")
     )?;
     write_parameters(items(&operation["parameters"]), out)?;
     let body = &operation["requestBody"]["content"]["application/json"]["schema"];
@@ -168,17 +168,17 @@ fn write_operation(
             out,
             "<p>Answer: {} {}</p><p>Errors: {}</p>",
             type_of(schema),
-            prose(&answer["description"]),
+            prose_html(&answer["description"]),
             failures.join(" ")
         )?;
     }
     for sample in items(&operation["x-codeSamples"]) {
-        let (label, source) = (prose(&sample["label"]), sample["source"].as_str());
+        let (label, source) = (prose_html(&sample["label"]), sample["source"].as_str());
         write!(
             out,
             "<details class=\"example\"><summary>Example with <code>{label}</code></summary><pre \
              tabindex=\"0\"><code>{}</code></pre></details>",
-            escaped(source.unwrap_or_default())
+            escape_html(source.unwrap_or_default())
         )?;
     }
     out.push_str("</section>");
@@ -196,7 +196,7 @@ fn write_failures(responses: &Value, out: &mut String) -> std::fmt::Result {
         write!(
             out,
             "<tr id=\"error-{status}\"><td>{status}<td>{}<td>{}</tr>",
-            prose(&response["description"]),
+            prose_html(&response["description"]),
             headers.join(" ")
         )?;
     }
@@ -204,18 +204,18 @@ fn write_failures(responses: &Value, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-fn prose(text: &Value) -> String {
+fn prose_html(text: &Value) -> String {
     let mut html = String::new();
     for (at, part) in text.as_str().unwrap_or_default().split('`').enumerate() {
         if at > 0 {
             html.push_str(if at % 2 == 1 { "<code>" } else { "</code>" });
         }
-        html.push_str(&escaped(part));
+        html.push_str(&escape_html(part));
     }
     html.replace("\n<code>", "<br><code>")
 }
 
-pub(crate) fn escaped(text: &str) -> String {
+pub(crate) fn escape_html(text: &str) -> String {
     bellwether_proto::text::visible(text, true)
         .replace('&', "&amp;")
         .replace('<', "&lt;")

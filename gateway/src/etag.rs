@@ -5,8 +5,8 @@ const HASH_MARK: char = '.';
 
 /// Returns the tag of a response, without quotes: the etag of the resource in it, if any, followed
 /// by a hash of the response.
-pub(crate) fn of(resource: Option<&str>, hash: u64) -> String {
-    match resource.map(bare) {
+pub(crate) fn response_tag(resource: Option<&str>, hash: u64) -> String {
+    match resource.map(unquote) {
         Some(resource) => format!("{resource}{HASH_MARK}{hash:016x}"),
         None => format!("{hash:016x}"),
     }
@@ -17,13 +17,13 @@ pub(crate) fn resource(tag: &str) -> &str {
         .map_or(tag, |(resource, _)| resource)
 }
 
-pub(crate) fn list(text: &str) -> impl Iterator<Item = &str> {
-    let tags = text.split(',').map(bare);
+pub(crate) fn parse_list(text: &str) -> impl Iterator<Item = &str> {
+    let tags = text.split(',').map(unquote);
     tags.filter(|tag| !tag.is_empty())
 }
 
 /// Removes the weak prefix and the quotes, which clients use inconsistently.
-pub(crate) fn bare(tag: &str) -> &str {
+pub(crate) fn unquote(tag: &str) -> &str {
     let tag = tag.trim();
     let tag = tag.strip_prefix("W/").unwrap_or(tag);
     let unquoted = tag

@@ -6,14 +6,14 @@ use serde_json::Value;
 const REFRESH: &str = "PT1H";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FeedOf {
+pub(crate) enum FeedKind {
     /// A schedule; its events name the contacts.
     Schedule,
     /// A contact; its events name the schedules.
     Contact,
 }
 
-pub(crate) fn write(of: FeedOf, name: &str, found: &Value) -> String {
+pub(crate) fn write(of: FeedKind, name: &str, found: &Value) -> String {
     let mut calendar = Calendar::empty();
     for (key, value) in [
         ("VERSION", "2.0"),
@@ -38,15 +38,15 @@ pub(crate) fn write(of: FeedOf, name: &str, found: &Value) -> String {
     calendar.to_string()
 }
 
-fn event(of: FeedOf, entry: &Value) -> Event {
+fn event(of: FeedKind, entry: &Value) -> Event {
     let shift = &entry["shift"];
     let schedule = entry["scheduleName"].as_str().unwrap_or_default();
     let names = shift["contactNames"].as_array().into_iter().flatten();
     let names: Vec<_> = names.filter_map(Value::as_str).collect();
     let who = match (of, names.as_slice()) {
-        (FeedOf::Contact, _) => schedule.to_owned(),
-        (FeedOf::Schedule, []) => "no one".to_owned(),
-        (FeedOf::Schedule, names) => names.join(", "),
+        (FeedKind::Contact, _) => schedule.to_owned(),
+        (FeedKind::Schedule, []) => "no one".to_owned(),
+        (FeedKind::Schedule, names) => names.join(", "),
     };
     let mut description = schedule.to_owned();
     let source = shift["source"].as_str().unwrap_or_default();
@@ -56,7 +56,7 @@ fn event(of: FeedOf, entry: &Value) -> Event {
             description.push_str(part);
         }
     }
-    let updated = stamp(&entry["updateTime"]);
+    let updated = ical_time(&entry["updateTime"]);
     let mut event = Event::new();
     event
         .uid(entry["uid"].as_str().unwrap_or_default())
@@ -65,8 +65,8 @@ fn event(of: FeedOf, entry: &Value) -> Event {
         .add_property("DTSTAMP", &updated)
         .add_property("LAST-MODIFIED", &updated)
         .add_property("SEQUENCE", sequence(&entry["revision"]))
-        .add_property("DTSTART", stamp(&shift["startTime"]))
-        .add_property("DTEND", stamp(&shift["endTime"]));
+        .add_property("DTSTART", ical_time(&shift["startTime"]))
+        .add_property("DTEND", ical_time(&shift["endTime"]));
     event.done()
 }
 
@@ -77,7 +77,7 @@ fn sequence(revision: &Value) -> String {
         .unwrap_or_else(|| "0".to_owned())
 }
 
-fn stamp(time: &Value) -> String {
+fn ical_time(time: &Value) -> String {
     let at = time
         .as_str()
         .and_then(|it| it.parse::<jiff::Timestamp>().ok());
@@ -108,9 +108,9 @@ mod tests {
         };
         let shifts = json!([shift(1, &["ana", "ben"]), shift(2, &[])]);
         let found = json!({"shifts": shifts, "timeZone": "Europe/Berlin"});
-        let table: [(FeedOf, &[&str]); 2] = [
+        let table: [(FeedKind, &[&str]); 2] = [
             (
-                FeedOf::Schedule,
+                FeedKind::Schedule,
                 &[
                     "BEGIN:VCALENDAR",
                     "VERSION:2.0",
@@ -126,7 +126,7 @@ mod tests {
                     "DESCRIPTION:nights\\; \"db\"\\, layer 1\\, ana\\, ben",
                 ],
             ),
-            (FeedOf::Contact, &["SUMMARY:On call: nights\\; \"db\""]),
+            (FeedKind::Contact, &["SUMMARY:On call: nights\\; \"db\""]),
         ];
         for (of, lines) in table {
             let text = write(of, "nights", &found);

@@ -50,7 +50,7 @@ impl LeftOut {
     ///
     /// # Errors
     /// Returns an error if the response is malformed.
-    pub(crate) fn tell(self, answer: Bytes) -> Result<Bytes, DecodeError> {
+    pub(crate) fn add_to_response(self, answer: Bytes) -> Result<Bytes, DecodeError> {
         if self.ignored.is_empty() && self.refused.is_empty() {
             return Ok(answer);
         }
@@ -58,7 +58,7 @@ impl LeftOut {
             answer.to_vec()
         } else {
             let answer = EventStatusResult::decode(answer)?;
-            refuse(answer, self.refused, self.detailed).encode_to_vec()
+            merge_rejected(answer, self.refused, self.detailed).encode_to_vec()
         };
         for path in self.ignored {
             wire::put_bytes_field(&mut encoded, IGNORED_FIELDS, path.as_bytes());
@@ -68,7 +68,7 @@ impl LeftOut {
 }
 
 /// Merges the entries rejected here with those rejected by the backend, in the order of the list.
-fn refuse(
+fn merge_rejected(
     mut answer: EventStatusResult,
     refused: Vec<Refused>,
     detailed: bool,
@@ -77,15 +77,15 @@ fn refuse(
     for (at, failed) in answer.failed_events.iter_mut().enumerate() {
         let index = failed.index.and_then(|index| usize::try_from(index).ok());
         let index = index.unwrap_or(at);
-        let place = place_among(&here, index);
-        if let Some(why) = failed.error.strip_prefix(&at_place(index)) {
-            failed.error = at_place(place) + why;
+        let place = original_index(&here, index);
+        if let Some(why) = failed.error.strip_prefix(&position_prefix(index)) {
+            failed.error = position_prefix(place) + why;
         }
         failed.index = Some(count(place));
     }
     answer.failed = answer.failed.saturating_add(count(refused.len()));
     let of_here = refused.into_iter().map(|entry| EventError {
-        error: at_place(entry.index) + &sentence(&entry.violations),
+        error: position_prefix(entry.index) + &sentence(&entry.violations),
         event: Event::decode(&*entry.wire).ok(),
         index: Some(count(entry.index)),
         code: Code::InvalidArgument.into(),
@@ -107,7 +107,7 @@ fn refuse(
 }
 
 /// Converts an index among the forwarded entries to the index in the original list.
-fn place_among(refused: &[usize], index: usize) -> usize {
+fn original_index(refused: &[usize], index: usize) -> usize {
     let before = |place: usize| refused.partition_point(|refused| *refused <= place);
     let mut place = index;
     while place < index + before(place) {
@@ -116,7 +116,7 @@ fn place_among(refused: &[usize], index: usize) -> usize {
     place
 }
 
-fn at_place(index: usize) -> String {
+fn position_prefix(index: usize) -> String {
     format!("events[{index}]: ")
 }
 
@@ -139,8 +139,10 @@ mod tests {
     #[test]
     fn forwarded_entry_maps_back_to_its_original_index() {
         let refused = [0, 1, 4, 6];
-        let places: Vec<_> = (0..5).map(|index| place_among(&refused, index)).collect();
+        let places: Vec<_> = (0..5)
+            .map(|index| original_index(&refused, index))
+            .collect();
         assert_eq!(places, [2, 3, 5, 7, 8]);
-        assert_eq!(place_among(&[], 3), 3);
+        assert_eq!(original_index(&[], 3), 3);
     }
 }

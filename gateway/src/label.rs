@@ -14,7 +14,7 @@ const RENAMED: [(&str, &str); 1] = [("name", "label_name")];
 const APART: &str = "label_";
 
 /// Returns the dimension for a label that does not conflict with `others`.
-pub(crate) fn dimension(label: &str, others: &BTreeMap<String, String>) -> String {
+pub(crate) fn from_label(label: &str, others: &BTreeMap<String, String>) -> String {
     let renamed = RENAMED.iter().find(|(theirs, _)| *theirs == label);
     let mut key = renamed.map_or(label, |(_, ours)| ours).to_owned();
     while others.contains_key(&key) {
@@ -23,16 +23,16 @@ pub(crate) fn dimension(label: &str, others: &BTreeMap<String, String>) -> Strin
     key
 }
 
-pub(crate) fn field(label: &str) -> String {
-    format!("dimensions.{}", dimension(label, &BTreeMap::new()))
+pub(crate) fn field_from_label(label: &str) -> String {
+    format!("dimensions.{}", from_label(label, &BTreeMap::new()))
 }
 
-pub(crate) fn of_dimension(key: &str) -> &str {
+pub(crate) fn to_label(key: &str) -> &str {
     let renamed = RENAMED.iter().find(|(_, ours)| *ours == key);
     renamed.map_or(key, |(theirs, _)| theirs)
 }
 
-pub(crate) fn of_dimensions(dimensions: BTreeMap<String, String>) -> BTreeMap<String, String> {
+pub(crate) fn to_labels(dimensions: BTreeMap<String, String>) -> BTreeMap<String, String> {
     let longest = |ours: &str| {
         let keys = dimensions.keys();
         let keys = keys.filter(|key| key.strip_suffix(ours).is_some_and(is_prefix));
@@ -70,15 +70,15 @@ mod tests {
             let mut sorted = labels.to_vec();
             sorted.sort_unstable();
             for label in &sorted {
-                dimensions.insert(dimension(label, &dimensions), (*label).to_owned());
+                dimensions.insert(from_label(label, &dimensions), (*label).to_owned());
             }
             assert!(!dimensions.contains_key("name"), "{dimensions:?}");
-            for (label, value) in of_dimensions(dimensions) {
+            for (label, value) in to_labels(dimensions) {
                 assert_eq!(label, value, "{labels:?}");
             }
         }
-        assert_eq!(field("name"), "dimensions.label_name");
-        assert_eq!(of_dimension("label_name"), "name");
-        assert_eq!(of_dimension("host"), "host");
+        assert_eq!(field_from_label("name"), "dimensions.label_name");
+        assert_eq!(to_label("label_name"), "name");
+        assert_eq!(to_label("host"), "host");
     }
 }

@@ -20,13 +20,13 @@ mod linked;
 mod metrics;
 mod openapi;
 mod operation;
+mod owner;
 mod problem;
 mod query;
 mod refusal;
 mod request;
 mod route;
 mod server;
-mod share_of;
 mod upstream;
 
 pub use config::{Config, ConfigError};

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-use crate::docs::{ICON_LINK, escaped};
+use crate::docs::{ICON_LINK, escape_html};
 
 /// Content security policy: inline styles, and forms to this service only.
 pub(crate) const POLICY: &str = "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; \
@@ -56,7 +56,7 @@ pub(crate) enum Entry {
 }
 
 impl Notice {
-    pub(crate) fn done(acknowledged: bool) -> Self {
+    pub(crate) fn succeeded(acknowledged: bool) -> Self {
         let done = if acknowledged {
             "Acknowledged."
         } else {
@@ -68,7 +68,7 @@ impl Notice {
         }
     }
 
-    pub(crate) fn refused(why: &str) -> Self {
+    pub(crate) fn failed(why: &str) -> Self {
         Self {
             text: format!("Nothing was changed: {why}"),
             is_refusal: true,
@@ -97,7 +97,7 @@ pub(crate) fn page(found: &Value, notice: Option<&Notice>, entry: Entry) -> Stri
         )
     });
     out.end();
-    whole(
+    html_page(
         &title,
         &format!("{}{}", notice.unwrap_or_default(), out.html),
     )
@@ -140,7 +140,7 @@ pub(crate) fn acknowledgement(found: &Value, is_done: bool) -> String {
             bdi(&by)
         );
     }
-    whole(&name, &html)
+    html_page(&name, &html)
 }
 
 pub(crate) fn welcome(entry: Entry) -> String {
@@ -149,11 +149,11 @@ pub(crate) fn welcome(entry: Entry) -> String {
         .push_str("<h1>Bellwether</h1><p>Open events, for signed-in users and API keys.</p>");
     out.form(&[("show", "Show")]);
     out.html.push_str(DOCUMENTS);
-    whole("Bellwether", &out.html)
+    html_page("Bellwether", &out.html)
 }
 
 /// Renders an error page, with a key form if `entry` is set.
-pub(crate) fn refusal(why: &str, entry: Option<Entry>) -> String {
+pub(crate) fn error_page(why: &str, entry: Option<Entry>) -> String {
     let helps = entry.is_some();
     let mut out = Page::new(entry.unwrap_or_default());
     let _ = write!(
@@ -164,11 +164,11 @@ pub(crate) fn refusal(why: &str, entry: Option<Entry>) -> String {
     if helps {
         out.form(&[("show", "Show")]);
     }
-    whole("Bellwether", &out.html)
+    html_page("Bellwether", &out.html)
 }
 
-fn whole(title: &str, body: &str) -> String {
-    let title = escaped(title);
+fn html_page(title: &str, body: &str) -> String {
+    let title = escape_html(title);
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width\"><meta name=\"robots\" content=\"noindex\"><title>{title}\
@@ -201,7 +201,7 @@ impl Page {
         let (event, occurrence) = (&found["event"], &found["event"]["occurrences"][0]);
         let acknowledged = occurrence["acknowledged"] == true;
         let title = self.head(event, occurrence);
-        self.acknowledging(acknowledged, occurrence["status"] == "STATUS_CLOSED");
+        self.acknowledge_form(acknowledged, occurrence["status"] == "STATUS_CLOSED");
         self.table(&[
             ("Event", text(&event["name"])),
             ("Type", text(&occurrence["type"])),
@@ -310,7 +310,7 @@ impl Page {
                 self.html,
                 "<tr><td class=\"state\"><span class=\"{severity}\">{severity}</span><td>\
                  <a href=\"/events/{}\">{}</a><td>{}</tr>",
-                escaped(&id),
+                escape_html(&id),
                 bdi(&shown),
                 time(&occurrence["lastSeen"])
             );
@@ -353,7 +353,7 @@ impl Page {
                 ""
             }
         );
-        self.acknowledging(group["acknowledged"] == true, state == "over");
+        self.acknowledge_form(group["acknowledged"] == true, state == "over");
         self.table(&[
             ("Rule", text(&group["ruleName"])),
             ("Joined", times(&group["memberCount"])),
@@ -416,7 +416,7 @@ impl Page {
         }
     }
 
-    fn acknowledging(&mut self, acknowledged: bool, is_over: bool) {
+    fn acknowledge_form(&mut self, acknowledged: bool, is_over: bool) {
         match (is_over, acknowledged) {
             (true, _) => {}
             (false, true) => self.form(&[("unacknowledge", "Remove the acknowledgement")]),
@@ -451,7 +451,7 @@ impl Page {
 
 /// Isolates a text, so that its direction does not affect the surroundings.
 fn bdi(text: &str) -> String {
-    format!("<bdi>{}</bdi>", escaped(text))
+    format!("<bdi>{}</bdi>", escape_html(text))
 }
 
 fn rows(list: &Value, row: impl Fn(&Value) -> (String, String)) -> Vec<(String, String)> {
@@ -549,7 +549,7 @@ mod tests {
             "members": [{"eventName": "disk", "severity": "SEVERITY_INFO", "status": "STATUS_OPEN"}],
             "nextPageToken": "x",
         });
-        let page = page(&found, Some(&Notice::done(true)), Entry::Key);
+        let page = page(&found, Some(&Notice::succeeded(true)), Entry::Key);
         for part in [
             "2 open: host=&lt;i&gt;",
             "info, open",
@@ -591,8 +591,8 @@ mod tests {
 
     #[test]
     fn key_is_requested_only_when_it_helps() {
-        assert!(refusal("a key is required", Some(Entry::Key)).contains("type=\"password\""));
-        assert!(!refusal("it is gone", None).contains("<form"));
+        assert!(error_page("a key is required", Some(Entry::Key)).contains("type=\"password\""));
+        assert!(!error_page("it is gone", None).contains("<form"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 
 use bellwether_process::{
     listen::Pool,
-    metrics::{Source, written},
+    metrics::{Source, render},
 };
 use http::StatusCode;
 use prometheus_client::{
@@ -12,7 +12,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use crate::share_of::ShareOf;
+use crate::owner::Owner;
 
 const BUCKETS: [f64; 12] = [
     0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0,
@@ -36,7 +36,7 @@ pub(crate) struct Metrics {
     answer_body_bytes: Counter,
     connections: Counter,
     panics: Counter,
-    under_way: Arc<Pool<ShareOf>>,
+    under_way: Arc<Pool<Owner>>,
 }
 
 impl Metrics {
@@ -44,7 +44,7 @@ impl Metrics {
     /// requests; `under_way` is the pool of requests in flight.
     pub(crate) fn new(
         operations: impl Iterator<Item = String>,
-        under_way: Arc<Pool<ShareOf>>,
+        under_way: Arc<Pool<Owner>>,
     ) -> Self {
         let names = operations.chain([UNMATCHED.to_owned()]);
         let mut metrics = Self {
@@ -91,7 +91,7 @@ impl Metrics {
     }
 
     /// Counts a completed request. `operation` is `None` if no path matched.
-    pub(crate) fn answered(
+    pub(crate) fn record_response(
         &self,
         operation: Option<usize>,
         status: StatusCode,
@@ -109,15 +109,15 @@ impl Metrics {
         self.answer_body_bytes.inc_by(answer_bytes as u64);
     }
 
-    pub(crate) fn received(&self, bytes: usize) {
+    pub(crate) fn record_received(&self, bytes: usize) {
         self.request_body_bytes.inc_by(bytes as u64);
     }
 
-    pub(crate) fn connected(&self) {
+    pub(crate) fn record_connection(&self) {
         self.connections.inc();
     }
 
-    pub(crate) fn panicked(&self) {
+    pub(crate) fn record_panic(&self) {
         self.panics.inc();
     }
 }
@@ -125,8 +125,8 @@ impl Metrics {
 impl Source for Metrics {
     fn lines(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
         let mut now = Registry::with_prefix(PREFIX);
-        let under_way = ConstGauge::new(self.under_way.taken());
+        let under_way = ConstGauge::new(self.under_way.in_use());
         now.register("requests_in_flight", "Requests in progress", under_way);
-        Box::pin(async move { written(&self.registry) + &written(&now) })
+        Box::pin(async move { render(&self.registry) + &render(&now) })
     }
 }

@@ -146,7 +146,7 @@ impl Operation {
         let call = call.and_then(|options| options.call.as_ref());
         let input = message(&method.input_type)?;
         let template = Template::parse(path)?;
-        let list = list_of(plan, input).filter(|_| path.starts_with(LENIENT_PREFIX));
+        let list = list_field(plan, input).filter(|_| path.starts_with(LENIENT_PREFIX));
         let body = body_rule(plan, input, rule, &http_method, template.captures.len())?;
         let path_bindings = template
             .captures
@@ -192,7 +192,7 @@ impl Operation {
 
     /// Returns the message type of the body for the documentation: a DELETE accepts fields in a
     /// body, but new clients should not use that.
-    pub(crate) fn described_body(&self) -> Option<MessageId> {
+    pub(crate) fn documented_body(&self) -> Option<MessageId> {
         self.body_message()
             .filter(|_| self.method != Method::DELETE)
     }
@@ -205,7 +205,7 @@ impl Operation {
         self.list.map(|at| &plan.messages[self.input].fields[at])
     }
 
-    pub(crate) fn takes_query(&self, plan: &Plan, field: &FieldPlan) -> bool {
+    pub(crate) fn accepts_query(&self, plan: &Plan, field: &FieldPlan) -> bool {
         let bound =
             |binding: &PathBinding| !binding.in_body_field && binding.number == field.number;
         let free = match self.body {
@@ -225,7 +225,7 @@ impl Operation {
     }
 }
 
-fn list_of(plan: &Plan, input: MessageId) -> Option<usize> {
+fn list_field(plan: &Plan, input: MessageId) -> Option<usize> {
     plan.messages[input].fields.iter().position(|field| {
         matches!(field.cardinality, Cardinality::Repeated { .. })
             && matches!(field.kind, Kind::Message(_))

@@ -57,7 +57,7 @@ impl Problem {
     }
 
     /// The `host` header names another service.
-    pub(crate) fn misdirected() -> Self {
+    pub(crate) fn wrong_host() -> Self {
         let why = "the header `host` names another service; the setting `hosts` lists the names \
                    of this one";
         Self {
@@ -121,7 +121,7 @@ impl Problem {
         }
     }
 
-    pub(crate) fn deadline() -> Self {
+    pub(crate) fn deadline_exceeded() -> Self {
         Self::new(
             Code::DeadlineExceeded,
             "the request took longer than allowed; try again",
@@ -149,7 +149,7 @@ impl Problem {
     }
 
     pub(crate) fn from_status(status: &Status, body_limit_bytes: usize) -> Self {
-        if let Some(problem) = Self::of_transport(status, body_limit_bytes) {
+        if let Some(problem) = Self::from_transport(status, body_limit_bytes) {
             return problem;
         }
         let mut problem = Self::new(status.code(), status.message());
@@ -168,7 +168,7 @@ impl Problem {
 
     /// Converts an error that tonic generated for a failed call. Its codes are often misleading and
     /// its messages technical.
-    fn of_transport(status: &Status, body_limit_bytes: usize) -> Option<Self> {
+    fn from_transport(status: &Status, body_limit_bytes: usize) -> Option<Self> {
         const TOO_LARGE: &str = "Error, decoded message length too large";
         const LOCAL: [&str; 6] = [
             "Missing response message.",
@@ -178,7 +178,7 @@ impl Problem {
             "Error decompressing",
             "h2 protocol error",
         ];
-        if let Some(why) = secure_fault(status) {
+        if let Some(why) = tls_error(status) {
             let why = format!("cannot reach the backend: {why}");
             return Some(Self::unavailable(why));
         }
@@ -194,14 +194,14 @@ impl Problem {
             Code::OutOfRange if text.starts_with(TOO_LARGE) => {
                 Some(Self::body_too_large(body_limit_bytes))
             }
-            Code::Cancelled if text == "Timeout expired" => Some(Self::deadline()),
+            Code::Cancelled if text == "Timeout expired" => Some(Self::deadline_exceeded()),
             code if status.source().is_some() || LOCAL.iter().any(|it| text.starts_with(it)) => {
                 Some(match code {
                     Code::Unavailable => Self::unavailable("cannot reach the backend"),
-                    _ if connection_broke(status) => Self::unavailable(
+                    _ if is_connection_error(status) => Self::unavailable(
                         "the connection to the backend broke; it is unknown whether the request had an effect",
                     ),
-                    Code::DeadlineExceeded => Self::deadline(),
+                    Code::DeadlineExceeded => Self::deadline_exceeded(),
                     Code::ResourceExhausted => Self::unavailable("the backend is overloaded"),
                     _ => Self::internal(),
                 })
@@ -255,14 +255,14 @@ impl Problem {
     }
 }
 
-fn secure_fault(status: &Status) -> Option<String> {
+fn tls_error(status: &Status) -> Option<String> {
     let source = status.source()?;
     let error = cause::find::<rustls::Error>(source).cloned();
     let error = error.or_else(|| cause::alert(&cause::innermost(source).to_string()))?;
     Some(cause::explain(&error, "tls_ca"))
 }
 
-fn connection_broke(status: &Status) -> bool {
+fn is_connection_error(status: &Status) -> bool {
     let mut source = status.source();
     while let Some(error) = source {
         let of_hyper = error.downcast_ref::<hyper::Error>();

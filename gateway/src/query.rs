@@ -38,7 +38,7 @@ pub(crate) fn read(
             continue;
         };
         let index = message.index_of(&name);
-        let Some(index) = index.filter(|at| operation.takes_query(plan, &message.fields[*at]))
+        let Some(index) = index.filter(|at| operation.accepts_query(plan, &message.fields[*at]))
         else {
             if !operation.lenient {
                 let field = quoted(&name);
@@ -77,7 +77,7 @@ fn refusal(plan: &Plan, operation: &Operation, name: &str) -> String {
     let known = message
         .fields
         .iter()
-        .filter(|field| operation.takes_query(plan, field));
+        .filter(|field| operation.accepts_query(plan, field));
     match nearest(name, known.map(|field| &*field.json_name)) {
         Some(nearest) => format!("is not a known query parameter; the nearest is `{nearest}`"),
         None => "is not a known query parameter of this operation".to_owned(),

@@ -10,7 +10,7 @@ use prost::Message as _;
 use serde_json::{Map, Value};
 use tonic::Code;
 
-pub(crate) fn of(grpc_path: &str, answer: &[u8]) -> Option<String> {
+pub(crate) fn all_rejected_message(grpc_path: &str, answer: &[u8]) -> Option<String> {
     match grpc_path {
         "/zenoss.cloud.DataReceiverService/PutEvents" => {
             let result = EventStatusResult::decode(answer).ok()?;
@@ -19,18 +19,18 @@ pub(crate) fn of(grpc_path: &str, answer: &[u8]) -> Option<String> {
         "/bellwether.v1.EventManagementService/Annotate" => {
             let results = AnnotateResponse::decode(answer).ok()?.annotation_responses;
             let results = results.into_iter().map(|it| (it.success, it.error));
-            every("annotations", results)
+            every_error("annotations", results)
         }
         "/bellwether.v1.EventManagementService/SetStatus" => {
             let results = SetStatusResponse::decode(answer).ok()?.status_responses;
             let results = results.into_iter().map(|it| (it.success, it.error));
-            every("statuses", results)
+            every_error("statuses", results)
         }
         _ => None,
     }
 }
 
-fn every(
+fn every_error(
     list: &str,
     results: impl ExactSizeIterator<Item = (Option<bool>, String)>,
 ) -> Option<String> {
@@ -71,7 +71,7 @@ mod tests {
                 message: "a sentence".into(),
                 ..EventStatusResult::default()
             };
-            let found = of(put, &result.encode_to_vec());
+            let found = all_rejected_message(put, &result.encode_to_vec());
             assert_eq!(found.is_some(), expected, "{failed} {succeeded}");
         }
         let annotate = "/bellwether.v1.EventManagementService/Annotate";
@@ -87,9 +87,12 @@ mod tests {
             let answer = AnnotateResponse {
                 annotation_responses: results.collect(),
             };
-            let found = of(annotate, &answer.encode_to_vec());
+            let found = all_rejected_message(annotate, &answer.encode_to_vec());
             assert_eq!(found.is_some(), expected, "{successes:?}");
         }
-        assert_eq!(of("/bellwether.v1.RuleService/GetRule", &[]), None);
+        assert_eq!(
+            all_rejected_message("/bellwether.v1.RuleService/GetRule", &[]),
+            None
+        );
     }
 }

@@ -21,7 +21,7 @@ use std::{
 };
 
 use bellwether_process::{
-    listen::{Activity, Cors, Peer, Permit, Pool, host_fault, request_id},
+    listen::{Activity, Cors, Peer, Permit, Pool, host_error, request_id},
     metrics::{Page as MetricsPage, Process, Source},
 };
 use bellwether_proto::json::{descriptor, plan::Plan};
@@ -40,14 +40,14 @@ use crate::{
     metrics::{Metrics, UNMATCHED},
     openapi,
     operation::{self, Operation},
+    owner::Owner,
     problem::Problem,
     route::{RouteMatch, Router},
-    share_of::ShareOf,
     upstream::Upstream,
 };
-use linked::Linked;
+use linked::LinkedPage;
 use page::Page;
-use recognition::Recognised;
+use recognition::KnownKeys;
 use reply::Reply;
 use sign_in::SignInStep;
 
@@ -77,12 +77,12 @@ pub(crate) struct Handler {
     started_ms: i64,
     upstream: Upstream,
     cors: Cors,
-    recognised: Recognised,
-    under_way: Arc<Pool<ShareOf>>,
+    recognised: KnownKeys,
+    under_way: Arc<Pool<Owner>>,
     /// Memory for bodies, in KiB.
-    memory: Arc<Pool<ShareOf>>,
+    memory: Arc<Pool<Owner>>,
     /// Memory for bodies that must be read before the key is known, in KiB.
-    strange_memory: Arc<Pool<ShareOf>>,
+    strange_memory: Arc<Pool<Owner>>,
     openapi: Bytes,
     docs: Bytes,
     sign_in_page: Mutex<Option<(Instant, String)>>,
@@ -93,7 +93,7 @@ enum RequestTarget<'p> {
     Sender(usize, Vec<&'p str>),
     Alertmanager(usize, Vec<&'p str>),
     Page(Page),
-    Linked(Linked, &'p str),
+    LinkedPage(LinkedPage, &'p str),
     SignIn(SignInStep),
     Problem(Problem),
 }
@@ -101,7 +101,7 @@ enum RequestTarget<'p> {
 struct AcceptHeaders(HeaderMap);
 
 impl AcceptHeaders {
-    fn of(headers: &HeaderMap) -> Self {
+    fn from_headers(headers: &HeaderMap) -> Self {
         let mut asked = HeaderMap::new();
         for name in ["accept-encoding", "origin"] {
             for value in headers.get_all(name) {
@@ -156,7 +156,7 @@ impl Handler {
             metrics_page: Some(Arc::new(MetricsPage::new(counted.into(), None))),
             metrics,
             cors: Cors::new(config.origins.clone(), METHODS, TAKEN, SHOWN),
-            recognised: Recognised::default(),
+            recognised: KnownKeys::default(),
             under_way,
             // A client may use a quarter, which is enough for at least one body.
             memory: Pool::new(limits::BODIES_KIB.max(4 * config.body_limit_bytes.div_ceil(1024))),
@@ -193,7 +193,7 @@ impl Handler {
             let response = Reply::bare(status, headers).into_response(request_id);
             return response.map(|body| Answer::new(body, None));
         }
-        let asked = AcceptHeaders::of(request.headers());
+        let asked = AcceptHeaders::from_headers(request.headers());
         let path = request.uri().path().to_owned();
         let target = self.target(&method, &path);
         let (operation, template) = match &target {
@@ -207,7 +207,7 @@ impl Handler {
                 (Some(before + at), am::ENDPOINTS[*at].path)
             }
             RequestTarget::Page(page) => (None, page.path()),
-            RequestTarget::Linked(what, _) => (None, what.path()),
+            RequestTarget::LinkedPage(what, _) => (None, what.path()),
             RequestTarget::SignIn(step) => (None, step.path()),
             RequestTarget::Problem(_) => (None, UNMATCHED),
         };
@@ -223,12 +223,12 @@ impl Handler {
         let answering = self.reply(request, target, exchange, &mut permit);
         let caught = AssertUnwindSafe(answering).catch_unwind().await;
         let reply = caught.unwrap_or_else(|_| {
-            self.metrics.panicked();
+            self.metrics.record_panic();
             self.problem(&Problem::internal())
         });
         let took = start.elapsed();
         self.metrics
-            .answered(operation, reply.status, took, reply.body.len());
+            .record_response(operation, reply.status, took, reply.body.len());
         // Failed and slow requests are logged at info level, others at debug level.
         macro_rules! line {
             ($level:ident) => {
@@ -263,9 +263,9 @@ impl Handler {
                 _ => RequestTarget::Problem(Problem::wrong_method(vec![Method::GET, Method::HEAD])),
             };
         }
-        if let Some((what, id)) = Linked::find(path) {
+        if let Some((what, id)) = LinkedPage::find(path) {
             return match *method {
-                Method::GET | Method::HEAD | Method::POST => RequestTarget::Linked(what, id),
+                Method::GET | Method::HEAD | Method::POST => RequestTarget::LinkedPage(what, id),
                 _ => {
                     let allowed = vec![Method::GET, Method::HEAD, Method::POST];
                     RequestTarget::Problem(Problem::wrong_method(allowed))
@@ -291,12 +291,12 @@ impl Handler {
             RouteMatch::Nothing if NOT_SERVED.contains(&native) => {
                 RequestTarget::Problem(Problem::events_only())
             }
-            RouteMatch::Nothing => self.foreign(method, path),
+            RouteMatch::Nothing => self.find_foreign(method, path),
         }
     }
 
     /// Finds a path of another product; some are in both tables.
-    fn foreign<'p>(&self, method: &Method, path: &'p str) -> RequestTarget<'p> {
+    fn find_foreign<'p>(&self, method: &Method, path: &'p str) -> RequestTarget<'p> {
         let mut allow = match self.senders.find(method, path) {
             RouteMatch::Operation(at, captures) => return RequestTarget::Sender(at, captures),
             RouteMatch::WrongMethod(allow) => allow,
@@ -322,13 +322,13 @@ impl Handler {
         request: Request<Incoming>,
         target: RequestTarget<'_>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<ShareOf>>,
+        permit: &mut Option<Permit<Owner>>,
     ) -> Reply {
-        if let Some(fault) = host_fault(&request) {
+        if let Some(fault) = host_error(&request) {
             return self.problem(&Problem::invalid(fault));
         }
-        if !self.config.hosts.hold(&request) {
-            return self.problem(&Problem::misdirected());
+        if !self.config.hosts.contains_host(&request) {
+            return self.problem(&Problem::wrong_host());
         }
         if headers::size(&request) > self.config.header_limit_bytes {
             return self.problem(&Problem::headers_too_large(self.config.header_limit_bytes));
@@ -338,12 +338,12 @@ impl Handler {
             RequestTarget::Page(page) => {
                 let reply = self.page(page, request.headers()).await;
                 return if page.is_document() {
-                    conditional::tagged(reply, request.headers(), None)
+                    conditional::with_etag(reply, request.headers(), None)
                 } else {
                     reply
                 };
             }
-            RequestTarget::Linked(what, id) => {
+            RequestTarget::LinkedPage(what, id) => {
                 return self.linked(what, id, request, exchange, permit).await;
             }
             RequestTarget::SignIn(step) => {
@@ -363,7 +363,7 @@ impl Handler {
         let calling = self.call(operation, &captures, request, exchange, permit);
         match tokio::time::timeout_at(exchange.deadline, calling).await {
             Ok(reply) => reply,
-            Err(_) => self.problem(&Problem::deadline()),
+            Err(_) => self.problem(&Problem::deadline_exceeded()),
         }
     }
 }

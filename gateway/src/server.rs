@@ -157,7 +157,7 @@ impl Serve for Service {
     }
 
     fn connected(&self) {
-        self.0.metrics.connected();
+        self.0.metrics.record_connection();
     }
 
     async fn answer(

@@ -191,7 +191,7 @@ impl Upstream {
 
     /// Returns the reason why the backend is not serving, as reported by its health service; `None`
     /// if it is.
-    pub(crate) async fn why_not_ready(&self) -> Option<&'static str> {
+    pub(crate) async fn not_ready_reason(&self) -> Option<&'static str> {
         if self.serves("").await {
             return None;
         }

@@ -15,12 +15,12 @@ const TRUNCATED: &str = "truncated";
 
 /// Shrinks the message of a request to [`BYTES_MAX`]: starting at the last event, drops metadata
 /// fields, then bodies, then events. Returns the number of dropped events.
-pub fn fit(request: &mut Events) -> usize {
+pub fn shrink(request: &mut Events) -> usize {
     let mut bytes = request.encoded_len();
     let strip: [fn(&mut Event); 2] = [
         |event| {
             let why = "the metadata fields were omitted because the request was too large";
-            event.metadata_fields = Some(mark(why));
+            event.metadata_fields = Some(truncation_mark(why));
         },
         |event| event.body.clear(),
     ];
@@ -48,7 +48,7 @@ pub fn fit(request: &mut Events) -> usize {
     left_out
 }
 
-fn mark(why: &str) -> Struct {
+fn truncation_mark(why: &str) -> Struct {
     let kind = Some(Kind::StringValue(why.to_owned()));
     Struct {
         fields: [(TRUNCATED.to_owned(), Value { kind })].into(),
@@ -63,7 +63,7 @@ mod tests {
         let event = Event {
             name: "n".repeat(name),
             body: "b".repeat(body),
-            metadata_fields: (metadata > 0).then(|| mark(&"m".repeat(metadata))),
+            metadata_fields: (metadata > 0).then(|| truncation_mark(&"m".repeat(metadata))),
             ..Event::default()
         };
         Events {
@@ -76,7 +76,7 @@ mod tests {
     fn oversized_request_drops_the_least_important_parts() {
         let mut small = request(1_000, 10_000, 1_000, 10);
         let whole = small.clone();
-        assert_eq!(fit(&mut small), 0);
+        assert_eq!(shrink(&mut small), 0);
         assert_eq!(small, whole);
         for (bytes, least) in [
             ((2_000, 10_000, 100, 10), 2_000),
@@ -85,7 +85,7 @@ mod tests {
         ] {
             let (events, metadata, body, name) = bytes;
             let mut large = request(events, metadata, body, name);
-            let left_out = fit(&mut large);
+            let left_out = shrink(&mut large);
             assert!(large.encoded_len() <= BYTES_MAX);
             assert_eq!(large.events.len() + left_out, events);
             assert!(large.events.len() >= least, "{}", large.events.len());

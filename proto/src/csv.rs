@@ -25,7 +25,7 @@ pub fn table(plan: &Plan, message: MessageId, list: &str, answer: &Value) -> Opt
         .iter()
         .map(|field| &*field.json_name)
         .collect();
-    let mut text = line(columns.iter().map(|name| quoted(name)));
+    let mut text = line(columns.iter().map(|name| quote(name)));
     for entry in answer[list].as_array().into_iter().flatten() {
         text += &line(columns.iter().map(|name| cell(&entry[*name])));
     }
@@ -40,10 +40,10 @@ fn line(cells: impl Iterator<Item = String>) -> String {
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) if is_formula(text) => quoted(&format!("'{text}")),
-        Value::String(text) => quoted(text),
+        Value::String(text) if is_formula(text) => quote(&format!("'{text}")),
+        Value::String(text) => quote(text),
         Value::Bool(_) | Value::Number(_) => value.to_string(),
-        Value::Array(_) | Value::Object(_) => quoted(&value.to_string()),
+        Value::Array(_) | Value::Object(_) => quote(&value.to_string()),
     }
 }
 
@@ -54,7 +54,7 @@ fn is_formula(text: &str) -> bool {
     text.trim_start_matches(is_skipped).starts_with(FORMULA)
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     if text.contains([',', '"', '\r', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

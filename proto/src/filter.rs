@@ -17,7 +17,7 @@ mod tests;
 
 pub use self::{
     clause::{Clause, Literal},
-    elsewhere::called_here,
+    elsewhere::local_name,
     moment::Now,
     nearest::nearest,
     printer::{is_search, part, print, value},
@@ -79,7 +79,7 @@ impl Parsed {
     }
 
     /// Whether it is an `or` of several conditions, without brackets around them.
-    pub fn is_either(&self) -> bool {
+    pub fn is_disjunction(&self) -> bool {
         self.is_either
     }
 

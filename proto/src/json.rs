@@ -71,15 +71,16 @@ pub fn to_json<M: Name>(message: &M) -> Result<Vec<u8>, Error> {
 /// # Errors
 /// Same as [`from_json`], or if no message has the name.
 pub fn wire_from_json(message: &str, json: &[u8]) -> Result<Vec<u8>, Error> {
-    Ok(read::read(&PLAN, named(message)?, json, Options::default())?.wire)
+    Ok(read::read(&PLAN, find_message(message)?, json, Options::default())?.wire)
 }
 
 /// Parses the valid fields of a JSON object, and returns the violations separately.
 ///
 /// # Errors
 /// Returns an error if the text is not JSON, or no message has the name.
-pub fn fitting_wire_from_json(message: &str, json: &[u8]) -> Result<(Vec<u8>, Violations), Error> {
-    let (read, violations) = read::read_fitting(&PLAN, named(message)?, json, Options::default())?;
+pub fn partial_wire_from_json(message: &str, json: &[u8]) -> Result<(Vec<u8>, Violations), Error> {
+    let (read, violations) =
+        read::read_valid(&PLAN, find_message(message)?, json, Options::default())?;
     Ok((read.wire, violations))
 }
 
@@ -89,11 +90,11 @@ pub fn fitting_wire_from_json(message: &str, json: &[u8]) -> Result<(Vec<u8>, Vi
 /// Returns an error if no message has the name, or the bytes are malformed.
 pub fn wire_to_json(message: &str, wire: &[u8]) -> Result<Vec<u8>, Error> {
     let mut json = Vec::with_capacity(wire.len() * 2);
-    write::write(&PLAN, named(message)?, wire, &mut json)?;
+    write::write(&PLAN, find_message(message)?, wire, &mut json)?;
     Ok(json)
 }
 
-fn named(message: &str) -> Result<MessageId, Error> {
+fn find_message(message: &str) -> Result<MessageId, Error> {
     let found = PLAN.by_name.get(message).copied();
     found.ok_or_else(|| Error::UnknownType(message.to_owned()))
 }

@@ -18,7 +18,7 @@ impl MatcherText {
     pub fn parse(text: &str) -> Option<Self> {
         let trimmed = text.trim();
         let (name, rest) = if trimmed.starts_with('"') {
-            unquoted(trimmed)?
+            unquote(trimmed)?
         } else {
             let at = trimmed.find(['=', '!'])?;
             (trimmed[..at].trim().to_owned(), &trimmed[at..])
@@ -36,7 +36,7 @@ impl MatcherText {
         let value = value.trim();
         let value = match value.strip_prefix('"') {
             None => value.to_owned(),
-            Some(_) => match unquoted(value)? {
+            Some(_) => match unquote(value)? {
                 (value, "") => value,
                 _ => return None,
             },
@@ -85,7 +85,7 @@ fn split(text: &str) -> Vec<&str> {
 }
 
 /// Returns the content of the leading quoted string, and the rest.
-fn unquoted(text: &str) -> Option<(String, &str)> {
+fn unquote(text: &str) -> Option<(String, &str)> {
     let mut found = String::new();
     let mut chars = text.strip_prefix('"')?.char_indices();
     while let Some((at, c)) = chars.next() {

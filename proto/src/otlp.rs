@@ -121,7 +121,7 @@ pub fn read(bytes: &[u8]) -> Result<Read, Unread> {
 
 impl Logs {
     /// Converts a request to events.
-    pub fn of(request: &LogsRequest, settings: &Settings) -> Self {
+    pub fn from_request(request: &LogsRequest, settings: &Settings) -> Self {
         let mut logs = Self {
             events: Vec::new(),
             left_out: LeftOut {
@@ -136,7 +136,7 @@ impl Logs {
         let mut repeated = 0;
         for resource_logs in &request.resource_logs {
             let resource = resource_logs.resource.clone().unwrap_or_default();
-            let resource = About::of(&resource, settings);
+            let resource = About::from_resource(&resource, settings);
             for scope_logs in &resource_logs.scope_logs {
                 let scope = scope_logs.scope.as_ref();
                 let scope = scope.unwrap_or(&nameless);
@@ -234,7 +234,7 @@ impl LeftOut {
     }
 
     /// Counts events that exceeded the size of a request.
-    pub fn add_beyond(&mut self, count: usize) {
+    pub fn add_excess(&mut self, count: usize) {
         self.too_large += count;
     }
 }
@@ -247,7 +247,7 @@ struct About {
 }
 
 impl About {
-    fn of(resource: &Resource, settings: &Settings) -> Self {
+    fn from_resource(resource: &Resource, settings: &Settings) -> Self {
         let mut dimensions = Vec::new();
         for wanted in &settings.dimensions {
             let found = resource.attributes.iter().find(|it| it.key == *wanted);
@@ -367,7 +367,7 @@ fn first_line(text: &str) -> String {
     if line.len() <= SUMMARY_BYTES {
         return line.to_owned();
     }
-    let start = crate::text::start(line, SUMMARY_BYTES - MORE.len());
+    let start = crate::text::prefix(line, SUMMARY_BYTES - MORE.len());
     format!("{start}{MORE}")
 }
 

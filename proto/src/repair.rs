@@ -36,7 +36,7 @@ pub fn replaced() -> u64 {
     REPLACED.load(Ordering::Relaxed)
 }
 
-fn count(replaced: usize) {
+fn count_replaced(replaced: usize) {
     REPLACED.fetch_add(replaced as u64, Ordering::Relaxed);
 }
 
@@ -55,7 +55,7 @@ pub fn json(body: &[u8]) -> Cow<'_, [u8]> {
     if lone.is_empty() {
         return body;
     }
-    count(lone.len());
+    count_replaced(lone.len());
     let mut body = body.into_owned();
     for at in lone {
         body[at..at + 6].copy_from_slice(br"\ufffd");
@@ -73,7 +73,7 @@ fn utf16(units: &[u8], unit: impl Fn([u8; 2]) -> u16) -> Vec<u8> {
         })
     });
     let text: String = characters.collect();
-    count(replaced);
+    count_replaced(replaced);
     text.into_bytes()
 }
 
@@ -82,7 +82,7 @@ fn utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
         return Cow::Borrowed(bytes);
     }
     let chunks = bytes.utf8_chunks();
-    count(chunks.filter(|it| !it.invalid().is_empty()).count());
+    count_replaced(chunks.filter(|it| !it.invalid().is_empty()).count());
     Cow::Owned(String::from_utf8_lossy(bytes).into_owned().into_bytes())
 }
 
@@ -92,9 +92,9 @@ fn lone_surrogates(body: &[u8]) -> Vec<usize> {
         at += offset;
         let is_pair = |high| {
             (0xd800..0xdc00).contains(&high)
-                && escaped(body, at + 6).is_some_and(|low| (0xdc00..0xe000).contains(&low))
+                && escaped_unit(body, at + 6).is_some_and(|low| (0xdc00..0xe000).contains(&low))
         };
-        at += match escaped(body, at) {
+        at += match escaped_unit(body, at) {
             Some(high) if is_pair(high) => 12,
             Some(unit) => {
                 if (0xd800..0xe000).contains(&unit) {
@@ -110,7 +110,7 @@ fn lone_surrogates(body: &[u8]) -> Vec<usize> {
 }
 
 /// Returns the code unit of an escape such as `\ud83d` at `at`.
-fn escaped(body: &[u8], at: usize) -> Option<u16> {
+fn escaped_unit(body: &[u8], at: usize) -> Option<u16> {
     let digits = body.get(at..at + 6)?.strip_prefix(br"\u")?;
     let digits = std::str::from_utf8(digits).ok()?;
     let is_hex = digits.bytes().all(|it| it.is_ascii_hexdigit());
@@ -148,7 +148,7 @@ pub(crate) fn message<P: Protocol>(bytes: &[u8], protocol: P) -> Option<Repaired
     let mut repaired = Repaired::default();
     let mut out = Vec::with_capacity(bytes.len());
     rewrite(bytes, protocol, &mut out, &mut repaired, 0)?;
-    count(repaired.replaced);
+    count_replaced(repaired.replaced);
     repaired.bytes = out;
     Some(repaired)
 }

@@ -61,7 +61,7 @@ pub fn seen(text: &str) -> impl Iterator<Item = (char, Seen)> {
     let (mut before, mut marks) = (None, 0);
     std::iter::from_fn(move || {
         let c = chars.next()?;
-        let is_needed = joins(before, c, chars.peek().copied()) || selects(before, c);
+        let is_needed = joins(before, c, chars.peek().copied()) || has_variation(before, c);
         let seen = if is_hidden(c) && !is_needed {
             Seen::Hidden
         } else if is_needed || is_mark(c) {
@@ -100,9 +100,8 @@ pub fn joins(before: Option<char>, joiner: char, after: Option<char>) -> bool {
             before.is_some_and(is_virama) || before.is_some_and(arabic) && after.is_some_and(arabic)
         }
         '\u{200d}' => {
-            let ends = |c: char| is_pictured(c) || c == '\u{fe0f}';
-            before.is_some_and(is_virama)
-                || before.is_some_and(ends) && after.is_some_and(is_pictured)
+            let ends = |c: char| is_emoji(c) || c == '\u{fe0f}';
+            before.is_some_and(is_virama) || before.is_some_and(ends) && after.is_some_and(is_emoji)
         }
         _ => false,
     }
@@ -113,13 +112,13 @@ fn is_virama(c: char) -> bool {
     class == CanonicalCombiningClass::Virama
 }
 
-fn is_pictured(c: char) -> bool {
+fn is_emoji(c: char) -> bool {
     CodePointSetData::new::<ExtendedPictographic>().contains(c)
         || CodePointSetData::new::<EmojiModifier>().contains(c)
 }
 
 /// Whether a variation selector applies to the emoji before it.
-fn selects(before: Option<char>, selector: char) -> bool {
+fn has_variation(before: Option<char>, selector: char) -> bool {
     let is_picture = |c| CodePointSetData::new::<Emoji>().contains(c);
     matches!(selector, '\u{fe0e}' | '\u{fe0f}') && before.is_some_and(is_picture)
 }
@@ -141,7 +140,7 @@ pub fn visible(text: &str, is_block: bool) -> String {
 
 /// Returns the longest prefix of a text that has at most `bytes_max` bytes and ends between
 /// characters.
-pub fn start(text: &str, bytes_max: usize) -> &str {
+pub fn prefix(text: &str, bytes_max: usize) -> &str {
     let mut end = bytes_max.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;

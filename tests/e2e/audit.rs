@@ -14,7 +14,7 @@ async fn entries(rest: &Rest, filters: &str) -> Vec<Value> {
 }
 
 /// Returns client, action, kind and names of each entry.
-fn told(entries: &[Value]) -> Vec<String> {
+fn entry_lines(entries: &[Value]) -> Vec<String> {
     let text = |entry: &Value| {
         let names: Vec<_> = entry["names"].as_array().into_iter().flatten().collect();
         let names: Vec<_> = names.iter().filter_map(|it| it.as_str()).collect();
@@ -69,7 +69,7 @@ async fn audit_entries_have_author_and_diff_and_survive_a_kill() {
     let rest = world.rest().with_key(Some(&jane));
     let all = entries(&rest, "").await;
     assert_eq!(
-        told(&all),
+        entry_lines(&all),
         [
             "jane DELETED trigger disk",
             "jane UPDATED rule tell",
@@ -95,11 +95,11 @@ async fn audit_entries_have_author_and_diff_and_survive_a_kill() {
     assert!(!edit.to_string().contains("s3cret"), "{edit}");
     let of_rule = entries(&rest, "kinds=rule&names=tell").await;
     assert_eq!(
-        told(&of_rule),
+        entry_lines(&of_rule),
         ["jane UPDATED rule tell", "jane CREATED rule tell"]
     );
     let deleted = entries(&rest, "actions=DELETED&clientNames=jane").await;
-    assert_eq!(told(&deleted), ["jane DELETED trigger disk"]);
+    assert_eq!(entry_lines(&deleted), ["jane DELETED trigger disk"]);
     assert_eq!(entries(&rest, "clientNames=john").await, [] as [Value; 0]);
     // Paging and gRPC return the same entries.
     let first = rest.get("/v1/audit?pageSize=4").await.ok();
@@ -149,13 +149,13 @@ async fn operator_actions_and_rejections_are_audited() {
         .post("/v1/notification/destinations:test", &test)
         .await
         .ok();
-    let created = told(&entries(&operator, "clientNames=olga").await);
+    let created = entry_lines(&entries(&operator, "clientNames=olga").await);
     assert!(
         created.contains(&format!("olga UPDATED occurrence {id}:1")),
         "{created:?}"
     );
     let of_it = format!("kinds=occurrence&names={}:1", id.replace('=', "%3D"));
-    let of_it = told(&entries(&admin, &of_it).await);
+    let of_it = entry_lines(&entries(&admin, &of_it).await);
     assert!(
         of_it.contains(&format!("olga UPDATED occurrence {id}:1")),
         "{of_it:?}"
@@ -205,7 +205,7 @@ async fn rejected_calls_are_audited_for_admins() {
     let is_hidden = |it: &Value| it["kind"] == "client" || it["action"] == "REFUSED";
     assert!(!seen.iter().any(is_hidden), "{seen:?}");
     let all = entries(&admin, "kinds=client").await;
-    assert_eq!(told(&all), ["admin CREATED client olga"]);
+    assert_eq!(entry_lines(&all), ["admin CREATED client olga"]);
     assert_eq!(all[0]["changedSecrets"], json!(["key"]));
     let viewer = admin.with_key(Some(&world.client("vera", "viewer")));
     assert_eq!(viewer.get("/v1/audit").await.status, 403);
@@ -219,7 +219,7 @@ async fn backup_is_audited_and_contains_its_own_entry() {
     let output = process::run(world.command(&["backup", copy, "--with-keys"]));
     assert!(output.status.success(), "{output:?}");
     let read = entries(&world.rest(), "actions=READ").await;
-    assert_eq!(told(&read), ["admin READ backup "]);
+    assert_eq!(entry_lines(&read), ["admin READ backup "]);
     let restored = world.folder().join("restored");
     let restored = restored.to_str().expect("a name");
     let arguments = ["restore", copy, "--data-dir", restored];
@@ -257,7 +257,7 @@ async fn applied_configuration_is_audited_per_resource_in_one_commit() {
         "admin CREATED destination hook",
         "admin CREATED trigger disk",
     ];
-    let mut found = told(&entries(&rest, "kinds=trigger&kinds=destination").await);
+    let mut found = entry_lines(&entries(&rest, "kinds=trigger&kinds=destination").await);
     found.sort();
     assert_eq!(found, expected);
 }

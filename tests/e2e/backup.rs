@@ -148,8 +148,8 @@ async fn check_detects_a_changed_byte_and_a_wrong_key() {
     .expect("written");
     let output = process::run(world.command(&["check"]));
     assert_eq!(output.status.code(), Some(1));
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(told.contains("does not match the store"), "{told}");
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(reported.contains("does not match the store"), "{reported}");
 
     fs::write(&key_path, key).expect("written");
     let store_path = world.data_dir().join("store.redb");
@@ -164,8 +164,8 @@ async fn check_detects_a_changed_byte_and_a_wrong_key() {
     fs::write(&store_path, store).expect("written");
     let output = process::run(world.command(&["check"]));
     assert_eq!(output.status.code(), Some(1));
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(told.contains("fault: "), "{told}{}", said(&output));
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(reported.contains("fault: "), "{reported}{}", said(&output));
     assert!(said(&output).contains("is not intact"), "{}", said(&output));
 }
 
@@ -211,10 +211,10 @@ async fn backup_under_load_restores_all_acknowledged_events() {
     assert!(output.status.success(), "{}", said(&output));
     assert!(so_far().len() > before.len(), "nothing was sent meanwhile");
     let output = process::run(world.command(&["check", "--backup", copy_name]));
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
-        told.contains("verified with its keys"),
-        "{told}{}",
+        reported.contains("verified with its keys"),
+        "{reported}{}",
         said(&output)
     );
     let other = world.folder().join("other.key");
@@ -223,8 +223,8 @@ async fn backup_under_load_restores_all_acknowledged_events() {
     let arguments = ["check", "--backup", copy_name, "--secret-key", other];
     let output = process::run(world.command(&arguments));
     assert_eq!(output.status.code(), Some(1));
-    let told = said(&output);
-    assert!(told.contains("was modified"), "{told}");
+    let reported = said(&output);
+    assert!(reported.contains("was modified"), "{reported}");
     world.kill();
     senders.join_all().await;
 

@@ -19,7 +19,7 @@ fn console(world: &World, size: (u16, u16)) -> Terminal {
 
 /// Starts a receiver that requires a token.
 async fn guarded() -> Receiver {
-    Receiver::answering(|request| {
+    Receiver::with_rule(|request| {
         let is_right = request.header("authorization") == "Bearer right";
         Reply::status(if is_right { 200 } else { 401 })
     })

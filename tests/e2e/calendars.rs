@@ -72,9 +72,9 @@ async fn calendar_can_be_edited_but_not_deleted_while_in_use() {
         .delete(&format!("{CALENDARS}/holidays?force=true"))
         .await;
     assert_eq!(refused.status, 400);
-    let told = refused.json();
-    assert_eq!(told["code"], 9);
-    let text = told.to_string();
+    let reported = refused.json();
+    assert_eq!(reported["code"], 9);
+    let text = reported.to_string();
     assert!(
         text.contains("IN_USE") && text.contains("calendar `office`"),
         "{text}"
@@ -277,9 +277,9 @@ async fn recurrence_rules_match_an_independent_library() {
     let output = reader.wait_with_output().expect("python ends");
     writer.join().expect("a thread").expect("python reads all");
     assert!(output.status.success());
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(told.lines().count(), RULES);
-    for (line, (rrule, start, ours)) in told.lines().zip(found) {
+    let reported = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(reported.lines().count(), RULES);
+    for (line, (rrule, start, ours)) in reported.lines().zip(found) {
         let theirs: Vec<String> = serde_json::from_str(line).unwrap();
         assert_eq!(ours, theirs, "{rrule} from {start}");
     }
@@ -372,7 +372,7 @@ async fn calendar_hold_survives_a_kill_and_follows_calendar_edits() {
     })
     .await;
     let output = bellwether_tests::process::run(world.command(&["check", "--json"]));
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{told}");
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{reported}");
     world.terminate();
 }

@@ -162,7 +162,7 @@ async fn secrets_never_leak_beyond_their_receivers() {
     }));
     let answers = answers.join("\n");
     assert!(answers.contains("********"), "{answers}");
-    let answers = [answers, told(&world)].concat();
+    let answers = [answers, command_output(&world)].concat();
     let backup = tempfile::tempdir().unwrap();
     let folder = backup.path().join("copy");
     let folder = folder.to_str().unwrap();
@@ -229,8 +229,8 @@ async fn mapped(rest: &Rest) -> Vec<String> {
     answers
 }
 
-fn told(world: &World) -> String {
-    let told = TELLING.map(|arguments| {
+fn command_output(world: &World) -> String {
+    let reported = TELLING.map(|arguments| {
         let mut command = world.command(arguments);
         command
             .arg("--config")
@@ -240,7 +240,7 @@ fn told(world: &World) -> String {
         assert!(!text[0].is_empty(), "{arguments:?}: {text:?}");
         text.concat()
     });
-    told.concat()
+    reported.concat()
 }
 
 /// Returns all responses of reads, including the transcripts of deliveries.

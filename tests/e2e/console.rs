@@ -23,7 +23,7 @@ fn console(world: &World) -> Terminal {
 
 /// Asserts the modes that must be restored: alternate screen, bracketed paste and mouse.
 fn has_the_mouse_too(console: &Terminal) {
-    let modes = console.modes_left();
+    let modes = console.remaining_modes();
     for mode in ["1049", "2004", "1000", "1006"] {
         assert!(modes.iter().any(|set| set == mode), "{mode}: {modes:?}");
     }
@@ -57,7 +57,7 @@ async fn notes_and_status_set_over_rest_are_shown() {
     console.shows(&["called the owner"]);
     console.press("q");
     assert!(console.ended().success());
-    assert_eq!(console.modes_left(), Vec::<String>::new());
+    assert_eq!(console.remaining_modes(), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -222,7 +222,7 @@ fn console_without_a_service_starts_its_own() {
 
     console.press("q");
     assert!(console.ended().success());
-    assert_eq!(console.modes_left(), Vec::<String>::new());
+    assert_eq!(console.remaining_modes(), Vec::<String>::new());
     assert!(data_dir.join("console.log").exists());
 }
 
@@ -238,7 +238,11 @@ fn terminal_modes_are_restored_on_every_exit() {
             signal => process::signal(signal, console.process()),
         }
         console.ended();
-        assert_eq!(console.modes_left(), Vec::<String>::new(), "after {way:?}");
+        assert_eq!(
+            console.remaining_modes(),
+            Vec::<String>::new(),
+            "after {way:?}"
+        );
     }
 }
 
@@ -249,7 +253,7 @@ fn mouse_capture_can_be_toggled_and_is_released_on_exit() {
     console.shows(&["● connected"]);
     console.press("M");
     console.shows(&["the mouse selects text"]);
-    assert!(!console.modes_left().iter().any(|mode| mode == "1000"));
+    assert!(!console.remaining_modes().iter().any(|mode| mode == "1000"));
     console.press("M");
     console.shows(&["selects, opens and scrolls"]);
     has_the_mouse_too(&console);
@@ -259,7 +263,7 @@ fn mouse_capture_can_be_toggled_and_is_released_on_exit() {
     console.shows(&["› Overview"]);
     console.press("q");
     assert!(console.ended().success());
-    assert_eq!(console.modes_left(), Vec::<String>::new());
+    assert_eq!(console.remaining_modes(), Vec::<String>::new());
 }
 
 #[test]
@@ -292,9 +296,9 @@ fn panic_restores_the_terminal_and_is_reported() {
     process::signal("-USR2", console.process());
 
     assert!(!console.ended().success());
-    assert_eq!(console.modes_left(), Vec::<String>::new());
+    assert_eq!(console.remaining_modes(), Vec::<String>::new());
     let last = console
-        .written()
+        .output()
         .rsplit("\x1b[?1049l")
         .next()
         .map(str::to_owned);
@@ -313,10 +317,10 @@ fn task_panic_is_logged_without_touching_the_screen() {
 
     console.press("4");
     console.shows(&["Destinations"]);
-    assert!(!console.written().contains("asked a task to panic"));
+    assert!(!console.output().contains("asked a task to panic"));
     console.press("q");
     assert!(console.ended().success());
-    assert_eq!(console.modes_left(), Vec::<String>::new());
+    assert_eq!(console.remaining_modes(), Vec::<String>::new());
 }
 
 #[test]
@@ -331,12 +335,12 @@ fn suspend_restores_the_terminal_and_resume_takes_it_back() {
         }
         console.stopped();
         eventually_blocking("the terminal to be given back", || {
-            console.modes_left().is_empty().then_some(())
+            console.remaining_modes().is_empty().then_some(())
         });
 
         process::signal("-CONT", console.process());
         eventually_blocking("the terminal to be taken again without a key", || {
-            (!console.modes_left().is_empty()).then_some(())
+            (!console.remaining_modes().is_empty()).then_some(())
         });
         console.shows(&["● connected"]);
         console.press("4");
@@ -347,7 +351,7 @@ fn suspend_restores_the_terminal_and_resume_takes_it_back() {
     has_the_mouse_too(&console);
     console.press("q");
     assert!(console.ended().success());
-    assert_eq!(console.modes_left(), Vec::<String>::new());
+    assert_eq!(console.remaining_modes(), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -379,7 +383,7 @@ async fn editor_gets_exclusive_use_of_the_terminal() {
 
     console.press("E");
     console.shows(&["EDITING"]);
-    assert_eq!(console.modes_left(), Vec::<String>::new());
+    assert_eq!(console.remaining_modes(), Vec::<String>::new());
     // Input after the editor's command goes to the console, without another key press.
     console.press("\r1");
 
@@ -387,7 +391,7 @@ async fn editor_gets_exclusive_use_of_the_terminal() {
     has_the_mouse_too(&console);
     console.press("q");
     console.ended();
-    assert_eq!(console.modes_left(), Vec::<String>::new());
+    assert_eq!(console.remaining_modes(), Vec::<String>::new());
 }
 
 #[test]
@@ -434,5 +438,5 @@ fn contexts_are_shown_in_the_header_and_can_be_switched() {
     console.shows(&["◆ lab", lab, "● connected"]);
     console.press("q");
     assert!(console.ended().success());
-    assert_eq!(console.modes_left(), Vec::<String>::new());
+    assert_eq!(console.remaining_modes(), Vec::<String>::new());
 }

@@ -74,7 +74,7 @@ async fn acknowledged_events_and_deliveries_survive_kills() {
         known, arrived,
         "every delivery arrives, and each id is known"
     );
-    let hosts = told_hosts(&receiver);
+    let hosts = notified_hosts(&receiver);
     assert_eq!(hosts, stored, "every stored event is told of");
     assert_eq!(known.len(), stored.len(), "and has one delivery");
 }
@@ -84,7 +84,7 @@ async fn kill_during_delivery_loses_and_alters_no_message() {
     let mut world = World::with_settings(SETTINGS);
     let receiver = Receiver::start().await;
     journey::set_up(&world.rest(), &receiver).await;
-    receiver.otherwise(Reply {
+    receiver.set_default_reply(Reply {
         delay: SLOW,
         ..Reply::status(200)
     });
@@ -200,7 +200,7 @@ async fn burst(world: &mut World, round: usize, answered: &Arc<Mutex<BTreeSet<St
     senders.join_all().await;
 }
 
-pub(crate) fn told_hosts(receiver: &Receiver) -> BTreeSet<String> {
+pub(crate) fn notified_hosts(receiver: &Receiver) -> BTreeSet<String> {
     let received = receiver.received();
     let hosts = received.iter();
     hosts

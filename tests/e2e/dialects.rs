@@ -24,8 +24,8 @@ fn client(script: &str, modules: &str, arguments: &[&str]) -> Option<Value> {
         .expect("python starts");
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{script}: {errors}");
-    let told = serde_json::from_slice(&output.stdout);
-    Some(told.unwrap_or_else(|error| panic!("{script}: {error}: {errors}")))
+    let reported = serde_json::from_slice(&output.stdout);
+    Some(reported.unwrap_or_else(|error| panic!("{script}: {error}: {errors}")))
 }
 
 fn sender(world: &World, name: &str, dialects: &[&str]) -> String {
@@ -81,14 +81,14 @@ async fn pagerduty_client_triggers_acknowledges_and_resolves() {
     let world = World::start();
     let key = sender(&world, "pages", &["pagerduty"]);
     let address = world.service().address("rest").to_owned();
-    let Some(told) = client("send_pagerduty.py", "pagerduty", &[&address, &key]) else {
+    let Some(reported) = client("send_pagerduty.py", "pagerduty", &[&address, &key]) else {
         return;
     };
-    let made = told["made"].as_str().unwrap();
-    assert_eq!(told["given"], "api-1/latency");
-    assert_eq!(told["same"], true);
+    let made = reported["made"].as_str().unwrap();
+    assert_eq!(reported["given"], "api-1/latency");
+    assert_eq!(reported["same"], true);
     let refused = json!({"severity": [400, "invalid event"], "key": [400, "invalid event"]});
-    assert_eq!(told["refused"], refused);
+    assert_eq!(reported["refused"], refused);
     let events = events(&world.rest(), "pagerduty").await;
     assert_eq!(events.len(), 3, "{events:#?}");
     let of = |dimensions: &str| {
@@ -115,21 +115,21 @@ async fn opsgenie_client_creates_acknowledges_notes_and_closes() {
     let annotator = world.client("annotator", "operator");
     let address = world.service().address("rest").to_owned();
     let arguments = [&*address, &key, &annotator];
-    let Some(told) = client("send_opsgenie.py", "opsgenie_sdk", &arguments) else {
+    let Some(reported) = client("send_opsgenie.py", "opsgenie_sdk", &arguments) else {
         return;
     };
-    let made = told["made"].as_str().unwrap();
-    assert_eq!(told["result"], "Request will be processed");
+    let made = reported["made"].as_str().unwrap();
+    assert_eq!(reported["result"], "Request will be processed");
     assert_eq!(
-        (&told["success"], &told["action"]),
+        (&reported["success"], &reported["action"]),
         (&json!(true), &json!("Create"))
     );
-    assert_eq!(told["alert"], "db/disk 1");
-    assert_eq!(told["beat"], "PONG - Heartbeat received");
-    let closed = told["closed"].as_str().unwrap();
+    assert_eq!(reported["alert"], "db/disk 1");
+    assert_eq!(reported["beat"], "PONG - Heartbeat received");
+    let closed = reported["closed"].as_str().unwrap();
     assert!(closed.contains("its note was not stored"), "{closed}");
     let refused = json!({"message": 422, "note": 403, "request": 404, "key": 401});
-    assert_eq!(told["refused"], refused);
+    assert_eq!(reported["refused"], refused);
     let rest = world.rest();
     let alerts = events(&rest, "opsgenie").await;
     assert_eq!(alerts.len(), 2, "{alerts:#?}");
@@ -155,11 +155,12 @@ async fn cloudevents_sdk_events_are_stored_once_in_every_mode() {
     let world = World::start();
     let key = sender(&world, "cloud", &["cloudevents"]);
     let address = world.service().address("rest").to_owned();
-    let Some(told) = client("send_cloudevents.py", "cloudevents.core", &[&address, &key]) else {
+    let Some(reported) = client("send_cloudevents.py", "cloudevents.core", &[&address, &key])
+    else {
         return;
     };
-    assert_eq!(told["statuses"], json!([204, 204, 204, 204, 204, 204]));
-    assert_eq!(told["refused"], json!([415, 400, 401]));
+    assert_eq!(reported["statuses"], json!([204, 204, 204, 204, 204, 204]));
+    assert_eq!(reported["refused"], json!([415, 400, 401]));
     let rest = world.rest();
     let late = events(&rest, "order.late").await;
     assert_eq!(late.len(), 1, "{late:#?}");
@@ -178,10 +179,10 @@ async fn opentelemetry_exporter_works_with_and_without_gzip() {
     let key = sender(&world, "logs", &["otlp"]);
     let address = world.service().address("rest").to_owned();
     let modules = "opentelemetry.exporter.otlp.proto.http._log_exporter";
-    let Some(told) = client("send_otlp.py", modules, &[&address, &key]) else {
+    let Some(reported) = client("send_otlp.py", modules, &[&address, &key]) else {
         return;
     };
-    assert_eq!(told, json!({"content": [], "refused": true}));
+    assert_eq!(reported, json!({"content": [], "refused": true}));
     let logs = events(&world.rest(), "shop.orders").await;
     assert_eq!(logs.len(), 1, "{logs:#?}");
     assert_eq!(logs[0].0, "host.name=web-1 service.name=shop");
@@ -219,10 +220,10 @@ async fn dialect_is_rejected_unless_granted_to_the_client() {
         "{message}"
     );
 
-    let (done, told) = update(&["--dialect", "alertmanager"]);
+    let (done, reported) = update(&["--dialect", "alertmanager"]);
     assert!(
-        done && told.trim_end().ends_with("\talertmanager"),
-        "{told}"
+        done && reported.trim_end().ends_with("\talertmanager"),
+        "{reported}"
     );
     grafana.post(path, &alerts).await.ok();
     let without = world.rest().with_key(None);

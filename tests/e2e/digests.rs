@@ -155,11 +155,11 @@ async fn messages_beyond_the_budget_become_a_digest_despite_a_kill() {
     assert_eq!(receiver.count(), 2);
     world.start_again();
     let rest = world.rest();
-    let told = eventually("the digest", async || digests(&receiver).pop()).await;
+    let reported = eventually("the digest", async || digests(&receiver).pop()).await;
     assert_eq!(receiver.count(), 3);
-    assert_eq!(told["digest"]["count"], 13);
-    assert_eq!(told["digest"]["clear_count"], 3);
-    let rows = told["digest"]["rows"].as_array().unwrap();
+    assert_eq!(reported["digest"]["count"], 13);
+    assert_eq!(reported["digest"]["clear_count"], 3);
+    let rows = reported["digest"]["rows"].as_array().unwrap();
     let shown: Vec<_> = rows
         .iter()
         .map(|row| {
@@ -212,7 +212,7 @@ async fn digest_can_be_sent_early_and_dies_with_its_messages() {
         (listed(&rest, "states=DELIVERED").await.len() == 1).then_some(())
     })
     .await;
-    receiver.otherwise(Reply::status(400));
+    receiver.set_default_reply(Reply::status(400));
     let retry = format!("{DELIVERIES}/{digest}:retry");
     rest.post(&retry, &json!({})).await.ok();
     let dead = eventually("what it tells died", async || {
@@ -220,7 +220,7 @@ async fn digest_can_be_sent_early_and_dies_with_its_messages() {
         (dead.len() == 4).then_some(dead)
     })
     .await;
-    receiver.otherwise(Reply::status(200));
+    receiver.set_default_reply(Reply::status(200));
     receiver.forget();
     let dry = json!({"filter": {}, "dryRun": true});
     let dry = rest.post(&format!("{DELIVERIES}:retry"), &dry).await.ok();
@@ -233,6 +233,6 @@ async fn digest_can_be_sent_early_and_dies_with_its_messages() {
     let retry = format!("{DELIVERIES}/{}:retry", folded["id"].as_str().unwrap());
     let again = rest.post(&retry, &json!({})).await.ok();
     assert_eq!(again["delivery"]["retryOf"], *digest);
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     assert_eq!(digests(&receiver)[0]["digest"]["count"], 3);
 }

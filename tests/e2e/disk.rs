@@ -62,7 +62,7 @@ pub(crate) async fn send(rest: &Rest, hosts: &[String]) -> bool {
     answer["succeeded"] == hosts.len()
 }
 
-async fn told(rest: &Rest) -> Option<Value> {
+async fn disk_event(rest: &Rest) -> Option<Value> {
     let clause = json!({"equals": {"field": "name", "stringVal": "disk nearly full"}});
     let found = rest
         .post("/v1/events:search", &json!({"query": {"clause": clause}}))
@@ -81,13 +81,13 @@ async fn full_disk_rejects_only_new_events_until_space_is_freed() {
     let rest = world.rest();
     let receiver = Receiver::start().await;
     journey::set_up(&rest, &receiver).await;
-    receiver.otherwise(Reply::status(503));
+    receiver.set_default_reply(Reply::status(503));
     assert!(send(&rest, &["before".into()]).await);
 
     disk.fill(12 * MEBIBYTE);
     let nearly = eventually(
         "the service to say that its disk is nearly full",
-        async || told(&rest).await,
+        async || disk_event(&rest).await,
     )
     .await;
     assert_eq!(nearly["status"], "STATUS_OPEN", "{nearly}");
@@ -112,8 +112,8 @@ async fn full_disk_rejects_only_new_events_until_space_is_freed() {
     let overview = rest.get("/v1/overview").await.ok();
     assert_eq!(overview["store"]["acceptsEvents"], false);
     let full = eventually("the event to be critical", async || {
-        let told = told(&rest).await?;
-        (told["severity"] == "SEVERITY_CRITICAL").then_some(told)
+        let reported = disk_event(&rest).await?;
+        (reported["severity"] == "SEVERITY_CRITICAL").then_some(reported)
     })
     .await;
     assert_eq!(full["status"], "STATUS_OPEN", "{full}");
@@ -127,7 +127,7 @@ async fn full_disk_rejects_only_new_events_until_space_is_freed() {
     let status = json!({"statuses": [{"eventId": event_id, "acknowledged": true}]});
     let acknowledged = rest.post("/v1/event-management/status", &status).await.ok();
     assert_eq!(acknowledged["statusResponses"][0]["success"], true);
-    receiver.otherwise(Reply::status(200));
+    receiver.set_default_reply(Reply::status(200));
     eventually("what waited to be delivered", async || {
         let path = "/v1/notification/deliveries?states=DELIVERED";
         let delivered = rest.get(path).await.ok();
@@ -145,8 +145,8 @@ async fn full_disk_rejects_only_new_events_until_space_is_freed() {
     })
     .await;
     eventually("the service to say that there is room", async || {
-        let told = told(&rest).await?;
-        (told["status"] == "STATUS_CLOSED").then_some(())
+        let reported = disk_event(&rest).await?;
+        (reported["status"] == "STATUS_CLOSED").then_some(())
     })
     .await;
     eventually("readiness", async || {

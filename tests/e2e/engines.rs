@@ -7,7 +7,7 @@ macro_rules! in_a_database {
     ($($room:ident :: $journey:ident),+ $(,)?) => {$(
         #[test]
         fn $journey() {
-            Engine::Database.within(crate::$room::$journey);
+            Engine::Database.run_on(crate::$room::$journey);
         }
     )+};
 }

@@ -114,7 +114,7 @@ fn calls() -> Vec<Call> {
 }
 
 /// Returns the calls and the address for the clients, with descriptors of error details.
-fn asked(world: &World, calls: &[Call]) -> String {
+fn client_input(world: &World, calls: &[Call]) -> String {
     let described = |call: &Call| {
         json!({
             "path": call.path,
@@ -194,8 +194,8 @@ fn check(calls: &[Call], results: &[Value]) {
     let called = |path: &str, sent: &str| format!("{path} {sent}");
     let expected: BTreeSet<_> = calls.iter().map(|it| called(&it.path, it.sent)).collect();
     let text = |result: &Value, name: &str| result[name].as_str().unwrap_or_default().to_owned();
-    let told = |it: &Value| called(&text(it, "path"), &text(it, "sent"));
-    let found: BTreeSet<_> = results.iter().map(told).collect();
+    let reported = |it: &Value| called(&text(it, "path"), &text(it, "sent"));
+    let found: BTreeSet<_> = results.iter().map(reported).collect();
     assert_eq!(found, expected);
     let wrong = results.iter().filter_map(|result| {
         let fault = fault(result)?;
@@ -215,7 +215,7 @@ async fn grpcio_reads_the_code_and_details_of_every_error() {
     let (world, calls) = (World::start(), calls());
     let mut client = Command::new(python);
     client.arg(tree::root().join("tests/e2e/every_method.py"));
-    check(&calls, &run(client, &asked(&world, &calls)));
+    check(&calls, &run(client, &client_input(&world, &calls)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -227,7 +227,7 @@ async fn grpc_js_reads_the_code_and_details_of_every_error() {
     let calls = calls();
     let mut client = Command::new(node);
     client.arg("every_method.mjs").current_dir(folder.path());
-    check(&calls, &run(client, &asked(&world, &calls)));
+    check(&calls, &run(client, &client_input(&world, &calls)));
 }
 
 /// Calls a method, and returns the start of its response without reading the body.

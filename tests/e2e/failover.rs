@@ -14,10 +14,11 @@ use bellwether_tests::{
 };
 
 use crate::{
-    crash::told_hosts,
+    crash::notified_hosts,
     journey,
     postgres::{
-        ANSWERED, Told, answered, each_has_one_delivery, init, none_is_lost, send, settings,
+        ANSWERED, SendOutcomes, each_has_one_delivery, init, none_is_lost, send, settings,
+        wait_answered,
     },
 };
 
@@ -49,12 +50,17 @@ async fn database_failover_loses_no_acknowledged_event() {
     let world = World::on(init, &settings(&servers.url(), &key_file, "one"));
     let receiver = Receiver::start().await;
     journey::set_up(&world.rest(), &receiver).await;
-    let told = Arc::new(Mutex::new(Told::default()));
+    let reported = Arc::new(Mutex::new(SendOutcomes::default()));
     let mut took = Vec::new();
     for round in 0..rounds {
         let (stop, stopped) = tokio::sync::watch::channel(false);
-        let senders = send(&world.rest(), &format!("failover-{round}"), &told, &stopped);
-        answered(&told, ANSWERED).await;
+        let senders = send(
+            &world.rest(),
+            &format!("failover-{round}"),
+            &reported,
+            &stopped,
+        );
+        wait_answered(&reported, ANSWERED).await;
         let begin = Instant::now();
         let first = tokio::task::block_in_place(|| {
             let first = servers.primary().unwrap();
@@ -73,8 +79,8 @@ async fn database_failover_loses_no_acknowledged_event() {
             tokio::time::sleep(PAUSE).await;
         }
         let other = begin.elapsed();
-        let before = told.lock().unwrap().answered.len();
-        while told.lock().unwrap().answered.len() == before {
+        let before = reported.lock().unwrap().answered.len();
+        while reported.lock().unwrap().answered.len() == before {
             assert!(begin.elapsed() < GIVEN_UP_AFTER, "nothing is answered");
             tokio::time::sleep(PAUSE).await;
         }
@@ -83,18 +89,18 @@ async fn database_failover_loses_no_acknowledged_event() {
             "round {round}: another server after {other:?}, writes again after {:?}",
             begin.elapsed()
         );
-        answered(&told, ANSWERED).await;
+        wait_answered(&reported, ANSWERED).await;
         stop.send_replace(true);
         senders.join_all().await;
         tokio::task::block_in_place(|| {
             servers.revive(first);
-            servers.until_whole();
+            servers.wait_healthy();
         });
     }
-    let unknown = told.lock().unwrap().unknown.len();
-    let stored = none_is_lost(&world.rest(), &told).await;
+    let unknown = reported.lock().unwrap().unknown.len();
+    let stored = none_is_lost(&world.rest(), &reported).await;
     let begin = Instant::now();
-    while !stored.is_subset(&told_hosts(&receiver)) {
+    while !stored.is_subset(&notified_hosts(&receiver)) {
         assert!(begin.elapsed() < GIVEN_UP_AFTER, "not all is told of");
         tokio::time::sleep(PAUSE).await;
     }

@@ -32,9 +32,10 @@ fn rule(flapping: Value) -> Value {
 
 fn received(receiver: &Receiver) -> Vec<(String, String)> {
     let all = receiver.received();
-    let told = all.iter().map(Received::json);
+    let reported = all.iter().map(Received::json);
     let text = |it: &Value| it.as_str().unwrap().to_owned();
-    told.map(|it| (text(&it["rule"]["message"]), text(&it["thread_id"])))
+    reported
+        .map(|it| (text(&it["rule"]["message"]), text(&it["thread_id"])))
         .collect()
 }
 
@@ -61,12 +62,12 @@ async fn flapping_event_notifies_once_and_closes_despite_a_kill() {
     let mut event = String::new();
     for round in 0..5 {
         send(&rest, "STATUS_OPEN").await;
-        receiver.until_received((2 * round + 1).min(5)).await;
+        receiver.wait_for((2 * round + 1).min(5)).await;
         event = send(&rest, "STATUS_CLOSED").await;
-        receiver.until_received((2 * round + 2).min(5)).await;
+        receiver.wait_for((2 * round + 2).min(5)).await;
     }
-    let told = received(&receiver);
-    let texts: Vec<_> = told.iter().map(|it| it.0.as_str()).collect();
+    let reported = received(&receiver);
+    let texts: Vec<_> = reported.iter().map(|it| it.0.as_str()).collect();
     assert_eq!(
         texts,
         [
@@ -77,7 +78,7 @@ async fn flapping_event_notifies_once_and_closes_despite_a_kill() {
             "true open"
         ]
     );
-    assert_eq!(told[4].1, format!("{event}:3"));
+    assert_eq!(reported[4].1, format!("{event}:3"));
     let waits = rest.get("/v1/notification/pending").await.ok();
     assert_eq!(
         waits["pending"][0]["holds"][0]["kind"],
@@ -94,9 +95,12 @@ async fn flapping_event_notifies_once_and_closes_despite_a_kill() {
     let mut edited = rule(Value::Null);
     edited.as_object_mut().unwrap().remove("flapping");
     rest.put(&format!("{RULES}/page"), &edited).await.ok();
-    receiver.until_received(6).await;
-    let told = received(&receiver);
-    assert_eq!(told[5], ("false closed".to_owned(), format!("{event}:3")));
+    receiver.wait_for(6).await;
+    let reported = received(&receiver);
+    assert_eq!(
+        reported[5],
+        ("false closed".to_owned(), format!("{event}:3"))
+    );
     let explained = rest.get(&format!("/v1/events/{event}:explain")).await.ok();
     let steps = explained["rules"][0]["holdSteps"].as_array().unwrap();
     assert_eq!(steps.last().unwrap()["kind"], "released");

@@ -79,14 +79,14 @@ async fn python_client_creates_lists_and_sends() {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let told: Value = serde_json::from_slice(&output.stdout).expect("a line of JSON");
+    let reported: Value = serde_json::from_slice(&output.stdout).expect("a line of JSON");
     let expected = json!({
         "created": "from python",
         "listed": ["from python"],
         "refused": "NOT_FOUND",
         "succeeded": 1,
     });
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     let count = world.rest().post("/v1/events:count", &json!({})).await.ok();
     assert_eq!(count["count"], 1);
 }

@@ -72,7 +72,7 @@ pub(crate) fn node() -> Option<PathBuf> {
     programs(["node"]).map(|[node]| node)
 }
 
-fn told(printed: &str) -> Value {
+fn parse_result(printed: &str) -> Value {
     let line = printed.lines().last().unwrap_or_default();
     serde_json::from_str(line).expect("a line of JSON")
 }
@@ -129,7 +129,7 @@ async fn generated_typescript_client_compiles_and_works() {
         &receiver.url("/"),
     ];
     let printed = folder.run(node, &arguments);
-    assert_eq!(told(&printed), whole_journey());
+    assert_eq!(parse_result(&printed), whole_journey());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -177,7 +177,7 @@ async fn generated_python_client_works() {
         String::from_utf8_lossy(&output.stderr)
     );
     let printed = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(told(&printed), whole_journey());
+    assert_eq!(parse_result(&printed), whole_journey());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -263,7 +263,7 @@ async fn cross_origin_page_works_with_two_grpc_web_libraries() {
             "watched": true,
         },
     });
-    assert_eq!(told(&printed), expected);
+    assert_eq!(parse_result(&printed), expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -134,9 +134,11 @@ async fn oversized_response_is_truncated_on_the_first_call_too() {
     assert_eq!(again.header("idempotent-replayed"), "true");
     assert_eq!(again.refused(), first);
     // Without a key, no receipt is stored, and every violation is reported.
-    let told = rest.post(PATH, &request).await.refused();
+    let reported = rest.post(PATH, &request).await.refused();
     let reason = |at: usize| {
-        let reason = told["failedEvents"][at]["error"].as_str().expect("a text");
+        let reason = reported["failedEvents"][at]["error"]
+            .as_str()
+            .expect("a text");
         reason.replace(&format!("events[{at}]: "), "")
     };
     assert_eq!(reason(999), reason(0));

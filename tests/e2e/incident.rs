@@ -108,8 +108,8 @@ async fn dead_letters_are_resent_with_seven_keys() {
     let world = World::start();
     let rest = world.rest();
     let [receiver, other] = [Receiver::start().await, Receiver::start().await];
-    receiver.otherwise(Reply::status(400));
-    other.otherwise(Reply::status(400));
+    receiver.set_default_reply(Reply::status(400));
+    other.set_default_reply(Reply::status(400));
     journey::set_up(&rest, &receiver).await;
     let webhook = samples::webhook("zulu", &other.url("/zulu"));
     rest.post("/v1/notification/destinations", &webhook)
@@ -124,7 +124,7 @@ async fn dead_letters_are_resent_with_seven_keys() {
         (deliveries(&world, "state=dead").await == 6).then_some(())
     })
     .await;
-    receiver.otherwise(Reply::status(200));
+    receiver.set_default_reply(Reply::status(200));
     receiver.forget();
     let mut console = Counted::start(&world);
     console.press("4", &["▶ hook", "zulu"]);
@@ -134,7 +134,7 @@ async fn dead_letters_are_resent_with_seven_keys() {
         "y",
         &["no match `state=dead resent=false destination=hook`"],
     );
-    receiver.until_received(3).await;
+    receiver.wait_for(3).await;
     // The resent deliveries are still listed, and marked.
     console.press("\t", &["[delivered 3]"]);
     console.end(7);
@@ -182,7 +182,7 @@ async fn rule_edit_is_undone_with_three_keys() {
 #[tokio::test(flavor = "multi_thread")]
 async fn destination_is_created_tested_and_fixed_in_its_form() {
     let world = World::start();
-    let receiver = Receiver::answering(|received| match received.path.as_str() {
+    let receiver = Receiver::with_rule(|received| match received.path.as_str() {
         "/right" => Reply::status(200),
         _ => Reply::status(401),
     })

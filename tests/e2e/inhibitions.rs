@@ -58,7 +58,7 @@ async fn inhibited_event_survives_kill_and_notifies_when_cause_closes() {
     .await;
 
     send(&rest, "host-down", None).await;
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     send(&rest, "full", None).await;
     let tried = rest
         .post(&format!("{INHIBITIONS}:preview"), &inhibition())
@@ -89,7 +89,7 @@ async fn inhibited_event_survives_kill_and_notifies_when_cause_closes() {
     );
     assert_eq!(receiver.count(), 1);
     send(&rest, "host-down", Some("STATUS_CLOSED")).await;
-    receiver.until_received(2).await;
+    receiver.wait_for(2).await;
     eventually("nothing to wait any more", async || {
         let waits = rest.get(PENDING).await.ok();
         waits["pending"]
@@ -99,8 +99,8 @@ async fn inhibited_event_survives_kill_and_notifies_when_cause_closes() {
     })
     .await;
     let output = process::run(world.command(&["check", "--json"]));
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{told}");
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{reported}");
     world.terminate();
 }
 
@@ -134,14 +134,14 @@ async fn draft_inhibition_reports_messages_it_would_have_held() {
     // Before its cause, while the cause is open, and on another host.
     send(&rest, "full", None).await;
     send(&rest, "full", Some("STATUS_CLOSED")).await;
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     send(&rest, "host-down", None).await;
     send(&rest, "full", None).await;
     let other = samples::event("full", "b", "SEVERITY_ERROR", "something is wrong");
     let body = samples::events(&[other]);
     rest.post("/v1/data-receiver/events", &body).await.ok();
-    receiver.until_received(4).await;
+    receiver.wait_for(4).await;
     // The cause has closed by now, but was open at the time.
     send(&rest, "host-down", Some("STATUS_CLOSED")).await;
     let path = format!("{INHIBITIONS}:preview");

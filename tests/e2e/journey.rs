@@ -104,7 +104,7 @@ pub(crate) async fn every_receiver_is_notified_once_per_occurrence() {
     send_ten_of_which_three_match(&rest).await;
     let settled = settled(&rest).await;
 
-    let mut told = BTreeMap::new();
+    let mut reported = BTreeMap::new();
     for received in receiver.received() {
         let message = received.json();
         assert_eq!(message["id"], received.delivery_id());
@@ -120,7 +120,7 @@ pub(crate) async fn every_receiver_is_notified_once_per_occurrence() {
             .as_str()
             .expect("a text")
             .to_owned();
-        assert_eq!(told.insert((host, number), text), None, "told twice");
+        assert_eq!(reported.insert((host, number), text), None, "told twice");
     }
     let text = |summary: &str, host: &str| format!("{summary} on {host}, says disks");
     let expected = [("a", "1"), ("b", "1"), ("c", "1"), ("c", "2")].map(|(host, number)| {
@@ -131,7 +131,7 @@ pub(crate) async fn every_receiver_is_notified_once_per_occurrence() {
         };
         ((host.to_owned(), number.to_owned()), text(summary, host))
     });
-    assert_eq!(told, BTreeMap::from(expected));
+    assert_eq!(reported, BTreeMap::from(expected));
 
     let delivered = settled.iter().filter(|delivery| delivery["test"] == false);
     assert!(

@@ -101,7 +101,7 @@ fn kitty_protocol_is_enabled_if_supported_and_disabled_on_exit() {
     let world = World::start();
     let mut console = console(&world, &[("TERM", "xterm-kitty")]);
     console.shows(&["● connected"]);
-    assert!(console.written().contains("\x1b[>1u"));
+    assert!(console.output().contains("\x1b[>1u"));
     // 4, then Esc, as encoded by such a terminal.
     console.press("4");
     console.shows(&["No destinations yet"]);
@@ -109,14 +109,14 @@ fn kitty_protocol_is_enabled_if_supported_and_disabled_on_exit() {
     console.shows(&["› Overview"]);
     console.press("q");
     assert!(console.ended().success());
-    assert!(console.written().contains("\x1b[<1u"));
-    assert_eq!(console.modes_left(), Vec::<String>::new());
+    assert!(console.output().contains("\x1b[<1u"));
+    assert_eq!(console.remaining_modes(), Vec::<String>::new());
 
     let mut plain = self::console(&world, &[]);
     plain.shows(&["● connected"]);
     plain.press("q");
     assert!(plain.ended().success());
-    assert!(!plain.written().contains("\x1b[>1u"));
+    assert!(!plain.output().contains("\x1b[>1u"));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn closed_terminal_ends_the_console_without_a_panic() {
     let world = World::start();
     let arguments = arguments(&world);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let code = terminal::closed_at("● connected", world.folder(), &arguments);
+    let code = terminal::run_until_closed("● connected", world.folder(), &arguments);
     assert!(code <= 1, "{code}");
 }
 
@@ -142,7 +142,7 @@ async fn non_utf8_terminal_gets_ascii_and_vt100_gets_no_colours() {
         let screen = console.shows(&["> Overview"]);
         assert!(screen.is_ascii(), "{screen}");
         let colours = ["\x1b[38;", "\x1b[48;", "\x1b[31m"];
-        let has_any = colours.iter().any(|it| console.written().contains(it));
+        let has_any = colours.iter().any(|it| console.output().contains(it));
         assert_eq!(has_any, term != "vt100", "{term}");
         console.press("q");
         assert!(console.ended().success());

@@ -202,17 +202,17 @@ fn process_memory_is_protected_from_other_programs_of_the_user() {
     let mut other = Command::new("sleep");
     let mut other = powerless(other.arg("60")).spawn().unwrap();
 
-    let looks = |process: u32| {
+    let can_read = |process: u32| {
         let mut look = Command::new("cat");
         look.arg(format!("/proc/{process}/environ"));
         process::run(powerless(&look)).status.success()
     };
     let is_seen = eventually_blocking("a program that keeps nothing back", || {
-        looks(other.id()).then_some(true)
+        can_read(other.id()).then_some(true)
     });
-    assert!(is_seen && !looks(service.id()));
+    assert!(is_seen && !can_read(service.id()));
     eventually_blocking("the command to keep its memory back", || {
-        (!looks(watch.id())).then_some(())
+        (!can_read(watch.id())).then_some(())
     });
     assert!(watch.try_wait().unwrap().is_none(), "it has ended");
     for child in [&mut watch, &mut other] {

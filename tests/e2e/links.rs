@@ -16,7 +16,7 @@ use crate::samples;
 const BASE: &str = "https://bell.example";
 
 /// Starts a service whose messages contain links, and returns the link in its first message.
-async fn told(settings: &str, grouped: bool) -> (World, String) {
+async fn start_with_link(settings: &str, grouped: bool) -> (World, String) {
     let world = World::with_settings(&format!("link_base = \"{BASE}/\"\n{settings}"));
     let receiver = Receiver::start().await;
     let rest = world.rest();
@@ -73,7 +73,7 @@ async fn call(grpc: &Grpc, path: &str) -> Result<Value, tonic::Code> {
 
 #[tokio::test]
 async fn signed_link_opens_an_escaped_page_without_a_key() {
-    let (world, path) = told("link_lifetime = \"1h\"", false).await;
+    let (world, path) = start_with_link("link_lifetime = \"1h\"", false).await;
     let rest = world.rest();
     let page = browse(&rest, &path).await;
     assert_eq!(page.status, 200, "{}", page.text());
@@ -113,7 +113,7 @@ async fn signed_link_opens_an_escaped_page_without_a_key() {
 
 #[tokio::test]
 async fn page_acknowledges_with_a_key_and_rejects_insufficient_roles() {
-    let (world, path) = told("link_lifetime = \"1h\"", false).await;
+    let (world, path) = start_with_link("link_lifetime = \"1h\"", false).await;
     let rest = world.rest();
     let form = |key: &str, what: &str| format!("key={key}&do={what}");
     let viewer = world.client("looks", "viewer");
@@ -159,7 +159,7 @@ async fn page_acknowledges_with_a_key_and_rejects_insufficient_roles() {
 
 #[tokio::test]
 async fn unsigned_link_requires_a_key() {
-    let (world, path) = told("", false).await;
+    let (world, path) = start_with_link("", false).await;
     let rest = world.rest();
     assert!(!path.contains('?'), "{path}");
     let asking = browse(&rest, &path).await;
@@ -184,7 +184,7 @@ async fn unsigned_link_requires_a_key() {
 
 #[tokio::test]
 async fn start_page_shows_open_events_with_a_key() {
-    let (world, path) = told("", false).await;
+    let (world, path) = start_with_link("", false).await;
     let rest = world.rest();
     let welcome = browse(&rest, "/").await;
     assert_eq!(welcome.status, 200, "{}", welcome.text());
@@ -208,7 +208,7 @@ async fn start_page_shows_open_events_with_a_key() {
 
 #[tokio::test]
 async fn group_link_shows_its_members_after_a_kill() {
-    let (mut world, path) = told("link_lifetime = \"1h\"", true).await;
+    let (mut world, path) = start_with_link("link_lifetime = \"1h\"", true).await;
     assert!(path.starts_with("/groups/group-"), "{path}");
     world.kill();
     world.start_again();

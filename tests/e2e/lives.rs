@@ -112,10 +112,10 @@ async fn resume_token_of_another_store_reports_a_gap() {
     // exists here.
     send(&third.rest(), hosts("third", 10)).await;
     for token in [&of_the_first, &of_the_second] {
-        let told = third.watch(token).await;
-        assert!(told.gap, "what came between is not skipped in silence");
-        assert!(!told.resume_token.is_empty());
-        assert!(!third.watch(&told.resume_token).await.gap);
+        let reported = third.watch(token).await;
+        assert!(reported.gap, "what came between is not skipped in silence");
+        assert!(!reported.resume_token.is_empty());
+        assert!(!third.watch(&reported.resume_token).await.gap);
     }
     let of_the_third = third.watch("").await.resume_token;
     third.service.kill();

@@ -26,23 +26,23 @@ fn auto_theme_uses_the_terminal_background_without_typing_the_reply() {
     console.shows(&["Overview", "connected"]);
     let question = "\x1b]11;?\x1b\\";
     eventually_blocking("the question", || {
-        console.written().contains(question).then_some(())
+        console.output().contains(question).then_some(())
     });
     // The background of the light theme.
     let light = "48;2;250;250;250";
-    assert!(!console.written().contains(light));
+    assert!(!console.output().contains(light));
 
     console.press("2\x1b]11;rgb:fdfd/f6f6/e3e3\x1b\\");
 
     eventually_blocking("the light theme", || {
-        console.written().contains(light).then_some(())
+        console.output().contains(light).then_some(())
     });
     let screen = console.shows(&["Events"]);
     assert!(!screen.contains("f6f6"), "{screen}");
-    assert_eq!(console.written().matches(question).count(), 1);
+    assert_eq!(console.output().matches(question).count(), 1);
     console.press("q");
     assert!(console.ended().success());
-    assert_eq!(console.modes_left(), Vec::<String>::new());
+    assert_eq!(console.remaining_modes(), Vec::<String>::new());
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn background_is_queried_only_if_the_theme_needs_it() {
     console.shows(&["Overview", "connected"]);
     console.press("q");
     assert!(console.ended().success());
-    assert!(!console.written().contains("\x1b]11;"));
+    assert!(!console.output().contains("\x1b]11;"));
 }
 
 #[test]
@@ -64,16 +64,16 @@ fn invalid_keys_end_the_command_with_one_line_each() {
     let mut command = process::command(folder.path(), ["--keys", "--config"]);
     let output = command.arg(&file).output().expect("the command");
     assert_eq!(output.status.code(), Some(2));
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    let lines: Vec<&str> = told.lines().collect();
-    assert_eq!(lines.len(), 2, "{told}");
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lines: Vec<&str> = reported.lines().collect();
+    assert_eq!(lines.len(), 2, "{reported}");
     assert!(
         lines[0].contains("own.toml:2: keys.qiut: unknown action"),
-        "{told}"
+        "{reported}"
     );
     assert!(
         lines[1].contains("own.toml:3: keys.copy: `q` is also `quit`"),
-        "{told}"
+        "{reported}"
     );
 }
 
@@ -85,10 +85,10 @@ fn configured_keys_are_printed_and_work() {
     let config = file.to_str().expect("a path");
     let mut command = process::command(world.folder(), ["--keys", "--config", config]);
     let output = command.output().expect("the command");
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
-        told.contains("| `ctrl-g r` | Go to Rules | `go_rules` |"),
-        "{told}"
+        reported.contains("| `ctrl-g r` | Go to Rules | `go_rules` |"),
+        "{reported}"
     );
 
     let mut console = console(&world, &["--config", config]);

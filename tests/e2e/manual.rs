@@ -67,7 +67,7 @@ fn run(world: &World, command: &str, typed: &str) -> Output {
 
 /// Returns the expected block: the command and its output, without the output before the first
 /// typed line.
-fn told(world: &World, block: &str) -> String {
+fn expected_block(world: &World, block: &str) -> String {
     let command = block.lines().next().unwrap_or_default();
     let typed = block.lines().filter_map(|line| line.strip_prefix("> "));
     let typed: String = typed.flat_map(|line| [line, "\n"]).collect();
@@ -112,11 +112,11 @@ async fn documented_output_matches_the_program() {
     let mut rest = text.as_str();
     while let Some((before, behind)) = rest.split_once("```console\n") {
         let (block, behind) = behind.split_once("```\n").expect("a block that ends");
-        let told = told(&world, block);
-        if masked(&told) != masked(block) {
-            differing.push(told.clone());
+        let reported = expected_block(&world, block);
+        if masked(&reported) != masked(block) {
+            differing.push(reported.clone());
         }
-        written.extend([before, "```console\n", &told, "```\n"]);
+        written.extend([before, "```console\n", &reported, "```\n"]);
         rest = behind;
     }
     written += rest;

@@ -304,16 +304,16 @@ async fn standard_webhooks_are_accepted_only_while_recent() {
     let taken = send(0).await;
     assert_eq!(taken.ok(), json!({"succeeded": 2, "dropped": 1}));
     let events = newest(&rest, "orders").await;
-    let mut told: Vec<_> = events
+    let mut reported: Vec<_> = events
         .iter()
         .map(|event| {
             let severity = event["occurrences"][0]["severity"].as_str().unwrap();
             format!("{} {severity}", event["dimensions"])
         })
         .collect();
-    told.sort();
+    reported.sort();
     assert_eq!(
-        told,
+        reported,
         [
             "{\"order\":\"1\"} SEVERITY_CRITICAL",
             "{\"order\":\"3\"} SEVERITY_WARNING"

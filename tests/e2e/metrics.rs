@@ -29,7 +29,7 @@ const EXAMPLES: &str = "tests/examples/prometheus";
 
 /// Returns the documented families with their labels: those of every service, or only those of a
 /// store in a database.
-fn told_with(database: bool) -> BTreeMap<String, BTreeSet<String>> {
+fn documented_families_with(database: bool) -> BTreeMap<String, BTreeSet<String>> {
     let topic = Topic::find("metrics").expect("the topic is there");
     let words = |cell: &str| {
         cell.split('`')
@@ -52,16 +52,19 @@ fn told_with(database: bool) -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-fn told() -> BTreeMap<String, BTreeSet<String>> {
-    told_with(false)
+fn documented_families() -> BTreeMap<String, BTreeSet<String>> {
+    documented_families_with(false)
 }
 
 /// Checks that a page has all families of a store in a database, with exceptions.
 pub(crate) fn check_database(page: &str, but: &[&str]) {
-    let told = told_with(true).into_keys();
-    let told: BTreeSet<_> = told.filter(|it| !but.contains(&&**it)).collect();
+    let reported = documented_families_with(true).into_keys();
+    let reported: BTreeSet<_> = reported.filter(|it| !but.contains(&&**it)).collect();
     let shown: BTreeSet<_> = shown(page).into_keys().collect();
-    assert!(told.len() > 5 && told.is_subset(&shown), "{told:?}\n{page}");
+    assert!(
+        reported.len() > 5 && reported.is_subset(&shown),
+        "{reported:?}\n{page}"
+    );
     check(page);
 }
 
@@ -101,7 +104,7 @@ fn value(page: &str, sample: &str) -> f64 {
 }
 
 /// Creates a rule that notifies a URL of every error about a disk.
-async fn tell_of_disks(rest: &Rest, url: &str) {
+async fn notify_of_disks(rest: &Rest, url: &str) {
     for (kind, draft) in [
         ("triggers", samples::trigger("disk", "disk")),
         ("destinations", samples::webhook("hook", url)),
@@ -194,7 +197,7 @@ async fn every_metric_is_documented_and_recorded_and_passes_promtool() {
     let settings = format!("[heartbeat]\nurl = \"{}\"\n", monitor.url("/"));
     let world = World::with_settings(&settings);
     let rest = world.rest();
-    tell_of_disks(&rest, &receiver.url("/hook")).await;
+    notify_of_disks(&rest, &receiver.url("/hook")).await;
     let nameless = json!({"summary": "has no name"});
     let list = samples::events(&[disk("a"), disk("b"), disk("a"), nameless]);
     for _ in 0..2 {
@@ -217,7 +220,7 @@ async fn every_metric_is_documented_and_recorded_and_passes_promtool() {
     };
     let page = eventually("all messages to be counted", delivered).await;
 
-    assert_eq!(shown(&page), told(), "{page}");
+    assert_eq!(shown(&page), documented_families(), "{page}");
     for (sample, expected) in COUNTED {
         let found = value(&page, sample);
         assert!((found - expected).abs() < f64::EPSILON, "{sample} {found}");
@@ -331,7 +334,7 @@ async fn standalone_backend_and_gateway_expose_their_metrics() {
 
 #[test]
 fn alert_rules_and_dashboard_use_existing_metrics() {
-    let told = told();
+    let reported = documented_families();
     let read = |name| fs::read_to_string(tree::root().join(EXAMPLES).join(name)).unwrap();
     let board: Value = serde_json::from_str(&read("dashboard.json")).unwrap();
     let panels = board["panels"].as_array().unwrap();
@@ -348,7 +351,7 @@ fn alert_rules_and_dashboard_use_existing_metrics() {
         let of_ours = |word: &&str| word.starts_with("bellwether_") || word.starts_with("process_");
         for name in words.filter(of_ours) {
             let family = name.strip_suffix("_bucket").unwrap_or(name);
-            assert!(told.contains_key(family), "{name} in {text}");
+            assert!(reported.contains_key(family), "{name} in {text}");
         }
     }
     let Some([promtool]) = programs(["promtool"]) else {
@@ -425,10 +428,10 @@ async fn prometheus_alerts_when_a_destination_fails() {
     let Some([prometheus]) = programs(["prometheus"]) else {
         return;
     };
-    let receiver = Receiver::answering(|_| Reply::status(500)).await;
+    let receiver = Receiver::with_rule(|_| Reply::status(500)).await;
     let world = World::with_settings("[metrics]\nkey = \"secret-of-metrics\"");
     let rest = world.rest();
-    tell_of_disks(&rest, &receiver.url("/hook")).await;
+    notify_of_disks(&rest, &receiver.url("/hook")).await;
     let events: Vec<_> = ["a", "b", "c", "d", "e", "f"].map(disk).into();
     rest.post(EVENTS, &samples::events(&events)).await.ok();
 

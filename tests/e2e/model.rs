@@ -26,10 +26,10 @@ fn walk(engine: Engine) -> Option<String> {
         walk.env("BELLWETHER_MODEL_STORE", store.to_string());
     }
     let output = walk.output().expect("python starts");
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
     let wrong = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{engine:?}: {told}{wrong}");
-    Some(told)
+    assert!(output.status.success(), "{engine:?}: {reported}{wrong}");
+    Some(reported)
 }
 
 #[test]

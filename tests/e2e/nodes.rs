@@ -29,9 +29,12 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use crate::{
-    crash::{rounds, told_hosts},
+    crash::{notified_hosts, rounds},
     journey, metrics,
-    postgres::{ANSWERED, Database, Told, answered, none_is_lost, refused, send, serve, store},
+    postgres::{
+        ANSWERED, Database, SendOutcomes, assert_refused, none_is_lost, send, serve, store,
+        wait_answered,
+    },
     samples,
 };
 
@@ -73,16 +76,16 @@ async fn leader(world: &World) -> String {
     .await
 }
 
-async fn told_of(receiver: &Receiver, stored: &BTreeSet<String>) {
+async fn wait_until_notified(receiver: &Receiver, stored: &BTreeSet<String>) {
     // A killed node may have had many deliveries in flight: wait as long as more arrive.
     let (mut count, mut since) = (0, Instant::now());
-    while !stored.is_subset(&told_hosts(receiver)) {
+    while !stored.is_subset(&notified_hosts(receiver)) {
         if receiver.count() > count {
             (count, since) = (receiver.count(), Instant::now());
         }
         let missing = || {
             stored
-                .difference(&told_hosts(receiver))
+                .difference(&notified_hosts(receiver))
                 .cloned()
                 .collect::<Vec<_>>()
         };
@@ -110,7 +113,7 @@ async fn killing_any_node_under_load_loses_nothing() {
     let names = ["one", "two", "three"];
     let receiver = Receiver::start().await;
     journey::set_up(&worlds[0].rest(), &receiver).await;
-    let told = Arc::new(Mutex::new(Told::default()));
+    let reported = Arc::new(Mutex::new(SendOutcomes::default()));
     for round in 0..rounds(1) {
         let leads = leader(&worlds[0]).await;
         let killed = names.iter().position(|it| *it == leads).unwrap();
@@ -118,12 +121,12 @@ async fn killing_any_node_under_load_loses_nothing() {
         let mut senders = Vec::new();
         for (world, name) in worlds.iter().zip(names) {
             let round = format!("{round}-{name}");
-            senders.push(send(&world.rest(), &round, &told, &stopped));
+            senders.push(send(&world.rest(), &round, &reported, &stopped));
         }
-        answered(&told, ANSWERED).await;
+        wait_answered(&reported, ANSWERED).await;
         worlds[killed].kill();
         // The others serve before and after a new leader is elected.
-        answered(&told, ANSWERED).await;
+        wait_answered(&reported, ANSWERED).await;
         let other = &worlds[(killed + 1) % 3];
         eventually("another node to lead", async || {
             let nodes = nodes(other);
@@ -131,15 +134,15 @@ async fn killing_any_node_under_load_loses_nothing() {
             nodes.iter().any(leads).then_some(())
         })
         .await;
-        answered(&told, ANSWERED).await;
+        wait_answered(&reported, ANSWERED).await;
         stop.send_replace(true);
         for senders in senders {
             senders.join_all().await;
         }
         worlds[killed].start_again();
     }
-    let stored = none_is_lost(&worlds[1].rest(), &told).await;
-    told_of(&receiver, &stored).await;
+    let stored = none_is_lost(&worlds[1].rest(), &reported).await;
+    wait_until_notified(&receiver, &stored).await;
     // A killed process may have sent a message that is sent again with the same delivery id.
     let ids: BTreeSet<_> = receiver
         .received()
@@ -172,7 +175,7 @@ async fn change_on_one_node_applies_on_all_nodes() {
     let leads: Vec<_> = listed.map(|it| (&it["name"], &it["leads"])).collect();
     assert_eq!(leads.len(), 3, "{overview}");
     assert_eq!(leads[0], (&json!("one"), &json!(true)), "{overview}");
-    let tell_of = async |rest: &Rest, name: &str| {
+    let notify_of = async |rest: &Rest, name: &str| {
         let trigger = samples::trigger(name, name);
         rest.post("/v1/notification/triggers", &trigger).await.ok();
         let rule = samples::rule(name, name, "hook", "{{event.name}}");
@@ -182,13 +185,13 @@ async fn change_on_one_node_applies_on_all_nodes() {
     // The edit is made on one node, the event sent to another.
     for round in 0..20 {
         let name = format!("round-{round:02}");
-        tell_of(&rests[round % 3], &name).await;
+        notify_of(&rests[round % 3], &name).await;
         put(&rests[(round + 1) % 3], &name, "a").await;
-        receiver.until_received(round + 1).await;
+        receiver.wait_for(round + 1).await;
     }
 
     // A silence created on one node holds an event accepted by another.
-    tell_of(&rests[0], "quiet").await;
+    notify_of(&rests[0], "quiet").await;
     let silence = json!({"name": "work", "reason": "work", "ruleNames": ["quiet"],
         "span": {"endTime": samples::in_seconds(3_600)}});
     let silences = "/v1/notification/silences";
@@ -312,10 +315,10 @@ async fn paused_node_loses_leadership_and_rejoins() {
         rest.post(EVENTS, &body).await.ok();
     };
     put(&second.rest(), "a").await;
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     process::signal("-CONT", first.service().id());
     put(&first.rest(), "b").await;
-    receiver.until_received(2).await;
+    receiver.wait_for(2).await;
     eventually("both to live", async || {
         (nodes(&second).len() == 2).then_some(())
     })
@@ -337,7 +340,7 @@ async fn changed_key_ring_is_rejected_while_other_nodes_run() {
     let mut second = join(&database, &first, "two");
     assert!(second.terminate().success());
     fs::write(database.key_file(), &added).unwrap();
-    refused(serve(&second.data_dir()), "only one node may encrypt");
+    assert_refused(serve(&second.data_dir()), "only one node may encrypt");
     assert!(first.terminate().success());
     second.start_again();
     first.start_again();

@@ -116,9 +116,9 @@ async fn provider_token_grants_the_role_of_its_claims() {
         return;
     };
     let world = World::with_settings(&settings(&provider.issuer));
-    let told = world.rest().with_key(None).get("/v1/sign-in").await.ok();
+    let reported = world.rest().with_key(None).get("/v1/sign-in").await.ok();
     assert_eq!(
-        (&told["issuer"], &told["clientId"]),
+        (&reported["issuer"], &reported["clientId"]),
         (&json!(provider.issuer), &json!("bellwether"))
     );
     let ada = provider.token("ada", "bellwether").await;
@@ -220,8 +220,8 @@ async fn unreachable_provider_rejects_tokens_with_a_reason_but_not_keys() {
 #[tokio::test(flavor = "multi_thread")]
 async fn sign_in_is_off_by_default() {
     let world = World::start();
-    let told = world.rest().with_key(None).get("/v1/sign-in").await.ok();
-    assert_eq!(told["issuer"].as_str().unwrap_or_default(), "");
+    let reported = world.rest().with_key(None).get("/v1/sign-in").await.ok();
+    assert_eq!(reported["issuer"].as_str().unwrap_or_default(), "");
     assert_eq!(world.rest().get("/sign-in").await.status, 404);
     let answer = world
         .rest()
@@ -260,10 +260,10 @@ impl Terminal {
         let mut command = self.command(&["login"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let mut told = BufReader::new(child.stdout.take().unwrap());
+        let mut reported = BufReader::new(child.stdout.take().unwrap());
         let mut lines = [String::new(), String::new()];
         for line in &mut lines {
-            told.read_line(line).unwrap();
+            reported.read_line(line).unwrap();
         }
         let address = lines[0].trim().trim_start_matches("To sign in, open ");
         assert!(address.starts_with(&provider.issuer), "{lines:?}");
@@ -273,7 +273,7 @@ impl Terminal {
             .ask(&format!("{deed}&user_code={code}"), None)
             .await;
         let mut output = child.wait_with_output().unwrap();
-        std::io::Read::read_to_end(&mut told, &mut output.stdout).unwrap();
+        std::io::Read::read_to_end(&mut reported, &mut output.stdout).unwrap();
         said(&output)
     }
 
@@ -320,11 +320,11 @@ async fn terminal_login_replaces_the_key_until_logout() {
         without.contains("no API key") && without.contains("`bellwether login`"),
         "{without}"
     );
-    let (went_well, told) = terminal.login(&provider, "/approve?account=ada").await;
-    assert!(went_well, "{told}");
+    let (went_well, reported) = terminal.login(&provider, "/approve?account=ada").await;
+    assert!(went_well, "{reported}");
     let address = &terminal.address;
     assert_eq!(
-        told,
+        reported,
         format!("Signed in at {address} as oidc:ada@example.org, role admin.")
     );
     for command in [
@@ -333,8 +333,8 @@ async fn terminal_login_replaces_the_key_until_logout() {
         &["get", "rules"],
         &["--snapshot", "rules"],
     ] {
-        let (went_well, told) = terminal.run(command);
-        assert!(went_well, "{command:?}: {told}");
+        let (went_well, reported) = terminal.run(command);
+        assert!(went_well, "{command:?}: {reported}");
     }
     let (_, entries) = terminal.run(&["audit"]);
     assert!(entries.contains("oidc:ada@example.org"), "{entries}");
@@ -351,8 +351,8 @@ async fn terminal_login_replaces_the_key_until_logout() {
     // An explicit key takes precedence.
     let mut command = terminal.command(&["audit"]);
     command.env("BELLWETHER_KEY", "bw_x");
-    let (went_well, told) = said(&process::run(command));
-    assert!(!went_well && told.contains("API key"), "{told}");
+    let (went_well, reported) = said(&process::run(command));
+    assert!(!went_well && reported.contains("API key"), "{reported}");
 
     let signed_out = (true, format!("Signed out of {address}."));
     assert_eq!(terminal.run(&["logout"]), signed_out);
@@ -374,12 +374,12 @@ async fn sign_in_is_renewed_before_expiry_or_explains_the_failure() {
     let ended = no(&format!(
         "your sign-in has expired; run `bellwether login --connect {address}`"
     ));
-    let (went_well, told) = terminal.login(&provider, "/approve?account=ada").await;
-    assert!(went_well, "{told}");
+    let (went_well, reported) = terminal.login(&provider, "/approve?account=ada").await;
+    assert!(went_well, "{reported}");
     let first = terminal.kept();
     assert!(first["refresh_token"].is_string(), "{first}");
-    let (went_well, told) = terminal.run(&["client", "list"]);
-    assert!(went_well, "{told}");
+    let (went_well, reported) = terminal.run(&["client", "list"]);
+    assert!(went_well, "{reported}");
     let second = terminal.kept();
     // A token issued within the same second is identical, so refresh tokens are compared.
     assert!(second["refresh_token"].is_string(), "{second}");
@@ -392,8 +392,8 @@ async fn sign_in_is_renewed_before_expiry_or_explains_the_failure() {
         command.spawn().unwrap()
     });
     for command in commands {
-        let (went_well, told) = said(&command.wait_with_output().unwrap());
-        assert!(went_well, "{told}");
+        let (went_well, reported) = said(&command.wait_with_output().unwrap());
+        assert!(went_well, "{reported}");
     }
 
     let mut past = terminal.kept();
@@ -407,24 +407,24 @@ async fn sign_in_is_renewed_before_expiry_or_explains_the_failure() {
     terminal.keep(&wrong);
     assert_eq!(terminal.run(&["audit"]), ended);
     terminal.keep(&past);
-    let (went_well, told) = terminal.run(&["audit"]);
-    assert!(went_well, "{told}");
+    let (went_well, reported) = terminal.run(&["audit"]);
+    assert!(went_well, "{reported}");
 
     terminal.keep(&past);
     drop(provider);
-    let (went_well, told) = terminal.run(&["audit"]);
+    let (went_well, reported) = terminal.run(&["audit"]);
     assert!(
-        !went_well && told.contains("was not renewed: the provider does not respond"),
-        "{told}"
+        !went_well && reported.contains("was not renewed: the provider does not respond"),
+        "{reported}"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn failed_login_explains_why_and_stores_nothing() {
     let off = World::start();
-    let told = Terminal::new(&off).run(&["login"]);
+    let reported = Terminal::new(&off).run(&["login"]);
     assert_eq!(
-        told,
+        reported,
         no("sign-in is not set up on the service (`oidc.issuer`); use a key")
     );
     let Some(provider) = Provider::start(port(), 600) else {
@@ -434,16 +434,16 @@ async fn failed_login_explains_why_and_stores_nothing() {
     let terminal = Terminal::new(&world);
     let denied = terminal.login(&provider, "/deny?").await;
     assert_eq!(denied, no("the sign-in was declined at the provider"));
-    let (went_well, told) = terminal.login(&provider, "/approve?account=eve").await;
+    let (went_well, reported) = terminal.login(&provider, "/approve?account=eve").await;
     assert!(
-        !went_well && told.contains("`oidc:eve@example.org` has no role"),
-        "{told}"
+        !went_well && reported.contains("`oidc:eve@example.org` has no role"),
+        "{reported}"
     );
     assert!(!terminal.file().exists());
     drop(provider);
-    let (went_well, told) = terminal.run(&["login"]);
+    let (went_well, reported) = terminal.run(&["login"]);
     assert!(
-        !went_well && told.contains("the provider does not respond"),
-        "{told}"
+        !went_well && reported.contains("the provider does not respond"),
+        "{reported}"
     );
 }

@@ -99,7 +99,7 @@ async fn escalation_stops_when_a_contact_acknowledges_by_link() {
     let rest = world.rest();
     prepare(&rest, &receiver.url("/")).await;
     send(&rest, "STATUS_OPEN").await;
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     assert_eq!(to(&receiver), ["ana +ana"]);
     // After a kill, a message not recorded as delivered would be sent again.
     eventually("the message to be noted", async || {
@@ -114,7 +114,7 @@ async fn escalation_stops_when_a_contact_acknowledges_by_link() {
     tokio::time::sleep(Duration::from_secs(3)).await;
     world.start_again();
     let rest = world.rest();
-    receiver.until_received(2).await;
+    receiver.wait_for(2).await;
     assert_eq!(to(&receiver), ["ana +ana", "ben +ben"]);
     assert_eq!(response(&rest).await["state"], "ACTIVE");
 
@@ -143,7 +143,7 @@ async fn escalation_stops_when_a_contact_acknowledges_by_link() {
 
     send(&rest, "STATUS_CLOSED").await;
     // Both are notified of the acknowledgement, and of the closing.
-    receiver.until_received(6).await;
+    receiver.wait_for(6).await;
     let clear = receiver.received().into_iter();
     let clear: Vec<_> = clear.map(|it| it.json()["clear"].clone()).collect();
     assert_eq!(clear[2..], [true, true, true, true]);
@@ -155,11 +155,11 @@ async fn escalation_stops_when_a_contact_acknowledges_by_link() {
     let explained = rest.get(&path).await.ok();
     let story = explained["timeline"].as_array().unwrap().iter();
     let story: Vec<_> = story.filter_map(|it| it["text"].as_str()).collect();
-    for told in [
+    for reported in [
         "the message to ana by push was delivered",
         "the message to ben by push was delivered",
     ] {
-        assert!(story.contains(&told), "{story:#?}");
+        assert!(story.contains(&reported), "{story:#?}");
     }
 }
 
@@ -325,7 +325,7 @@ async fn page_says_that_the_link_acknowledges_a_group() {
     let events = hosts.map(|host| samples::event("disk", host, "SEVERITY_ERROR", "full"));
     let body = samples::events(&events);
     rest.post("/v1/data-receiver/events", &body).await.ok();
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     let message = receiver.received()[0].json();
     let link = message["ack"].as_str().unwrap();
     let path = format!(
@@ -392,7 +392,7 @@ async fn signed_link_is_masked_in_the_api() {
     page_a_namesake(&world, &receiver).await;
     let rest = world.rest();
     send(&rest, "STATUS_OPEN").await;
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     let message = receiver.received()[0].json();
     let secrets = [signature(&message["ack"]), signature(&message["link"])];
     let viewer = rest.with_key(Some(&world.client("reader", "viewer")));
@@ -440,7 +440,7 @@ async fn acknowledgement_by_link_is_audited_as_its_contact() {
     page_a_namesake(&world, &receiver).await;
     let rest = world.rest();
     send(&rest, "STATUS_OPEN").await;
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     let message = receiver.received()[0].json();
     let link = message["ack"].as_str().unwrap();
     let path = link.strip_prefix("https://events.example").unwrap();

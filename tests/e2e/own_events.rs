@@ -75,10 +75,10 @@ async fn refused_by_rest(world: &World, key: &str) {
         .await
         .refused();
     assert_eq!(answer["failed"], 1, "{answer}");
-    let told = answer["message"].as_str().unwrap();
+    let reported = answer["message"].as_str().unwrap();
     assert!(
-        told.contains("dimensions: `source` = `bellwether`"),
-        "{told}"
+        reported.contains("dimensions: `source` = `bellwether`"),
+        "{reported}"
     );
     event["status"] = json!("STATUS_OPEN");
     event["name"] = json!("disk nearly full");

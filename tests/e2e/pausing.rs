@@ -187,7 +187,7 @@ async fn waiting_delivery_shows_the_same_reason_and_time_everywhere() {
     assert!(paused.0["nextAttemptTime"].is_null(), "{paused:?}");
     same(&paused);
     // The next attempt is in an hour.
-    receiver.otherwise(Reply::status(500));
+    receiver.set_default_reply(Reply::status(500));
     act(&rest, "resume").await;
     let failed = eventually("a failed attempt", async || {
         let seen = seen().await?;

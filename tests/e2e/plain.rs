@@ -24,7 +24,7 @@ fn typed(home: &Path, address: &str, key: &Path, lines: &str) -> Output {
     child.wait_with_output().expect("its end")
 }
 
-fn told(world: &World, lines: &str) -> String {
+fn run_plain(world: &World, lines: &str) -> String {
     let address = format!("http://{}", world.service().address("grpc"));
     let key = world.data_dir().join("admin.key");
     let output = typed(world.folder(), &address, &key, lines);
@@ -68,7 +68,7 @@ async fn plain_mode_covers_all_operator_tasks_through_a_pipe() {
         .ok();
     eventually("the message", async || receiver.received().pop()).await;
 
-    let said = told(
+    let said = run_plain(
         &world,
         "events\nack 1\nno\nack 1\nyes\nnote 1 called the owner\nyes\nexplain 1\nclose\nyes\n\
          test hook\ndestinations\ntest nowhere\ndeliveries\nfilter state=dead\n1\nsend again\nyes\n\
@@ -126,7 +126,7 @@ async fn plain_mode_confirms_changes_and_reports_errors_in_one_line() {
             .ok();
     }
 
-    let said = told(
+    let said = run_plain(
         &world,
         "events\nack 3\nack\nackk 1\nack 1-2\nclose 1\nfilter severity>=\ntriggers\nnew\n\
          Query = severity>=error summary=*disk*\nName = a\\b\nsave\nName =\nleave\nquit\nyes\n\
@@ -205,10 +205,6 @@ async fn dumb_terminal_gets_plain_lines_with_updates() {
 
     console.press("q\r");
     assert!(console.ended().success());
-    assert_eq!(console.modes_left(), Vec::<String>::new());
-    assert!(
-        !console.written().contains('\u{1b}'),
-        "{}",
-        console.written()
-    );
+    assert_eq!(console.remaining_modes(), Vec::<String>::new());
+    assert!(!console.output().contains('\u{1b}'), "{}", console.output());
 }

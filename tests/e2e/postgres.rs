@@ -32,7 +32,7 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use crate::{
-    crash::{stored_hosts, told_hosts},
+    crash::{notified_hosts, stored_hosts},
     journey, samples,
 };
 
@@ -84,7 +84,7 @@ impl Database {
                 fs::copy(key, data_dir.join("admin.key")).unwrap();
             }
         };
-        World::among(prepare, lines, variables)
+        World::with_variables(prepare, lines, variables)
     }
 
     pub(crate) fn world_over(&self, port: u16) -> World {
@@ -127,7 +127,7 @@ fn init_with(binary: &Path, data_dir: &Path) {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct SendOutcomes {
     pub(crate) answered: BTreeSet<String>,
     /// Events without a response, or with an unknown outcome.
     pub(crate) unknown: BTreeSet<String>,
@@ -138,12 +138,12 @@ pub(crate) struct Told {
 pub(crate) fn send(
     rest: &Rest,
     round: &str,
-    told: &Arc<Mutex<Told>>,
+    reported: &Arc<Mutex<SendOutcomes>>,
     stop: &tokio::sync::watch::Receiver<bool>,
 ) -> JoinSet<()> {
     let mut senders = JoinSet::new();
     for sender in 0..SENDERS {
-        let (rest, told, stop) = (rest.clone(), Arc::clone(told), stop.clone());
+        let (rest, reported, stop) = (rest.clone(), Arc::clone(reported), stop.clone());
         let round = round.to_owned();
         senders.spawn(async move {
             for number in 0.. {
@@ -155,19 +155,19 @@ pub(crate) fn send(
                 let body = samples::events(&[event]).to_string();
                 let path = "/v1/data-receiver/events";
                 let answer = rest.try_send(Method::POST, path, &[], body).await;
-                let mut told = told.lock().unwrap();
+                let mut reported = reported.lock().unwrap();
                 let Ok(answer) = answer else {
-                    told.unknown.insert(host);
+                    reported.unknown.insert(host);
                     continue;
                 };
                 let text = answer.text();
                 if answer.status == 200 && answer.json()["succeeded"] == 1 {
-                    told.answered.insert(host);
+                    reported.answered.insert(host);
                 } else if text.contains("OUTCOME_UNKNOWN") || answer.status == 504 {
-                    told.unknown.insert(host);
+                    reported.unknown.insert(host);
                 } else {
-                    told.refused.insert(host);
-                    told.why = format!("{} {text}", answer.status);
+                    reported.refused.insert(host);
+                    reported.why = format!("{} {text}", answer.status);
                 }
             }
         });
@@ -195,24 +195,24 @@ pub(crate) fn each_has_one_delivery(
 }
 
 /// Asserts that accepted events are stored, and rejected ones are not; returns the stored ones.
-pub(crate) async fn none_is_lost(rest: &Rest, told: &Mutex<Told>) -> BTreeSet<String> {
+pub(crate) async fn none_is_lost(rest: &Rest, reported: &Mutex<SendOutcomes>) -> BTreeSet<String> {
     let stored = stored_hosts(rest).await;
-    let told = std::mem::take(&mut *told.lock().unwrap());
-    let lost: Vec<_> = told.answered.difference(&stored).collect();
+    let reported = std::mem::take(&mut *reported.lock().unwrap());
+    let lost: Vec<_> = reported.answered.difference(&stored).collect();
     assert!(lost.is_empty(), "answered and lost: {lost:?}");
-    let kept: Vec<_> = told.refused.intersection(&stored).collect();
+    let kept: Vec<_> = reported.refused.intersection(&stored).collect();
     assert!(
         kept.is_empty(),
         "refused and stored: {kept:?}, {}",
-        told.why
+        reported.why
     );
     stored
 }
 
-pub(crate) async fn answered(told: &Arc<Mutex<Told>>, more: usize) {
-    let before = told.lock().unwrap().answered.len();
+pub(crate) async fn wait_answered(reported: &Arc<Mutex<SendOutcomes>>, more: usize) {
+    let before = reported.lock().unwrap().answered.len();
     eventually("events to be answered", async || {
-        let now = told.lock().unwrap().answered.len();
+        let now = reported.lock().unwrap().answered.len();
         (now >= before + more).then_some(())
     })
     .await;
@@ -226,35 +226,35 @@ async fn acknowledged_events_survive_service_and_database_kills() {
     let mut world = database.world();
     let receiver = Receiver::start().await;
     journey::set_up(&world.rest(), &receiver).await;
-    let told = Arc::new(Mutex::new(Told::default()));
+    let reported = Arc::new(Mutex::new(SendOutcomes::default()));
     let (stop, stopped) = tokio::sync::watch::channel(false);
 
-    let senders = send(&world.rest(), "service", &told, &stopped);
-    answered(&told, ANSWERED).await;
+    let senders = send(&world.rest(), "service", &reported, &stopped);
+    wait_answered(&reported, ANSWERED).await;
     world.kill();
     stop.send_replace(true);
     senders.join_all().await;
     world.start_again();
 
     stop.send_replace(false);
-    let senders = send(&world.rest(), "database", &told, &stopped);
-    answered(&told, ANSWERED).await;
+    let senders = send(&world.rest(), "database", &reported, &stopped);
+    wait_answered(&reported, ANSWERED).await;
     tokio::task::block_in_place(|| {
         database.server.kill();
         database.server.run();
     });
-    answered(&told, ANSWERED).await;
+    wait_answered(&reported, ANSWERED).await;
     stop.send_replace(true);
     senders.join_all().await;
 
-    let stored = none_is_lost(&world.rest(), &told).await;
+    let stored = none_is_lost(&world.rest(), &reported).await;
     let hosts = eventually("every stored event to be told of", async || {
-        let hosts = told_hosts(&receiver);
+        let hosts = notified_hosts(&receiver);
         stored.is_subset(&hosts).then_some(hosts)
     })
     .await;
-    let told_of: Vec<_> = hosts.difference(&stored).collect();
-    assert!(told_of.is_empty(), "told of and not stored: {told_of:?}");
+    let notified: Vec<_> = hosts.difference(&stored).collect();
+    assert!(notified.is_empty(), "told of and not stored: {notified:?}");
     assert!(world.terminate().success());
 }
 
@@ -341,7 +341,7 @@ async fn running_service_can_be_checked_and_backed_up() {
     assert!(said.contains("1 delivery"), "{said}");
 }
 
-pub(crate) fn refused(command: Command, why: &str) {
+pub(crate) fn assert_refused(command: Command, why: &str) {
     let asked = format!("{command:?}");
     let ended = process::run(command);
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
@@ -377,21 +377,21 @@ async fn store_is_initialized_only_once() {
         return;
     };
     let make = |data_dir: &Path| {
-        refused(store(data_dir, &["status"]), "bellwether store init");
-        refused(store(data_dir, &["migrate"]), "bellwether store init");
-        refused(serve(data_dir), "it is missing");
+        assert_refused(store(data_dir, &["status"]), "bellwether store init");
+        assert_refused(store(data_dir, &["migrate"]), "bellwether store init");
+        assert_refused(serve(data_dir), "it is missing");
         let script = process::run(store(data_dir, &["migrate", "--print-sql"]));
         let script = String::from_utf8(script.stdout).unwrap();
         assert!(script.contains("CREATE TABLE occurrence"), "{script}");
         init(data_dir);
-        refused(init_again(data_dir), "already");
+        assert_refused(init_again(data_dir), "already");
     };
     let mut world = World::on(make, &database.settings());
     let data_dir = world.data_dir();
     let shown = process::run(store(&data_dir, &["status"]));
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains("node: one, since "), "{shown}");
-    refused(init_again(&data_dir), "already");
+    assert_refused(init_again(&data_dir), "already");
     assert!(
         !data_dir.join("store.redb").exists(),
         "a node holds no data"
@@ -413,11 +413,11 @@ async fn wrong_key_layout_or_connection_prevents_start() {
     let key_file = database.key_file();
     let key = fs::read(&key_file).unwrap();
     fs::remove_file(&key_file).unwrap();
-    refused(serve(&data_dir), "it is missing");
+    assert_refused(serve(&data_dir), "it is missing");
     assert!(!key_file.exists(), "no key is made up");
     let other = "1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n";
     fs::write(&key_file, other).unwrap();
-    refused(serve(&data_dir), "does not match the store");
+    assert_refused(serve(&data_dir), "does not match the store");
     fs::write(&key_file, key).unwrap();
     let layout = |version: u8| {
         let text = "UPDATE bellwether.layout SET version = N, oldest_reader = N";
@@ -426,16 +426,16 @@ async fn wrong_key_layout_or_connection_prevents_start() {
             .execute(&text.replace('N', &version.to_string()));
     };
     layout(99);
-    refused(serve(&data_dir), "of a later version");
+    assert_refused(serve(&data_dir), "of a later version");
     layout(0);
-    refused(serve(&data_dir), "bellwether store migrate");
+    assert_refused(serve(&data_dir), "bellwether store migrate");
     layout(11);
     let mut other = serve(&data_dir);
     other.env("BELLWETHER_STORE_PASSWORD", "wrong");
-    refused(other, "password authentication failed");
+    assert_refused(other, "password authentication failed");
     let mut beyond = serve(&data_dir);
     beyond.args(["--store", "postgres://u@db.example.net/b?sslmode=disable"]);
-    refused(beyond, "verify-full");
+    assert_refused(beyond, "verify-full");
     world.start_again();
     let overview = world.rest().get("/v1/overview").await;
     assert_eq!(overview.status, 200, "{}", overview.text());

@@ -36,13 +36,13 @@ struct Rules {
     accepts: (u16, &'static str),
     /// Responses by which the destination is wrong rather than the message.
     wrong: &'static [(u16, &'static str)],
-    check: fn(&Received, Told),
+    check: fn(&Received, ChangeKind),
 }
 
 impl Rules {
     fn receiver(&self) -> impl Future<Output = Receiver> {
         let reply = reply(self.accepts);
-        Receiver::answering(move |_| reply.clone())
+        Receiver::with_rule(move |_| reply.clone())
     }
 }
 
@@ -52,12 +52,12 @@ fn reply((status, body): (u16, &str)) -> Reply {
 
 /// The kind of change that a message reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Told {
+enum ChangeKind {
     Opening,
     Closing,
 }
 
-impl Told {
+impl ChangeKind {
     fn word(self, opening: &'static str, closing: &'static str) -> &'static str {
         match self {
             Self::Opening => opening,
@@ -123,7 +123,7 @@ fn form(received: &Received, path: &str) -> BTreeMap<String, String> {
 }
 
 /// Checks a request of Opsgenie's Alert API, version 2, which Jira Service Management has adopted.
-fn genie(received: &Received, told: Told, path: &str) {
+fn genie(received: &Received, reported: ChangeKind, path: &str) {
     assert_eq!(received.header("authorization"), "GenieKey canary");
     let fields = [
         "message",
@@ -139,9 +139,9 @@ fn genie(received: &Received, told: Told, path: &str) {
     assert_eq!(body["priority"], "P1");
     let alias: String =
         url::form_urlencoded::byte_serialize(body["alias"].as_str().unwrap().as_bytes()).collect();
-    let end = match told {
-        Told::Opening => String::new(),
-        Told::Closing => format!("/{alias}/close?identifierType=alias"),
+    let end = match reported {
+        ChangeKind::Opening => String::new(),
+        ChangeKind::Closing => format!("/{alias}/close?identifierType=alias"),
     };
     assert_eq!(received.path, format!("{path}{end}"));
 }
@@ -335,7 +335,7 @@ const RULES: &[Rules] = &[
             r#"{"result":"Request will be processed","requestId":"r"}"#,
         ),
         wrong: &[],
-        check: |it, told| genie(it, told, "/v2/alerts"),
+        check: |it, reported| genie(it, reported, "/v2/alerts"),
     },
     Rules {
         file: "jira-service-management",
@@ -346,7 +346,7 @@ const RULES: &[Rules] = &[
             r#"{"result":"Request will be processed","requestId":"r"}"#,
         ),
         wrong: &[],
-        check: |it, told| genie(it, told, "/jsm/ops/integration/v2/alerts"),
+        check: |it, reported| genie(it, reported, "/jsm/ops/integration/v2/alerts"),
     },
     Rules {
         file: "better-stack",
@@ -354,7 +354,7 @@ const RULES: &[Rules] = &[
         secret: "",
         accepts: (200, "{}"),
         wrong: &[],
-        check: |it, told| {
+        check: |it, reported| {
             let fields = [
                 "alert_id",
                 "title",
@@ -365,7 +365,7 @@ const RULES: &[Rules] = &[
             ];
             let body = posted(it, "/api/v1/incoming-webhook/canary", &fields);
             title(&body["title"], 250);
-            assert_eq!(body["status"], told.word("open", "closed"));
+            assert_eq!(body["status"], reported.word("open", "closed"));
         },
     },
     Rules {
@@ -377,7 +377,7 @@ const RULES: &[Rules] = &[
             r#"{"status":"success","message":"Event accepted for processing"}"#,
         ),
         wrong: &[],
-        check: |it, told| {
+        check: |it, reported| {
             let fields = [
                 "title",
                 "description",
@@ -389,7 +389,7 @@ const RULES: &[Rules] = &[
             let body = posted(it, "/v2/alert_events/http/SOURCE", &fields);
             title(&body["title"], 250);
             whole(&body["description"], 10_000);
-            assert_eq!(body["status"], told.word("firing", "resolved"));
+            assert_eq!(body["status"], reported.word("firing", "resolved"));
         },
     },
     Rules {
@@ -398,7 +398,7 @@ const RULES: &[Rules] = &[
         secret: "",
         accepts: (200, r#"{"result":"success","entity_id":"e"}"#),
         wrong: &[],
-        check: |it, told| {
+        check: |it, reported| {
             let fields = [
                 "entity_id",
                 "entity_display_name",
@@ -409,7 +409,7 @@ const RULES: &[Rules] = &[
             let path = "/integrations/generic/20131114/alert/canary/ops";
             let body = posted(it, path, &fields);
             whole(&body["state_message"], 20_480);
-            assert_eq!(body["message_type"], told.word("CRITICAL", "RECOVERY"));
+            assert_eq!(body["message_type"], reported.word("CRITICAL", "RECOVERY"));
         },
     },
     Rules {
@@ -418,7 +418,7 @@ const RULES: &[Rules] = &[
         secret: "",
         accepts: (200, "Ok."),
         wrong: &[],
-        check: |it, told| {
+        check: |it, reported| {
             let fields = [
                 "alert_uid",
                 "title",
@@ -428,7 +428,7 @@ const RULES: &[Rules] = &[
             ];
             let body = posted(it, "/integrations/v1/formatted_webhook/canary/", &fields);
             whole(&body["message"], 10_000);
-            assert_eq!(body["state"], told.word("alerting", "ok"));
+            assert_eq!(body["state"], reported.word("alerting", "ok"));
         },
     },
     Rules {
@@ -437,11 +437,11 @@ const RULES: &[Rules] = &[
         secret: "",
         accepts: (202, ""),
         wrong: &[],
-        check: |it, told| {
+        check: |it, reported| {
             let fields = ["message", "description", "status", "event_id", "tags"];
             let body = posted(it, "/v2/incidents/api/canary", &fields);
             whole(&body["description"], 10_000);
-            assert_eq!(body["status"], told.word("trigger", "resolve"));
+            assert_eq!(body["status"], reported.word("trigger", "resolve"));
         },
     },
     Rules {
@@ -509,10 +509,10 @@ const RULES: &[Rules] = &[
         secret: "",
         accepts: (200, r#"{"error":null}"#),
         wrong: &[(204, "")],
-        check: |it, told| {
+        check: |it, reported| {
             let body = posted(it, "/notify/KEY", &["title", "body", "format", "type"]);
             whole(&body["body"], 32_768);
-            assert_eq!(body["type"], told.word("failure", "success"));
+            assert_eq!(body["type"], reported.word("failure", "success"));
         },
     },
     Rules {
@@ -521,13 +521,16 @@ const RULES: &[Rules] = &[
         secret: "",
         accepts: (202, ""),
         wrong: &[],
-        check: |it, told| {
+        check: |it, reported| {
             assert_eq!(it.header("content-type"), "application/cloudevents+json");
             let body = it.json();
             assert_eq!(body["specversion"], "1.0");
             assert_eq!(body["id"], it.delivery_id());
             let kind = body["type"].as_str().unwrap();
-            assert!(kind.ends_with(told.word(".opened", ".changed")), "{kind}");
+            assert!(
+                kind.ends_with(reported.word(".opened", ".changed")),
+                "{kind}"
+            );
             whole(&body["data"]["summary"], 10_000);
             assert_eq!(body["data"]["dimensions"]["host"], "a\"b");
             assert_eq!(body["data"]["severity"], 5);
@@ -539,7 +542,7 @@ const RULES: &[Rules] = &[
         secret: "",
         accepts: (200, ""),
         wrong: &[],
-        check: |it, told| {
+        check: |it, reported| {
             assert_eq!(
                 (it.method.as_str(), it.path.as_str()),
                 ("POST", "/api/v2/alerts")
@@ -553,7 +556,7 @@ const RULES: &[Rules] = &[
             whole(&alert["annotations"]["summary"], 10_000);
             let end: jiff::Timestamp = alert["endsAt"].as_str().unwrap().parse().unwrap();
             let is_over = end <= jiff::Timestamp::now();
-            assert_eq!(is_over, told == Told::Closing);
+            assert_eq!(is_over, reported == ChangeKind::Closing);
         },
     },
 ];
@@ -645,10 +648,13 @@ async fn every_preset_notifies_of_opening_and_closing() {
     for (rules, receiver) in receivers {
         let received = receiver.received();
         let shown = |it: &Received| format!("{} {} {}", it.method, it.path, it.text());
-        for (received, told) in received.iter().zip([Told::Opening, Told::Closing]) {
+        for (received, reported) in received
+            .iter()
+            .zip([ChangeKind::Opening, ChangeKind::Closing])
+        {
             // Shown if a later check fails.
-            println!("{} {told:?}: {}", rules.file, shown(received));
-            (rules.check)(received, told);
+            println!("{} {reported:?}: {}", rules.file, shown(received));
+            (rules.check)(received, reported);
         }
         assert_eq!(received.len(), 2);
     }

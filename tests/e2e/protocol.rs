@@ -225,10 +225,10 @@ async fn health_check_covers_each_service_by_name() {
         .try_send(Method::POST, path, &headers, unknown)
         .await
         .unwrap();
-    let told = format!("{:?} {}", answer.headers, answer.text());
+    let reported = format!("{:?} {}", answer.headers, answer.text());
     assert!(
-        told.contains("grpc-status\": \"5") || told.contains("grpc-status:5"),
-        "{told}"
+        reported.contains("grpc-status\": \"5") || reported.contains("grpc-status:5"),
+        "{reported}"
     );
 }
 
@@ -259,9 +259,10 @@ async fn malformed_message_is_an_invalid_argument() {
                 .try_send(Method::POST, path, &headers, body.to_vec())
                 .await
                 .unwrap();
-            let told = format!("{:?} {}", answer.headers, answer.text());
-            let is_invalid = told.contains("grpc-status\": \"3") || told.contains("grpc-status:3");
-            assert!(is_invalid, "{path} {body:?}: {told}");
+            let reported = format!("{:?} {}", answer.headers, answer.text());
+            let is_invalid =
+                reported.contains("grpc-status\": \"3") || reported.contains("grpc-status:3");
+            assert!(is_invalid, "{path} {body:?}: {reported}");
         }
     }
 }

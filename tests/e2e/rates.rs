@@ -91,13 +91,13 @@ async fn request_over_the_rate_is_rejected_as_a_whole() {
     assert!(status.metadata().contains_key("ratelimit"));
 
     // The limit is removed without a new key; an open stream was not affected.
-    let told = command(
+    let reported = command(
         &world,
         &["client", "update", "slow", "--events-per-second", "0"],
     );
     assert!(
-        told.starts_with("slow\tingest") && !told.contains("/s"),
-        "{told}"
+        reported.starts_with("slow\tingest") && !reported.contains("/s"),
+        "{reported}"
     );
     let wrapper = cloud::EventWrapper {
         event_type: Some(EventType::Canonical(event)),
@@ -127,7 +127,7 @@ async fn rate_limit_of_one_client_does_not_affect_others() {
     }
     rest.get("/v1/notification/rules").await.ok();
     // Frequent rejections of a key are reported.
-    let told = eventually("an event of the service's own", || async {
+    let reported = eventually("an event of the service's own", || async {
         let clause = json!({"equals": {"field": "source", "stringVal": "bellwether"}});
         let query = json!({"query": {"clause": clause}});
         let event = rest.post("/v1/events:search", &query).await.ok()["results"][0].clone();
@@ -135,7 +135,7 @@ async fn rate_limit_of_one_client_does_not_affect_others() {
     })
     .await;
     let dimensions = json!({"source": "bellwether", "why": "rate", "client": "eager"});
-    assert_eq!(told["dimensions"], dimensions);
+    assert_eq!(reported["dimensions"], dimensions);
 }
 
 #[tokio::test]
@@ -146,7 +146,7 @@ async fn key_guessing_is_reported_by_address() {
         let guessed = rest.with_key(Some(&format!("bw_guess-{at}")));
         assert_eq!(guessed.get("/v1/notification/rules").await.status, 401);
     }
-    let told = eventually("an event of the service's own", || async {
+    let reported = eventually("an event of the service's own", || async {
         let clause = json!({"equals": {"field": "type", "stringVal": "key-refused"}});
         let query = json!({"query": {"clause": clause}});
         let event = rest.post("/v1/events:search", &query).await.ok()["results"][0].clone();
@@ -154,8 +154,8 @@ async fn key_guessing_is_reported_by_address() {
     })
     .await;
     let dimensions = json!({"source": "bellwether", "why": "key", "address": "127.0.0.1"});
-    assert_eq!(told["dimensions"], dimensions);
-    assert!(!told.to_string().contains("bw_guess"), "{told}");
+    assert_eq!(reported["dimensions"], dimensions);
+    assert!(!reported.to_string().contains("bw_guess"), "{reported}");
 }
 
 #[tokio::test]

@@ -30,9 +30,9 @@ fn expect_notice(manager: &UnixDatagram, wanted: &str) -> String {
     let mut bytes = [0; 1024];
     while start.elapsed() < PATIENCE {
         let length = manager.recv(&mut bytes).unwrap();
-        let told = String::from_utf8(bytes[..length].to_vec()).unwrap();
-        if told.contains(wanted) {
-            return told;
+        let reported = String::from_utf8(bytes[..length].to_vec()).unwrap();
+        if reported.contains(wanted) {
+            return reported;
         }
     }
     panic!("{wanted} did not come");
@@ -67,8 +67,8 @@ fn service_manager_is_notified_of_every_state() {
     expect_notice(&manager, "WATCHDOG=1");
     expect_notice(&manager, "WATCHDOG=1");
     signal("-HUP", service.id());
-    let told = expect_notice(&manager, "RELOADING=1");
-    assert!(told.contains("MONOTONIC_USEC="), "{told}");
+    let reported = expect_notice(&manager, "RELOADING=1");
+    assert!(reported.contains("MONOTONIC_USEC="), "{reported}");
     expect_notice(&manager, "READY=1");
     assert_eq!(service.terminate().code(), Some(0));
     expect_notice(&manager, "STOPPING=1");
@@ -172,11 +172,11 @@ fn config_check_masks_secrets() {
         let mut command = process::command(home.path(), ["config", "check"]);
         command.env(format!("BELLWETHER_{name}"), value);
         let (found, out, err) = stdout(command);
-        let told = out + &err;
-        assert_eq!(found, code, "{name}: {told}");
+        let reported = out + &err;
+        assert_eq!(found, code, "{name}: {reported}");
         assert!(
-            told.contains(sentence) && !told.contains("hush-hush"),
-            "{told}"
+            reported.contains(sentence) && !reported.contains("hush-hush"),
+            "{reported}"
         );
     }
 }
@@ -200,25 +200,25 @@ fn readable_secret_files_warn_and_world_writable_ones_are_rejected() {
     for file in [&config, &key] {
         set_mode(file, 0o600);
     }
-    let (code, _, told) = list(&world);
-    assert!(code == 0 && !told.contains("WARN"), "{told}");
+    let (code, _, reported) = list(&world);
+    assert!(code == 0 && !reported.contains("WARN"), "{reported}");
     set_mode(&config, 0o644);
     set_mode(&key, 0o640);
-    let (code, _, told) = list(&world);
-    assert_eq!(code, 0, "{told}");
+    let (code, _, reported) = list(&world);
+    assert_eq!(code, 0, "{reported}");
     let (config_shown, key_shown) = (config.display(), key.display());
     for sentence in [
         format!("other users can read {config_shown} (mode 644), which contains `metrics.key`"),
         format!("other users can read {key_shown} (mode 640): `chmod 600` it"),
     ] {
-        assert!(told.contains(&sentence), "{sentence} in {told}");
+        assert!(reported.contains(&sentence), "{sentence} in {reported}");
     }
-    assert!(!told.contains("hush-hush"), "{told}");
+    assert!(!reported.contains("hush-hush"), "{reported}");
     set_mode(&config, 0o646);
-    let (code, _, told) = list(&world);
-    assert_eq!(code, 2, "{told}");
+    let (code, _, reported) = list(&world);
+    assert_eq!(code, 2, "{reported}");
     let sentence = format!("--config: everybody can write to {config_shown} (mode 646)");
-    assert!(told.contains(&sentence), "{told}");
+    assert!(reported.contains(&sentence), "{reported}");
     // The service logs it too.
     set_mode(&config, 0o644);
     world.terminate();
@@ -332,7 +332,7 @@ fn files_are_private_regardless_of_umask() {
     if Engine::only_in_a_folder() {
         return;
     }
-    let mut world = World::under("sh", &["-c", "umask 0; exec \"$@\"", "sh"]);
+    let mut world = World::wrapped("sh", &["-c", "umask 0; exec \"$@\"", "sh"]);
     assert!(world.terminate().success());
     let mut seen = Vec::new();
     for entry in fs::read_dir(world.data_dir()).unwrap() {

@@ -75,8 +75,8 @@ async fn tag_scoped_editor_changes_only_its_resources() {
     }
     eventually("the refusals in the audit log", async || {
         let list = admin.get("/v1/audit?clientNames=db").await.ok();
-        let is_told = list.to_string().contains("has none of the tags");
-        is_told.then_some(())
+        let is_reported = list.to_string().contains("has none of the tags");
+        is_reported.then_some(())
     })
     .await;
     let whole = run(world.command(&["client", "update", "db", "--no-scope"]));

@@ -210,12 +210,12 @@ async fn impact_replays_past_events_and_can_fail_the_diff() {
         ];
         assert_eq!(run(&world, &send).code, 0);
     }
-    receiver.until_received(3).await;
+    receiver.wait_for(3).await;
     let draft = "kind: trigger\nname: disk\ntype: {event: {filter: 'severity=critical'}}\n";
     let diff = ["diff", "-f", "-", "--impact", "7d"];
 
-    let told = fed(&world, &diff, draft);
-    assert_eq!(told.code, 1, "{told:?}");
+    let reported = fed(&world, &diff, draft);
+    assert_eq!(reported.code, 1, "{reported:?}");
     for line in [
         "impact on 3 occurrences, ",
         "  rule page: 2 messages instead of 3\n",
@@ -224,7 +224,7 @@ async fn impact_replays_past_events_and_can_fail_the_diff() {
         "  1 occurrence would no longer notify:\n",
         "host=a\tdisk\n",
     ] {
-        assert!(told.out.contains(line), "{line}: {}", told.out);
+        assert!(reported.out.contains(line), "{line}: {}", reported.out);
     }
     let json = fed(&world, &[&diff[..], &["--output", "json"]].concat(), draft).json();
     assert_eq!(

@@ -58,7 +58,7 @@ async fn key_rotation_reencrypts_everything() {
     let test = "/v1/notification/destinations:test";
     let tested = world.rest().post(test, &json!({"name": "hook"})).await;
     assert!(tested.status.is_success(), "{}", tested.text());
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     assert_eq!(receiver.received()[0].header("x-token"), "hush-1");
 
     // The previous key no longer opens the store.

@@ -23,10 +23,10 @@ async fn settings_from_the_file_cannot_be_changed_by_calls() {
     );
     settings["tenant"] = json!("other");
     let refused = rest.put(SETTINGS, &settings).await.refused();
-    let told = refused.to_string();
+    let reported = refused.to_string();
     assert!(
-        told.contains("tenant = \\\"acme\\\" in the settings file"),
-        "{told}"
+        reported.contains("tenant = \\\"acme\\\" in the settings file"),
+        "{reported}"
     );
     settings["tenant"] = json!("acme");
     settings["auditRetention"] = json!("864000s");

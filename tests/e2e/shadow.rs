@@ -92,7 +92,7 @@ async fn shadow_rule_records_messages_and_can_be_promoted() {
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(receiver.count(), 0);
     send(&rest, "a").await;
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     let shown = rest.get(&format!("{RULES}/page")).await.ok();
     assert_eq!(shown["rule"]["recentNotificationCount"], 1);
     assert_eq!(shown["rule"]["recentShadowCount"], 1);

@@ -62,7 +62,7 @@ async fn silenced_notification_survives_kill_and_is_sent_at_the_end() {
     assert_eq!(made["filter"], "host=a");
     let event = send(&rest, "a", json!({})).await;
     send(&rest, "b", json!({})).await;
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     let waits = pending(&rest).await;
     assert_eq!(waits.len(), 1, "{waits:?}");
     assert_eq!(waits[0]["kind"], "OPENING");
@@ -96,7 +96,7 @@ async fn silenced_notification_survives_kill_and_is_sent_at_the_end() {
     let path = format!("{SILENCES}/db-patch:expire");
     let over = rest.post(&path, &json!({})).await.ok();
     assert_eq!(over["silence"]["state"], "EXPIRED");
-    receiver.until_received(2).await;
+    receiver.wait_for(2).await;
     assert!(pending(&rest).await.is_empty());
     let again = rest.post(&path, &json!({})).await;
     assert_eq!((again.status.as_u16(), again.code()), (400, 9));
@@ -117,7 +117,7 @@ async fn silence_ends_on_time_within_a_second() {
         .parse()
         .unwrap();
     assert_eq!(receiver.count(), 0);
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     let late = jiff::Timestamp::now().duration_since(ends);
     assert!(late.as_secs_f64() > 0.0, "it was sent before the end");
     assert!(
@@ -141,7 +141,7 @@ async fn close_under_a_silence_skips_unsent_and_closes_sent_notifications() {
     let rest = world.rest();
     set_up(&rest, &receiver).await;
     send(&rest, "told", json!({})).await;
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     for host in ["told", "a"] {
         rest.post(SILENCES, &silence(host, host, 3_600)).await.ok();
     }
@@ -149,7 +149,7 @@ async fn close_under_a_silence_skips_unsent_and_closes_sent_notifications() {
     let close = json!({"status": "STATUS_CLOSED"});
     send(&rest, "a", close.clone()).await;
     send(&rest, "told", close).await;
-    receiver.until_received(2).await;
+    receiver.wait_for(2).await;
     assert_eq!(receiver.received()[1].json()["clear"], true);
     for host in ["told", "a"] {
         rest.delete(&format!("{SILENCES}/{host}")).await.ok();
@@ -313,7 +313,7 @@ async fn operator_releases_a_waiting_notification() {
     let asked = json!({"ruleName": "page", "eventId": event});
     let sent = rest.post(&release, &asked).await.ok();
     assert_eq!(sent["deliveryIds"].as_array().unwrap().len(), 1);
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     assert_eq!(rest.post(&release, &asked).await.status, 404);
 }
 
@@ -346,11 +346,11 @@ async fn rule_delay_notifies_only_of_lasting_events() {
     rule = stored;
     rule["delay"] = json!("1s");
     rest.put(path, &rule).await.ok();
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     send(&rest, "b", json!({})).await;
     send(&rest, "b", json!({"status": "STATUS_CLOSED"})).await;
     send(&rest, "c", json!({})).await;
-    receiver.until_received(2).await;
+    receiver.wait_for(2).await;
     assert_eq!(
         receiver.received()[1].json()["event"]["dimensions"]["host"],
         "c"

@@ -72,7 +72,7 @@ impl Storm {
         let rest = world.rest();
         let is_fixed = Arc::new(AtomicBool::new(false));
         let fixed = Arc::clone(&is_fixed);
-        let receiver = Receiver::answering(move |received| {
+        let receiver = Receiver::with_rule(move |received| {
             if received.path.ends_with(FIXED) && fixed.load(Ordering::Relaxed) {
                 return Reply::status(200);
             }
@@ -211,7 +211,7 @@ async fn every_screen_agrees_with_the_service_in_a_storm() {
     a_passed_test_sends_what_waits_and_health_begins_again(&mut storm).await;
     storm.console.press("q");
     assert!(storm.console.ended().success());
-    assert_eq!(storm.console.modes_left(), Vec::<String>::new());
+    assert_eq!(storm.console.remaining_modes(), Vec::<String>::new());
 }
 
 async fn the_overview_and_the_tabs_have_the_numbers_of_the_service(storm: &mut Storm) {

@@ -131,7 +131,7 @@ async fn costly_previews_delay_no_calls_and_lose_no_message() {
         assert!([400, 429, 503].contains(&status), "{status}");
     }
     // The rule's message is replaced by the default, which does not contain it.
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     let document = receiver.received()[0].json();
     assert_eq!(document["rule"]["message"], "");
     assert_eq!(document["event"]["summary"], "disk full");
@@ -304,7 +304,7 @@ async fn jinja_rule_and_destination_render_as_expected() {
     rest.post("/v1/data-receiver/events", &samples::events(&[event]))
         .await
         .ok();
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     let received = receiver.received().remove(0);
     assert_eq!(received.path, "/in/FULL");
     assert_eq!(received.header("x-title"), "ERROR");
@@ -570,7 +570,7 @@ async fn payload_failing_at_delivery_falls_back_to_its_simplest_form() {
             .await
             .ok();
         for receiver in &receivers {
-            receiver.until_received(count).await;
+            receiver.wait_for(count).await;
         }
     }
     for ((name, ..), receiver) in payloads.iter().zip(&receivers) {

@@ -63,7 +63,7 @@ impl Secured {
         endpoint.connect().await.unwrap()
     }
 
-    async fn ask(&self, part: &str, request: &[u8]) -> String {
+    async fn request(&self, part: &str, request: &[u8]) -> String {
         let address = self.address(part);
         let connected = self.authority.connect(address, &["http/1.1"], None).await;
         let mut stream = connected.unwrap();
@@ -100,7 +100,7 @@ async fn rest_grpc_and_grpc_web_are_served_only_over_tls() {
             assert_eq!(agreed, Some(protocol.as_bytes()), "{part}");
         }
     }
-    let answer = secured.ask("rest", HEALTHZ).await;
+    let answer = secured.request("rest", HEALTHZ).await;
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
 
     let mut client = ClientServiceClient::new(secured.channel().await);
@@ -114,7 +114,7 @@ async fn rest_grpc_and_grpc_web_are_served_only_over_tls() {
     let web =
         b"POST /grpc.health.v1.Health/Check HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
         content-type: application/grpc-web+proto\r\ncontent-length: 5\r\n\r\n\0\0\0\0\0";
-    let answer = secured.ask("grpc", web).await;
+    let answer = secured.request("grpc", web).await;
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
     assert!(answer.contains("grpc-status:0"), "{answer}");
 
@@ -174,7 +174,7 @@ async fn clients_without_a_trusted_certificate_are_rejected() {
         let foreign = Authority::new().issue();
         for (identity, is_let_in) in [(None, false), (Some(&foreign), false), (Some(&known), true)]
         {
-            let got = asked(&secured.authority, address, identity).await;
+            let got = request_as(&secured.authority, address, identity).await;
             assert_eq!(got.contains("HTTP/1.1"), is_let_in, "{part}: {got}");
         }
     }
@@ -207,7 +207,7 @@ async fn revoked_certificates_are_rejected_and_crl_and_ca_are_reloaded() {
         ),
     );
     let is_let_in = async |part, identity: &Identity| {
-        let answer = asked(&secured.authority, secured.address(part), Some(identity)).await;
+        let answer = request_as(&secured.authority, secured.address(part), Some(identity)).await;
         answer.contains("HTTP/1.1")
     };
     for part in ["rest", "grpc"] {
@@ -250,12 +250,12 @@ async fn expiring_certificate_opens_an_event_until_renewed() {
         (days(5), &["SEVERITY_ERROR", "STATUS_OPEN"][..]),
         (days(300), &["STATUS_CLOSED"][..]),
     ];
-    for (life, told) in ends {
+    for (life, reported) in ends {
         let certificate = secured.authority.issue_for(life);
         certificate.write(secured.files.path(), "server");
         eventually("the event to follow the certificate", async || {
-            let answer = secured.ask("rest", request.as_bytes()).await;
-            told.iter().all(|it| answer.contains(it)).then_some(())
+            let answer = secured.request("rest", request.as_bytes()).await;
+            reported.iter().all(|it| answer.contains(it)).then_some(())
         })
         .await;
     }
@@ -311,15 +311,15 @@ async fn tls_connection_errors_name_cause_and_fix() {
                 command.env("BELLWETHER_TLS_NAME", name);
             }
             let output = run(command);
-            let told = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(told.contains(sentence), "{url}: {told}");
-            assert_eq!(output.status.code(), Some(3), "{url}: {told}");
+            let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(reported.contains(sentence), "{url}: {reported}");
+            assert_eq!(output.status.code(), Some(3), "{url}: {reported}");
         }
     }
 }
 
 /// Returns the response to a client with this certificate; empty if it is rejected.
-async fn asked(authority: &Authority, address: &str, identity: Option<&Identity>) -> String {
+async fn request_as(authority: &Authority, address: &str, identity: Option<&Identity>) -> String {
     let mut answer = Vec::new();
     if let Ok(mut stream) = authority.connect(address, &["http/1.1"], identity).await {
         drop(stream.write_all(HEALTHZ).await);
@@ -399,11 +399,11 @@ fn key_is_not_sent_in_clear_without_insecure() {
         let mut command = process::command(home.path(), arguments);
         command.env("BELLWETHER_KEY", "bw_x");
         let output = run(command);
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+        let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {reported}");
         let sentence = "keys would be sent unencrypted to 192.0.2.1; use an address with https://, or \
                         allow it with --insecure";
-        assert!(told.contains(sentence), "{arguments:?}: {told}");
+        assert!(reported.contains(sentence), "{arguments:?}: {reported}");
     }
 }
 
@@ -417,11 +417,11 @@ fn invalid_tls_files_are_reported_by_setting() {
         let config = files.path().join("bellwether.toml");
         std::fs::write(&config, lines.replace('$', folder)).unwrap();
         let output = run(serve(files.path(), &config));
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{lines}: {told}");
+        let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{lines}: {reported}");
         assert!(
-            told.contains(names) && told.contains(says),
-            "{lines}: {told}"
+            reported.contains(names) && reported.contains(says),
+            "{lines}: {reported}"
         );
         assert!(!files.path().join("data").exists(), "a store was made");
     }

@@ -34,8 +34,8 @@ async fn journey(columns: u16, rows: u16) -> Vec<page::Page> {
     a_destination_is_tested_and_saved(&mut guide).await;
     a_trigger_is_made_of_a_real_event(&mut guide).await;
     a_rule_is_previewed_and_enabled(&mut guide);
-    the_next_event_is_told_of_and_explained(&mut guide).await;
-    its_end_is_told_as_well(&mut guide).await;
+    next_event_is_notified_and_explained(&mut guide).await;
+    closing_is_notified_too(&mut guide).await;
     guide.leave()
 }
 
@@ -195,7 +195,7 @@ fn a_rule_is_previewed_and_enabled(guide: &mut Guide) {
     );
 }
 
-async fn the_next_event_is_told_of_and_explained(guide: &mut Guide) {
+async fn next_event_is_notified_and_explained(guide: &mut Guide) {
     guide.happens("SEVERITY_CRITICAL", "disk is gone").await;
     let message = guide.is_notified(2).await;
     guide.all_has_ended().await;
@@ -222,7 +222,7 @@ async fn the_next_event_is_told_of_and_explained(guide: &mut Guide) {
     );
 }
 
-async fn its_end_is_told_as_well(guide: &mut Guide) {
+async fn closing_is_notified_too(guide: &mut Guide) {
     guide.press("2").sees(&["disk is gone"]).press("a");
     guide.sees(&["✓ acknowledged"]);
     let message = guide.is_notified(3).await;

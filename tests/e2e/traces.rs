@@ -94,7 +94,7 @@ async fn send(rest: &Rest, host: &str, traceparent: &str) {
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
-async fn told(world: &World, receiver: &Receiver) {
+async fn create_rule(world: &World, receiver: &Receiver) {
     let rest = world.rest();
     samples::disks_to_hook(&rest, receiver).await;
     let rule = samples::rule("page", "disk", "hook", "disk");
@@ -108,11 +108,11 @@ async fn trace_spans_sender_attempts_and_receiver() {
     let lines =
         format!("[traces]\nendpoint = \"{address}\"\n[delivery]\nschedule = [\"0s\", \"100ms\"]\n");
     let mut world = World::with_settings(&lines);
-    told(&world, &receiver).await;
+    create_rule(&world, &receiver).await;
     receiver.reply([Reply::status(500)]);
 
     send(&world.rest(), "a", &format!("00-{TRACE}-{SENDER}-01")).await;
-    receiver.until_received(2).await;
+    receiver.wait_for(2).await;
     let ended = world.terminate();
 
     assert!(ended.success());
@@ -146,11 +146,11 @@ async fn trace_is_started_if_absent_and_unsampled_flag_is_respected() {
     let (collector, address, _serving) = Collector::start().await;
     let receiver = Receiver::start().await;
     let world = World::with_settings(&format!("[traces]\nendpoint = \"{address}\"\n"));
-    told(&world, &receiver).await;
+    create_rule(&world, &receiver).await;
 
     send(&world.rest(), "a", "").await;
     send(&world.rest(), "b", &format!("00-{TRACE}-{SENDER}-00")).await;
-    receiver.until_received(2).await;
+    receiver.wait_for(2).await;
 
     let attempt = eventually("the span of the attempt", || async {
         collector.spans("deliver").pop()
@@ -180,24 +180,24 @@ async fn trace_is_started_if_absent_and_unsampled_flag_is_respected() {
 #[tokio::test]
 async fn trace_is_propagated_without_a_collector_even_after_a_kill() {
     let receiver = Receiver::start().await;
-    receiver.otherwise(Reply::status(503));
+    receiver.set_default_reply(Reply::status(503));
     let mut world = World::start();
-    told(&world, &receiver).await;
+    create_rule(&world, &receiver).await;
     let sender = format!("00-{TRACE}-{SENDER}-01");
 
     send(&world.rest(), "a", &sender).await;
     send(&world.rest(), "b", "").await;
     send(&world.rest(), "c", "00-no-trace-01").await;
-    receiver.until_received(3).await;
+    receiver.wait_for(3).await;
     world.kill();
     receiver.forget();
-    receiver.otherwise(Reply::status(200));
+    receiver.set_default_reply(Reply::status(200));
     world.start_again();
     let rest = world.rest();
     let resumed = json!({"filter": {"states": ["RETRY"]}});
     rest.post("/v1/notification/deliveries:retry", &resumed)
         .await;
-    receiver.until_received(3).await;
+    receiver.wait_for(3).await;
 
     let mut traces: Vec<_> = receiver
         .received()
@@ -229,6 +229,6 @@ async fn derived_events_keep_the_trace() {
     }
     let sender = format!("00-{TRACE}-{SENDER}-01");
     send(&rest, "a", &sender).await;
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     assert_eq!(receiver.received()[0].header("traceparent"), sender);
 }

@@ -47,8 +47,8 @@ async fn data_folder_of_an_earlier_release_works() {
 
         world.terminate();
         let output = process::run(world.command(&["check", "--json"]));
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{release}: {told}");
+        let reported = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{release}: {reported}");
         // Data of both versions survives a kill.
         world.start_again();
         world.kill();
@@ -193,11 +193,11 @@ async fn keys_are_worth_what_they_were(rest: &Rest) {
         .post("/v1/data-receiver/events", &event)
         .await;
     assert_eq!(sent.ok()["succeeded"], 1);
-    let looked = rest
+    let fetched = rest
         .with_key(Some(LOOKER))
         .get("/v1/notification/rules")
         .await;
-    assert_eq!(looked.status, 200);
+    assert_eq!(fetched.status, 200);
     let refused = rest
         .with_key(Some(LOOKER))
         .post("/v1/data-receiver/events", &event)
@@ -245,8 +245,8 @@ async fn what_was_owed_is_sent(rest: &Rest) {
             }
             let received = receiver.received();
             received.into_iter().find(|request| {
-                let told = request.json();
-                told["event"]["dimensions"]["host"] == host && told["clear"] == clear
+                let reported = request.json();
+                reported["event"]["dimensions"]["host"] == host && reported["clear"] == clear
             })
         })
         .await;

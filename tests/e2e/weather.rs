@@ -80,7 +80,7 @@ fn at_most(promised: Duration) -> Duration {
     if is_release { promised } else { PATIENCE }
 }
 
-fn tell(words: &str) {
+fn log_line(words: &str) {
     drop(writeln!(std::io::stderr(), "{words}"));
 }
 
@@ -89,8 +89,8 @@ fn assert_left(mut console: Terminal) {
     console.press("q");
     assert!(console.ended().success());
     let took = pressed.elapsed();
-    assert_eq!(console.modes_left(), Vec::<String>::new());
-    tell(&format!("left within {took:?}"));
+    assert_eq!(console.remaining_modes(), Vec::<String>::new());
+    log_line(&format!("left within {took:?}"));
     assert!(took < at_most(LEAVING), "{took:?}");
 }
 
@@ -107,7 +107,7 @@ fn keys_are_answered(console: &mut Terminal, screen: &str) {
         .collect();
     took.sort_unstable();
     let (half, most) = (took[KEYS / 2], took[KEYS * 95 / 100]);
-    tell(&format!(
+    log_line(&format!(
         "keys on screen {screen}: half within {half:?}, 95 % within {most:?}"
     ));
     assert!(most < at_most(KEY), "{took:?}");
@@ -120,7 +120,7 @@ fn assert_stands_once(screen: &str, words: &[&str]) {
     }
 }
 
-async fn told_survived_and_made_up_for(weather: Weather) {
+async fn outage_is_shown_survived_and_recovered_from(weather: Weather) {
     let world = World::start();
     let (rest, proxy) = (world.rest(), proxy(&world));
     happen(&rest, &["ash", "birch"]).await;
@@ -164,27 +164,27 @@ async fn told_survived_and_made_up_for(weather: Weather) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn console_survives_refused_connections() {
-    told_survived_and_made_up_for(Weather::Refuses).await;
+    outage_is_shown_survived_and_recovered_from(Weather::Refuses).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn console_survives_dropped_connections() {
-    told_survived_and_made_up_for(Weather::Drops).await;
+    outage_is_shown_survived_and_recovered_from(Weather::Drops).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn console_survives_reset_connections() {
-    told_survived_and_made_up_for(Weather::Resets).await;
+    outage_is_shown_survived_and_recovered_from(Weather::Resets).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn console_survives_stalled_connections() {
-    told_survived_and_made_up_for(Weather::Stalls).await;
+    outage_is_shown_survived_and_recovered_from(Weather::Stalls).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn console_survives_half_open_connections() {
-    told_survived_and_made_up_for(Weather::HalfOpen).await;
+    outage_is_shown_survived_and_recovered_from(Weather::HalfOpen).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -74,10 +74,10 @@ async fn grpc_web_over_http1_has_trailers_in_the_body() {
         .try_send(Method::POST, PATH, &headers, empty_message)
         .await
         .expect("an answer");
-    let told = format!("{:?} {}", refused.headers, refused.text());
-    assert!(told.contains("16"), "{told}");
+    let reported = format!("{:?} {}", refused.headers, refused.text());
+    assert!(reported.contains("16"), "{reported}");
     assert!(
         !refused.header("access-control-allow-origin").is_empty(),
-        "{told}"
+        "{reported}"
     );
 }

@@ -187,7 +187,7 @@ async fn causes_are_notified(world: World, receiver: &Receiver) {
             assert_eq!(deliveries(&rest).await, notified, "{way}, order {order}");
         }
     }
-    receiver.until_received(notified).await;
+    receiver.wait_for(notified).await;
     for request in receiver.received() {
         assert_eq!(request.json()["event"]["name"], "HostDown");
     }

@@ -21,7 +21,7 @@ use crate::own_threads::own_threads;
 
 /// The treatment of forwarded bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum Treatment {
     /// Everything is forwarded.
     Arrives,
     /// Each connection is cut after a random number of bytes.
@@ -36,9 +36,9 @@ pub enum Fate {
     StandsBefore(&'static str),
 }
 
-impl Fate {
+impl Treatment {
     /// Returns the number of bytes to forward before blocking; `None` if nothing is blocked.
-    fn holds(self, bytes: &[u8], is_of_client: bool) -> Option<usize> {
+    fn held_from(self, bytes: &[u8], is_of_client: bool) -> Option<usize> {
         match self {
             Self::Stands => Some(0),
             Self::StandsBefore(word) if is_of_client => {
@@ -56,7 +56,7 @@ const PIECE_BYTES_MAX: usize = 700;
 #[derive(Debug)]
 pub struct Cutter {
     address: SocketAddr,
-    fate: watch::Sender<Fate>,
+    fate: watch::Sender<Treatment>,
     // Separate threads, so that the proxy works while a test blocks.
     runtime: Option<Runtime>,
 }
@@ -68,7 +68,7 @@ impl Cutter {
     /// Panics if there is no free port.
     pub fn start(port: u16) -> Self {
         let (runtime, listener, address) = own_threads();
-        let (fate, seen) = watch::channel(Fate::Arrives);
+        let (fate, seen) = watch::channel(Treatment::Arrives);
         runtime.spawn(async move {
             let listener = TcpListener::from_std(listener).unwrap();
             let mut connections = JoinSet::new();
@@ -90,7 +90,7 @@ impl Cutter {
     }
 
     /// Changes the treatment, also of existing connections.
-    pub fn set(&self, fate: Fate) {
+    pub fn set(&self, fate: Treatment) {
         self.fate.send_replace(fate);
     }
 }
@@ -104,7 +104,7 @@ impl Drop for Cutter {
     }
 }
 
-async fn carry(client: TcpStream, port: u16, fate: watch::Receiver<Fate>) {
+async fn carry(client: TcpStream, port: u16, fate: watch::Receiver<Treatment>) {
     let Ok(server) = TcpStream::connect(("127.0.0.1", port)).await else {
         return;
     };
@@ -125,7 +125,7 @@ async fn pass(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
     is_of_client: bool,
-    mut fate: watch::Receiver<Fate>,
+    mut fate: watch::Receiver<Treatment>,
 ) {
     let mut bytes = [0; PIECE_BYTES_MAX];
     let mut left = None;
@@ -136,19 +136,21 @@ async fn pass(
         let mut sent = 0;
         while sent < length {
             let moves = fate
-                .wait_for(|fate| fate.holds(&bytes[sent..length], is_of_client) != Some(0))
+                .wait_for(|fate| fate.held_from(&bytes[sent..length], is_of_client) != Some(0))
                 .await;
             let Ok(now) = moves.map(|fate| *fate) else {
                 return;
             };
             left = match now {
-                Fate::IsCut { within_bytes } => left.or_else(|| Some(below(within_bytes))),
+                Treatment::IsCut { within_bytes } => {
+                    left.or_else(|| Some(random_below(within_bytes)))
+                }
                 _ => None,
             };
             let until = now
-                .holds(&bytes[sent..length], is_of_client)
+                .held_from(&bytes[sent..length], is_of_client)
                 .unwrap_or(length - sent);
-            let mut piece = 1 + below(until);
+            let mut piece = 1 + random_below(until);
             if let Some(left) = &mut left {
                 piece = piece.min(*left);
                 *left -= piece;
@@ -166,7 +168,7 @@ async fn pass(
     }
 }
 
-fn below(end: usize) -> usize {
+fn random_below(end: usize) -> usize {
     let end = u64::try_from(end).unwrap();
     usize::try_from(RandomState::new().hash_one(0) % end).unwrap()
 }

@@ -42,7 +42,7 @@ impl Engine {
         Self::ALL.into_iter().filter(is_usable).collect()
     }
 
-    /// Returns the engine for worlds created by this thread: that of [`Engine::within`], else that
+    /// Returns the engine for worlds created by this thread: that of [`Engine::run_on`], else that
     /// of `BELLWETHER_TEST_STORE`, else the data folder.
     ///
     /// # Panics
@@ -77,7 +77,7 @@ impl Engine {
 
     /// Runs a test with its worlds on this engine. If the engine is not available, skips the test
     /// and reports that.
-    pub fn within(self, test: impl FnOnce()) {
+    pub fn run_on(self, test: impl FnOnce()) {
         if !Self::usable().contains(&self) {
             return;
         }

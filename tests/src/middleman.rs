@@ -51,7 +51,7 @@ type Body = BoxBody<Bytes, Failed>;
 
 /// A proxy on a free port; it stops when it is dropped.
 #[derive(Debug)]
-pub struct Middleman {
+pub struct RewritingProxy {
     address: SocketAddr,
     shared: Arc<Shared>,
     // A separate thread, so that the proxy works while a test blocks.
@@ -70,7 +70,7 @@ const HEAD_BYTES: usize = 5;
 /// Capacity of the queues of messages and pieces.
 const WAITING_MAX: usize = 4;
 
-impl Middleman {
+impl RewritingProxy {
     /// Starts a proxy for the service at this address.
     ///
     /// # Panics
@@ -112,7 +112,7 @@ impl Middleman {
     ///
     /// # Panics
     /// Panics if another thread panicked while holding the lock.
-    pub fn be_honest(&self) {
+    pub fn clear_changes(&self) {
         self.shared.changes.lock().unwrap().clear();
     }
 
@@ -120,12 +120,12 @@ impl Middleman {
     ///
     /// # Panics
     /// Panics if another thread panicked while holding the lock.
-    pub fn lead_to(&self, target: &str) {
+    pub fn redirect_to(&self, target: &str) {
         target.clone_into(&mut self.shared.target.lock().unwrap());
     }
 }
 
-impl Drop for Middleman {
+impl Drop for RewritingProxy {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             // A plain drop of the runtime would panic where blocking is not allowed.
@@ -188,18 +188,18 @@ async fn answer(
         Some(Change::Oversize) => {
             let head = Bytes::from_static(&[0, u8::MAX, u8::MAX, u8::MAX, u8::MAX]);
             let zeros = Bytes::from(vec![0; 64 * 1024]);
-            without_end(head, zeros)
+            endless(head, zeros)
         }
         Some(Change::Endless(message)) => {
             let message = framed(&message);
-            without_end(message.clone(), message)
+            endless(message.clone(), message)
         }
         Some(Change::Message(make)) => {
             let (head, body) = sender.send_request(request).await?.into_parts();
             let (pieces, taken) = mpsc::channel(WAITING_MAX);
             let mut makers = shared.makers.lock().unwrap();
             while makers.try_join_next().is_some() {}
-            makers.spawn(make_anew(body, make, pieces));
+            makers.spawn(transform(body, make, pieces));
             Ok(Response::from_parts(head, streamed(taken)))
         }
     }
@@ -209,7 +209,7 @@ fn streamed(pieces: mpsc::Receiver<Result<Frame<Bytes>, Failed>>) -> Body {
     BodyExt::boxed(StreamBody::new(ReceiverStream::new(pieces)))
 }
 
-fn without_end(first: Bytes, again: Bytes) -> Result<Response<Body>, Failed> {
+fn endless(first: Bytes, again: Bytes) -> Result<Response<Body>, Failed> {
     let pieces = std::iter::once(first).chain(std::iter::repeat(again));
     let stream = tokio_stream::iter(pieces).map(|piece| Ok(Frame::data(piece)));
     let response = Response::builder().header("content-type", "application/grpc");
@@ -222,7 +222,7 @@ fn framed(message: &[u8]) -> Bytes {
 }
 
 /// Transforms every message of a response, and forwards its trailers.
-async fn make_anew(
+async fn transform(
     mut body: Incoming,
     make: Arc<dyn Fn(Bytes) -> Vec<u8> + Send + Sync>,
     pieces: mpsc::Sender<Result<Frame<Bytes>, Failed>>,

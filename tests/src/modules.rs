@@ -21,7 +21,7 @@ struct Module {
 
 /// Sibling modules that depend on each other.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Circle {
+pub struct Cycle {
     /// The modules, as `outer::inner`, sorted.
     pub modules: Vec<String>,
     /// The files with the modules that each depends on.
@@ -67,7 +67,7 @@ impl Modules {
     }
 
     /// Returns the top-level modules.
-    pub fn tops(&self) -> BTreeSet<&str> {
+    pub fn top_modules(&self) -> BTreeSet<&str> {
         self.0
             .keys()
             .filter_map(|path| Some(path.first()?.as_str()))
@@ -76,8 +76,8 @@ impl Modules {
 
     /// Returns the dependencies among top-level modules, with the files that cause them. A
     /// re-exported item belongs to the re-exporting module.
-    pub fn arrows(&self) -> BTreeMap<(String, String), BTreeSet<String>> {
-        let tops = self.tops();
+    pub fn top_dependencies(&self) -> BTreeMap<(String, String), BTreeSet<String>> {
+        let tops = self.top_modules();
         let mut arrows: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
         for (path, module) in &self.0 {
             let Some(from) = path.first() else { continue };
@@ -96,10 +96,10 @@ impl Modules {
 
     /// Returns the cycles among sibling modules. A dependency between a module and its children is
     /// not a cycle.
-    pub fn circles(&self) -> Vec<Circle> {
+    pub fn cycles(&self) -> Vec<Cycle> {
         let mut levels: BTreeMap<Path, BTreeMap<(String, String), BTreeSet<String>>> =
             BTreeMap::new();
-        for (level, from, to, file) in self.looks() {
+        for (level, from, to, file) in self.dependencies() {
             let arrows = levels.entry(level).or_default();
             arrows.entry((from, to)).or_default().insert(file);
         }
@@ -140,7 +140,7 @@ impl Modules {
                     let names = level.iter().map(String::as_str).chain([*name]);
                     names.collect::<Vec<_>>().join("::")
                 };
-                circles.insert(Circle {
+                circles.insert(Cycle {
                     modules: members.iter().map(full).collect(),
                     arrows: within.collect(),
                 });
@@ -170,8 +170,8 @@ impl Modules {
     }
 
     /// Returns every dependency between sibling modules: the parent, both modules, and the file.
-    fn looks(&self) -> Vec<(Path, String, String, String)> {
-        let mut looks = Vec::new();
+    fn dependencies(&self) -> Vec<(Path, String, String, String)> {
+        let mut dependencies = Vec::new();
         for (path, module) in &self.0 {
             for seen in paths(&module.code, path) {
                 let seen = self.resolved(&seen, 0);
@@ -182,11 +182,11 @@ impl Modules {
                     .count();
                 if let (Some(from), Some(to)) = (path.get(shared), seen.get(shared)) {
                     let level = path[..shared].to_vec();
-                    looks.push((level, from.clone(), to.clone(), module.file.clone()));
+                    dependencies.push((level, from.clone(), to.clone(), module.file.clone()));
                 }
             }
         }
-        looks
+        dependencies
     }
 
     fn resolved(&self, path: &[String], depth: usize) -> Path {

@@ -106,7 +106,7 @@ impl Patroni {
             all.members.push(member);
             all.revive(number);
         }
-        all.until_whole();
+        all.wait_healthy();
         Some(all)
     }
 
@@ -161,7 +161,7 @@ impl Patroni {
     ///
     /// # Panics
     /// Panics with the members' logs if that does not happen.
-    pub fn until_whole(&self) {
+    pub fn wait_healthy(&self) {
         let begin = Instant::now();
         loop {
             let is = |path: &str| {

@@ -183,7 +183,7 @@ impl Postgres {
     ///
     /// # Panics
     /// Panics if they cannot be signalled.
-    pub fn stand_still(&self, is_still: bool) {
+    pub fn suspend(&self, is_still: bool) {
         let signal = if is_still { "STOP" } else { "CONT" };
         let all = r#"kill -"$1" "$2" && pkill -"$1" -P "$2""#;
         let signalled = Command::new("sh")
@@ -348,7 +348,7 @@ pub(crate) fn unprivileged(program: &str) -> Command {
 
 /// Returns the address, the password and the name of a new schema, in one server for all tests of
 /// this process; `None` if PostgreSQL is not installed.
-pub fn vacant() -> Option<(String, &'static str, String)> {
+pub fn free_schema() -> Option<(String, &'static str, String)> {
     static SERVER: OnceLock<Option<Mutex<Postgres>>> = OnceLock::new();
     static SCHEMAS: AtomicU32 = AtomicU32::new(0);
     let server = SERVER.get_or_init(|| Postgres::start().map(Mutex::new));

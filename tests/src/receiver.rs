@@ -81,12 +81,12 @@ pub struct Reply {
     /// Delay before the response.
     pub delay: Duration,
     /// Whether and how the response arrives.
-    pub manner: Manner,
+    pub manner: ResponseManner,
 }
 
 /// Whether and how a response arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
+pub enum ResponseManner {
     /// It arrives complete.
     Whole,
     /// It never starts.
@@ -109,7 +109,7 @@ impl Reply {
             headers: Vec::new(),
             body: String::new(),
             delay: Duration::ZERO,
-            manner: Manner::Whole,
+            manner: ResponseManner::Whole,
         }
     }
 
@@ -131,7 +131,7 @@ impl Reply {
     }
 
     /// Creates a response with status 200 that arrives in this manner.
-    pub fn that(manner: Manner) -> Self {
+    pub fn with_manner(manner: ResponseManner) -> Self {
         Self {
             manner,
             ..Self::status(200)
@@ -170,14 +170,14 @@ impl Receiver {
     /// # Panics
     /// Panics if no port is free.
     pub async fn start() -> Self {
-        Self::answering(|_| Reply::status(200)).await
+        Self::with_rule(|_| Reply::status(200)).await
     }
 
     /// Starts a receiver that responds to each request according to `rule`.
     ///
     /// # Panics
     /// Panics if no port is free.
-    pub async fn answering(rule: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
+    pub async fn with_rule(rule: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let state = Arc::new(Mutex::new(State {
@@ -208,12 +208,12 @@ impl Receiver {
     ///
     /// # Panics
     /// Panics if another thread panicked while holding the lock.
-    pub fn otherwise(&self, reply: Reply) {
+    pub fn set_default_reply(&self, reply: Reply) {
         self.state.lock().unwrap().otherwise = Arc::new(move |_| reply.clone());
     }
 
     /// Queues replies for the next requests; later ones get the default reply set with
-    /// [`Receiver::otherwise`].
+    /// [`Receiver::set_default_reply`].
     ///
     /// # Panics
     /// Panics if another thread panicked while holding the lock.
@@ -241,7 +241,7 @@ impl Receiver {
     ///
     /// # Panics
     /// Panics if fewer or more requests arrive.
-    pub async fn until_received(&self, count: usize) {
+    pub async fn wait_for(&self, count: usize) {
         eventually("the messages to arrive", async || {
             (self.count() >= count).then_some(())
         })
@@ -309,17 +309,17 @@ async fn answer(
         response = response.header(name, value);
     }
     let body = match reply.manner {
-        Manner::Whole => {
+        ResponseManner::Whole => {
             let whole = Full::from(reply.body);
             let whole = whole.map_err(|never: Infallible| match never {});
             whole.boxed_unsync()
         }
-        Manner::Hangs => std::future::pending().await,
-        Manner::Closes => return Err("closed as requested"),
-        Manner::Huge => {
+        ResponseManner::Hangs => std::future::pending().await,
+        ResponseManner::Closes => return Err("closed as requested"),
+        ResponseManner::Huge => {
             StreamBody::new(stream::iter((0..1_600).map(|_| Ok(Frame::data(CHUNK))))).boxed_unsync()
         }
-        Manner::BreaksOff => {
+        ResponseManner::BreaksOff => {
             let start = stream::once(async { Ok(Frame::data("half".into())) });
             let broken = start.chain(stream::once(async {
                 // Allows the first part to be sent before the error.
@@ -328,7 +328,7 @@ async fn answer(
             }));
             StreamBody::new(broken).boxed_unsync()
         }
-        Manner::Endless => {
+        ResponseManner::Endless => {
             let start = stream::once(async { Ok(Frame::data("start".into())) });
             StreamBody::new(start.chain(stream::pending())).boxed_unsync()
         }

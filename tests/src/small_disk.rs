@@ -75,8 +75,8 @@ impl SmallDisk {
     pub fn free_bytes(&self) -> u64 {
         let mut df = Command::new("df");
         df.args(["-B1", "--output=avail"]).arg(&self.folder);
-        let told = String::from_utf8(df.output().unwrap().stdout).unwrap();
-        told.lines().last().unwrap().trim().parse().unwrap()
+        let reported = String::from_utf8(df.output().unwrap().stdout).unwrap();
+        reported.lines().last().unwrap().trim().parse().unwrap()
     }
 }
 

@@ -101,7 +101,7 @@ fn spawn(
 ///
 /// # Panics
 /// Panics if the binary does not start, show the text and exit.
-pub fn closed_at(text: &str, home: &Path, arguments: &[&str]) -> u32 {
+pub fn run_until_closed(text: &str, home: &Path, arguments: &[&str]) -> u32 {
     let (mut child, pty) = spawn(SIZE, home, arguments, &[]);
     let mut reader = pty.try_clone_reader().unwrap();
     let mut screen = screen_of(SIZE);
@@ -182,7 +182,7 @@ impl Terminal {
     ///
     /// # Panics
     /// Panics if the reader thread panicked.
-    pub fn written(&self) -> String {
+    pub fn output(&self) -> String {
         String::from_utf8_lossy(&self.output.lock().unwrap().bytes).into_owned()
     }
 
@@ -272,8 +272,8 @@ impl Terminal {
     }
 
     /// Returns the control sequences of the terminal modes that were set and not reset.
-    pub fn modes_left(&self) -> Vec<String> {
-        let written = self.written();
+    pub fn remaining_modes(&self) -> Vec<String> {
+        let written = self.output();
         let mut set = std::collections::BTreeSet::new();
         for sequence in written.split("\x1b[?").skip(1) {
             let Some(end) =

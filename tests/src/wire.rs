@@ -56,8 +56,8 @@ pub fn secret_fields() -> impl Iterator<Item = String> {
         .flat_map(|it| it.fields().collect::<Vec<_>>());
     let is_secret = move |field: &FieldDescriptor| {
         let options = field.options();
-        let told = options.get_extension(&takes);
-        let secret = told
+        let reported = options.get_extension(&takes);
+        let secret = reported
             .as_message()
             .and_then(|it| it.get_field_by_name("secret")?.as_bool());
         secret.unwrap_or_default()

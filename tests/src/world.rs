@@ -43,15 +43,15 @@ impl World {
     /// # Panics
     /// Panics if the service does not start.
     pub fn on(prepare: impl FnOnce(&Path), lines: &str) -> Self {
-        Self::among(prepare, lines, Vec::new())
+        Self::with_variables(prepare, lines, Vec::new())
     }
 
     /// Like [`World::on`], with these environment variables.
     ///
     /// # Panics
     /// Panics if the service does not start.
-    pub fn among(prepare: impl FnOnce(&Path), lines: &str, variables: Variables) -> Self {
-        let mut world = Self::laid_out(lines, Path::new(""));
+    pub fn with_variables(prepare: impl FnOnce(&Path), lines: &str, variables: Variables) -> Self {
+        let mut world = Self::prepare_folder(lines, Path::new(""));
         world.variables = variables;
         prepare(&world.data_dir());
         world.start_again();
@@ -62,8 +62,8 @@ impl World {
     ///
     /// # Panics
     /// Panics if the service does not start.
-    pub fn of(binary: &Path, prepare: impl FnOnce(&Path), lines: &str) -> Self {
-        let mut world = Self::laid_out(lines, Path::new(""));
+    pub fn with_binary(binary: &Path, prepare: impl FnOnce(&Path), lines: &str) -> Self {
+        let mut world = Self::prepare_folder(lines, Path::new(""));
         prepare(&world.data_dir());
         let serve = process::command_of(binary, world.folder.path(), ["serve"]);
         world.service = Some(world.start_with(serve));
@@ -75,7 +75,7 @@ impl World {
     /// # Panics
     /// Panics if the restore fails or the service does not start.
     pub fn restored(engine: Engine, backup: &Path, secret_key: &Path) -> Self {
-        let mut world = Self::laid_out("", Path::new(""));
+        let mut world = Self::prepare_folder("", Path::new(""));
         std::fs::create_dir(world.data_dir()).unwrap();
         if engine == Engine::Database {
             world.variables = engine::in_database(&world.data_dir());
@@ -103,7 +103,7 @@ impl World {
     /// # Panics
     /// Panics if the service does not start.
     pub fn with_descriptors(limit: usize) -> Self {
-        Self::under("prlimit", &[format!("--nofile={limit}:{limit}").as_str()])
+        Self::wrapped("prlimit", &[format!("--nofile={limit}:{limit}").as_str()])
     }
 
     /// Like [`World::start`], run by a wrapper program that is given the command after its
@@ -111,8 +111,8 @@ impl World {
     ///
     /// # Panics
     /// Panics if the service does not start.
-    pub fn under(program: &str, arguments: &[&str]) -> Self {
-        let mut world = Self::laid_out("", Path::new(""));
+    pub fn wrapped(program: &str, arguments: &[&str]) -> Self {
+        let mut world = Self::prepare_folder("", Path::new(""));
         let serve = process::command(world.folder.path(), ["serve"]);
         let mut limited = std::process::Command::new(program);
         limited.args(arguments);
@@ -128,7 +128,7 @@ impl World {
     }
 
     fn prepared(lines: &str, ca_file: &Path) -> Self {
-        let mut world = Self::laid_out(lines, ca_file);
+        let mut world = Self::prepare_folder(lines, ca_file);
         if Engine::of_this_thread() == Engine::Database {
             world.make_in_database();
         }
@@ -147,7 +147,7 @@ impl World {
         assert!(made.status.success(), "store init: {said}");
     }
 
-    fn laid_out(lines: &str, ca_file: &Path) -> Self {
+    fn prepare_folder(lines: &str, ca_file: &Path) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let settings = format!(
             "data_dir = {:?}\ngrpc_listen = \"127.0.0.1:0\"\nrest_listen = \"127.0.0.1:0\"\n\
@@ -169,12 +169,12 @@ impl World {
         let serve = process::command(self.folder.path(), ["serve"]);
         self.service = Some(self.start_with(serve));
         if std::mem::take(&mut self.was_killed) && !self.variables.is_empty() {
-            self.until_it_leads();
+            self.wait_until_leader();
         }
     }
 
     /// Waits until the restarted node leads, once the lease of the killed one has expired.
-    fn until_it_leads(&self) {
+    fn wait_until_leader(&self) {
         eventually_blocking("the node to lead", || {
             let shown = process::run(self.command(&["store", "status"]));
             let shown = String::from_utf8_lossy(&shown.stdout).into_owned();

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::time;
 
 use crate::{
-    client::{Keys, Reach, connect, failure, unfit},
+    client::{Keys, Transport, connect, failure, malformed},
     data::{Failure, FailureKind, Kind},
     kind, limits,
     options::Options,
@@ -27,7 +27,7 @@ const PAGE: i32 = 1_000;
 
 /// A connection to a service.
 pub struct Api {
-    reach: Reach,
+    reach: Transport,
 }
 
 impl fmt::Debug for Api {
@@ -137,10 +137,10 @@ impl Api {
     /// Returns an error if the service is unreachable or rejects the key.
     pub fn connect(mut options: Options) -> BoxFuture<'static, Result<Self, CallError>> {
         Box::pin(async move {
-            let keys = Keys::of(&mut options);
+            let keys = Keys::from_options(&mut options);
             let (carrier, _caller) = connect(options.endpoint, keys).await?;
             Ok(Self {
-                reach: Reach::over(carrier),
+                reach: Transport::from_carrier(carrier),
             })
         })
     }
@@ -162,7 +162,7 @@ impl Api {
         method: &'a str,
         request: &'a Value,
     ) -> BoxFuture<'a, Result<Value, CallError>> {
-        Box::pin(async move { Ok(self.reach.ask_json(service, method, request).await?) })
+        Box::pin(async move { Ok(self.reach.request_json(service, method, request).await?) })
     }
 
     /// Like [`Api::call`], for requests that support `validateOnly`: reports the violations found
@@ -179,7 +179,7 @@ impl Api {
         Box::pin(async move {
             Ok(self
                 .reach
-                .ask_json_checked(service, method, request)
+                .request_json_checked(service, method, request)
                 .await?)
         })
     }
@@ -264,8 +264,8 @@ impl Api {
         events: &'a Value,
     ) -> BoxFuture<'a, Result<Value, CallError>> {
         Box::pin(async move {
-            let events: Events =
-                json::from_json(events.to_string().as_bytes()).map_err(|error| unfit(&error))?;
+            let events: Events = json::from_json(events.to_string().as_bytes())
+                .map_err(|error| malformed(&error))?;
             let carrier = self.reach.carrier.clone();
             let mut service = DataReceiverServiceClient::new(carrier);
             let call = time::timeout(self.reach.limit, service.put_events(events));
@@ -276,7 +276,7 @@ impl Api {
                     return Err(Failure::new(FailureKind::TimedOut, words).into());
                 }
             };
-            let text = json::to_json(&answer.into_inner()).map_err(|error| unfit(&error))?;
+            let text = json::to_json(&answer.into_inner()).map_err(|error| malformed(&error))?;
             serde_json::from_slice(&text)
                 .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()).into())
         })
@@ -288,8 +288,8 @@ impl Api {
     /// Returns an error if the request is malformed, or the service rejects it.
     pub fn watch<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Watch, CallError>> {
         Box::pin(async move {
-            let request: WatchEventsRequest =
-                json::from_json(request.to_string().as_bytes()).map_err(|error| unfit(&error))?;
+            let request: WatchEventsRequest = json::from_json(request.to_string().as_bytes())
+                .map_err(|error| malformed(&error))?;
             let carrier = self.reach.carrier.clone();
             let mut service = EventQueryServiceClient::new(carrier)
                 .max_decoding_message_size(limits::MESSAGE_BYTES);
@@ -316,7 +316,7 @@ impl Watch {
         let Some(message) = message.map_err(|status| failure(&status))? else {
             return Ok(None);
         };
-        let text = json::to_json(&message).map_err(|error| unfit(&error))?;
+        let text = json::to_json(&message).map_err(|error| malformed(&error))?;
         serde_json::from_slice(&text)
             .map(Some)
             .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()).into())

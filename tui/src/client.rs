@@ -11,20 +11,21 @@ mod keys;
 mod line;
 mod link;
 mod listing;
+mod outcome;
 mod protocol;
 pub(crate) mod resources;
 mod trial;
 mod watch;
-mod written;
 
-pub(crate) use call::{Answer, Call, ReadTaken, message, whole};
-pub(crate) use carrier::Reach;
-pub(crate) use failure::{failure, unfit};
-pub use failure::{why_broken, why_failed, why_unreachable};
+pub(crate) use call::{Call, CallResult, ParseOutcome, message, parse_empty};
+pub(crate) use carrier::Transport;
+pub use failure::{broken_reason, failure_reason, unreachable_reason};
+pub(crate) use failure::{failure, malformed};
 pub(crate) use keys::Keys;
 pub(crate) use link::{Link, connect, start};
-pub use listing::{Unlisted, listing};
+pub use listing::{ListError, listing};
+pub(crate) use outcome::{Note, WriteOutcome};
 pub(crate) use protocol::{
-    Chosen, Command, EventFilter, LinkState, News, Page, Progress, Span, StatusChange, Ticket,
+    Command, DeliverySelection, EventFilter, LinkState, News, Page, Progress, Span, StatusChange,
+    Ticket,
 };
-pub(crate) use written::{Note, Taken};

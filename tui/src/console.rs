@@ -28,7 +28,7 @@ use crate::{
 
 /// An action that the owner of the terminal must perform.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Outward {
+pub(crate) enum TerminalAction {
     Edit(TextEdit),
     Copy(String),
     Suspend,
@@ -52,7 +52,7 @@ pub(crate) struct Console<B: Backend> {
     model: Model,
     link: Link,
     now: Now,
-    outward: VecDeque<Outward>,
+    outward: VecDeque<TerminalAction>,
     /// Number of write requests sent after a confirmation, and without one.
     writes: u64,
     writes_at_once: u64,
@@ -71,7 +71,7 @@ impl<B: Backend> Console<B> {
         let viewport = Viewport::Fixed(Rect::from((Position::ORIGIN, size)));
         let terminal = Terminal::with_options(backend, TerminalOptions { viewport })?;
         let service = options.endpoint.uri().to_string();
-        let keys = Keys::of(&mut options);
+        let keys = Keys::from_options(&mut options);
         let mut model = Model::new(service, options.read_only, options.time_zone);
         model.sending = options.sending;
         model.shell = options.shell;
@@ -114,7 +114,7 @@ impl<B: Backend> Console<B> {
     }
 
     /// Requires a confirmation for every change from now on, even for one that can be undone.
-    pub(crate) fn ask_always(&mut self) {
+    pub(crate) fn confirm_all_writes(&mut self) {
         self.model.asks_always = true;
     }
 
@@ -130,11 +130,11 @@ impl<B: Backend> Console<B> {
         self.model.notice.take()
     }
 
-    pub(crate) fn take_outward(&mut self) -> Option<Outward> {
+    pub(crate) fn take_terminal_action(&mut self) -> Option<TerminalAction> {
         self.outward.pop_front()
     }
 
-    pub(crate) fn has_outward(&self) -> bool {
+    pub(crate) fn has_terminal_action(&self) -> bool {
         !self.outward.is_empty()
     }
 
@@ -143,7 +143,7 @@ impl<B: Backend> Console<B> {
     }
 
     /// Whether the terminal's background is needed and not yet known.
-    pub(crate) fn wants_background(&self) -> bool {
+    pub(crate) fn needs_background(&self) -> bool {
         let model = &self.model;
         let matters = model.theme == Theme::Auto && model.depth == Depth::Full;
         matters && model.background.is_none()
@@ -166,7 +166,7 @@ impl<B: Backend> Console<B> {
 
     pub(crate) fn input(&mut self, event: Event) {
         if !matches!(event, Event::Resize(..)) {
-            self.link.attend();
+            self.link.record_key_press();
         }
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.handle(Msg::Key(key)),
@@ -202,16 +202,16 @@ impl<B: Backend> Console<B> {
                     }
                     if !self.link.send(command) {
                         let token = crate::theme::Token::Bad;
-                        self.model.say(
+                        self.model.show_notice(
                             token,
                             "too many requests in progress; try again in a moment",
                         );
                     }
                 }
-                Effect::Edit(edit) => self.outward.push_back(Outward::Edit(edit)),
-                Effect::Copy(text) => self.outward.push_back(Outward::Copy(text)),
-                Effect::Suspend => self.outward.push_back(Outward::Suspend),
-                Effect::Mouse(on) => self.outward.push_back(Outward::Mouse(on)),
+                Effect::Edit(edit) => self.outward.push_back(TerminalAction::Edit(edit)),
+                Effect::Copy(text) => self.outward.push_back(TerminalAction::Copy(text)),
+                Effect::Suspend => self.outward.push_back(TerminalAction::Suspend),
+                Effect::Mouse(on) => self.outward.push_back(TerminalAction::Mouse(on)),
             }
         }
     }
@@ -220,13 +220,13 @@ impl<B: Backend> Console<B> {
     ///
     /// # Cancel safety
     /// No news is lost if the future is dropped.
-    pub(crate) async fn hear(&mut self) {
+    pub(crate) async fn receive(&mut self) {
         let first = self.link.next().await;
-        self.take_in(first);
+        self.process(first);
     }
 
     /// Processes this and further queued news, up to a budget, as one change.
-    fn take_in(&mut self, first: News) {
+    fn process(&mut self, first: News) {
         self.model.now_ms = self.now.ms();
         let mut next = Some(first);
         let mut budget = limits::NEWS_BUDGET;
@@ -264,7 +264,7 @@ impl<B: Backend> Console<B> {
     }
 
     /// Returns the state of the service as of the data on the screen.
-    pub(crate) fn standing(&self) -> ServiceStatus {
+    pub(crate) fn status(&self) -> ServiceStatus {
         let shown = self.model.store.failure(&self.model.page.route);
         let failure = match &self.model.link {
             Connection::Up => shown,
@@ -288,7 +288,7 @@ impl<B: Backend> Console<B> {
     /// be down.
     pub(crate) fn is_idle(&self) -> bool {
         let settled = !matches!(self.model.link, Connection::Connecting);
-        let asked = self.model.is_up() && !self.model.pending.is_empty();
-        settled && !asked
+        let has_calls = self.model.is_connected() && !self.model.pending.is_empty();
+        settled && !has_calls
     }
 }

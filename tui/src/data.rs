@@ -1,8 +1,8 @@
 //! The console's data: messages of the API, resources as canonical JSON, and a few compact types.
 
 mod bulk;
+mod chart_data;
 mod clause;
-mod counted;
 mod event;
 mod failure;
 mod grouped;
@@ -21,15 +21,15 @@ pub(crate) use bellwether_proto::{
 
 pub(crate) use self::{
     bulk::{BulkTally, Transition},
+    chart_data::{ChartData, ChartPeriod},
     clause::describe,
-    counted::{Back, Counted},
     event::{EventKey, EventOrder, EventRow, Rank},
     failure::{Failure, FailureKind, FieldError},
-    grouped::{GroupRow, Grouped},
+    grouped::{GroupRow, GroupedEvents},
     kind::Kind,
     moment::{millis, occurrence, span_ms, structure, value},
     object::{Object, get, is_empty, set},
-    word::{Sign, WORST_FIRST, Word, covers, urgency},
+    word::{Named, Sign, WORST_FIRST, role_includes, urgency},
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ mod json;
 use serde_json::Value;
 
 pub use self::difference::unified;
-pub(crate) use self::{difference::difference, json::readable};
+pub(crate) use self::{difference::difference, json::pretty_body};
 use bellwether_proto::filter;
 
 use crate::{

@@ -3,7 +3,7 @@
 use bellwether_proto::json;
 
 use crate::{
-    client::unfit,
+    client::malformed,
     data::{Failure, Kind, Object},
     kind,
 };
@@ -35,7 +35,7 @@ impl Problem {
 pub(crate) fn check(draft: &Object) -> Result<(), Failure> {
     let message = format!("bellwether.v1.{}", kind::spec(draft.kind).message);
     let wire = json::wire_from_json(&message, draft.json.to_string().as_bytes());
-    wire.map(drop).map_err(|error| unfit(&error))
+    wire.map(drop).map_err(|error| malformed(&error))
 }
 
 /// Parses an edited text; lines that begin with `//` are comments.

@@ -8,7 +8,7 @@ use ratatui::{backend::TestBackend, buffer::Buffer};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
-    console::{Console, Outward, ServiceStatus},
+    console::{Console, ServiceStatus, TerminalAction},
     keymap::{self, ACTIONS, Action, Entry},
     model::message::Msg,
     options::Options,
@@ -37,7 +37,7 @@ pub fn snapshot(
         Ok(Snapshot {
             frame: console.screen(),
             picture: picture::svg(console.buffer()),
-            standing: console.console.standing(),
+            status: console.console.status(),
         })
     })
 }
@@ -68,7 +68,7 @@ pub fn recording<'a>(
         Ok(Snapshot {
             frame: console.screen(),
             picture: picture::recording(&frames),
-            standing: console.console.standing(),
+            status: console.console.status(),
         })
     })
 }
@@ -113,7 +113,7 @@ pub struct Snapshot {
     /// The frame with its colours, as SVG.
     pub picture: String,
     /// The state of the service.
-    pub standing: ServiceStatus,
+    pub status: ServiceStatus,
 }
 
 fn entries() -> impl Iterator<Item = &'static Entry> {
@@ -221,18 +221,18 @@ impl Headless {
     /// Waits until nothing is in flight: all calls have completed, and the connection is up or
     /// known to be down. Returns `false` after a minute.
     pub async fn idle(&mut self) -> bool {
-        self.until(|_| true).await
+        self.wait_until(|_| true).await
     }
 
     /// Waits until the screen shows a text and nothing is in flight. Returns `false` after a
     /// minute.
     pub async fn shows(&mut self, wanted: &str) -> bool {
-        self.until(|screen| screen.contains(wanted)).await
+        self.wait_until(|screen| screen.contains(wanted)).await
     }
 
     /// Waits until the screen shows a text, regardless of calls in flight. Returns `false` after a
     /// minute.
-    pub async fn shows_meanwhile(&mut self, wanted: &str) -> bool {
+    pub async fn shows_while_loading(&mut self, wanted: &str) -> bool {
         let end = Instant::now() + PATIENCE;
         while !self.screen().contains(wanted) {
             if Instant::now() >= end {
@@ -241,12 +241,12 @@ impl Headless {
             self.tick_if_due();
             let wake = self.console.wake_in_ms().map(Duration::from_millis);
             let wake = wake.map_or(end, |wait| end.min(Instant::now() + wait));
-            let _woken = timeout_at(wake, self.console.hear()).await;
+            let _woken = timeout_at(wake, self.console.receive()).await;
         }
         true
     }
 
-    async fn until(&mut self, wanted: impl Fn(&str) -> bool) -> bool {
+    async fn wait_until(&mut self, wanted: impl Fn(&str) -> bool) -> bool {
         let end = Instant::now() + PATIENCE;
         loop {
             self.tick_if_due();
@@ -259,7 +259,7 @@ impl Headless {
             let wake = self.console.wake_in_ms().map(Duration::from_millis);
             let wake = wake.map_or(end, |wait| end.min(Instant::now() + wait));
             // Either news arrived or the clock must be checked.
-            let _woken = timeout_at(wake, self.console.hear()).await;
+            let _woken = timeout_at(wake, self.console.receive()).await;
         }
     }
 
@@ -270,15 +270,15 @@ impl Headless {
     }
 
     /// Processes received news, or briefly waits for some.
-    pub async fn breathe(&mut self) {
+    pub async fn process_news(&mut self) {
         self.tick_if_due();
-        let _nothing_came = timeout(BREATH, self.console.hear()).await;
+        let _nothing_came = timeout(BREATH, self.console.receive()).await;
     }
 
     /// Whether the console is connected.
     #[must_use]
     pub fn is_connected(&self) -> bool {
-        self.console.model().is_up()
+        self.console.model().is_connected()
     }
 
     /// Returns the id of the selected row, if the screen has a list.
@@ -289,13 +289,13 @@ impl Headless {
 
     /// Whether the list on the screen has a row with this id.
     #[must_use]
-    pub fn lists(&self, id: &str) -> bool {
+    pub fn has_row(&self, id: &str) -> bool {
         self.console.model().rows().position(id).is_some()
     }
 
     /// Returns the ids of the rows in the list on the screen.
     #[must_use]
-    pub fn listed(&self) -> Vec<String> {
+    pub fn row_ids(&self) -> Vec<String> {
         let rows = self.console.model().rows();
         (0..rows.len())
             .map(|index| rows.id(index).to_owned())
@@ -304,7 +304,7 @@ impl Headless {
 
     /// Whether a confirmation is open or in progress.
     #[must_use]
-    pub fn is_asked(&self) -> bool {
+    pub fn is_confirming(&self) -> bool {
         use crate::model::overlay::Overlay;
         let overlay = &self.console.model().overlay;
         matches!(
@@ -327,20 +327,20 @@ impl Headless {
 
     /// Applies `edit` instead of the editor, if an edit was requested. Returns `false` otherwise.
     pub fn edit(&mut self, edit: impl FnOnce(&str) -> String) -> bool {
-        self.take_outward(Some(edit))
+        self.take_terminal_action(Some(edit))
     }
 
-    fn take_outward(&mut self, mut edit: Option<impl FnOnce(&str) -> String>) -> bool {
+    fn take_terminal_action(&mut self, mut edit: Option<impl FnOnce(&str) -> String>) -> bool {
         let mut edited = false;
-        while let Some(outward) = self.console.take_outward() {
+        while let Some(outward) = self.console.take_terminal_action() {
             match outward {
-                Outward::Copy(copied) => self.copied.push(text::clean(&copied)),
-                Outward::Mouse(_) => {}
-                Outward::Suspend => self.console.handle(Msg::Resumed),
-                Outward::Edit(asked) => {
+                TerminalAction::Copy(copied) => self.copied.push(text::clean(&copied)),
+                TerminalAction::Mouse(_) => {}
+                TerminalAction::Suspend => self.console.handle(Msg::Resumed),
+                TerminalAction::Edit(text_edit) => {
                     let Some(edit) = edit.take() else { continue };
-                    let text = edit(&asked.text);
-                    self.console.handle(Msg::Edited(asked, Ok(text)));
+                    let text = edit(&text_edit.text);
+                    self.console.handle(Msg::Edited(text_edit, Ok(text)));
                     edited = true;
                 }
             }
@@ -349,8 +349,8 @@ impl Headless {
     }
 
     /// Returns the texts copied to the clipboard, oldest first.
-    pub fn copied(&mut self) -> &[String] {
-        self.take_outward(None::<fn(&str) -> String>);
+    pub fn clipboard(&mut self) -> &[String] {
+        self.take_terminal_action(None::<fn(&str) -> String>);
         &self.copied
     }
 

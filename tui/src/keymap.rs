@@ -9,12 +9,12 @@ mod reference;
 mod setting;
 mod table;
 
-pub(crate) use actions::{Action, ActionPlace, Entry, Need};
+pub(crate) use actions::{Action, ActionPlace, Entry, Requirement};
 pub use binding::Keymap;
 pub(crate) use binding::Meaning;
 pub use chord::Unknown;
-pub(crate) use chord::{normal, parse, shown};
-pub(crate) use layout::positioned;
+pub(crate) use chord::{format_keys, normalize, parse};
+pub(crate) use layout::to_latin_position;
 pub use setting::{KeyProblem, KeySetting};
 pub(crate) use table::ACTIONS;
 

@@ -11,6 +11,7 @@ mod group;
 mod grouped;
 mod heartbeat;
 mod inhibition;
+pub(crate) mod line_format;
 mod mapping;
 mod pending;
 mod policy;
@@ -22,7 +23,6 @@ mod silence;
 mod spec;
 mod trigger;
 mod view;
-pub(crate) mod written;
 
 pub(crate) use self::{
     delivery::COLUMNS as DELIVERIES,
@@ -30,8 +30,8 @@ pub(crate) use self::{
     field::{FieldKind, FieldSpec},
     grouped::COLUMNS as GROUPS,
     heartbeat::expectation_words,
-    pending::{held, held_by},
-    spec::{Around, Cell, Column, HOST, Head, Key, KindSpec, Presence},
+    pending::{format_hold, held_by},
+    spec::{Cell, Column, HOST, Head, Key, KindSpec, Presence, RenderContext},
 };
 use crate::data::{Kind, Object};
 

@@ -22,7 +22,7 @@ mod view;
 
 use futures_util::future::BoxFuture;
 
-pub use client::{Unlisted, listing, why_broken, why_failed, why_unreachable};
+pub use client::{ListError, broken_reason, failure_reason, listing, unreachable_reason};
 pub use console::ServiceStatus;
 pub use document::unified;
 pub use headless::{Headless, Snapshot, Step, UnknownScreen, recording, screens, snapshot};
@@ -31,7 +31,7 @@ pub use options::{
     Background, Colour, Context, Depth, ESCAPE_DELAY, ESCAPE_DELAY_FAR, ESCAPE_DELAY_MAX, Error,
     Key, Now, Options, Renewal, Renewed, Shell, Theme, View,
 };
-pub use theme::{has_kitty_keys, is_ascii_alone, is_colourless};
+pub use theme::{has_kitty_keys, is_ascii_only, is_colourless};
 
 /// Runs a console on this process's terminal until the operator quits or SIGTERM, SIGHUP or SIGINT
 /// is received. Always restores the terminal, even after a panic.

@@ -105,10 +105,10 @@ pub(crate) const KEYS_PER_ACTION: usize = 8;
 pub(crate) const KEYS_IN_SEQUENCE: usize = 4;
 pub(crate) const SEQUENCE_MS: i64 = 3_000;
 /// Rows and lines printed at first in plain mode.
-pub(crate) const TOLD_ROWS: usize = 20;
-pub(crate) const TOLD_LINES: usize = 80;
+pub(crate) const PRINTED_ROWS: usize = 20;
+pub(crate) const PRINTED_LINES: usize = 80;
 /// Changes of a list announced individually in plain mode.
-pub(crate) const TOLD_CHANGES: usize = 20;
+pub(crate) const PRINTED_CHANGES: usize = 20;
 pub(crate) const ANNOUNCE: Duration = Duration::from_millis(500);
 pub(crate) const PROGRESS_MS: i64 = 2_000;
 /// Time after which the console shows that it is waiting for a response.

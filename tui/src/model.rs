@@ -2,8 +2,8 @@
 
 pub(crate) mod access;
 pub(crate) mod bulk;
+pub(crate) mod bulk_undo;
 pub(crate) mod document;
-pub(crate) mod done_events;
 pub(crate) mod events;
 pub(crate) mod field;
 pub(crate) mod filter;
@@ -46,13 +46,13 @@ use self::{
     overlay::Overlay,
     page::{Content, Page},
     reply_purpose::ReplyPurpose,
-    rows::Arranged,
+    rows::RowOrder,
     store::Store,
     undo::Undo,
 };
 use crate::{
     client::Ticket,
-    data::{Back, Caller, EventRow, Failure, Kind, Object},
+    data::{Caller, ChartPeriod, EventRow, Failure, Kind, Object},
     document::Link,
     keymap::{Action, Keymap},
     limits,
@@ -84,17 +84,17 @@ pub(crate) struct Model {
     pub(crate) is_split: bool,
     pub(crate) link: Connection,
     /// Time of the last news that changed the display.
-    pub(crate) heard_ms: Option<i64>,
+    pub(crate) last_received_ms: Option<i64>,
     pub(crate) caller: Option<Caller>,
     pub(crate) store: Store,
-    pub(crate) back_to: Back,
+    pub(crate) chart_period: ChartPeriod,
     pub(crate) shows_ages: bool,
     /// The dimension in the column of hosts: the one that events were last counted by.
     pub(crate) host_field: String,
     pub(crate) columns_of: HashMap<&'static str, Vec<String>>,
     /// Time of the next period on a wall display; `None` elsewhere.
     pub(crate) cycle: Option<i64>,
-    arranged: Option<Arranged>,
+    arranged: Option<RowOrder>,
     pub(crate) page: Page,
     pub(crate) back: Vec<Page>,
     pub(crate) forward: Vec<Page>,
@@ -167,10 +167,10 @@ impl Model {
             mouse: true,
             is_split: true,
             link: Connection::Connecting,
-            heard_ms: None,
+            last_received_ms: None,
             caller: None,
             store: Store::new(),
-            back_to: Back::default(),
+            chart_period: ChartPeriod::default(),
             shows_ages: false,
             host_field: "host".to_owned(),
             columns_of: HashMap::new(),
@@ -206,8 +206,8 @@ impl Model {
         self.last_ticket
     }
 
-    pub(crate) fn tell(&self, sentence: &str) -> String {
-        self.keymap.tell(sentence, &self.page.route.places())
+    pub(crate) fn expand_keys(&self, sentence: &str) -> String {
+        self.keymap.expand_keys(sentence, &self.page.route.places())
     }
 
     pub(crate) fn clock(&self) -> Clock {
@@ -241,7 +241,7 @@ impl Model {
     pub(crate) fn assignees(&self) -> Vec<String> {
         let caller = self.caller.iter().map(|it| it.name.clone());
         let seen = self.seen_events().map(|row| row.assignee.to_string());
-        let clients = self.store.of(Kind::Client).rows().iter();
+        let clients = self.store.resources(Kind::Client).rows().iter();
         let clients = clients.map(|row| row.name().to_owned());
         let mut known = HashSet::new();
         let all = caller.chain(seen).chain(clients);
@@ -256,7 +256,7 @@ impl Model {
         }
     }
 
-    pub(crate) fn linked(&self) -> Option<Link> {
+    pub(crate) fn link_at_cursor(&self) -> Option<Link> {
         let lines = document::current(self).lines;
         let mut rest = lines.into_iter().skip(self.page.reading.cursor);
         if self.is_on_links() {
@@ -293,7 +293,7 @@ impl Model {
     /// the line of a list.
     pub(crate) fn head_height(&self) -> u16 {
         let banner = u16::from(matches!(self.link, Connection::Down { .. }));
-        1 + u16::from(tabs::has_line(self)) + banner + self.line_above()
+        1 + u16::from(tabs::has_line(self)) + banner + self.rows_above()
     }
 
     pub(crate) fn head_parts(&self) -> Vec<(Token, String)> {
@@ -333,7 +333,7 @@ impl Model {
 
     /// Returns the rows between header and page: for the position in a list, or for a separator if
     /// there are no tabs.
-    pub(crate) fn line_above(&self) -> u16 {
+    pub(crate) fn rows_above(&self) -> u16 {
         u16::from(self.page.route.is_list() || !tabs::has_line(self))
     }
 
@@ -350,11 +350,11 @@ impl Model {
         usize::from(self.size.0)
     }
 
-    pub(crate) fn is_up(&self) -> bool {
+    pub(crate) fn is_connected(&self) -> bool {
         self.link == Connection::Up
     }
 
-    pub(crate) fn say(&mut self, token: Token, text: impl Into<String>) {
+    pub(crate) fn show_notice(&mut self, token: Token, text: impl Into<String>) {
         self.notice = Some(Notice {
             token,
             text: text.into(),
@@ -384,7 +384,7 @@ impl Model {
         let countdown = self.counts_seconds().then_some(second);
         let minute = self.now_ms - self.now_ms.rem_euclid(60_000) + 60_000;
         let ages = self.has_ages().then_some(minute);
-        let refresh = self.is_up().then(|| self.refresh_at_ms()).flatten();
+        let refresh = self.is_connected().then(|| self.refresh_at_ms()).flatten();
         let tabs = self.tabs_at_ms();
         let check = self.page.form().and_then(|form| form.check_at_ms);
         let live = self.page.form().and_then(|form| form.live.due_ms);
@@ -409,7 +409,7 @@ impl Model {
 
     /// Returns the time of the next refresh of the tabs' counts, if they are shown.
     pub(crate) fn tabs_at_ms(&self) -> Option<i64> {
-        let is_shown = self.is_up() && tabs::has_line(self);
+        let is_shown = self.is_connected() && tabs::has_line(self);
         let overview = &self.store.overview;
         let is_free = overview.waiting.is_none() && is_shown;
         let at = overview.at_ms.filter(|_| is_free)?;

@@ -52,7 +52,7 @@ impl Renewal {
         Self(Arc::new(ask))
     }
 
-    pub(crate) fn ask(&self) -> Renewed {
+    pub(crate) fn renew(&self) -> Renewed {
         (self.0)()
     }
 }

@@ -21,7 +21,7 @@ const OWN: [&str; 16] = [
 
 /// The style of a cell; adjacent cells with the same style are drawn together.
 #[derive(Clone, PartialEq, Eq)]
-struct Look {
+struct CellStyle {
     text: String,
     ground: String,
     bold: bool,
@@ -30,7 +30,7 @@ struct Look {
 }
 
 pub(crate) fn svg(buffer: &Buffer) -> String {
-    let mut out = begun(buffer);
+    let mut out = svg_start(buffer);
     for y in 0..buffer.area.height {
         row(&mut out, buffer, y);
     }
@@ -43,7 +43,7 @@ pub(crate) fn recording(frames: &[Buffer]) -> String {
     let Some(first) = frames.first() else {
         return String::new();
     };
-    let mut out = begun(first);
+    let mut out = svg_start(first);
     let mut spans: BTreeMap<(usize, usize), String> = BTreeMap::new();
     for y in 0..first.area.height {
         let mut from = 0;
@@ -56,14 +56,14 @@ pub(crate) fn recording(frames: &[Buffer]) -> String {
             from = to;
         }
     }
-    let share = 100.0 / units(frames.len());
-    let seconds = units(frames.len()) * FRAME_SECONDS;
+    let share = 100.0 / to_f64(frames.len());
+    let seconds = to_f64(frames.len()) * FRAME_SECONDS;
     for ((from, to), drawn) in spans {
         if (from, to) == (0, frames.len()) {
             out.push_str(&drawn);
             continue;
         }
-        let [start, end] = [from, to].map(|at| units(at) * share);
+        let [start, end] = [from, to].map(|at| to_f64(at) * share);
         let before = if from > 0 {
             "0%{visibility:hidden}"
         } else {
@@ -88,7 +88,7 @@ pub(crate) fn recording(frames: &[Buffer]) -> String {
 const FRAME_SECONDS: f64 = 1.2;
 
 #[expect(clippy::cast_precision_loss, reason = "a few frames")]
-fn units(count: usize) -> f64 {
+fn to_f64(count: usize) -> f64 {
     count as f64
 }
 
@@ -98,7 +98,7 @@ fn cells(buffer: &Buffer, y: u16) -> impl PartialEq + use<> {
     cells.collect::<Vec<Cell>>()
 }
 
-fn begun(buffer: &Buffer) -> String {
+fn svg_start(buffer: &Buffer) -> String {
     let area = buffer.area;
     let (columns, rows) = (usize::from(area.width), usize::from(area.height));
     let (width, height) = (columns * CELL.0 + 2 * MARGIN, rows * CELL.1 + 2 * MARGIN);
@@ -117,18 +117,18 @@ fn row(out: &mut String, buffer: &Buffer, y: u16) {
     let mut x = 0;
     while x < buffer.area.width {
         let start = x;
-        let look = look(&buffer[(x, y)]);
+        let look = cell_style(&buffer[(x, y)]);
         let mut text = String::new();
-        while x < buffer.area.width && self::look(&buffer[(x, y)]) == look {
+        while x < buffer.area.width && cell_style(&buffer[(x, y)]) == look {
             text.push_str(buffer[(x, y)].symbol());
             x += 1;
         }
-        run(out, (start, x, y), &look, &text);
+        draw_run(out, (start, x, y), &look, &text);
     }
 }
 
 /// Draws cells of the same style: the background, block characters as shapes, and text.
-fn run(out: &mut String, (start, end, y): (u16, u16, u16), look: &Look, text: &str) {
+fn draw_run(out: &mut String, (start, end, y): (u16, u16, u16), look: &CellStyle, text: &str) {
     let (left, top) = (
         MARGIN + usize::from(start) * CELL.0,
         MARGIN + usize::from(y) * CELL.1,
@@ -200,13 +200,13 @@ fn block(char: char) -> Option<(usize, usize)> {
     })
 }
 
-fn look(cell: &Cell) -> Look {
+fn cell_style(cell: &Cell) -> CellStyle {
     let has = |modifier| cell.modifier.contains(modifier);
     let (mut text, mut ground) = (color(cell.fg, TEXT), color(cell.bg, GROUND));
     if has(Modifier::REVERSED) {
         std::mem::swap(&mut text, &mut ground);
     }
-    Look {
+    CellStyle {
         text,
         ground,
         bold: has(Modifier::BOLD),

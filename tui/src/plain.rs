@@ -21,10 +21,10 @@ use tokio::{
 
 use self::{
     reader::{Reader, Typed},
-    talk::Talk,
+    talk::Dialogue,
 };
 use crate::{
-    console::{Console, Outward, ServiceStatus},
+    console::{Console, ServiceStatus, TerminalAction},
     limits,
     model::message::Msg,
     options::{Error, Options},
@@ -44,10 +44,10 @@ pub(crate) async fn run(options: Options) -> Result<ServiceStatus, Error> {
     let backend = TestBackend::new(SIZE.0, SIZE.1);
     let Ok(mut console) = Console::start(options, backend);
     // In plain mode, an accidental change would go unnoticed.
-    console.ask_always();
+    console.confirm_all_writes();
     let mut plain = Plain {
         console,
-        talk: Talk::default(),
+        talk: Dialogue::default(),
         reader: Reader::start(),
         editor,
         is_typed: io::stdin().is_terminal(),
@@ -56,12 +56,12 @@ pub(crate) async fn run(options: Options) -> Result<ServiceStatus, Error> {
         announce_at: None,
     };
     plain.run().await.map_err(Error::Terminal)?;
-    Ok(plain.console.standing())
+    Ok(plain.console.status())
 }
 
 struct Plain {
     console: Console<TestBackend>,
-    talk: Talk,
+    talk: Dialogue,
     reader: Reader,
     editor: String,
     is_typed: bool,
@@ -76,15 +76,15 @@ impl Plain {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hang_up = signal(SignalKind::hangup())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        self.talk.greet(self.console.model());
+        self.talk.print_greeting(self.console.model());
         loop {
-            while let Some(outward) = self.console.take_outward() {
+            while let Some(outward) = self.console.take_terminal_action() {
                 self.carry_out(outward).await;
             }
             if self.console.wants_to_quit() {
                 return self.flush();
             }
-            self.go_on();
+            self.advance();
             if self.flush().is_err() {
                 // The reader of the output has exited.
                 return Ok(());
@@ -98,20 +98,20 @@ impl Plain {
                 _ = interrupt.recv() => return Ok(()),
                 typed = self.reader.next() => match typed? {
                     Typed::Line(line) => self.line(&line),
-                    Typed::TooLong => self.talk.say("The line is too long and was ignored."),
+                    Typed::TooLong => self.talk.print("The line is too long and was ignored."),
                     Typed::End if self.console.is_idle() => return self.flush(),
                     Typed::End => {}
                 },
-                () = self.console.hear() => {}
-                () = until(wake) => self.console.handle(Msg::Tick),
-                () = until(self.busy_until) => self.still_busy(),
-                () = until(self.announce_at) => self.announce(),
+                () = self.console.receive() => {}
+                () = wait_until(wake) => self.console.handle(Msg::Tick),
+                () = wait_until(self.busy_until) => self.print_busy(),
+                () = wait_until(self.announce_at) => self.announce(),
             }
         }
     }
 
     /// Prints the result of a command once it is complete, and allows the next line to be read.
-    fn go_on(&mut self) {
+    fn advance(&mut self) {
         self.talk.link(self.console.model());
         if let Some(notice) = self.console.take_notice() {
             self.talk.notice(&notice);
@@ -119,20 +119,20 @@ impl Plain {
         self.talk.progress(self.console.model());
         if self.console.is_idle() {
             self.busy_until = None;
-            self.talk.settled(self.console.model());
-            if question::is_key_told(self.console.model()) {
+            self.talk.print_settled(self.console.model());
+            if question::is_key_shown(self.console.model()) {
                 self.console.handle(Msg::Key(command::ESC));
             }
-            self.reader.want_line();
-            if self.announce_at.is_none() && self.talk.has_news(self.console.model()) {
+            self.reader.request_line();
+            if self.announce_at.is_none() && self.talk.has_changes(self.console.model()) {
                 self.announce_at = Some(Instant::now() + limits::ANNOUNCE);
             }
         } else {
             self.busy_until
                 .get_or_insert_with(|| Instant::now() + limits::STILL_BUSY);
             // Lines of a file wait until the previous command is complete.
-            if self.is_typed && question::may_be_stopped(self.console.model()) {
-                self.reader.want_line();
+            if self.is_typed && question::is_cancellable(self.console.model()) {
+                self.reader.request_line();
             }
         }
     }
@@ -142,10 +142,10 @@ impl Plain {
             // Enter has ended the line with the prompt.
             self.prompted = false;
         } else {
-            self.talk.say(format!("> {line}"));
+            self.talk.print(format!("> {line}"));
         }
         self.announce_at = None;
-        for msg in self.talk.hear(self.console.model(), line) {
+        for msg in self.talk.handle_line(self.console.model(), line) {
             self.console.handle(msg);
         }
         for msg in self.talk.answer_prompt(self.console.model()) {
@@ -153,9 +153,9 @@ impl Plain {
         }
     }
 
-    fn still_busy(&mut self) {
+    fn print_busy(&mut self) {
         self.busy_until = Some(Instant::now() + limits::STILL_BUSY);
-        self.talk.say("Still waiting for a response.");
+        self.talk.print("Still waiting for a response.");
     }
 
     fn announce(&mut self) {
@@ -163,13 +163,13 @@ impl Plain {
         self.talk.announce(self.console.model());
     }
 
-    async fn carry_out(&mut self, outward: Outward) {
+    async fn carry_out(&mut self, outward: TerminalAction) {
         match outward {
-            Outward::Copy(copied) => self.talk.say(copied),
+            TerminalAction::Copy(copied) => self.talk.print(copied),
             // There is no screen to suspend, and no mouse.
-            Outward::Suspend => self.console.handle(Msg::Resumed),
-            Outward::Mouse(_) => {}
-            Outward::Edit(edit) => {
+            TerminalAction::Suspend => self.console.handle(Msg::Resumed),
+            TerminalAction::Mouse(_) => {}
+            TerminalAction::Edit(edit) => {
                 let (editor, text) = (self.editor.clone(), edit.text.clone());
                 let stem = edit.kind.word();
                 let run = move || terminal::edit(&editor, stem, &text);
@@ -190,7 +190,7 @@ impl Plain {
         for line in lines {
             writeln!(out, "{}", text::clean(&line).trim_end())?;
         }
-        if self.is_typed && self.reader.is_wanted() && !self.prompted {
+        if self.is_typed && self.reader.is_line_requested() && !self.prompted {
             write!(out, "{} ", question::prompt(self.console.model()))?;
             self.prompted = true;
         }
@@ -198,7 +198,7 @@ impl Plain {
     }
 }
 
-async fn until(moment: Option<Instant>) {
+async fn wait_until(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,
         None => std::future::pending().await,

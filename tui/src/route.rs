@@ -100,6 +100,6 @@ impl Route {
             Self::Form => ActionPlace::Form,
             Self::Report => ActionPlace::Report,
         };
-        own.around()
+        own.enclosing()
     }
 }

@@ -3,9 +3,9 @@
 mod background;
 mod child;
 mod escapes;
-mod fault;
 mod guard;
 mod keys;
+mod panic_trigger;
 mod session;
 
 pub(crate) use child::edit;

@@ -26,10 +26,10 @@ pub(crate) fn is_simple(text: &str) -> bool {
 /// Returns the text on one line: tabs expanded; newlines, control, bidirectional and invisible
 /// characters replaced by symbols; excess combining marks removed.
 pub(crate) fn clean(text: &str) -> String {
-    cleaned(text).into_owned()
+    clean_lossless(text).into_owned()
 }
 
-fn cleaned(text: &str) -> Cow<'_, str> {
+fn clean_lossless(text: &str) -> Cow<'_, str> {
     if is_simple(text) {
         return Cow::Borrowed(text);
     }
@@ -81,7 +81,7 @@ pub(crate) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
             _ => Cow::Owned(format!("{}…", &text[..cells - 1])),
         };
     }
-    let text = cleaned(text);
+    let text = clean_lossless(text);
     if width(&text) <= cells {
         return text;
     }
@@ -202,7 +202,7 @@ pub(crate) fn bars(counts: &[i32], cells: usize) -> String {
     sums.into_iter().map(bar).collect()
 }
 
-pub(crate) fn grouped(number: i64) -> String {
+pub(crate) fn group_digits(number: i64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -215,14 +215,14 @@ pub(crate) fn grouped(number: i64) -> String {
 }
 
 /// Shortens an error for a column by removing common prefixes.
-pub(crate) fn brief(reason: &str) -> String {
+pub(crate) fn shorten_error(reason: &str) -> String {
     let breaker = "circuit breaker open: the destination has been ";
     let reason = reason.strip_prefix(breaker).unwrap_or(reason);
     let reason = reason.strip_prefix("the destination is ").unwrap_or(reason);
     reason.replacen("the receiver returned ", "", 1)
 }
 
-pub(crate) fn rough(number: i64) -> String {
+pub(crate) fn round_to_unit(number: i64) -> String {
     match number {
         ..1_000 => number.to_string(),
         1_000..1_000_000 => format!("{}k", number / 1_000),
@@ -283,7 +283,7 @@ mod tests {
             ),
             ("connection refused", "connection refused"),
         ] {
-            assert_eq!(brief(reason), shown);
+            assert_eq!(shorten_error(reason), shown);
         }
     }
 

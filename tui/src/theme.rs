@@ -12,7 +12,7 @@ pub(crate) use self::look::Look;
 pub use self::{
     colour::Colour,
     depth::{Background, Depth, has_kitty_keys},
-    glyphs::{is_ascii_alone, is_colourless},
+    glyphs::{is_ascii_only, is_colourless},
 };
 
 /// A theme of a console.

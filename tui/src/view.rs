@@ -49,9 +49,9 @@ fn screen(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         frame::too_small(model, pen, area);
         return;
     }
-    let body = frame::around(model, pen, area);
+    let body = frame::draw_frame(model, pen, area);
     match &model.page.content {
-        Content::Form(form) => form_and_made(model, form, pen, body),
+        Content::Form(form) => form_and_result(model, form, pen, body),
         _ if model.page.route.is_list() => split(model, pen, body),
         _ if model.shows_wall() => {
             if let Some(overview) = &model.store.overview.value {
@@ -81,7 +81,8 @@ fn split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let beside = is_split.then(|| {
         let columns = [Constraint::Fill(3), Constraint::Fill(2)];
         let [left, right] = Layout::horizontal(columns).areas(area);
-        let shown = model::document::beside(model, usize::from(right.width.saturating_sub(4)));
+        let shown =
+            model::document::selected_item(model, usize::from(right.width.saturating_sub(4)));
         shown.map(|shown| (left, right, shown))
     });
     let Some((left, right, (title, shown))) = beside.flatten() else {
@@ -92,14 +93,14 @@ fn split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 }
 
 /// Draws a form, with the service's result beside it if there is room.
-fn form_and_made(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
+fn form_and_result(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     if form.kind == Kind::Destination {
         return form_and_bench(model, form, pen, area);
     }
     let columns = [Constraint::Fill(3), Constraint::Fill(2)];
     let [left, right] = Layout::horizontal(columns).areas(area);
     let space = usize::from(right.width.saturating_sub(4));
-    let made = model::document::made(form, space);
+    let made = model::document::form_result(form, space);
     match made.filter(|_| area.width >= limits::FORM_SPLIT_COLUMNS) {
         Some(made) => {
             form::draw(model, form, pen, left);
@@ -138,7 +139,7 @@ fn form_and_bench(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
         pen,
         above,
     );
-    let tested = form.tested_words(model.now_ms);
+    let tested = form.test_summary(model.now_ms);
     let tested = tested.map_or_else(String::new, |(_, words)| format!(" · {words}"));
     let place = match form.bench.count() {
         0 | 1 => String::new(),

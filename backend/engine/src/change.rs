@@ -1,7 +1,7 @@
 //! Sets of changes, each of which expects a version of its record.
 
 use super::{
-    fault::EngineError, index::Index, kind::Kind, ownership::Claim, position::LogPosition,
+    error::EngineError, index::Index, kind::Kind, ownership::Claim, position::LogPosition,
 };
 
 /// The queue that a set of changes waits in.
@@ -14,7 +14,7 @@ pub enum Lane {
     /// Work of the leader; refused unless this process leads. In a store that is not shared, the
     /// service's own changes, which are limited to a small part of each commit.
     Leader,
-    /// Work of the owner of a slot; see [`Set::claims`]. In a store that is not shared, the same as
+    /// Work of the owner of a slot; see [`ChangeSet::claims`]. In a store that is not shared, the same as
     /// [`Lane::Leader`].
     Owner,
 }
@@ -56,9 +56,9 @@ pub struct Change {
     pub add: Vec<Entry>,
     /// Whether the change is written to the change log.
     pub is_logged: bool,
-    /// Whether it adds data, which is refused when disk space is low; see [`Set::space`].
+    /// Whether it adds data, which is refused when disk space is low; see [`ChangeSet::space`].
     pub adds: bool,
-    /// Whether it changes a definition that decisions depend on; see [`Set::rests_on`].
+    /// Whether it changes a definition that decisions depend on; see [`ChangeSet::rests_on`].
     pub defines: bool,
 }
 
@@ -94,7 +94,7 @@ pub enum DiskShare {
 
 /// Changes applied atomically, each to a different record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Set {
+pub struct ChangeSet {
     /// The changes.
     pub changes: Vec<Change>,
     /// The free space available to the set if one of its changes [`Change::adds`].
@@ -107,7 +107,7 @@ pub struct Set {
     pub claims: Vec<Claim>,
 }
 
-impl Set {
+impl ChangeSet {
     /// Whether the set is refused in `lane` when only `left_for` of the space is available.
     pub(super) fn is_refused(&self, lane: Lane, left_for: DiskShare) -> bool {
         let adds = |change: &Change| change.adds && change.action != Action::Check;
@@ -115,7 +115,7 @@ impl Set {
     }
 }
 
-impl From<Vec<Change>> for Set {
+impl From<Vec<Change>> for ChangeSet {
     fn from(changes: Vec<Change>) -> Self {
         Self {
             changes,

@@ -39,12 +39,12 @@ pub trait Clock: Debug + Send + Sync + 'static {
     fn now_ms(&self) -> i64;
 
     /// Time elapsed since an arbitrary moment, unaffected by clock steps.
-    fn passed(&self) -> Duration;
+    fn elapsed(&self) -> Duration;
 
     /// Difference between the wall clock and [`Clock::passed`], in milliseconds. A change of
     /// [`STEP_MIN_MS`] or more means that the clock was stepped.
     fn offset_ms(&self) -> i64 {
-        self.now_ms().saturating_sub(millis(self.passed()))
+        self.now_ms().saturating_sub(millis(self.elapsed()))
     }
 
     /// Returns the boot that [`Clock::passed`] belongs to, or `None` if it is unknown.
@@ -75,7 +75,7 @@ impl Clock for SystemClock {
         i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX)
     }
 
-    fn passed(&self) -> Duration {
+    fn elapsed(&self) -> Duration {
         let passed = clock_gettime(PASSED);
         let seconds = passed.tv_sec.try_into().unwrap_or_default();
         Duration::new(seconds, passed.tv_nsec.try_into().unwrap_or_default())
@@ -155,7 +155,7 @@ impl Clock for ManualClock {
         self.0.borrow().now_ms
     }
 
-    fn passed(&self) -> Duration {
+    fn elapsed(&self) -> Duration {
         self.0.borrow().passed
     }
 
@@ -180,9 +180,9 @@ mod tests {
 
     #[test]
     fn system_clock_elapsed_time_is_monotonic() {
-        let before = SystemClock.passed();
+        let before = SystemClock.elapsed();
         let offset_ms = SystemClock.offset_ms();
-        assert!(SystemClock.passed() >= before);
+        assert!(SystemClock.elapsed() >= before);
         assert!((SystemClock.offset_ms() - offset_ms).abs() < STEP_MIN_MS);
     }
 

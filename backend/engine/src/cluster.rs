@@ -6,11 +6,11 @@ use std::{fmt::Debug, future::pending, time::Duration};
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-use crate::{fault::EngineError, ownership::Owned, position::LogPosition};
+use crate::{error::EngineError, ownership::OwnedSlots, position::LogPosition};
 
 /// A process that uses a shared store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeSeen {
+pub struct ClusterNode {
     /// Name of the node.
     pub name: String,
     /// Time when it joined, in milliseconds since 1970.
@@ -23,7 +23,7 @@ pub struct NodeSeen {
     pub slots: u32,
     /// Whether it is this process.
     pub is_this: bool,
-    /// Its report about itself; see [`Cluster::tell`].
+    /// Its report about itself; see [`Cluster::publish_report`].
     pub about: String,
 }
 
@@ -46,7 +46,7 @@ impl Duty {
     pub const STEADY: [Self; 3] = [Self::Delivery, Self::Review, Self::Ageing];
 
     /// Returns the name of the duty.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Delivery => "delivery",
             Self::Review => "review",
@@ -65,20 +65,20 @@ pub trait Cluster: Debug + Send + Sync {
     /// # Cancel safety
     ///
     /// This method is cancel safe.
-    async fn lead(&self) {}
+    async fn wait_for_leadership(&self) {}
 
     /// Waits until this process is no longer the leader.
     ///
     /// # Cancel safety
     ///
     /// This method is cancel safe.
-    async fn deposed(&self) {
+    async fn wait_until_deposed(&self) {
         pending::<()>().await;
     }
 
     /// Watches the slots that this process owns.
-    fn owned(&self) -> watch::Receiver<Owned> {
-        watch::Sender::new(Owned::All).subscribe()
+    fn watch_ownership(&self) -> watch::Receiver<OwnedSlots> {
+        watch::Sender::new(OwnedSlots::All).subscribe()
     }
 
     /// Whether no other process can currently own the slots that this process believes it owns.
@@ -95,7 +95,7 @@ pub trait Cluster: Debug + Send + Sync {
 
     /// Records progress with a duty. A process that makes no progress with one of [`Duty::STEADY`]
     /// for [`crate::limits::STORE_LEADER_STALL_MAX`] gives up its leadership and slots.
-    fn advance(&self, _duty: Duty) {}
+    fn record_progress(&self, _duty: Duty) {}
 
     /// Gives up leadership and slots for a while.
     async fn resign(&self, _why: &str) {}
@@ -106,7 +106,7 @@ pub trait Cluster: Debug + Send + Sync {
     /// # Cancel safety
     ///
     /// This method is cancel safe.
-    async fn forgotten(&self) {
+    async fn wait_until_forgotten(&self) {
         pending::<()>().await;
     }
 
@@ -117,26 +117,26 @@ pub trait Cluster: Debug + Send + Sync {
     /// # Cancel safety
     ///
     /// This method is cancel safe.
-    async fn gone_back(&self) -> String {
+    async fn wait_until_reverted(&self) -> String {
         pending().await
     }
 
     /// Returns the live processes that share the store; empty if it is not shared.
-    async fn nodes(&self) -> Result<Vec<NodeSeen>, EngineError> {
+    async fn nodes(&self) -> Result<Vec<ClusterNode>, EngineError> {
         Ok(Vec::new())
     }
 
     /// Publishes a report about this process to the others.
-    fn tell(&self, _about: String) {}
+    fn publish_report(&self, _about: String) {}
 
     /// Whether the store has been reachable recently; `None` if it always is.
-    fn within_reach(&self) -> Option<watch::Receiver<bool>> {
+    fn watch_reachability(&self) -> Option<watch::Receiver<bool>> {
         None
     }
 
     /// Waits until every process that shares the store has followed the change log up to a
     /// position. Returns whether that happened in time.
-    async fn followed_by_all(
+    async fn wait_until_followed(
         &self,
         _position: LogPosition,
         _within: Duration,
@@ -147,6 +147,6 @@ pub trait Cluster: Debug + Send + Sync {
 
 /// A process with its own store.
 #[derive(Debug)]
-pub(crate) struct Alone;
+pub(crate) struct SingleProcess;
 
-impl Cluster for Alone {}
+impl Cluster for SingleProcess {}

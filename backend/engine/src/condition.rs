@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{change::DiskShare, fault::EngineError};
+use crate::{change::DiskShare, error::EngineError};
 
 const MEBIBYTE: u64 = 1024 * 1024;
 /// Divisor of the floor below which the service's own work is refused as well.
@@ -25,7 +25,7 @@ pub struct FreeSpace {
 
 impl FreeSpace {
     /// Returns the largest share that the free space allows.
-    pub fn left_for(self) -> DiskShare {
+    pub fn available_share(self) -> DiskShare {
         if self.free_bytes >= self.floor_bytes {
             DiskShare::AboveFloor
         } else if self.free_bytes >= self.floor_bytes / OWN_FLOOR_SHARE {
@@ -56,15 +56,15 @@ pub enum Condition {
 
 impl Condition {
     /// Returns the state for an amount of free space; [`Condition::Writable`] if it is unknown.
-    pub fn of_space(space: Option<FreeSpace>) -> Self {
+    pub fn from_free_space(space: Option<FreeSpace>) -> Self {
         match space {
-            Some(space) if space.left_for() != DiskShare::AboveFloor => Self::Short(space),
+            Some(space) if space.available_share() != DiskShare::AboveFloor => Self::Short(space),
             _ => Self::Writable,
         }
     }
 
     /// Returns the state that a failed write indicates, or `None` if only that write was refused.
-    pub fn shown_by(error: &EngineError) -> Option<Self> {
+    pub fn from_error(error: &EngineError) -> Option<Self> {
         match error {
             EngineError::Full(why) => Some(Self::Full(why.clone())),
             EngineError::Corrupt(why) | EngineError::Incomplete(why) => {
@@ -92,7 +92,7 @@ impl Condition {
     }
 
     /// Returns the name of the state.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Writable => "writable",
             Self::Short(_) => "short",
@@ -136,29 +136,29 @@ impl fmt::Display for Condition {
 
 /// The state indicated by an engine's last write.
 #[derive(Debug, Default)]
-pub(crate) struct Observed(Mutex<Option<(Condition, Instant)>>);
+pub(crate) struct ObservedCondition(Mutex<Option<(Condition, Instant)>>);
 
-impl Observed {
+impl ObservedCondition {
     fn last(&self) -> MutexGuard<'_, Option<(Condition, Instant)>> {
         // Every statement leaves it consistent, so poisoning is harmless.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn failed(&self, error: &EngineError) {
-        if let Some(condition) = Condition::shown_by(error) {
+    pub(crate) fn record_failure(&self, error: &EngineError) {
+        if let Some(condition) = Condition::from_error(error) {
             *self.last() = Some((condition, Instant::now()));
         }
     }
 
-    pub(crate) fn written(&self) {
+    pub(crate) fn record_success(&self) {
         *self.last() = None;
     }
 
     /// Records a successful write that may have needed no space. It leaves [`Condition::Full`] in
     /// place for [`FULL_TIME_MIN`] after that was last observed.
-    pub(crate) fn written_in_place(&self) {
+    pub(crate) fn record_in_place_success(&self) {
         if !self.was_full_within(FULL_TIME_MIN) {
-            self.written();
+            self.record_success();
         }
     }
 
@@ -195,22 +195,22 @@ mod tests {
                 free_bytes: free,
                 floor_bytes: floor,
             };
-            assert_eq!(space.left_for(), expected, "{free} of {floor}");
-            let condition = Condition::of_space(Some(space));
+            assert_eq!(space.available_share(), expected, "{free} of {floor}");
+            let condition = Condition::from_free_space(Some(space));
             assert_eq!(
                 condition.accepts_events(),
                 expected == DiskShare::AboveFloor
             );
         }
-        assert_eq!(Condition::of_space(None), Condition::Writable);
+        assert_eq!(Condition::from_free_space(None), Condition::Writable);
     }
 
     #[test]
     fn only_store_failures_change_condition() {
         let full = || EngineError::Full("no space".into());
-        let observed = Observed::default();
-        observed.failed(&EngineError::conflict());
-        observed.failed(&EngineError::Forbidden("no".into()));
+        let observed = ObservedCondition::default();
+        observed.record_failure(&EngineError::conflict());
+        observed.record_failure(&EngineError::Forbidden("no".into()));
         assert_eq!(observed.condition(), None);
         for (error, word) in [
             (full(), "full"),
@@ -218,18 +218,18 @@ mod tests {
             (EngineError::Unavailable("read-only".into()), "unwritable"),
             (EngineError::Indeterminate("lost".into()), "unwritable"),
         ] {
-            observed.failed(&error);
+            observed.record_failure(&error);
             let condition = observed.condition().unwrap();
-            assert_eq!(condition.word(), word);
+            assert_eq!(condition.as_str(), word);
             assert!(!condition.accepts_events() && condition.was_shown_by_a_write());
-            assert!(Condition::WORDS.contains(&condition.word()));
+            assert!(Condition::WORDS.contains(&condition.as_str()));
         }
-        observed.written_in_place();
+        observed.record_in_place_success();
         assert_eq!(observed.condition(), None);
-        observed.failed(&full());
-        observed.written_in_place();
+        observed.record_failure(&full());
+        observed.record_in_place_success();
         assert!(observed.was_full_within(Duration::MAX));
-        observed.written();
+        observed.record_success();
         assert!(observed.condition().is_none() && !observed.was_full_within(Duration::MAX));
     }
 }

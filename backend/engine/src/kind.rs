@@ -19,7 +19,7 @@ macro_rules! kinds {
             pub const ALL: [Self; [$($number),+].len()] = [$(Self::$kind),+];
 
             /// Returns the display name of such a record.
-            pub fn word(self) -> &'static str {
+            pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$kind => $word,)+
                 }

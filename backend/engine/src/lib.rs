@@ -8,7 +8,7 @@ mod change;
 pub mod clock;
 mod cluster;
 mod condition;
-mod fault;
+mod error;
 mod index;
 mod kind;
 pub mod limits;
@@ -27,19 +27,19 @@ use async_trait::async_trait;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 
-use self::cluster::Alone;
+use self::cluster::SingleProcess;
 #[cfg(test)]
 use self::testing::conformance;
 pub use self::{
-    change::{Action, Applied, Change, DiskShare, Entry, Expect, Lane, Set, add_to, numbers},
-    cluster::{Cluster, Duty, NodeSeen},
+    change::{Action, Applied, Change, ChangeSet, DiskShare, Entry, Expect, Lane, add_to, numbers},
+    cluster::{Cluster, ClusterNode, Duty},
     condition::{Condition, FreeSpace},
-    fault::{EngineError, RecordName},
+    error::{EngineError, RecordName},
     index::{Index, Membership, SilenceStanding},
     kind::Kind,
-    log::{Changed, Delta, Logged},
+    log::{ChangedRecord, Delta, LogStep},
     position::LogPosition,
-    read::{Direction, Found, Lead, Range, Row},
+    read::{Direction, IndexEntry, IndexedRecord, Range, Row},
 };
 use crate::clock::Clock;
 
@@ -58,7 +58,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
     /// # Cancel safety
     ///
     /// A set may still be applied after the call is dropped.
-    async fn apply(&self, lane: Lane, set: Set) -> Result<Applied, EngineError>;
+    async fn apply(&self, lane: Lane, set: ChangeSet) -> Result<Applied, EngineError>;
 
     /// Reads records by key, all at one point in time; absent ones are `None`.
     async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError>;
@@ -79,7 +79,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
         range: Range,
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<Lead>, EngineError>;
+    ) -> Result<Vec<IndexEntry>, EngineError>;
 
     /// Reads several ranges of an index, up to `limit` entries each, and returns them in the given
     /// order. Engines that can read all of them at one point in time.
@@ -89,7 +89,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
         ranges: &[Range],
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<Vec<Lead>>, EngineError> {
+    ) -> Result<Vec<Vec<IndexEntry>>, EngineError> {
         let mut found = Vec::with_capacity(ranges.len());
         for range in ranges {
             found.push(self.entries(index, range.clone(), direction, limit).await?);
@@ -101,11 +101,11 @@ pub trait Engine: Debug + Send + Sync + 'static {
     /// at one point in time.
     ///
     /// Intake calls this for every event.
-    async fn last_under(
+    async fn last_with_prefix(
         &self,
         index: Index,
         prefixes: &[Vec<u8>],
-    ) -> Result<Vec<Option<Found>>, EngineError>;
+    ) -> Result<Vec<Option<IndexedRecord>>, EngineError>;
 
     /// Counts the entries in a range of an index, up to `limit`.
     async fn count(&self, index: Index, range: Range, limit: usize) -> Result<usize, EngineError> {
@@ -148,7 +148,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
         &self,
         after: LogPosition,
         limit: usize,
-    ) -> Result<Option<Vec<Logged>>, EngineError>;
+    ) -> Result<Option<Vec<LogStep>>, EngineError>;
 
     /// Returns the oldest position after which the change log can be read.
     async fn oldest_position(&self) -> Result<LogPosition, EngineError> {
@@ -171,7 +171,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
     /// Reads the current state of everything that changed after a position in the log. Reads at
     /// least one step of the log, then more up to about `bytes`. Returns `None` if the position was
     /// trimmed.
-    async fn changed_after(
+    async fn changes_after(
         &self,
         after: LogPosition,
         bytes_max: usize,
@@ -203,7 +203,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
 
     /// Returns the last observed state of the store.
     fn condition(&self) -> Condition {
-        Condition::of_space(self.free_space())
+        Condition::from_free_space(self.free_space())
     }
 
     /// Returns the engine's metrics, if it has any.
@@ -218,7 +218,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
 
     /// Returns the cluster of processes that share the store; a single one if it is not shared.
     fn cluster(&self) -> &dyn Cluster {
-        &Alone
+        &SingleProcess
     }
 
     /// Completes queued writes, closes the store and leaves the cluster, so that no one waits for
@@ -237,7 +237,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
     }
 
     /// Returns the position of the commit that created a version, if versions encode it.
-    fn made_at(&self, _version: u64) -> Option<LogPosition> {
+    fn position_of_version(&self, _version: u64) -> Option<LogPosition> {
         None
     }
 

@@ -11,7 +11,7 @@ pub(super) const DELTA_STEPS_MAX: usize = 1_000;
 
 /// One step of the change log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Logged {
+pub struct LogStep {
     /// The commit's position in the log.
     pub position: LogPosition,
     /// The changed records as `(kind, key)`, except for changes that are not logged.
@@ -20,7 +20,7 @@ pub struct Logged {
 
 /// A record named by the change log, as of the time it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangedRecord {
     /// The kind of record.
     pub kind: Kind,
     /// Its key.
@@ -39,7 +39,7 @@ pub struct Delta {
     /// The newest position at that time; equal to `through` if the delta is complete.
     pub head: LogPosition,
     /// The changed records, each once.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<ChangedRecord>,
     /// If the delta is complete, all records of the kinds that are not logged, except attempts.
     pub unlogged: Vec<(Kind, Vec<u8>, Row)>,
 }
@@ -56,8 +56,8 @@ impl Delta {
 
     /// Returns the records named by log steps, each once, and the last step used. Stops when the
     /// names reach `bytes`.
-    pub(super) fn named(
-        steps: Vec<Logged>,
+    pub(super) fn changed_records(
+        steps: Vec<LogStep>,
         bytes_max: usize,
     ) -> (BTreeSet<(u8, Vec<u8>)>, Option<LogPosition>) {
         let (mut named, mut through, mut bytes) = (BTreeSet::new(), None, 0);

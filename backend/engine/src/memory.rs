@@ -11,14 +11,14 @@ use tokio::sync::watch;
 
 use crate::{
     Engine,
-    change::{Action, Applied, Change, Entry, Expect, Lane, Set, sum},
-    condition::{Condition, FreeSpace, Observed},
-    fault::EngineError,
+    change::{Action, Applied, Change, ChangeSet, Entry, Expect, Lane, sum},
+    condition::{Condition, FreeSpace, ObservedCondition},
+    error::EngineError,
     index::Index,
     kind::Kind,
-    log::{Changed, DELTA_STEPS_MAX, Delta, Logged},
+    log::{ChangedRecord, DELTA_STEPS_MAX, Delta, LogStep},
     position::LogPosition,
-    read::{Direction, Found, Range, Row},
+    read::{Direction, IndexedRecord, Range, Row},
 };
 
 /// Commits retained in the change log.
@@ -34,14 +34,14 @@ pub struct MemoryEngine {
     is_shared: bool,
     space: Mutex<Option<FreeSpace>>,
     /// The failure that a test injects into every write.
-    observed: Observed,
+    observed: ObservedCondition,
 }
 
 #[derive(Debug, Default)]
 struct Tables {
     records: HashMap<Kind, BTreeMap<Vec<u8>, Row>>,
     indexes: HashMap<Index, BTreeMap<Vec<u8>, Vec<u8>>>,
-    log: VecDeque<Logged>,
+    log: VecDeque<LogStep>,
     head: LogPosition,
     /// The newest version; deliberately different from log positions, so that mixing them up fails.
     version: u64,
@@ -71,8 +71,8 @@ impl MemoryEngine {
     /// Makes every write fail with `error` from now on; `None` ends that.
     pub fn fail_writes(&self, error: Option<&EngineError>) {
         match error {
-            Some(error) => self.observed.failed(error),
-            None => self.observed.written(),
+            Some(error) => self.observed.record_failure(error),
+            None => self.observed.record_success(),
         }
     }
 
@@ -83,7 +83,7 @@ impl MemoryEngine {
 }
 
 impl Tables {
-    fn check(&self, set: &Set) -> Result<(), EngineError> {
+    fn check(&self, set: &ChangeSet) -> Result<(), EngineError> {
         if set
             .rests_on
             .is_some_and(|position| position < self.definitions)
@@ -123,7 +123,7 @@ impl Tables {
         for change in changes {
             for entry in &change.remove {
                 if target(entry) != Some(&change.key) || !removed.insert(entry) {
-                    return Err(EngineError::missing(entry.index));
+                    return Err(EngineError::missing_entry(entry.index));
                 }
             }
         }
@@ -139,7 +139,7 @@ impl Tables {
         }
     }
 
-    fn log_after(&self, after: LogPosition, limit: usize) -> Option<Vec<Logged>> {
+    fn log_after(&self, after: LogPosition, limit: usize) -> Option<Vec<LogStep>> {
         let oldest = self.log.front();
         let oldest = oldest.map_or(self.head.next(), |logged| logged.position);
         if after.next() < oldest || after > self.head {
@@ -196,14 +196,14 @@ impl Engine for MemoryEngine {
 
     fn condition(&self) -> Condition {
         let shown = self.observed.condition();
-        shown.unwrap_or_else(|| Condition::of_space(self.free_space()))
+        shown.unwrap_or_else(|| Condition::from_free_space(self.free_space()))
     }
 
-    async fn apply(&self, lane: Lane, set: Set) -> Result<Applied, EngineError> {
+    async fn apply(&self, lane: Lane, set: ChangeSet) -> Result<Applied, EngineError> {
         if let Some(condition) = self.observed.condition() {
             return Err(EngineError::Unavailable(condition.to_string()));
         }
-        let left_for = self.free_space().map(FreeSpace::left_for);
+        let left_for = self.free_space().map(FreeSpace::available_share);
         if left_for.is_some_and(|it| set.is_refused(lane, it)) {
             return Err(EngineError::Full("too little space is left".into()));
         }
@@ -231,7 +231,7 @@ impl Engine for MemoryEngine {
             .filter(|change| change.is_logged && change.action != Action::Check)
             .map(|change| (change.kind, change.key))
             .collect();
-        tables.log.push_back(Logged {
+        tables.log.push_back(LogStep {
             position,
             changed: logged,
         });
@@ -280,23 +280,29 @@ impl Engine for MemoryEngine {
             .map_or_else(Vec::new, |entries| walk(entries, range, direction, limit)))
     }
 
-    async fn last_under(
+    async fn last_with_prefix(
         &self,
         index: Index,
         prefixes: &[Vec<u8>],
-    ) -> Result<Vec<Option<Found>>, EngineError> {
+    ) -> Result<Vec<Option<IndexedRecord>>, EngineError> {
         let tables = self.tables();
         let nothing = BTreeMap::new();
         let entries = tables.indexes.get(&index).unwrap_or(&nothing);
         let last = |prefix: &Vec<u8>| {
-            let last = walk(entries, Range::under(prefix), Direction::Descending, 1).pop();
+            let last = walk(
+                entries,
+                Range::with_prefix(prefix),
+                Direction::Descending,
+                1,
+            )
+            .pop();
             let Some((entry, key)) = last else {
                 return Ok(None);
             };
             let rows = tables.records.get(&index.kind());
             let row = rows.and_then(|rows| rows.get(&key)).cloned();
-            let row = row.ok_or_else(|| EngineError::leads_nowhere(index))?;
-            Ok(Some(Found { entry, key, row }))
+            let row = row.ok_or_else(|| EngineError::dangling_entry(index))?;
+            Ok(Some(IndexedRecord { entry, key, row }))
         };
         prefixes.iter().map(last).collect()
     }
@@ -305,11 +311,11 @@ impl Engine for MemoryEngine {
         &self,
         after: LogPosition,
         limit: usize,
-    ) -> Result<Option<Vec<Logged>>, EngineError> {
+    ) -> Result<Option<Vec<LogStep>>, EngineError> {
         Ok(self.tables().log_after(after, limit))
     }
 
-    async fn changed_after(
+    async fn changes_after(
         &self,
         after: LogPosition,
         bytes_max: usize,
@@ -318,7 +324,7 @@ impl Engine for MemoryEngine {
         let Some(steps) = tables.log_after(after, DELTA_STEPS_MAX) else {
             return Ok(None);
         };
-        let (named, through) = Delta::named(steps, bytes_max);
+        let (named, through) = Delta::changed_records(steps, bytes_max);
         let through = through.unwrap_or(after);
         let all = |kind| tables.records.get(&kind).into_iter().flatten();
         let changed = named.into_iter().filter_map(|(number, key)| {
@@ -328,7 +334,7 @@ impl Engine for MemoryEngine {
             let attempts = attempts.filter(|_| kind == Kind::Delivery).into_iter();
             let attempts = attempts.flat_map(|rows| rows.range(key.clone()..));
             let attempts = attempts.take_while(|(attempt, _)| attempt.starts_with(&key));
-            Some(Changed {
+            Some(ChangedRecord {
                 kind,
                 row: rows.and_then(|rows| rows.get(&key)).cloned(),
                 attempts: attempts.map(|(_, row)| row.clone()).collect(),

@@ -8,7 +8,7 @@ pub(crate) const LEAD: i16 = 256;
 
 /// Returns the slot for a key; stable across versions.
 pub fn slot_of(key: &[u8]) -> u8 {
-    let [low, ..] = mix(key).to_le_bytes();
+    let [low, ..] = hash_bytes(key).to_le_bytes();
     low
 }
 
@@ -19,7 +19,7 @@ pub fn review_slot_of(key: &[u8]) -> u8 {
 }
 
 /// Hashes bytes; stable across versions.
-pub(crate) fn mix(bytes: &[u8]) -> u64 {
+pub(crate) fn hash_bytes(bytes: &[u8]) -> u64 {
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -49,14 +49,14 @@ pub struct OwnedSlot {
 
 /// The slots that a process owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Owned {
+pub enum OwnedSlots {
     /// Everything, forever.
     All,
     /// The slots that are `Some`.
     Slots(Box<[Option<OwnedSlot>; SLOTS]>),
 }
 
-impl Owned {
+impl OwnedSlots {
     /// Returns the value for a process that owns nothing.
     pub fn none() -> Self {
         Self::Slots(Box::new([None; SLOTS]))
@@ -74,7 +74,7 @@ impl Owned {
     }
 
     /// Returns the owned slots that are to be left, with their numbers.
-    pub fn leaving(&self) -> Vec<(u8, u64)> {
+    pub fn slots_to_leave(&self) -> Vec<(u8, u64)> {
         let all = (0..=u8::MAX).filter_map(|slot| Some((slot, self.slot(slot)?.leaving?)));
         all.collect()
     }

@@ -45,7 +45,7 @@ impl LogPosition {
     /// store are never valid in the new one. Of two restores of one backup, the later begins beyond
     /// everything the earlier wrote.
     #[must_use]
-    pub fn of_a_later_life(self, now_ms: i64) -> Self {
+    pub fn first_after_restore(self, now_ms: i64) -> Self {
         let by_time = u64::try_from(now_ms).unwrap_or_default();
         let by_time = by_time.saturating_mul(PLACES_PER_MS);
         Self(by_time.max(self.0.saturating_add(LIFE)))

@@ -20,7 +20,7 @@ mod claims;
 mod clock;
 mod cluster;
 mod counters;
-mod fault;
+mod error;
 mod follower;
 mod gate;
 mod isolate;
@@ -54,7 +54,7 @@ use tokio_postgres::{Error, Row as DatabaseRow, types::FromSql};
 
 pub use self::{
     address::{Address, SCHEMA},
-    migration::{Layout, empty, migrate},
+    migration::{Layout, clear_tables, migrate},
     node::Node,
     status::{Status, StoreStatus, status},
 };
@@ -62,7 +62,7 @@ use self::{
     log_cache::LogCache,
     node::Lease,
     query::{Query, Way},
-    readers::{Moment, Readers},
+    readers::{ReadSnapshot, Readers},
     reserve::Reserve,
     session::{Role, Session},
     set::Set,
@@ -74,12 +74,12 @@ use crate::{
     clock::Clock,
     cluster::Cluster,
     condition::Condition,
-    fault::{EngineError, RecordName},
+    error::{EngineError, RecordName},
     index::Index,
     kind::Kind,
-    log::{Changed, DELTA_STEPS_MAX, Delta, Logged},
+    log::{ChangedRecord, DELTA_STEPS_MAX, Delta, LogStep},
     position::LogPosition,
-    read::{Direction, Found, Lead, Range, Row},
+    read::{Direction, IndexEntry, IndexedRecord, Range, Row},
 };
 
 /// Sorts after every key: no key starts with this many bytes of 255.
@@ -118,26 +118,26 @@ impl PostgresEngine {
     pub async fn open(address: Address, node: Option<Node>) -> Result<Self, EngineError> {
         let address = Arc::new(address);
         let readers = Arc::new(Readers::new(Arc::clone(&address)));
-        let head = head(&readers).await?;
-        let known = Arc::new(LogCache::through(head));
+        let head = read_head(&readers).await?;
+        let known = Arc::new(LogCache::up_to(head));
         readers.reserve().await?;
         let following = Session::open(&address, Role::Reader).await?;
         let id = node.as_ref().map(Node::id);
         let writer = || Writer::register(Arc::clone(&address), Arc::clone(&known), id);
         let ((admin, admin_writer), (bulk, bulk_writer)) = (writer().await?, writer().await?);
         let (owner, mut owner_writer) = writer().await?;
-        let stuck = [&admin_writer, &bulk_writer, &owner_writer].map(Writer::stuck);
+        let stuck = [&admin_writer, &bulk_writer, &owner_writer].map(Writer::watch_stuck);
         let node = node.map(Arc::new);
         let follower_missing = watch::Sender::new(false);
         let reserve = Arc::new(Reserve::new(Arc::clone(&address)));
         let mut tasks = JoinSet::new();
         if let Some(node) = &node {
             node.claims().write_with(owner_writer.id());
-            owner_writer = owner_writer.renewing(Lease::of(node));
-            tasks.spawn(Arc::clone(node).keep(Arc::clone(&known)));
+            owner_writer = owner_writer.renewing(Lease::for_node(node));
+            tasks.spawn(Arc::clone(node).keep_alive(Arc::clone(&known)));
             let [admin, bulk, owner] = stuck;
             let missing = [admin, bulk, owner, follower_missing.subscribe()];
-            tasks.spawn(Arc::clone(&reserve).keep(Arc::clone(&readers), missing));
+            tasks.spawn(Arc::clone(&reserve).run(Arc::clone(&readers), missing));
         }
         for writer in [admin_writer, bulk_writer, owner_writer] {
             tasks.spawn(writer.run());
@@ -176,15 +176,15 @@ impl PostgresEngine {
         ranges: &[Range],
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<Vec<Lead>>, EngineError> {
+    ) -> Result<Vec<Vec<IndexEntry>>, EngineError> {
         let mut found = vec![Vec::new(); ranges.len()];
-        let (starts, ends) = bounds(ranges);
+        let (starts, ends) = range_bounds(ranges);
         let query = Query::Entries(index, Way::from(direction));
         let limit = count_of(limit);
         let rows = self.readers.rows(query, &[&starts, &ends, &limit]).await?;
         for row in rows {
-            let lead = (bytes(&row, 1)?, bytes(&row, 2)?);
-            found[at(&row, ranges.len())?].push(lead);
+            let lead = (column_bytes(&row, 1)?, column_bytes(&row, 2)?);
+            found[element_index(&row, ranges.len())?].push(lead);
         }
         // Within a range, the order is that of the keys, whatever the order of the rows.
         for leads in &mut found {
@@ -197,14 +197,14 @@ impl PostgresEngine {
     }
 }
 
-async fn head(readers: &Readers) -> Result<LogPosition, EngineError> {
+async fn read_head(readers: &Readers) -> Result<LogPosition, EngineError> {
     let rows = readers.rows(Query::Head, &[]).await?;
-    let row = rows.first().ok_or_else(lost_log)?;
+    let row = rows.first().ok_or_else(lost_log_error)?;
     let head: Option<i64> = get(row, 0)?;
-    Ok(plan::position(head.ok_or_else(lost_log)?))
+    Ok(plan::position_from_db(head.ok_or_else(lost_log_error)?))
 }
 
-fn lost_log() -> EngineError {
+fn lost_log_error() -> EngineError {
     EngineError::Corrupt("the change log is empty".into())
 }
 
@@ -213,13 +213,13 @@ fn get<'a, T: FromSql<'a>>(row: &'a DatabaseRow, column: usize) -> Result<T, Eng
     row.try_get(column).map_err(unread)
 }
 
-fn bytes(row: &DatabaseRow, column: usize) -> Result<Vec<u8>, EngineError> {
+fn column_bytes(row: &DatabaseRow, column: usize) -> Result<Vec<u8>, EngineError> {
     Ok(get::<&[u8]>(row, column)?.to_vec())
 }
 
 /// Returns the index of the requested element that a row belongs to, from its first column, which
 /// counts from 1.
-fn at(row: &DatabaseRow, count: usize) -> Result<usize, EngineError> {
+fn element_index(row: &DatabaseRow, count: usize) -> Result<usize, EngineError> {
     let number: i64 = get(row, 0)?;
     let at = usize::try_from(number - 1).ok().filter(|at| *at < count);
     at.ok_or_else(|| EngineError::Corrupt("the database sent an unexpected response".into()))
@@ -240,7 +240,7 @@ fn is_there(kind: Kind, found: &Row) -> bool {
 }
 
 /// Reads counters in a range of keys, skipping those that do not exist.
-async fn counters(
+async fn read_counters(
     readers: &Readers,
     mut range: Range,
     direction: Direction,
@@ -250,11 +250,11 @@ async fn counters(
     while found.len() < limit {
         let query = Query::Page(Kind::Counter, Way::from(direction));
         let asked = limit - found.len();
-        let (start, end, count) = (&*range.start, end(&range), count_of(asked));
+        let (start, end, count) = (&*range.start, range_end(&range), count_of(asked));
         let rows = readers.rows(query, &[&start, &end, &count]).await?;
         let mut last = None;
         for row in &rows {
-            let key = bytes(row, 0)?;
+            let key = column_bytes(row, 0)?;
             let counter = record(row, 1, Kind::Counter, &key)?;
             last = Some(key.clone());
             if is_there(Kind::Counter, &counter) {
@@ -262,7 +262,9 @@ async fn counters(
             }
         }
         match (last, direction) {
-            (Some(last), Direction::Ascending) if rows.len() == asked => range.go_on_after(&last),
+            (Some(last), Direction::Ascending) if rows.len() == asked => {
+                range.exclude_through(&last)
+            }
             (Some(last), Direction::Descending) if rows.len() == asked => range.end = Some(last),
             _ => break,
         }
@@ -270,11 +272,11 @@ async fn counters(
     Ok(found)
 }
 
-fn bounds(ranges: &[Range]) -> (Vec<&[u8]>, Vec<&[u8]>) {
-    ranges.iter().map(|it| (&*it.start, end(it))).unzip()
+fn range_bounds(ranges: &[Range]) -> (Vec<&[u8]>, Vec<&[u8]>) {
+    ranges.iter().map(|it| (&*it.start, range_end(it))).unzip()
 }
 
-fn end(range: &Range) -> &[u8] {
+fn range_end(range: &Range) -> &[u8] {
     range.end.as_deref().unwrap_or(&BEYOND)
 }
 
@@ -282,18 +284,22 @@ fn count_of(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-fn counted(rows: &[DatabaseRow], count: usize) -> Result<Vec<usize>, EngineError> {
+fn decode_counts(rows: &[DatabaseRow], count: usize) -> Result<Vec<usize>, EngineError> {
     let mut counts = vec![0; count];
     for row in rows {
         let found: i64 = get(row, 1)?;
-        counts[at(row, count)?] = usize::try_from(found).unwrap_or_default();
+        counts[element_index(row, count)?] = usize::try_from(found).unwrap_or_default();
     }
     Ok(counts)
 }
 
 #[async_trait]
 impl Engine for PostgresEngine {
-    async fn apply(&self, lane: Lane, set: crate::change::Set) -> Result<Applied, EngineError> {
+    async fn apply(
+        &self,
+        lane: Lane,
+        set: crate::change::ChangeSet,
+    ) -> Result<Applied, EngineError> {
         // The remaining space of a full database is for the service's own work. An event is let
         // through occasionally to detect that there is space again.
         let needs_space = set.is_refused(lane, DiskShare::Reserve);
@@ -309,12 +315,12 @@ impl Engine for PostgresEngine {
                 let epoch = *self.leader();
                 let deposed = || EngineError::Unavailable("another node leads".into());
                 set.claims
-                    .push(claims::lead_claim(epoch.ok_or_else(deposed)?));
+                    .push(claims::leadership_claim(epoch.ok_or_else(deposed)?));
                 self.owner.apply(set).await
             }
         };
         if needs_space && applied.is_ok() {
-            self.address.observed.written();
+            self.address.observed.record_success();
         }
         applied
     }
@@ -325,7 +331,7 @@ impl Engine for PostgresEngine {
             return Ok(found);
         }
         for row in self.readers.rows(Query::Get(kind), &[&keys]).await? {
-            let at = at(&row, keys.len())?;
+            let at = element_index(&row, keys.len())?;
             let read = record(&row, 1, kind, &keys[at])?;
             found[at] = is_there(kind, &read).then_some(read);
         }
@@ -340,13 +346,13 @@ impl Engine for PostgresEngine {
         limit: usize,
     ) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
         if kind == Kind::Counter {
-            return counters(&self.readers, range, direction, limit).await;
+            return read_counters(&self.readers, range, direction, limit).await;
         }
         let query = Query::Page(kind, Way::from(direction));
-        let (start, end, limit) = (&*range.start, end(&range), count_of(limit));
+        let (start, end, limit) = (&*range.start, range_end(&range), count_of(limit));
         let rows = self.readers.rows(query, &[&start, &end, &limit]).await?;
         let read = |row: &DatabaseRow| {
-            let key = bytes(row, 0)?;
+            let key = column_bytes(row, 0)?;
             let record = record(row, 1, kind, &key)?;
             Ok((key, record))
         };
@@ -359,7 +365,7 @@ impl Engine for PostgresEngine {
         range: Range,
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<Lead>, EngineError> {
+    ) -> Result<Vec<IndexEntry>, EngineError> {
         let mut found = self.walk(index, &[range], direction, limit).await?;
         Ok(found.pop().unwrap_or_default())
     }
@@ -370,32 +376,35 @@ impl Engine for PostgresEngine {
         ranges: &[Range],
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<Vec<Lead>>, EngineError> {
+    ) -> Result<Vec<Vec<IndexEntry>>, EngineError> {
         if ranges.is_empty() {
             return Ok(Vec::new());
         }
         self.walk(index, ranges, direction, limit).await
     }
 
-    async fn last_under(
+    async fn last_with_prefix(
         &self,
         index: Index,
         prefixes: &[Vec<u8>],
-    ) -> Result<Vec<Option<Found>>, EngineError> {
+    ) -> Result<Vec<Option<IndexedRecord>>, EngineError> {
         let mut found = vec![None; prefixes.len()];
         if prefixes.is_empty() {
             return Ok(found);
         }
-        let ranges: Vec<_> = prefixes.iter().map(|prefix| Range::under(prefix)).collect();
-        let (starts, ends) = bounds(&ranges);
+        let ranges: Vec<_> = prefixes
+            .iter()
+            .map(|prefix| Range::with_prefix(prefix))
+            .collect();
+        let (starts, ends) = range_bounds(&ranges);
         let query = Query::Last(index);
         for row in self.readers.rows(query, &[&starts, &ends]).await? {
-            let (entry, key) = (bytes(&row, 1)?, bytes(&row, 2)?);
+            let (entry, key) = (column_bytes(&row, 1)?, column_bytes(&row, 2)?);
             if get::<Option<i64>>(&row, 3)?.is_none() {
-                return Err(EngineError::leads_nowhere(index));
+                return Err(EngineError::dangling_entry(index));
             }
             let row_found = record(&row, 3, index.kind(), &key)?;
-            found[at(&row, prefixes.len())?] = Some(Found {
+            found[element_index(&row, prefixes.len())?] = Some(IndexedRecord {
                 entry,
                 key,
                 row: row_found,
@@ -415,33 +424,33 @@ impl Engine for PostgresEngine {
         ranges: &[Range],
         limit: usize,
     ) -> Result<Vec<usize>, EngineError> {
-        let (starts, ends) = bounds(ranges);
+        let (starts, ends) = range_bounds(ranges);
         let (query, limit) = (Query::Count(index), count_of(limit));
         let rows = self.readers.rows(query, &[&starts, &ends, &limit]).await?;
-        counted(&rows, ranges.len())
+        decode_counts(&rows, ranges.len())
     }
 
     async fn log_after(
         &self,
         after: LogPosition,
         limit: usize,
-    ) -> Result<Option<Vec<Logged>>, EngineError> {
+    ) -> Result<Option<Vec<LogStep>>, EngineError> {
         if let Some(steps) = self.known.after(after, limit) {
             return Ok(Some(steps));
         }
         let limit = count_of(limit.saturating_add(1));
-        let from = plan::place(after);
+        let from = plan::position_to_db(after);
         let rows = self.readers.rows(Query::Log, &[&from, &limit]).await?;
         steps_after(after, &rows, limit)
     }
 
-    async fn changed_after(
+    async fn changes_after(
         &self,
         after: LogPosition,
         bytes_max: usize,
     ) -> Result<Option<Delta>, EngineError> {
-        let moment = self.readers.moment().await?;
-        let delta = delta(&moment, after, bytes_max).await?;
+        let moment = self.readers.begin_snapshot().await?;
+        let delta = read_delta(&moment, after, bytes_max).await?;
         moment.end().await?;
         Ok(delta)
     }
@@ -457,7 +466,7 @@ impl Engine for PostgresEngine {
     }
 
     async fn log_head(&self) -> Result<LogPosition, EngineError> {
-        head(&self.readers).await
+        read_head(&self.readers).await
     }
 
     fn log_signal(&self) -> watch::Receiver<LogPosition> {
@@ -466,7 +475,7 @@ impl Engine for PostgresEngine {
 
     fn condition(&self) -> Condition {
         let is_away = |it: watch::Receiver<bool>| !*it.borrow();
-        if self.within_reach().is_some_and(is_away) {
+        if self.watch_reachability().is_some_and(is_away) {
             return Condition::Unreachable;
         }
         self.address.observed.condition().unwrap_or_default()
@@ -503,11 +512,14 @@ fn steps_after(
     after: LogPosition,
     rows: &[DatabaseRow],
     limit: i64,
-) -> Result<Option<Vec<Logged>>, EngineError> {
+) -> Result<Option<Vec<LogStep>>, EngineError> {
     let mut steps = Vec::with_capacity(rows.len());
     for row in rows {
         let position: i64 = get(row, 0)?;
-        steps.push(log_cache::step(plan::position(position), get(row, 1)?)?);
+        steps.push(log_cache::decode_step(
+            plan::position_from_db(position),
+            get(row, 1)?,
+        )?);
     }
     let Some(first) = steps.first().map(|step| step.position) else {
         return Ok(None);
@@ -521,23 +533,23 @@ fn steps_after(
     Ok(Some(steps))
 }
 
-async fn delta(
-    moment: &Moment<'_>,
+async fn read_delta(
+    moment: &ReadSnapshot<'_>,
     after: LogPosition,
     bytes_max: usize,
 ) -> Result<Option<Delta>, EngineError> {
     let heads = moment.rows(Query::Head, &[]).await?;
     let head: Option<i64> = heads.first().map_or(Ok(None), |row| get(row, 0))?;
     let limit = count_of(DELTA_STEPS_MAX + 1);
-    let from = plan::place(after);
+    let from = plan::position_to_db(after);
     let rows = moment.rows(Query::Log, &[&from, &limit]).await?;
     let Some(steps) = steps_after(after, &rows, limit)? else {
         return Ok(None);
     };
-    let (named, through) = Delta::named(steps, bytes_max);
+    let (named, through) = Delta::changed_records(steps, bytes_max);
     let mut delta = Delta {
         through: through.unwrap_or(after),
-        head: plan::position(head.ok_or_else(lost_log)?),
+        head: plan::position_from_db(head.ok_or_else(lost_log_error)?),
         ..Delta::default()
     };
     let mut by_kind: BTreeMap<u8, Vec<&Vec<u8>>> = BTreeMap::new();
@@ -550,11 +562,11 @@ async fn delta(
             continue;
         };
         for row in moment.rows(Query::Get(kind), &[keys]).await? {
-            let key = keys[at(&row, keys.len())?];
+            let key = keys[element_index(&row, keys.len())?];
             records.insert((kind, key.clone()), record(&row, 1, kind, key)?);
         }
     }
-    let mut attempts = attempts(moment, by_kind.get(&(Kind::Delivery as u8))).await?;
+    let mut attempts = read_attempts(moment, by_kind.get(&(Kind::Delivery as u8))).await?;
     for (number, key) in named {
         let Some(kind) = Kind::from_number(number) else {
             continue;
@@ -563,7 +575,7 @@ async fn delta(
             Kind::Delivery => attempts.remove(&key).unwrap_or_default(),
             _ => Vec::new(),
         };
-        delta.changed.push(Changed {
+        delta.changed.push(ChangedRecord {
             kind,
             row: records.remove(&(kind, key.clone())),
             attempts: of_delivery,
@@ -575,7 +587,7 @@ async fn delta(
             let all = (&[][..] as &[u8], &BEYOND[..], i64::MAX);
             let query = Query::Page(kind, Way::Up);
             for row in moment.rows(query, &[&all.0, &all.1, &all.2]).await? {
-                let key = bytes(&row, 0)?;
+                let key = column_bytes(&row, 0)?;
                 let found = record(&row, 1, kind, &key)?;
                 if is_there(kind, &found) {
                     delta.unlogged.push((kind, key, found));
@@ -586,20 +598,23 @@ async fn delta(
     Ok(Some(delta))
 }
 
-async fn attempts(
-    moment: &Moment<'_>,
+async fn read_attempts(
+    moment: &ReadSnapshot<'_>,
     deliveries: Option<&Vec<&Vec<u8>>>,
 ) -> Result<HashMap<Vec<u8>, Vec<Row>>, EngineError> {
     let deliveries = deliveries.map_or(&[][..], Vec::as_slice);
-    let ranges: Vec<_> = deliveries.iter().map(|key| Range::under(key)).collect();
+    let ranges: Vec<_> = deliveries
+        .iter()
+        .map(|key| Range::with_prefix(key))
+        .collect();
     let mut found: BTreeMap<(usize, Vec<u8>), Row> = BTreeMap::new();
     if !ranges.is_empty() {
-        let (starts, ends) = bounds(&ranges);
+        let (starts, ends) = range_bounds(&ranges);
         let query = Query::Under(Kind::Attempt);
         for row in moment.rows(query, &[&starts, &ends]).await? {
-            let key = bytes(&row, 1)?;
+            let key = column_bytes(&row, 1)?;
             let attempt = record(&row, 2, Kind::Attempt, &key)?;
-            found.insert((at(&row, ranges.len())?, key), attempt);
+            found.insert((element_index(&row, ranges.len())?, key), attempt);
         }
     }
     let mut attempts: HashMap<Vec<u8>, Vec<Row>> = HashMap::new();

@@ -11,11 +11,11 @@ pub struct Row {
 }
 
 /// An index entry: its key, and the key of its record.
-pub type Lead = (Vec<u8>, Vec<u8>);
+pub type IndexEntry = (Vec<u8>, Vec<u8>);
 
 /// An index entry and its record, read at one point in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct IndexedRecord {
     /// The entry's key.
     pub entry: Vec<u8>,
     /// The record's key.
@@ -44,7 +44,7 @@ pub struct Range {
 
 impl Range {
     /// Returns the range of all keys with a prefix.
-    pub fn under(prefix: &[u8]) -> Self {
+    pub fn with_prefix(prefix: &[u8]) -> Self {
         let mut end = prefix.to_vec();
         while end.pop_if(|last| *last == u8::MAX).is_some() {}
         if let Some(last) = end.last_mut() {
@@ -57,7 +57,7 @@ impl Range {
     }
 
     /// Excludes everything up to and including a key.
-    pub fn go_on_after(&mut self, key: &[u8]) {
+    pub fn exclude_through(&mut self, key: &[u8]) {
         self.start = [key, &[0]].concat();
     }
 }

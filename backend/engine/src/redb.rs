@@ -20,7 +20,7 @@ mod cell;
 mod closed;
 mod compare;
 mod delta;
-mod fault;
+mod error;
 mod file;
 mod filter;
 mod journal;
@@ -61,7 +61,7 @@ use tokio::{
 
 pub use self::medium::Medium;
 use self::{
-    fault::Fault,
+    error::Failure,
     file::{File, NO_LIFE},
     layers::{Layers, Published},
     memtable::Memtable,
@@ -76,17 +76,17 @@ use self::{
 use crate::{
     Engine,
     change::{Applied, Lane},
-    condition::{Condition, FreeSpace, Observed},
-    fault::EngineError,
+    condition::{Condition, FreeSpace, ObservedCondition},
+    error::EngineError,
     index::Index,
     kind::Kind,
     limits::{
         STORE_LOG_BYTES, STORE_MEMORY_BYTES, STORE_QUICK_REPAIR_FROM, STORE_REOPEN_TIME_MAX,
         STORE_RUNS_UNITED,
     },
-    log::{Delta, Logged},
+    log::{Delta, LogStep},
     position::LogPosition,
-    read::{Direction, Found, Lead, Range, Row},
+    read::{Direction, IndexEntry, IndexedRecord, Range, Row},
 };
 
 /// Maximum number of rows read on the caller's thread; more are read on a blocking thread.
@@ -141,11 +141,11 @@ pub struct RedbEngine {
     medium: Arc<dyn Medium>,
     shared: Arc<Shared>,
     /// The writer, then the mover: the order in which they end. Empty once closed.
-    threads: Mutex<Vec<Ending>>,
+    threads: Mutex<Vec<WorkerThread>>,
 }
 
 /// A thread that returns whether it completed its work.
-type Ending = JoinHandle<Result<(), EngineError>>;
+type WorkerThread = JoinHandle<Result<(), EngineError>>;
 
 /// State shared by the writer, the mover and the readers.
 #[derive(Debug)]
@@ -155,7 +155,7 @@ struct Shared {
     openings: watch::Sender<u64>,
     queue: Queue,
     commands: MoverCommands,
-    observed: Observed,
+    observed: ObservedCondition,
     head: watch::Sender<LogPosition>,
     /// By kind number, the newest position at which a record of the kind was changed, or a later
     /// one.
@@ -184,16 +184,16 @@ impl RedbEngine {
     pub fn open(medium: Arc<dyn Medium>, settings: Settings) -> Result<Self, EngineError> {
         let file = File::new(Arc::clone(&medium), settings);
         let opened = file.open()?;
-        let wal = Wal::open(medium.as_ref(), settings.log_bytes).map_err(Fault::from);
+        let wal = Wal::open(medium.as_ref(), settings.log_bytes).map_err(Failure::from);
         let mut wal = wal?;
         let (last, after) = (opened.life, opened.head.sequence);
         let mut mover = Mover::new(file, opened);
         if last.number != NO_LIFE {
             // What an earlier process left must be in the tree before its log is overwritten.
             let frames = match wal.read(last, after) {
-                Err(Fault::Asked(EngineError::Incomplete(why))) if settings.accept_loss => {
+                Err(Failure::Asked(EngineError::Incomplete(why))) if settings.accept_loss => {
                     tracing::warn!(%why, "opening the store without the missing data");
-                    wal.left(last.number, after)?
+                    wal.read_frames(last.number, after)?
                 }
                 frames => frames?,
             };
@@ -204,9 +204,9 @@ impl RedbEngine {
             mover.begin(&memory, NO_LIFE)?;
         }
         let life = rand::random_range(NO_LIFE + 1..=u64::MAX);
-        wal.begin(life).map_err(Fault::from)?;
+        wal.begin(life).map_err(Failure::from)?;
         let tree = mover.begin(&Memtable::default(), life)?;
-        let head = log::head(&Plain(&tree.rows))?;
+        let head = log::log_head(&Plain(&tree.rows))?;
         let shared = Arc::new(Shared {
             layers: Published::new(Layers {
                 active: Memtable::default(),
@@ -216,7 +216,7 @@ impl RedbEngine {
             openings: watch::Sender::new(0),
             queue: Queue::default(),
             commands: MoverCommands::default(),
-            observed: Observed::default(),
+            observed: ObservedCondition::default(),
             head: watch::Sender::new(LogPosition::from_number(head.sequence)),
             changed: std::array::from_fn(|_| AtomicU64::new(head.sequence)),
         });
@@ -248,12 +248,12 @@ impl RedbEngine {
         Ok(())
     }
 
-    fn threads(&self) -> MutexGuard<'_, Vec<Ending>> {
+    fn threads(&self) -> MutexGuard<'_, Vec<WorkerThread>> {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks the threads to end, and returns those not asked before.
-    fn end(&self) -> Vec<Ending> {
+    fn stop_threads(&self) -> Vec<WorkerThread> {
         self.shared.queue.close();
         std::mem::take(&mut self.threads())
     }
@@ -262,7 +262,7 @@ impl RedbEngine {
     async fn read<T: Send + 'static>(
         &self,
         is_short: bool,
-        work: impl Fn(&View<'_>) -> Result<T, Fault> + Send + Sync + 'static,
+        work: impl Fn(&View<'_>) -> Result<T, Failure> + Send + Sync + 'static,
     ) -> Result<T, EngineError> {
         let work = Arc::new(work);
         let mut openings = self.shared.openings.subscribe();
@@ -293,12 +293,12 @@ impl RedbEngine {
 impl Drop for RedbEngine {
     fn drop(&mut self) {
         // Unfinished work is in the log, if there is one.
-        drop(joined(self.end()));
+        drop(join_threads(self.stop_threads()));
     }
 }
 
 /// Joins threads and returns the first error.
-fn joined(threads: Vec<Ending>) -> Result<(), EngineError> {
+fn join_threads(threads: Vec<WorkerThread>) -> Result<(), EngineError> {
     let panicked = |_panic| Err(EngineError::Unavailable("a store thread panicked".into()));
     let ended = threads.into_iter();
     let ended: Vec<_> = ended
@@ -310,15 +310,15 @@ fn joined(threads: Vec<Ending>) -> Result<(), EngineError> {
 impl Shared {
     /// Reads a snapshot of the layers. Must be short: pages of the tree that it sees cannot be
     /// reused.
-    fn read<T>(&self, work: impl Fn(&View<'_>) -> Result<T, Fault>) -> Result<T, Unread> {
+    fn read<T>(&self, work: impl Fn(&View<'_>) -> Result<T, Failure>) -> Result<T, Unread> {
         let layers = self.layers.get();
-        work(&View::of(&layers)).map_err(|fault| {
+        work(&View::from_layers(&layers)).map_err(|fault| {
             let is_of_file = match &fault {
-                Fault::Asked(_) => false,
-                Fault::Closed(closed) => closed.is_passing,
-                Fault::File(_) => {
+                Failure::Asked(_) => false,
+                Failure::Closed(closed) => closed.is_passing,
+                Failure::File(_) => {
                     if layers.is_current(&self.layers.get()) {
-                        self.commands.ask_to_reopen();
+                        self.commands.request_reopen();
                     }
                     true
                 }
@@ -343,7 +343,11 @@ impl Shared {
 
 #[async_trait]
 impl Engine for RedbEngine {
-    async fn apply(&self, lane: Lane, set: crate::change::Set) -> Result<Applied, EngineError> {
+    async fn apply(
+        &self,
+        lane: Lane,
+        set: crate::change::ChangeSet,
+    ) -> Result<Applied, EngineError> {
         let (answer, answered) = oneshot::channel();
         let set = Set::new(lane, &set);
         self.shared.queue.push(Waiting { lane, set, answer })?;
@@ -378,7 +382,7 @@ impl Engine for RedbEngine {
         range: Range,
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<Lead>, EngineError> {
+    ) -> Result<Vec<IndexEntry>, EngineError> {
         let work = move |rows: &View<'_>| rows::entries(rows, index, &range, direction, limit);
         self.read(limit <= INLINE_ROWS_MAX, work).await
     }
@@ -389,7 +393,7 @@ impl Engine for RedbEngine {
         ranges: &[Range],
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<Vec<Lead>>, EngineError> {
+    ) -> Result<Vec<Vec<IndexEntry>>, EngineError> {
         let ranges = ranges.to_vec();
         let is_short = ranges.len().saturating_mul(limit) <= INLINE_ROWS_MAX;
         self.read(is_short, move |rows| {
@@ -399,14 +403,14 @@ impl Engine for RedbEngine {
         .await
     }
 
-    async fn last_under(
+    async fn last_with_prefix(
         &self,
         index: Index,
         prefixes: &[Vec<u8>],
-    ) -> Result<Vec<Option<Found>>, EngineError> {
+    ) -> Result<Vec<Option<IndexedRecord>>, EngineError> {
         let prefixes = prefixes.to_vec();
         self.read(prefixes.len() <= INLINE_KEYS_MAX, move |rows| {
-            let last = |prefix: &Vec<u8>| rows::last_under(rows, index, prefix);
+            let last = |prefix: &Vec<u8>| rows::last_with_prefix(rows, index, prefix);
             prefixes.iter().map(last).collect()
         })
         .await
@@ -431,19 +435,19 @@ impl Engine for RedbEngine {
         &self,
         after: LogPosition,
         limit: usize,
-    ) -> Result<Option<Vec<Logged>>, EngineError> {
+    ) -> Result<Option<Vec<LogStep>>, EngineError> {
         self.read(limit <= INLINE_ROWS_MAX, move |rows| {
-            log::after(rows, after, limit)
+            log::read_after(rows, after, limit)
         })
         .await
     }
 
-    async fn changed_after(
+    async fn changes_after(
         &self,
         after: LogPosition,
         bytes_max: usize,
     ) -> Result<Option<Delta>, EngineError> {
-        let work = move |rows: &View<'_>| delta::after(rows, after, bytes_max);
+        let work = move |rows: &View<'_>| delta::read_after(rows, after, bytes_max);
         self.read(false, work).await
     }
 
@@ -472,23 +476,23 @@ impl Engine for RedbEngine {
     fn condition(&self) -> Condition {
         let layers = self.shared.layers.get();
         let closed = layers.tree.as_ref().err().filter(|it| !it.is_passing);
-        let closed = closed.and_then(|it| Condition::shown_by(&it.into()));
+        let closed = closed.and_then(|it| Condition::from_error(&it.into()));
         if let Some(condition) = closed.or_else(|| self.shared.observed.condition()) {
             return condition;
         }
         if self.medium.is_read_only() {
             return Condition::Unwritable("the file system is read-only".into());
         }
-        Condition::of_space(self.free_space())
+        Condition::from_free_space(self.free_space())
     }
 
-    fn made_at(&self, version: u64) -> Option<LogPosition> {
+    fn position_of_version(&self, version: u64) -> Option<LogPosition> {
         Some(LogPosition::from_number(version))
     }
 
     async fn close(&self) -> Result<(), EngineError> {
-        let threads = self.end();
-        let ended = tokio::task::spawn_blocking(|| joined(threads)).await;
+        let threads = self.stop_threads();
+        let ended = tokio::task::spawn_blocking(|| join_threads(threads)).await;
         ended.map_err(|error| EngineError::Unavailable(error.to_string()))?
     }
 

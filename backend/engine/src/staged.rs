@@ -11,13 +11,13 @@ use tokio::sync::watch;
 
 use crate::{
     Engine,
-    change::{Action, Applied, Change, Entry, Expect, Lane, Set, add_to, sum},
-    fault::EngineError,
+    change::{Action, Applied, Change, ChangeSet, Entry, Expect, Lane, add_to, sum},
+    error::EngineError,
     index::Index,
     kind::Kind,
-    log::{Delta, Logged},
+    log::{Delta, LogStep},
     position::LogPosition,
-    read::{Direction, Found, Lead, Range, Row},
+    read::{Direction, IndexEntry, IndexedRecord, Range, Row},
 };
 
 /// An engine that buffers changes to an engine that it only reads. Reads see the buffered changes
@@ -27,16 +27,16 @@ pub struct StagedEngine {
     base: Arc<dyn Engine>,
     /// The newest position in the base's log when this was created.
     from: LogPosition,
-    staged: Mutex<Staged>,
+    staged: Mutex<StagedState>,
     head: watch::Sender<LogPosition>,
 }
 
 #[derive(Debug, Default)]
-struct Staged {
+struct StagedState {
     records: BTreeMap<(u8, Vec<u8>), StagedRecord>,
     /// Entries that differ from the base; `None` for removed ones.
     entries: HashMap<Index, BTreeMap<Vec<u8>, Option<Vec<u8>>>>,
-    log: Vec<Logged>,
+    log: Vec<LogStep>,
     /// The version of the newest change; higher than any in the base.
     version: u64,
 }
@@ -61,11 +61,11 @@ impl StagedEngine {
     /// # Errors
     ///
     /// Returns an error if the base fails.
-    pub async fn over(base: Arc<dyn Engine>) -> Result<Self, EngineError> {
+    pub async fn new(base: Arc<dyn Engine>) -> Result<Self, EngineError> {
         let from = base.log_head().await?;
-        let staged = Staged {
+        let staged = StagedState {
             version: u64::MAX / 2,
-            ..Staged::default()
+            ..StagedState::default()
         };
         Ok(Self {
             base,
@@ -77,7 +77,7 @@ impl StagedEngine {
 
     /// Returns the buffered changes, each record once, with the expected state of the base.
     pub fn changes(&self) -> Vec<Change> {
-        let mut staged = self.staged();
+        let mut staged = self.lock_staged();
         let records = std::mem::take(&mut staged.records);
         staged.entries.clear();
         let changes = records.into_values().filter_map(|record| {
@@ -98,17 +98,17 @@ impl StagedEngine {
         changes.collect()
     }
 
-    fn staged(&self) -> MutexGuard<'_, Staged> {
+    fn lock_staged(&self) -> MutexGuard<'_, StagedState> {
         // A set is checked before anything is buffered, so a panic leaves it consistent.
         self.staged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Staged {
+impl StagedState {
     /// # Errors
     ///
     /// Returns [`EngineError::Corrupt`] if counters are added to another value.
-    fn keep(&mut self, change: Change, stored: Option<&Row>) -> Result<(), EngineError> {
+    fn stage_change(&mut self, change: Change, stored: Option<&Row>) -> Result<(), EngineError> {
         self.version += 1;
         let version = self.version;
         let key = change.key.clone();
@@ -171,7 +171,7 @@ impl Staged {
 
 /// Overlays the differences on a walk over the base. `base` must contain `limit` rows plus one for
 /// each key in `differs`, or all there are.
-fn laid_over<V>(
+fn overlay<V>(
     base: Vec<(Vec<u8>, V)>,
     differs: BTreeMap<Vec<u8>, Option<V>>,
     direction: Direction,
@@ -190,13 +190,13 @@ fn laid_over<V>(
     }
 }
 
-fn holds(range: &Range, key: &[u8]) -> bool {
+fn contains_key(range: &Range, key: &[u8]) -> bool {
     key >= &*range.start && range.end.as_ref().is_none_or(|end| key < &**end)
 }
 
 #[async_trait]
 impl Engine for StagedEngine {
-    async fn apply(&self, _lane: Lane, set: Set) -> Result<Applied, EngineError> {
+    async fn apply(&self, _lane: Lane, set: ChangeSet) -> Result<Applied, EngineError> {
         let changes = set.changes;
         let mut stored = Vec::with_capacity(changes.len());
         for change in &changes {
@@ -219,12 +219,12 @@ impl Engine for StagedEngine {
             }
             stored.push(row);
         }
-        let mut staged = self.staged();
+        let mut staged = self.lock_staged();
         let logged = changes.iter().filter(|change| change.is_logged);
         let changed = logged.map(|change| (change.kind, change.key.clone()));
         let newest = staged.log.last().map_or(self.from, |it| it.position);
         let position = newest.next();
-        let logged = Logged {
+        let logged = LogStep {
             position,
             changed: changed.collect(),
         };
@@ -235,7 +235,7 @@ impl Engine for StagedEngine {
             .zip(&stored)
             .partition(|(change, _)| change.action == Action::Delete);
         for (change, row) in going.into_iter().chain(coming) {
-            staged.keep(change, row.as_ref())?;
+            staged.stage_change(change, row.as_ref())?;
         }
         let version = staged.version;
         drop(staged);
@@ -245,7 +245,7 @@ impl Engine for StagedEngine {
 
     async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError> {
         let mut rows = self.base.get(kind, keys).await?;
-        let staged = self.staged();
+        let staged = self.lock_staged();
         for (row, key) in rows.iter_mut().zip(keys) {
             if let Some(record) = staged.records.get(&(kind as u8, key.clone())) {
                 row.clone_from(&record.row);
@@ -262,17 +262,17 @@ impl Engine for StagedEngine {
         limit: usize,
     ) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
         let differs: BTreeMap<_, _> = {
-            let staged = self.staged();
+            let staged = self.lock_staged();
             let records = staged.records.iter();
             let here = records
-                .filter(|((number, key), _)| *number == kind as u8 && holds(&range, key))
+                .filter(|((number, key), _)| *number == kind as u8 && contains_key(&range, key))
                 .map(|((_, key), record)| (key.clone(), record.row.clone()));
             here.collect()
         };
         let base = self
             .base
             .page(kind, range, direction, limit + differs.len());
-        Ok(laid_over(base.await?, differs, direction, limit))
+        Ok(overlay(base.await?, differs, direction, limit))
     }
 
     async fn entries(
@@ -281,28 +281,28 @@ impl Engine for StagedEngine {
         range: Range,
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<Lead>, EngineError> {
+    ) -> Result<Vec<IndexEntry>, EngineError> {
         let differs: BTreeMap<_, _> = {
-            let staged = self.staged();
+            let staged = self.lock_staged();
             let entries = staged.entries.get(&index).into_iter().flatten();
-            let here = entries.filter(|(key, _)| holds(&range, key));
+            let here = entries.filter(|(key, _)| contains_key(&range, key));
             here.map(|(key, record)| (key.clone(), record.clone()))
                 .collect()
         };
         let base = self
             .base
             .entries(index, range, direction, limit + differs.len());
-        Ok(laid_over(base.await?, differs, direction, limit))
+        Ok(overlay(base.await?, differs, direction, limit))
     }
 
-    async fn last_under(
+    async fn last_with_prefix(
         &self,
         index: Index,
         prefixes: &[Vec<u8>],
-    ) -> Result<Vec<Option<Found>>, EngineError> {
+    ) -> Result<Vec<Option<IndexedRecord>>, EngineError> {
         let mut found = Vec::with_capacity(prefixes.len());
         for prefix in prefixes {
-            let range = Range::under(prefix);
+            let range = Range::with_prefix(prefix);
             let mut last = self.entries(index, range, Direction::Descending, 1).await?;
             let Some((entry, key)) = last.pop() else {
                 found.push(None);
@@ -310,8 +310,8 @@ impl Engine for StagedEngine {
             };
             let row = self.get(index.kind(), std::slice::from_ref(&key)).await?;
             let row = row.into_iter().flatten().next();
-            let row = row.ok_or_else(|| EngineError::leads_nowhere(index))?;
-            found.push(Some(Found { entry, key, row }));
+            let row = row.ok_or_else(|| EngineError::dangling_entry(index))?;
+            found.push(Some(IndexedRecord { entry, key, row }));
         }
         Ok(found)
     }
@@ -320,11 +320,11 @@ impl Engine for StagedEngine {
         &self,
         after: LogPosition,
         limit: usize,
-    ) -> Result<Option<Vec<Logged>>, EngineError> {
+    ) -> Result<Option<Vec<LogStep>>, EngineError> {
         if after < self.from {
             return Ok(None);
         }
-        let staged = self.staged();
+        let staged = self.lock_staged();
         let known = usize::try_from(after.steps_since(self.from)).unwrap_or(usize::MAX);
         Ok(staged
             .log
@@ -333,7 +333,7 @@ impl Engine for StagedEngine {
     }
 
     /// No one follows changes that are not applied yet.
-    async fn changed_after(
+    async fn changes_after(
         &self,
         _after: LogPosition,
         _bytes_max: usize,

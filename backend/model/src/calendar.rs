@@ -23,7 +23,7 @@ use crate::{
     domain::calendar::{Calendar, Excluded, Length, Until, Window},
     limits::CALENDAR_CANDIDATES_MAX,
 };
-use starts::{Starts, Steps};
+use starts::{Starts, StepBudget};
 
 pub use check::{MissingZone, check, zone};
 pub use cron::Cron;
@@ -67,17 +67,17 @@ pub struct SpansFound {
 
 /// A calendar ready for evaluation.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedCalendar {
     zone: TimeZone,
     windows: Vec<PreparedWindow>,
-    except: Vec<Arc<Prepared>>,
+    except: Vec<Arc<PreparedCalendar>>,
     /// The last status computed and the time from which it holds; most lookups are for consecutive
     /// times.
-    known: Mutex<Option<KnownStatus>>,
+    known: Mutex<Option<CachedStatus>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct KnownStatus {
+struct CachedStatus {
     from_ms: i64,
     standing: CalendarStatus,
 }
@@ -99,14 +99,14 @@ const HORIZONS: [SignedDuration; 4] = [
 /// Upper bound for a change of the clocks.
 const SHIFT_MAX: SignedDuration = SignedDuration::from_hours(26);
 
-impl Prepared {
+impl PreparedCalendar {
     /// Prepares a calendar; `except` are the calendars that it excludes.
     ///
     /// # Errors
     /// Returns [`MissingZone`] if this machine does not know the time zone.
     pub fn new(calendar: &Calendar, except: Vec<Arc<Self>>) -> Result<Self, MissingZone> {
         let windows = calendar.windows.iter().map(|window| PreparedWindow {
-            starts: Starts::of(window),
+            starts: Starts::new(window),
             window: window.clone(),
         });
         Ok(Self {
@@ -123,13 +123,13 @@ impl Prepared {
     }
 
     /// Returns the local time at a time.
-    pub fn local(&self, at_ms: i64) -> Option<DateTime> {
+    pub fn local_time(&self, at_ms: i64) -> Option<DateTime> {
         let at = Timestamp::from_millisecond(at_ms).ok()?;
         Some(self.zone.to_datetime(at))
     }
 
     /// Returns the status at a time.
-    pub fn at(&self, now_ms: i64) -> CalendarStatus {
+    pub fn status_at(&self, now_ms: i64) -> CalendarStatus {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let still = known.filter(|it| {
             let until_ms = it.standing.changes_ms;
@@ -138,20 +138,20 @@ impl Prepared {
         if let Some(still) = still {
             return still.standing;
         }
-        let standing = self.looked_up(now_ms);
-        *known = Some(KnownStatus {
+        let standing = self.compute_status(now_ms);
+        *known = Some(CachedStatus {
             from_ms: now_ms,
             standing,
         });
         standing
     }
 
-    fn looked_up(&self, now_ms: i64) -> CalendarStatus {
+    fn compute_status(&self, now_ms: i64) -> CalendarStatus {
         let mut in_window = false;
         let mut left = CALENDAR_CANDIDATES_MAX;
         for horizon in HORIZONS {
             let end_ms = now_ms.saturating_add(millis(horizon));
-            let found = self.looked_through((now_ms, end_ms), left);
+            let found = self.compute_spans((now_ms, end_ms), left);
             left = found.left;
             let first = found.spans.first();
             in_window = first.is_some_and(|it| it.start_ms <= now_ms);
@@ -177,11 +177,11 @@ impl Prepared {
     }
 
     /// Returns the spans that overlap the time from `start_ms` to before `end_ms`.
-    pub fn between(&self, start_ms: i64, end_ms: i64) -> SpansFound {
-        self.looked_through((start_ms, end_ms), CALENDAR_CANDIDATES_MAX)
+    pub fn spans_between(&self, start_ms: i64, end_ms: i64) -> SpansFound {
+        self.compute_spans((start_ms, end_ms), CALENDAR_CANDIDATES_MAX)
     }
 
-    fn looked_through(&self, (start_ms, end_ms): (i64, i64), candidates: usize) -> SpansFound {
+    fn compute_spans(&self, (start_ms, end_ms): (i64, i64), candidates: usize) -> SpansFound {
         let mut found = self.windows_between((start_ms, end_ms), candidates);
         for other in &self.except {
             let (Some(first), Some(last)) = (found.spans.first(), found.spans.last()) else {
@@ -190,7 +190,7 @@ impl Prepared {
             let range = (first.start_ms, last.end_ms);
             let out = other.windows_between(range, found.left);
             found = SpansFound {
-                spans: union::without(&found.spans, &out.spans),
+                spans: union::subtract_spans(&found.spans, &out.spans),
                 until_ms: found.until_ms.min(match out.until_ms {
                     until_ms if until_ms < range.1 => until_ms,
                     _ => i64::MAX,
@@ -218,30 +218,30 @@ impl Prepared {
         };
         let share = candidates / self.windows.len().max(1);
         for each in &self.windows {
-            let mut steps = Steps::new(share);
+            let mut steps = StepBudget::new(share);
             let range = (start, end);
-            let stopped = each.between(range, &self.zone, &mut steps, &mut found.spans);
+            let stopped = each.add_spans(range, &self.zone, &mut steps, &mut found.spans);
             let stopped = stopped.and_then(|day| day.to_zoned(self.zone.clone()).ok());
             if let Some(stopped) = stopped {
                 found.until_ms = found.until_ms.min(stopped.timestamp().as_millisecond());
             }
-            found.left = found.left.saturating_sub(share - steps.left());
+            found.left = found.left.saturating_sub(share - steps.remaining());
         }
-        found.spans = union::joined(found.spans);
+        found.spans = union::merge_spans(found.spans);
         found
     }
 }
 
 impl PreparedWindow {
     /// Adds the spans in a range. Returns the day at which it ran out of steps, if it did.
-    fn between(
+    fn add_spans(
         &self,
         (start, end): (Timestamp, Timestamp),
         zone: &TimeZone,
-        steps: &mut Steps,
+        steps: &mut StepBudget,
         spans: &mut Vec<Span>,
     ) -> Option<Date> {
-        let longest = longest(self.window.length).saturating_add(SHIFT_MAX);
+        let longest = max_duration(self.window.length).saturating_add(SHIFT_MAX);
         let from = start.saturating_sub(longest).unwrap_or(Timestamp::MIN);
         let through = end.saturating_add(SHIFT_MAX).unwrap_or(Timestamp::MAX);
         let (from, through) = (zone.to_datetime(from), zone.to_datetime(through));
@@ -260,7 +260,7 @@ impl PreparedWindow {
         let further = self.window.with.iter().copied();
         let further = further.filter(|it| (from..=through).contains(it));
         further
-            .filter(|it| !is_out(&self.window, *it))
+            .filter(|it| !is_excluded(&self.window, *it))
             .for_each(take);
         stopped
     }
@@ -305,7 +305,7 @@ impl PreparedWindow {
     }
 }
 
-fn is_out(window: &Window, start: DateTime) -> bool {
+fn is_excluded(window: &Window, start: DateTime) -> bool {
     let mut all = window.without.iter();
     all.any(|it| match it {
         Excluded::Day(day) => *day == start.date(),
@@ -322,7 +322,7 @@ fn next(after: DateTime, time: Time) -> Option<DateTime> {
     Some(after.date().tomorrow().ok()?.to_datetime(time))
 }
 
-fn longest(length: Length) -> SignedDuration {
+fn max_duration(length: Length) -> SignedDuration {
     match length {
         Length::For { days, exact } => {
             (SignedDuration::from_hours(24) * days).saturating_add(exact)

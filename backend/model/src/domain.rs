@@ -53,11 +53,11 @@ pub use destination::{DeliverySettings, Destination, DestinationKind, Health, He
 pub use digest::{Budget, BudgetWindow, DigestContent, DigestId, DigestItem, DigestRow, Folding};
 pub use escalation::{EscalationPlan, EscalationPolicy, EscalationStep, EscalationTarget};
 pub use event::{
-    IncomingEvent, OccurrenceId, OwnEvent, Severity, Status, claims_own, is_own, is_reserved,
+    IncomingEvent, OccurrenceId, OwnEvent, Severity, Status, claims_own_event, is_own, is_reserved,
     own_dimensions,
 };
 pub use event_id::{EventId, NO_EVENT_ID};
-pub use flapping::{Flapping, FlappingLimits, ThreadOf};
+pub use flapping::{Flapping, FlappingLimits, ThreadOrigin};
 pub use group::{Group, GroupContent, GroupId, GroupKey, MemberChange, names_all_members};
 pub use heartbeat::{Expectation, Heartbeat, HeartbeatEvent, OpenAlarm, Standing};
 pub use hold::{GroupRef, HeldBy, HoldChange, HoldKind, HoldOutcome, LastNotified, Pending};
@@ -67,17 +67,17 @@ pub use intake_mapping::{
 };
 pub use name::Name;
 pub use occurrence::{
-    Annotation, Close, CloseReason, Earlier, Evaluation, Field, HistoryEntry, Notified, Occurrence,
-    Opening,
+    Annotation, Close, CloseReason, EarlierOccurrence, Evaluation, Field, HistoryEntry, Notified,
+    Occurrence, Opening,
 };
 pub use query::{Clause, Literal, Query};
 pub use receipt::{Receipt, Refusal};
 pub use record_id::RecordId;
 pub use report::{Report, Reporter, Reports};
 pub use response::{
-    Paged, PagedContact, PagedMethod, QueuedMethod, Response, ResponseHold, ResponseState,
+    PagedContact, PagedMethod, PagedReceiver, QueuedMethod, Response, ResponseHold, ResponseState,
 };
-pub use revision::{Revised, Revision, RevisionId, RevisionOf};
+pub use revision::{RevisedResource, Revision, RevisionId, RevisionKind};
 pub use rule::{Grouping, Rule};
 pub use saved_view::SavedView;
 pub use schedule::Schedule;

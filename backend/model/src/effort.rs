@@ -3,19 +3,19 @@
 use std::sync::OnceLock;
 
 /// The process that runs a computation.
-pub trait Host: Send + Sync {
+pub trait ComputeHost: Send + Sync {
     /// Whether the caller is gone, in which case any result will do.
     fn is_over(&self) -> bool;
 
     /// Runs uninterruptible work where it does not block others.
-    fn apart(&self, work: &mut (dyn FnMut() + Send));
+    fn run_apart(&self, work: &mut (dyn FnMut() + Send));
 }
 
-static HOST: OnceLock<&'static dyn Host> = OnceLock::new();
+static HOST: OnceLock<&'static dyn ComputeHost> = OnceLock::new();
 
 /// Sets the host process; only the first call has an effect. Without a host, every computation runs
 /// to completion.
-pub fn run_by(host: &'static dyn Host) {
+pub fn run_by(host: &'static dyn ComputeHost) {
     let _ = HOST.set(host);
 }
 
@@ -23,12 +23,12 @@ pub(crate) fn is_over() -> bool {
     HOST.get().is_some_and(|host| host.is_over())
 }
 
-pub(crate) fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn run_apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let Some(host) = HOST.get() else {
         return work();
     };
     let mut work = Some(work);
     let mut done = None;
-    host.apart(&mut || done = work.take().map(|work| work()));
+    host.run_apart(&mut || done = work.take().map(|work| work()));
     done.expect("a host runs the work once")
 }

@@ -31,7 +31,7 @@ pub struct Arrival<'a> {
 
 /// The effect of an event.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Received {
+pub enum EventEffect {
     /// It was applied to the current occurrence.
     Repeated(Transition),
     /// It arrived too late and was only counted.
@@ -93,26 +93,26 @@ pub fn receive(
     arrival: &Arrival<'_>,
     settings: &SharedSettings,
     key: RecordId,
-) -> Received {
+) -> EventEffect {
     let event = arrival.event;
     let Some(newest) = newest else {
-        return Received::Opened(Box::new(open(None, arrival, settings, key)));
+        return EventEffect::Opened(Box::new(open(None, arrival, settings, key)));
     };
     let now_ms = arrival.now_ms;
     let status = status(newest, event, now_ms);
     let is_end = status == Some(Status::Closed);
     // Nothing stored can have been received in the future, even if an older version recorded so.
     let is_before = event.timestamp_ms.min(now_ms) < newest.order_ms().min(now_ms);
-    let is_late = is_before && !newest.reports.is_of_known(event.report);
+    let is_late = is_before && !newest.reports.is_from_known_reporter(event.report);
     if is_late || is_overtaken(newest, event, is_end, now_ms) {
         if is_end {
             newest.reports.end(event.report);
         }
         newest.count = newest.count.saturating_add(1);
-        return Received::Counted;
+        return EventEffect::Counted;
     }
     if newest.status == Status::Closed && !is_end {
-        return Received::Opened(Box::new(open(Some(newest), arrival, settings, key)));
+        return EventEffect::Opened(Box::new(open(Some(newest), arrival, settings, key)));
     }
     newest.count = newest.count.saturating_add(1);
     arrival.chain.clone_into(&mut newest.chain);
@@ -140,12 +140,12 @@ pub fn receive(
         reason: CloseReason::Sender,
         now_ms,
     };
-    let transition = alter(newest, &change, cause, settings);
+    let transition = apply_change(newest, &change, cause, settings);
     // Only an earlier expiry moves the review, so that repeats change no index entry.
     if let Some(expire_ms) = newest.expire_ms {
         newest.review_ms = newest.review_ms.min(expire_ms);
     }
-    Received::Repeated(transition)
+    EventEffect::Repeated(transition)
 }
 
 /// Returns the status that an event gives the occurrence. This is also closed if the expiry is in
@@ -189,7 +189,7 @@ fn is_overtaken(newest: &Occurrence, event: &IncomingEvent, is_end: bool, now_ms
 }
 
 fn reports(before: Option<&Occurrence>, event: &IncomingEvent, status: Status) -> Reports {
-    let mut reports = before.map_or_else(Reports::default, |it| it.reports.of_next());
+    let mut reports = before.map_or_else(Reports::default, |it| it.reports.for_next());
     if status == Status::Closed {
         reports.close(event.report);
     } else {
@@ -270,7 +270,7 @@ fn open(
             author: arrival.author.cloned(),
             field: Field::Status,
             from: String::new(),
-            to: status.word().into(),
+            to: status.as_str().into(),
         }],
         notified: Vec::new(),
         chain: arrival.chain.into(),
@@ -278,7 +278,7 @@ fn open(
         content_ms: Some(arrival.now_ms),
         evaluation: None,
         reopened: None,
-        earlier: before.map_or_else(Vec::new, Occurrence::earlier_of_next),
+        earlier: before.map_or_else(Vec::new, Occurrence::earlier_for_next),
         causes: Vec::new(),
         covered_by: Vec::new(),
         pending: Vec::new(),
@@ -291,13 +291,13 @@ fn open(
         acknowledged_until_ms: None,
         age_shift_ms: 0,
     };
-    opened.review_ms = review_after(&opened, arrival.now_ms, settings);
+    opened.review_ms = review_time_ms(&opened, arrival.now_ms, settings);
     opened
 }
 
 /// Applies a change of severity, status, acknowledgement or assignee, records it in the history,
 /// and returns what changed.
-pub fn alter(
+pub fn apply_change(
     occurrence: &mut Occurrence,
     change: &StateChange,
     cause: Cause<'_>,
@@ -310,8 +310,8 @@ pub fn alter(
     };
     let before = occurrence.state();
     if let Some(severity) = change.severity.filter(|it| *it != occurrence.severity) {
-        let from = occurrence.severity.word();
-        note(occurrence, cause, Field::Severity, from, severity.word());
+        let from = occurrence.severity.as_str();
+        note(occurrence, cause, Field::Severity, from, severity.as_str());
         occurrence.severity = severity;
     }
     if let Some(flag) = change
@@ -347,8 +347,8 @@ pub fn alter(
     }
     let status = change.status.filter(|it| *it != occurrence.status);
     if let Some(status) = status {
-        let from = occurrence.status.word();
-        note(occurrence, cause, Field::Status, from, status.word());
+        let from = occurrence.status.as_str();
+        note(occurrence, cause, Field::Status, from, status.as_str());
         occurrence.status = status;
         transition.closed = status == Status::Closed;
         // The expiry set by the sender no longer applies once it was closed, nor when it is
@@ -364,7 +364,7 @@ pub fn alter(
     }
     let is_other_severity = occurrence.severity != before.severity;
     if status.is_some() || is_other_severity && occurrence.close.is_none() {
-        occurrence.review_ms = review_after(occurrence, cause.now_ms, settings);
+        occurrence.review_ms = review_time_ms(occurrence, cause.now_ms, settings);
     }
     transition
 }
@@ -405,7 +405,7 @@ pub fn review(occurrence: &Occurrence, now_ms: i64, settings: &SharedSettings) -
         .close
         .map_or(occurrence.order_ms(), |close| close.at_ms)
         .saturating_add(occurrence.age_shift_ms);
-    match review_after(occurrence, since_ms, settings) {
+    match review_time_ms(occurrence, since_ms, settings) {
         due_ms if due_ms > now_ms => Review::Later(due_ms),
         _ if occurrence.close.is_some() => Review::Forget,
         _ if occurrence.expire_ms.is_some_and(|it| it <= now_ms) => Review::Expire,
@@ -413,7 +413,7 @@ pub fn review(occurrence: &Occurrence, now_ms: i64, settings: &SharedSettings) -
     }
 }
 
-fn review_after(occurrence: &Occurrence, since_ms: i64, settings: &SharedSettings) -> i64 {
+fn review_time_ms(occurrence: &Occurrence, since_ms: i64, settings: &SharedSettings) -> i64 {
     let wait = match occurrence.close {
         Some(_) => (!settings.event_retention.is_zero()).then_some(settings.event_retention),
         None => age_max(settings, occurrence.severity),

@@ -13,7 +13,7 @@ mod subject;
 
 pub use compile::{CompiledQuery, compile};
 pub use document::{Document, DocumentQuery};
-pub use explain::Explained;
+pub use explain::ClauseEvaluation;
 pub use literal::time_bounds;
 pub use set::TriggerSet;
 pub use subject::Subject;

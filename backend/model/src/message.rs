@@ -14,9 +14,9 @@ use std::sync::Arc;
 use crate::domain::{Content, RecordId, Secret, Snippets};
 pub use crate::template::cut;
 
-pub use check::fault;
+pub use check::template_violation;
 pub use check::{check_message, check_snippets, message_warnings};
-pub use facts::Exceeded;
+pub use facts::ExceededLimit;
 pub use facts::{Facts, is_blank, simplify};
 pub use links::{Links, SignLinks};
 

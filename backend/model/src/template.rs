@@ -24,7 +24,7 @@ use crate::{
 
 pub use budget::{Budget, RenderError};
 pub use escape::Escape;
-pub use escape::{escaped, html};
+pub use escape::{escape_html, escape_text};
 pub use jinja::FILTERS as JINJA_FILTERS;
 pub use jinja::Jinja;
 pub use known::{OPEN as OPEN_VARIABLES, VARIABLES};

@@ -11,7 +11,7 @@ pub struct Authorities(Vec<CertificateDer<'static>>);
 
 /// The reason why a text contains no valid authorities.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadAuthorities {
+pub enum AuthoritiesError {
     /// There is no certificate.
     #[error("it contains no certificate in PEM format")]
     None,
@@ -25,17 +25,17 @@ impl Authorities {
     ///
     /// # Errors
     /// Returns an error if there is none, or one is malformed.
-    pub fn from_pem(text: &[u8]) -> Result<Self, BadAuthorities> {
+    pub fn from_pem(text: &[u8]) -> Result<Self, AuthoritiesError> {
         let mut roots = RootCertStore::empty();
         let mut certificates = Vec::new();
         for (index, certificate) in CertificateDer::pem_slice_iter(text).enumerate() {
-            let unreadable = BadAuthorities::Unreadable(index + 1);
+            let unreadable = AuthoritiesError::Unreadable(index + 1);
             let certificate = certificate.ok().ok_or(unreadable.clone())?;
             roots.add(certificate.clone()).ok().ok_or(unreadable)?;
             certificates.push(certificate);
         }
         if certificates.is_empty() {
-            return Err(BadAuthorities::None);
+            return Err(AuthoritiesError::None);
         }
         Ok(Self(certificates))
     }
@@ -55,11 +55,11 @@ mod tests {
         let open = "-----BEGIN CERTIFICATE-----\nAAAA\n";
         let key = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
         let cases = [
-            ("", BadAuthorities::None),
-            ("hello", BadAuthorities::None),
-            (key, BadAuthorities::None),
-            (garbage, BadAuthorities::Unreadable(1)),
-            (open, BadAuthorities::Unreadable(1)),
+            ("", AuthoritiesError::None),
+            ("hello", AuthoritiesError::None),
+            (key, AuthoritiesError::None),
+            (garbage, AuthoritiesError::Unreadable(1)),
+            (open, AuthoritiesError::Unreadable(1)),
         ];
         for (text, expected) in cases {
             assert_eq!(

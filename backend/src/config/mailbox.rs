@@ -11,18 +11,18 @@ const SHOWN_CHARACTERS_MAX: usize = 100;
 ///
 /// # Errors
 /// Returns the first invalid one, with the expected form.
-pub fn mailboxes(text: &str) -> Result<Vec<Mailbox>, String> {
+pub fn parse_mailboxes(text: &str) -> Result<Vec<Mailbox>, String> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
-    parts(text).map(mailbox).collect()
+    split_mailboxes(text).map(parse_mailbox).collect()
 }
 
 /// Parses a mailbox such as `ops@example.com` or `Ops <ops@example.com>`.
 ///
 /// # Errors
 /// Returns a description of the expected form.
-pub fn mailbox(text: &str) -> Result<Mailbox, String> {
+pub fn parse_mailbox(text: &str) -> Result<Mailbox, String> {
     let wrong = || {
         let shown: String = text.trim().chars().take(SHOWN_CHARACTERS_MAX).collect();
         let shown = shown.escape_debug();
@@ -56,7 +56,7 @@ pub fn mailbox(text: &str) -> Result<Mailbox, String> {
     Ok(Mailbox::new(read.name, email))
 }
 
-fn parts(text: &str) -> impl Iterator<Item = &str> {
+fn split_mailboxes(text: &str) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     text.split(move |c| {
         let separates = c == ',' && !is_quoted;
@@ -92,11 +92,11 @@ mod tests {
             ("m\u{fc}ller@example.com", &["m\u{fc}ller@example.com"]),
         ];
         for (text, expected) in cases {
-            let read = mailboxes(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let read = parse_mailboxes(text).unwrap_or_else(|error| panic!("{text}: {error}"));
             let read: Vec<_> = read.iter().map(|it| it.email.to_string()).collect();
             assert_eq!(read, expected, "{text}");
         }
-        let named = mailboxes("\"Doe, Jane\" <jane@example.com>").unwrap();
+        let named = parse_mailboxes("\"Doe, Jane\" <jane@example.com>").unwrap();
         assert_eq!(named[0].name.as_deref(), Some("Doe, Jane"));
     }
 
@@ -123,11 +123,11 @@ mod tests {
             ("@example.com", "`@example.com`"),
             ("a@-x-.\u{fffd}", "`a@-x-.\u{fffd}`"),
         ] {
-            let error = mailboxes(text).expect_err(text);
+            let error = parse_mailboxes(text).expect_err(text);
             assert!(error.contains(named), "{text}: {error}");
             assert!(error.contains("is not a mail address"), "{text}: {error}");
         }
-        let error = mailboxes(&"x".repeat(10_000)).expect_err("no address");
+        let error = parse_mailboxes(&"x".repeat(10_000)).expect_err("no address");
         assert!(error.len() < 300, "{error}");
     }
 }

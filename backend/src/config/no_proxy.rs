@@ -66,7 +66,7 @@ impl Entry {
                 port: None,
             });
         }
-        if let Some(network) = network(whole) {
+        if let Some(network) = parse_network(whole) {
             return Ok(Self {
                 hosts: Hosts::Network(network),
                 port: None,
@@ -76,7 +76,7 @@ impl Entry {
             Some((host, port)) => (host, Some(port.parse().map_err(|_not| wrong())?)),
             None => (whole, None),
         };
-        if let Some(network) = network(host) {
+        if let Some(network) = parse_network(host) {
             let hosts = Hosts::Network(network);
             return Ok(Self { hosts, port });
         }
@@ -90,7 +90,7 @@ impl Entry {
     }
 }
 
-fn network(text: &str) -> Option<IpNet> {
+fn parse_network(text: &str) -> Option<IpNet> {
     let bare = text.trim_start_matches('[').trim_end_matches(']');
     IpNet::from_str(bare)
         .ok()

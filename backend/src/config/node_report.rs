@@ -35,12 +35,12 @@ pub struct NodeReport {
 
 /// The report of this process, assembled by several modules. Clones share it.
 #[derive(Debug, Clone)]
-pub struct Telling {
+pub struct ReportPublisher {
     engine: Arc<dyn Engine>,
     report: Arc<Mutex<NodeReport>>,
 }
 
-impl Telling {
+impl ReportPublisher {
     /// Creates an empty report, published through that engine.
     pub fn new(engine: Arc<dyn Engine>) -> Self {
         Self {
@@ -50,20 +50,20 @@ impl Telling {
     }
 
     /// Changes the report and publishes it.
-    pub fn change(&self, change: impl FnOnce(&mut NodeReport)) {
+    pub fn update(&self, change: impl FnOnce(&mut NodeReport)) {
         // The report is consistent between any two statements, so a poisoned lock is usable.
         let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
         let before = report.clone();
         change(&mut report);
         if *report != before {
-            self.engine.cluster().tell(report.text());
+            self.engine.cluster().publish_report(report.text());
         }
     }
 }
 
 impl NodeReport {
     /// Adds the settings of this node, and the ignored ones.
-    pub fn tell_settings(&mut self, config: &Config, ignored: &[SettingDifference]) {
+    pub fn add_settings(&mut self, config: &Config, ignored: &[SettingDifference]) {
         self.sections = config.sections();
         self.ignored = ignored.iter().map(ToString::to_string).collect();
     }
@@ -88,7 +88,7 @@ impl NodeReport {
     }
 
     /// Returns the sections that differ from another node's; empty if one of them has no report.
-    pub fn differing(&self, other: &Self) -> Vec<String> {
+    pub fn differing_sections(&self, other: &Self) -> Vec<String> {
         if self.sections.is_empty() || other.sections.is_empty() {
             return Vec::new();
         }
@@ -149,19 +149,19 @@ mod tests {
         two.egress.own = vec![([127, 0, 0, 1], 5).into()];
         let of = |config: &Config| {
             let mut report = NodeReport::default();
-            report.tell_settings(config, &[]);
+            report.add_settings(config, &[]);
             report
         };
         let [report, same] = [of(&one), of(&two)];
-        assert_eq!(report.differing(&same), Vec::<String>::new());
+        assert_eq!(report.differing_sections(&same), Vec::<String>::new());
         assert_eq!(report.digest(), same.digest());
         two.delivery.timeout = Duration::from_secs(1);
         two.link_base = "https://other.example.net".into();
         let other = NodeReport::read(&of(&two).text());
-        assert_eq!(report.differing(&other), ["delivery", "links"]);
+        assert_eq!(report.differing_sections(&other), ["delivery", "links"]);
         assert_ne!(report.digest(), other.digest());
         let unknown = NodeReport::read("of another version");
-        assert_eq!(report.differing(&unknown), Vec::<String>::new());
+        assert_eq!(report.differing_sections(&unknown), Vec::<String>::new());
         assert_eq!(unknown.digest(), "");
     }
 }

@@ -49,7 +49,7 @@ impl OidcConfig {
     }
 
     /// Whether access tokens are accepted instead of ID tokens.
-    pub fn takes_access_token(&self) -> bool {
+    pub fn accepts_access_token(&self) -> bool {
         self.audience() != self.client_id
     }
 }

@@ -24,16 +24,16 @@ pub(crate) struct Backoff {
 
 /// The attempts of a delivery so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tried {
+pub(crate) struct AttemptCounts {
     /// Attempts that ended normally.
     pub(crate) made: u32,
     /// Attempts interrupted by a stop of the service, which say nothing about the receiver.
     pub(crate) cut_off: u32,
 }
 
-impl Tried {
+impl AttemptCounts {
     /// Splits `attempts`, of which some were interrupted and some deferred by the receiver.
-    pub(crate) fn of(attempts: u32, cut_off: u32, deferred: u32) -> Self {
+    pub(crate) fn new(attempts: u32, cut_off: u32, deferred: u32) -> Self {
         Self {
             made: attempts.saturating_sub(cut_off).saturating_sub(deferred),
             cut_off,
@@ -43,7 +43,7 @@ impl Tried {
 
 /// The next step after a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum RetryStep {
     Retry {
         /// Due time in milliseconds since 1970.
         due_ms: i64,
@@ -60,7 +60,7 @@ impl Backoff {
     }
 
     /// Returns the policy for pages, which the next escalation step soon replaces.
-    pub(crate) fn of_pages(config: &DeliveryConfig) -> Self {
+    pub(crate) fn for_pages(config: &DeliveryConfig) -> Self {
         Self {
             steps: config.page_schedule.clone(),
             jitter: config.jitter,
@@ -76,32 +76,32 @@ impl Backoff {
     }
 
     /// Whether a delivery with these attempts gets no more.
-    pub(crate) fn is_used_up(&self, tried: Tried, settings: DeliverySettings) -> bool {
+    pub(crate) fn is_exhausted(&self, tried: AttemptCounts, settings: DeliverySettings) -> bool {
         tried.made >= self.attempts_max(settings) || tried.cut_off >= CUT_OFFS_MAX
     }
 
     /// Returns the next step after a failed attempt, the last of `tried`; `random` is from 0 to 1.
     pub(crate) fn next(
         &self,
-        tried: Tried,
+        tried: AttemptCounts,
         advice: Advice,
         settings: DeliverySettings,
         now_ms: i64,
         random: f64,
-    ) -> Next {
+    ) -> RetryStep {
         let refused = match advice {
             Advice::Reduce | Advice::GiveUp => true,
             Advice::FewMore => tried.made >= FEW,
             Advice::Limited(wait) => {
                 let wait = wait.unwrap_or_default().min(ASKED_WAIT_MAX);
                 let due_ms = now_ms.saturating_add(millis(wait));
-                return Next::Retry { due_ms };
+                return RetryStep::Retry { due_ms };
             }
             Advice::Again | Advice::AgainAfter(_) | Advice::Later | Advice::Mend => false,
         };
         let step = self.steps.get(tried.made as usize);
-        let (Some(step), false) = (step, refused || self.is_used_up(tried, settings)) else {
-            return Next::Dead;
+        let (Some(step), false) = (step, refused || self.is_exhausted(tried, settings)) else {
+            return RetryStep::Dead;
         };
         let off = 1.0 + self.jitter * (2.0 * random - 1.0);
         let wait = step.mul_f64(off.max(0.0));
@@ -109,7 +109,7 @@ impl Backoff {
             Advice::AgainAfter(asked) => wait.max(asked.min(ASKED_WAIT_MAX)),
             _ => wait,
         };
-        Next::Retry {
+        RetryStep::Retry {
             due_ms: now_ms.saturating_add(millis(wait)),
         }
     }
@@ -127,19 +127,19 @@ mod tests {
     const DAY_SECONDS: u64 = 24 * 3600;
 
     fn next(made: u32, advice: Advice, settings: DeliverySettings, random: f64) -> Option<i64> {
-        next_after(Tried { made, cut_off: 0 }, advice, settings, random)
+        next_after(AttemptCounts { made, cut_off: 0 }, advice, settings, random)
     }
 
     fn next_after(
-        tried: Tried,
+        tried: AttemptCounts,
         advice: Advice,
         settings: DeliverySettings,
         random: f64,
     ) -> Option<i64> {
         let backoff = Backoff::new(&DeliveryConfig::default());
         match backoff.next(tried, advice, settings, 1_000, random) {
-            Next::Retry { due_ms } => Some(due_ms - 1_000),
-            Next::Dead => None,
+            RetryStep::Retry { due_ms } => Some(due_ms - 1_000),
+            RetryStep::Dead => None,
         }
     }
 
@@ -156,14 +156,14 @@ mod tests {
 
     #[test]
     fn pages_are_given_up_within_five_minutes() {
-        let backoff = Backoff::of_pages(&DeliveryConfig::default());
+        let backoff = Backoff::for_pages(&DeliveryConfig::default());
         let settings = DeliverySettings::default();
         let mut waits_ms = Vec::new();
         for made in 1.. {
-            let tried = Tried { made, cut_off: 0 };
+            let tried = AttemptCounts { made, cut_off: 0 };
             match backoff.next(tried, Advice::Again, settings, 0, 1.0) {
-                Next::Retry { due_ms } => waits_ms.push(due_ms),
-                Next::Dead => break,
+                RetryStep::Retry { due_ms } => waits_ms.push(due_ms),
+                RetryStep::Dead => break,
             }
         }
         assert_eq!(waits_ms, [6_000, 12_000, 18_000, 36_000, 72_000, 144_000]);
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn interrupted_attempts_count_only_at_the_limit() {
         let settings = DeliverySettings::default();
-        let tried = |made, cut_off| Tried { made, cut_off };
+        let tried = |made, cut_off| AttemptCounts { made, cut_off };
         let cases = [
             (tried(0, 1), Advice::Again, Some(0)),
             (tried(1, 15), Advice::Again, Some(5_000)),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     clock::millis,
-    destination::{Verdict, verdict::Fault},
+    destination::{Verdict, verdict::FailureCause},
     domain::{RecordId, Severity},
 };
 
@@ -100,15 +100,16 @@ impl Breaker {
 
     /// Records the outcome of an attempt. Rejecting a message for its content shows a healthy
     /// receiver; a rate limit, or a rejected form that is followed by another, shows nothing about it.
-    pub(crate) fn note(&mut self, message: RecordId, verdict: &Verdict, now_ms: i64) {
+    pub(crate) fn record_outcome(&mut self, message: RecordId, verdict: &Verdict, now_ms: i64) {
         if verdict.advice.is_inconclusive() {
             return;
         }
-        let Some(fault @ (Fault::Receiver | Fault::Destination)) = verdict.fault() else {
+        let Some(fault @ (FailureCause::Receiver | FailureCause::Destination)) = verdict.cause()
+        else {
             *self = Self::default();
             return;
         };
-        self.last = Some((message, fault == Fault::Destination));
+        self.last = Some((message, fault == FailureCause::Destination));
         self.failures = self.failures.saturating_add(1);
         self.failed_ms = now_ms;
         if self.failures == FAILURES_MAX {
@@ -139,29 +140,29 @@ mod tests {
         let unwell = refused(Advice::Again);
         let mut breaker = Breaker::default();
         for _ in 0..4 {
-            breaker.note(id(1), &unwell, 0);
+            breaker.record_outcome(id(1), &unwell, 0);
         }
         assert_eq!(breaker.allowance(3), (usize::MAX, i64::MIN));
         assert_eq!(breaker.probe(), None);
-        breaker.note(id(1), &unwell, 0);
+        breaker.record_outcome(id(1), &unwell, 0);
         assert_eq!(breaker.allowance(0), (1, 10_000));
         assert_eq!(breaker.allowance(1), (0, 10_000));
-        breaker.note(id(1), &unwell, 9_000);
+        breaker.record_outcome(id(1), &unwell, 9_000);
         assert_eq!(
             breaker.allowance(0),
             (1, 10_000),
             "a late failure is not a probe"
         );
-        breaker.note(id(1), &unwell, 10_000);
+        breaker.record_outcome(id(1), &unwell, 10_000);
         assert_eq!(breaker.allowance(0), (1, 30_000));
         for _ in 0..40 {
             let (_, until_ms) = breaker.allowance(0);
-            breaker.note(id(1), &unwell, until_ms);
+            breaker.record_outcome(id(1), &unwell, until_ms);
         }
         let (_, before_ms) = breaker.allowance(0);
-        breaker.note(id(1), &unwell, before_ms);
+        breaker.record_outcome(id(1), &unwell, before_ms);
         assert_eq!(breaker.allowance(0).1 - before_ms, 300_000);
-        breaker.note(id(1), &Verdict::delivered("ok"), before_ms);
+        breaker.record_outcome(id(1), &Verdict::delivered("ok"), before_ms);
         assert_eq!(breaker.allowance(0), (usize::MAX, i64::MIN));
     }
 
@@ -173,7 +174,7 @@ mod tests {
             .cycle()
             .take(20)
         {
-            breaker.note(id(1), &refused(advice), 0);
+            breaker.record_outcome(id(1), &refused(advice), 0);
         }
         assert_eq!(breaker.allowance(3), (usize::MAX, i64::MIN));
     }
@@ -183,7 +184,7 @@ mod tests {
         for (advice, is_young) in [(Advice::Again, false), (Advice::Mend, true)] {
             let mut breaker = Breaker::default();
             for number in 1..=5 {
-                breaker.note(id(number), &refused(advice), 0);
+                breaker.record_outcome(id(number), &refused(advice), 0);
             }
             let not = Some(id(5));
             assert_eq!(breaker.probe(), Some(Probe { not, is_young }));
@@ -193,11 +194,11 @@ mod tests {
     fn rate_limit_neither_opens_nor_closes_it() {
         let mut breaker = Breaker::default();
         for _ in 0..20 {
-            breaker.note(id(1), &refused(Advice::Limited(None)), 0);
+            breaker.record_outcome(id(1), &refused(Advice::Limited(None)), 0);
         }
         assert_eq!(breaker.allowance(3), (usize::MAX, i64::MIN));
-        breaker.note(id(1), &refused(Advice::Again), 0);
-        breaker.note(id(1), &refused(Advice::Limited(None)), 0);
+        breaker.record_outcome(id(1), &refused(Advice::Again), 0);
+        breaker.record_outcome(id(1), &refused(Advice::Limited(None)), 0);
         assert!(breaker.is_failing());
     }
 
@@ -207,12 +208,12 @@ mod tests {
         assert_eq!(breaker.severe_probe_ms(), None);
         let mut now_ms = 0;
         for _ in 0..100 {
-            breaker.note(id(1), &refused(Advice::Again), now_ms);
+            breaker.record_outcome(id(1), &refused(Advice::Again), now_ms);
             let next_ms = breaker.severe_probe_ms().unwrap();
             assert!((1..=15_000).contains(&(next_ms - now_ms)), "{next_ms}");
             now_ms = next_ms;
         }
-        breaker.note(id(1), &Verdict::delivered("ok"), now_ms);
+        breaker.record_outcome(id(1), &Verdict::delivered("ok"), now_ms);
         assert_eq!(breaker.severe_probe_ms(), None);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::destination::{Report, verdict::Fault};
+use crate::destination::{Report, verdict::FailureCause};
 
 /// Initial number of concurrent attempts to a destination.
 const START: usize = 8;
@@ -25,15 +25,18 @@ impl Default for Concurrency {
 
 impl Concurrency {
     /// Returns the current limit, capped at `most`.
-    pub(crate) fn now(self, most: u32) -> usize {
+    pub(crate) fn current_limit(self, most: u32) -> usize {
         self.0.min(most as usize).max(1)
     }
 
     /// Records the outcome of an attempt, and whether more deliveries wait: one more after a quick
     /// response, half as many after trouble. A rejected message says nothing about its receiver.
-    pub(crate) fn note(&mut self, report: &Report, waiting: bool) {
-        let fault = report.verdict.fault();
-        let in_trouble = matches!(fault, Some(Fault::Receiver | Fault::Destination));
+    pub(crate) fn record_outcome(&mut self, report: &Report, waiting: bool) {
+        let fault = report.verdict.cause();
+        let in_trouble = matches!(
+            fault,
+            Some(FailureCause::Receiver | FailureCause::Destination)
+        );
         if in_trouble || report.duration > SLOW {
             self.0 = (self.0 / 2).max(1);
         } else if waiting && report.duration <= QUICK {
@@ -67,20 +70,20 @@ mod tests {
         let slow = after(Verdict::delivered("ok"), 1_500);
         let middling = after(Verdict::delivered("ok"), 500);
         let mut width = Concurrency::default();
-        assert_eq!((width.now(32), width.now(4)), (8, 4));
-        width.note(&quick, false);
-        assert_eq!(width.now(32), 8, "nothing waits");
+        assert_eq!((width.current_limit(32), width.current_limit(4)), (8, 4));
+        width.record_outcome(&quick, false);
+        assert_eq!(width.current_limit(32), 8, "nothing waits");
         for _ in 0..100 {
-            width.note(&quick, true);
+            width.record_outcome(&quick, true);
         }
-        assert_eq!((width.now(32), width.now(4)), (32, 4));
+        assert_eq!((width.current_limit(32), width.current_limit(4)), (32, 4));
         for (report, then) in [(&middling, 64), (&refused, 64), (&unwell, 32), (&slow, 16)] {
-            width.note(report, true);
-            assert_eq!(width.now(64), then.min(64), "{report:?}");
+            width.record_outcome(report, true);
+            assert_eq!(width.current_limit(64), then.min(64), "{report:?}");
         }
         for _ in 0..10 {
-            width.note(&unwell, true);
+            width.record_outcome(&unwell, true);
         }
-        assert_eq!(width.now(32), 1);
+        assert_eq!(width.current_limit(32), 1);
     }
 }

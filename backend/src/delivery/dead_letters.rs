@@ -33,7 +33,7 @@ struct DeathTally {
 pub(crate) struct DeadSum {
     pub(crate) count: u32,
     /// The highest severity among them.
-    pub(crate) worst: Severity,
+    pub(crate) most_severe: Severity,
     /// Time of the first, in milliseconds since the epoch.
     pub(crate) first_ms: i64,
     /// Time of the last.
@@ -41,7 +41,7 @@ pub(crate) struct DeadSum {
 }
 
 impl DeathTally {
-    fn over_ms(&self) -> i64 {
+    fn end_ms(&self) -> i64 {
         let last_ms = self.newest_ms.back().copied().unwrap_or(i64::MIN);
         last_ms.saturating_add(WINDOW_MS)
     }
@@ -50,7 +50,7 @@ impl DeathTally {
 impl DeadLetters {
     /// Records a dead letter. Returns a summary if it should be reported now: at the first severe
     /// one or the third within an hour, and each time the count has doubled or a worse one is added.
-    pub(crate) fn note(
+    pub(crate) fn record(
         &mut self,
         destination: RecordId,
         name: &str,
@@ -64,13 +64,13 @@ impl DeadLetters {
         }
         let sum = tally.sum.get_or_insert(DeadSum {
             count: 0,
-            worst: severity,
+            most_severe: severity,
             first_ms: now_ms,
             last_ms: now_ms,
         });
-        let is_worse = severity > sum.worst || sum.count == 0;
+        let is_worse = severity > sum.most_severe || sum.count == 0;
         sum.count = sum.count.saturating_add(1);
-        sum.worst = sum.worst.max(severity);
+        sum.most_severe = sum.most_severe.max(severity);
         sum.last_ms = now_ms;
         let is_due = if let Some(next) = tally.next {
             sum.count >= next
@@ -88,7 +88,7 @@ impl DeadLetters {
     }
 
     /// Continues with an unresolved report from before a restart.
-    pub(crate) fn take_up(&mut self, destination: RecordId, name: &str, now_ms: i64) {
+    pub(crate) fn resume(&mut self, destination: RecordId, name: &str, now_ms: i64) {
         let tally = self.tally(destination, name);
         if tally.next.is_none() {
             tally.newest_ms.push_back(now_ms);
@@ -98,10 +98,10 @@ impl DeadLetters {
 
     /// Removes destinations without recent dead letters. Returns the names of those that had been
     /// reported.
-    pub(crate) fn over(&mut self, now_ms: i64) -> Vec<String> {
+    pub(crate) fn remove_stopped(&mut self, now_ms: i64) -> Vec<String> {
         let mut over = Vec::new();
         self.0.retain(|_, tally| {
-            let is_over = tally.over_ms() <= now_ms;
+            let is_over = tally.end_ms() <= now_ms;
             if is_over && tally.next.is_some() {
                 over.push(tally.name.clone());
             }
@@ -117,7 +117,7 @@ impl DeadLetters {
     /// Returns when the next report is over, in milliseconds since 1970, or the end of time.
     pub(crate) fn next_ms(&self) -> i64 {
         let reported = self.0.values().filter(|tally| tally.next.is_some());
-        reported.map(DeathTally::over_ms).min().unwrap_or(i64::MAX)
+        reported.map(DeathTally::end_ms).min().unwrap_or(i64::MAX)
     }
 
     fn tally(&mut self, destination: RecordId, name: &str) -> &mut DeathTally {
@@ -145,17 +145,17 @@ mod tests {
     fn growth_is_reported_on_doubling_then_closed() {
         let mut letters = DeadLetters::default();
         let reported: Vec<_> = (0..30)
-            .filter_map(|minute| letters.note(id(), "hook", MILD, minute * MINUTE_MS))
+            .filter_map(|minute| letters.record(id(), "hook", MILD, minute * MINUTE_MS))
             .map(|sum| sum.count)
             .collect();
         assert_eq!(reported, [3, 6, 12, 24]);
         let over_ms = 89 * MINUTE_MS;
         assert_eq!(letters.next_ms(), over_ms);
-        assert_eq!(letters.over(over_ms - 1), [""; 0]);
-        assert_eq!(letters.over(over_ms), ["hook"]);
+        assert_eq!(letters.remove_stopped(over_ms - 1), [""; 0]);
+        assert_eq!(letters.remove_stopped(over_ms), ["hook"]);
         assert_eq!(letters.next_ms(), i64::MAX);
         assert_eq!(
-            letters.note(id(), "hook", MILD, over_ms),
+            letters.record(id(), "hook", MILD, over_ms),
             None,
             "it begins again"
         );
@@ -165,35 +165,35 @@ mod tests {
     fn infrequent_dead_letters_are_not_reported() {
         let mut letters = DeadLetters::default();
         for hours in 0..50 {
-            let died = letters.note(id(), "hook", MILD, hours * 31 * MINUTE_MS);
+            let died = letters.record(id(), "hook", MILD, hours * 31 * MINUTE_MS);
             assert_eq!(died, None);
         }
         assert_eq!(letters.next_ms(), i64::MAX);
-        assert_eq!(letters.over(i64::MAX), [""; 0]);
+        assert_eq!(letters.remove_stopped(i64::MAX), [""; 0]);
     }
 
     #[test]
     fn report_of_a_previous_run_is_closed() {
         let mut letters = DeadLetters::default();
-        letters.take_up(id(), "hook", 0);
-        assert_eq!(letters.note(id(), "hook", MILD, MINUTE_MS), None);
-        assert_eq!(letters.over(61 * MINUTE_MS), ["hook"]);
+        letters.resume(id(), "hook", 0);
+        assert_eq!(letters.record(id(), "hook", MILD, MINUTE_MS), None);
+        assert_eq!(letters.remove_stopped(61 * MINUTE_MS), ["hook"]);
     }
     #[test]
     fn severe_one_is_reported_immediately_and_sums_up_the_others() {
         let mut letters = DeadLetters::default();
-        let mut note = |severity, minute| {
-            let sum = letters.note(id(), "hook", severity, minute * MINUTE_MS);
-            sum.map(|sum| (sum.count, sum.worst, sum.first_ms, sum.last_ms))
+        let mut record = |severity, minute| {
+            let sum = letters.record(id(), "hook", severity, minute * MINUTE_MS);
+            sum.map(|sum| (sum.count, sum.most_severe, sum.first_ms, sum.last_ms))
         };
-        assert_eq!(note(Severity::Info, 1), None);
+        assert_eq!(record(Severity::Info, 1), None);
         let error = (2, Severity::Error, MINUTE_MS, 2 * MINUTE_MS);
-        assert_eq!(note(Severity::Error, 2), Some(error));
-        assert_eq!(note(Severity::Error, 3), None, "one event, not one each");
+        assert_eq!(record(Severity::Error, 2), Some(error));
+        assert_eq!(record(Severity::Error, 3), None, "one event, not one each");
         let doubled = (4, Severity::Error, MINUTE_MS, 4 * MINUTE_MS);
-        assert_eq!(note(Severity::Error, 4), Some(doubled));
+        assert_eq!(record(Severity::Error, 4), Some(doubled));
         let worse = (5, Severity::Critical, MINUTE_MS, 5 * MINUTE_MS);
-        assert_eq!(note(Severity::Critical, 5), Some(worse));
-        assert_eq!(note(Severity::Critical, 6), None);
+        assert_eq!(record(Severity::Critical, 5), Some(worse));
+        assert_eq!(record(Severity::Critical, 6), None);
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::{
     clock::millis,
-    delivery::backoff::{Backoff, Next, Tried},
-    destination::{Advice, verdict::Fault},
+    delivery::backoff::{AttemptCounts, Backoff, RetryStep},
+    destination::{Advice, verdict::FailureCause},
     domain::{Attempt, Delivery, DeliverySettings, DeliveryState, Outcome},
     limits::{CUT_OFFS_MAX, DEFERRALS_MAX},
     ops::delivery::attempt::LEASE_MARGIN,
@@ -37,7 +37,11 @@ pub(crate) fn may_begin(leased: &Delivery, longest: Duration, now_ms: i64) -> bo
 }
 
 /// Returns a delivery whose leased attempt did not begin, and thus does not count.
-pub(crate) fn given_back(delivery: &Delivery, number: u32, around: &Circumstances<'_>) -> Delivery {
+pub(crate) fn release_lease(
+    delivery: &Delivery,
+    number: u32,
+    around: &Circumstances<'_>,
+) -> Delivery {
     let attempts = delivery.attempts.min(number.saturating_sub(1));
     let due_ms = around.early_for_ms.unwrap_or(around.now_ms);
     let state = match delivery.state {
@@ -63,7 +67,7 @@ const POISON: &str = "the service stopped twice while rendering the message, aft
 const RENDERING: &str = "the message is being rendered separately";
 
 /// Returns an attempt whose lease expired because its process ended.
-pub(crate) fn lost(attempt: &Attempt) -> Attempt {
+pub(crate) fn lost_attempt(attempt: &Attempt) -> Attempt {
     let is_rendering = attempt.outcome.is_none() && attempt.explanation == RENDERING;
     let explanation = if is_rendering {
         CUT_OFF_RENDERING
@@ -78,7 +82,7 @@ pub(crate) fn lost(attempt: &Attempt) -> Attempt {
 }
 
 /// Returns an attempt during or after the trial rendering of its message.
-pub(crate) fn rendering(attempt: &Attempt, is_done: bool) -> Attempt {
+pub(crate) fn rendering_attempt(attempt: &Attempt, is_done: bool) -> Attempt {
     let explanation = if is_done { "" } else { RENDERING };
     Attempt {
         explanation: explanation.into(),
@@ -100,14 +104,18 @@ pub(crate) fn is_poison(delivery: &Delivery) -> bool {
 
 /// Whether an attempt was interrupted by a stop of the service. An attempt that did end can have an
 /// unknown outcome too.
-pub(crate) fn is_cut_off(attempt: &Attempt) -> bool {
+pub(crate) fn is_interrupted(attempt: &Attempt) -> bool {
     attempt.outcome == Some(Outcome::Unknown) && attempt.duration.is_none()
 }
 
 /// Returns a delivery whose attempt was interrupted. That was not the receiver's fault, so it is
 /// due immediately.
-pub(crate) fn cut_off(delivery: &Delivery, attempt: Option<&Attempt>, now_ms: i64) -> Delivery {
-    let last_error = attempt.map_or_else(|| CUT_OFF.into(), |it| lost(it).explanation);
+pub(crate) fn after_interruption(
+    delivery: &Delivery,
+    attempt: Option<&Attempt>,
+    now_ms: i64,
+) -> Delivery {
+    let last_error = attempt.map_or_else(|| CUT_OFF.into(), |it| lost_attempt(it).explanation);
     let (state, end_ms) = if delivery.test {
         (DeliveryState::Dead, Some(now_ms))
     } else {
@@ -127,7 +135,7 @@ pub(crate) fn cut_off(delivery: &Delivery, attempt: Option<&Attempt>, now_ms: i6
 }
 
 /// Returns a delivery whose message crashes the service.
-pub(crate) fn poison(delivery: &Delivery, now_ms: i64) -> Delivery {
+pub(crate) fn poisoned_delivery(delivery: &Delivery, now_ms: i64) -> Delivery {
     Delivery {
         state: DeliveryState::Dead,
         end_ms: Some(now_ms),
@@ -135,7 +143,11 @@ pub(crate) fn poison(delivery: &Delivery, now_ms: i64) -> Delivery {
     }
 }
 
-pub(crate) fn used_up(delivery: &Delivery, tried: Tried, now_ms: i64) -> Delivery {
+pub(crate) fn exhausted_delivery(
+    delivery: &Delivery,
+    tried: AttemptCounts,
+    now_ms: i64,
+) -> Delivery {
     let last_error = match tried.cut_off {
         CUT_OFFS_MAX.. => format!(
             "the service stopped during {} attempts, perhaps because of this message",
@@ -152,7 +164,7 @@ pub(crate) fn used_up(delivery: &Delivery, tried: Tried, now_ms: i64) -> Deliver
 }
 
 /// Returns a delivery after an attempt, or `None` if another client has decided about it since.
-pub(crate) fn after(
+pub(crate) fn after_attempt(
     delivery: &Delivery,
     number: u32,
     ended: &Attempt,
@@ -173,7 +185,7 @@ pub(crate) fn after(
         return None;
     }
     let Circumstances { now_ms, random, .. } = *around;
-    let awaits_receiver = advice.fault() != Fault::Message && !is_cut_off(ended);
+    let awaits_receiver = advice.cause() != FailureCause::Message && !is_interrupted(ended);
     let early_for_ms = around.early_for_ms.filter(|_| awaits_receiver);
     let is_deferred = early_for_ms.is_some() || matches!(advice, Advice::Limited(_));
     let is_first_refusal = advice == Advice::Reduce;
@@ -185,11 +197,11 @@ pub(crate) fn after(
         }
         (Some(_), _) if is_first_refusal => (DeliveryState::Retry { due_ms: now_ms }, None),
         (Some(settings), None) => {
-            let cut_off = around.cut_off + u32::from(is_cut_off(ended));
-            let tried = Tried::of(number, cut_off, delivery.deferrals);
+            let cut_off = around.cut_off + u32::from(is_interrupted(ended));
+            let tried = AttemptCounts::new(number, cut_off, delivery.deferrals);
             match around.backoff.next(tried, advice, settings, now_ms, random) {
-                Next::Retry { due_ms } => (DeliveryState::Retry { due_ms }, None),
-                Next::Dead => (DeliveryState::Dead, Some(now_ms)),
+                RetryStep::Retry { due_ms } => (DeliveryState::Retry { due_ms }, None),
+                RetryStep::Dead => (DeliveryState::Dead, Some(now_ms)),
             }
         }
     };

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     clock::Clock,
-    delivery::ownership::{Moved, Ownership},
+    delivery::ownership::{Ownership, OwnershipChange},
     domain::{BudgetWindow, Delivery, DeliveryState, RecordId},
     error::Error,
     ops::commit::commit,
@@ -38,11 +38,11 @@ impl DigestCascade {
     pub(crate) fn add(&mut self, dead: impl IntoIterator<Item = (RecordId, RecordId)>) {
         let dead = dead.into_iter();
         self.left
-            .extend(dead.map(|it| (it, Range::under(&it.1.to_bytes()))));
+            .extend(dead.map(|it| (it, Range::with_prefix(&it.1.to_bytes()))));
     }
 
     /// Drops digests of destinations that others own now, and resumes those that were gained.
-    pub(crate) fn follow(&mut self, moved: &Moved) {
+    pub(crate) fn apply_moves(&mut self, moved: &OwnershipChange) {
         self.left
             .retain(|(destination, _), _| !moved.has_lost(*destination));
         self.is_taken_up &= !moved.is_gain();
@@ -55,14 +55,16 @@ impl DigestCascade {
     /// Updates some deliveries of dead digests.
     pub(crate) async fn advance(&mut self, ownership: &Ownership) -> Result<(), Error> {
         if !self.is_taken_up {
-            self.take_up(ownership).await?;
+            self.resume(ownership).await?;
             self.is_taken_up = true;
         }
         let Some(mut next) = self.left.first_entry() else {
             return Ok(());
         };
         let (destination, digest) = *next.key();
-        match bury(&self.store, &*self.clock, (destination, digest), next.get()).await? {
+        match update_deliveries(&self.store, &*self.clock, (destination, digest), next.get())
+            .await?
+        {
             Some(rest) => *next.get_mut() = rest,
             None => drop(next.remove()),
         }
@@ -70,15 +72,15 @@ impl DigestCascade {
     }
 
     /// Reads pending digests from before the start.
-    async fn take_up(&mut self, ownership: &Ownership) -> Result<(), Error> {
+    async fn resume(&mut self, ownership: &Ownership) -> Result<(), Error> {
         let store = self.store.clone();
-        let mut pages = store.pages::<BudgetWindow>(Range::under(&[]));
+        let mut pages = store.pages::<BudgetWindow>(Range::with_prefix(&[]));
         loop {
             match pages.next().await {
                 Ok(None) => return Ok(()),
                 Ok(Some(page)) => {
                     let windows = page.into_iter().map(|it| it.value);
-                    let windows = windows.filter(|it| ownership.has(it.destination));
+                    let windows = windows.filter(|it| ownership.delivers_to(it.destination));
                     let dead = windows.flat_map(|it| {
                         let dead = it.dead.into_iter();
                         dead.map(move |digest| (it.destination, digest))
@@ -96,7 +98,7 @@ impl DigestCascade {
 }
 
 /// Updates some deliveries of a digest. Returns the remaining range.
-async fn bury(
+async fn update_deliveries(
     store: &Store,
     clock: &dyn Clock,
     (destination, digest): (RecordId, RecordId),
@@ -110,12 +112,12 @@ async fn bury(
         let found = found.await?;
         let rest = (found.len() == PAGE).then(|| {
             let mut rest = range.clone();
-            rest.go_on_after(&found[PAGE - 1].0);
+            rest.exclude_through(&found[PAGE - 1].0);
             rest
         });
         let keys = found.into_iter().map(|(_, key)| key).collect();
         let (found, _) = store.get_readable::<Delivery>(keys).await?;
-        let why = why(store, digest).await?;
+        let why = dead_digest_error(store, digest).await?;
         for delivery in found.iter().flatten() {
             if delivery.value.state == DeliveryState::Folded {
                 let dead = Delivery {
@@ -142,7 +144,7 @@ async fn bury(
 }
 
 /// Returns the error for deliveries of a dead digest.
-async fn why(store: &Store, digest: RecordId) -> Result<String, Error> {
+async fn dead_digest_error(store: &Store, digest: RecordId) -> Result<String, Error> {
     let key = digest.to_bytes().into();
     let (found, _) = store.get_readable::<Delivery>(vec![key]).await?;
     let digest = found.into_iter().flatten().next();

@@ -20,7 +20,7 @@ use crate::{
         decide,
         digest_cascade::DigestCascade,
         egress::Egress,
-        follow::{Followed, Follower},
+        follow::{FollowedState, Follower},
         ledger::Ledger,
         notices::Notices,
         ownership::Ownership,
@@ -102,7 +102,7 @@ impl Dispatcher {
         config: DeliveryConfig,
         random: StdRng,
     ) -> Self {
-        let ownership = Ownership::of(&store, clock.now_ms());
+        let ownership = Ownership::current(&store, clock.now_ms());
         let store = ownership.store(store);
         let (a_store, a_clock) = (|| store.clone(), || Arc::clone(&clock));
         Self {
@@ -134,7 +134,7 @@ impl Dispatcher {
 
     /// Sets the channel on which it publishes its status.
     #[must_use]
-    pub fn telling(mut self, status: watch::Sender<DispatcherStatus>) -> Self {
+    pub fn with_status_channel(mut self, status: watch::Sender<DispatcherStatus>) -> Self {
         self.status = status;
         self
     }
@@ -162,8 +162,8 @@ impl Dispatcher {
             committed.mark_unchanged();
             let (wakes_ms, is_held_up) = match self.advance().await {
                 Ok(()) => {
-                    self.store.advance();
-                    (self.wakes_ms(), false)
+                    self.store.record_progress();
+                    (self.next_wake_ms(), false)
                 }
                 Err(error) => {
                     log_failure(
@@ -174,7 +174,7 @@ impl Dispatcher {
                     (self.clock.now_ms().saturating_add(pause_ms), true)
                 }
             };
-            self.say_unreached(self.egress.unreached(self.clock.passed()));
+            self.report_unreached(self.egress.unreachable_destinations(self.clock.elapsed()));
             self.status.send_replace(DispatcherStatus {
                 in_flight: self.ledger.len(),
                 wakes_ms,
@@ -187,20 +187,20 @@ impl Dispatcher {
                 Some(ended) = self.attempts.join_next_with_id() => self.collect(ended),
                 // A closed engine signals nothing more; the wait below paces the loop.
                 Ok(()) = committed.changed() => {}
-                () = self.ownership.changed() => {}
+                () = self.ownership.wait_until_changed() => {}
                 () = self.clock.wait_until(wakes_ms) => {}
-                () = self.store.until_advance() => {}
+                () = self.store.until_progress_due() => {}
             }
             self.collect_ended();
         }
         self.store.engine().cluster().take_part(false);
         // Nothing about them is known here any more.
-        self.say_unreached(Vec::new());
+        self.report_unreached(Vec::new());
         self.drain().await;
         self.holds.forget();
     }
 
-    fn say_unreached(&self, unreached: Vec<String>) {
+    fn report_unreached(&self, unreached: Vec<String>) {
         self.unreached.send_if_modified(|before| {
             let is_other = *before != unreached;
             *before = unreached;
@@ -210,7 +210,7 @@ impl Dispatcher {
 
     /// Applies changes of ownership. Attempts to lost destinations are forgotten: their outcomes
     /// could not be recorded, and the new owner repeats them when their leases expire.
-    fn adopt(&mut self) {
+    fn apply_ownership(&mut self) {
         let Some(moved) = self.ownership.adopt(self.clock.now_ms()) else {
             return;
         };
@@ -221,8 +221,8 @@ impl Dispatcher {
             } else if let Some(queue) = self.queues.get_mut(id) {
                 queue.owner = self.ownership.owner(id);
                 if queue.owner == Owner::Another {
-                    for delivery in self.queues.let_go(Some(id)) {
-                        self.ledger.give_back(delivery);
+                    for delivery in self.queues.release_leases(Some(id)) {
+                        self.ledger.return_lease(delivery);
                     }
                 }
             }
@@ -235,43 +235,43 @@ impl Dispatcher {
                 "other nodes took over destinations with attempts in progress; they are repeated"
             );
         }
-        self.tasks.retain(|_, delivery| ledger.holds(*delivery));
-        self.digest_cascade.follow(&moved);
+        self.tasks.retain(|_, delivery| ledger.is_leased(*delivery));
+        self.digest_cascade.apply_moves(&moved);
         self.follower.take_over(moved);
     }
 
     /// Follows the change log, commits outcomes and leases, and starts leased attempts.
     async fn advance(&mut self) -> Result<(), Error> {
-        self.adopt();
+        self.apply_ownership();
         let (queues, notices) = (&mut self.queues, &mut self.notices);
         let ownership = &self.ownership;
         let before_ms = std::mem::replace(&mut self.shift_ms, self.store.shift_ms());
         if before_ms != self.shift_ms {
             queues.shift(self.shift_ms.saturating_sub(before_ms));
         }
-        let mut followed = Followed {
+        let mut followed = FollowedState {
             queues,
             ledger: &mut self.ledger,
             notices,
             ownership,
         };
-        self.follower.follow(&mut followed).await?;
-        self.follower.cancel_for_gone(queues, notices).await?;
+        self.follower.apply_changes(&mut followed).await?;
+        self.follower.cancel_deleted(queues, notices).await?;
         if self.quiet.read(&self.store).await? {
-            for delivery in self.queues.let_go(None) {
-                self.ledger.give_back(delivery);
+            for delivery in self.queues.release_leases(None) {
+                self.ledger.return_lease(delivery);
             }
         }
         self.commit(!self.quiet.is_on).await?;
-        self.send_again().await?;
+        self.resend().await?;
         for destination in self.queues.ids() {
             self.begin_next(destination);
         }
         self.digest_cascade.add(self.ledger.take_dead_digests());
         self.digest_cascade.advance(&self.ownership).await?;
-        self.notices.take_back();
-        let holds = self.queues.holds(self.clock.now_ms());
-        self.holds.replace(holds, self.ownership.adopted());
+        self.notices.close_stopped();
+        let holds = self.queues.hold_reasons(self.clock.now_ms());
+        self.holds.replace(holds, self.ownership.watch());
         self.vacate();
         Ok(())
     }
@@ -284,7 +284,7 @@ impl Dispatcher {
     }
 
     /// Resends messages that failed before their destination was known to be at fault.
-    async fn send_again(&mut self) -> Result<(), Error> {
+    async fn resend(&mut self) -> Result<(), Error> {
         let deliveries = Deliveries::new(self.store.clone(), Arc::clone(&self.clock));
         for destination in self.queues.ids_where(|queue| !queue.wronged.is_empty()) {
             let Some(queue) = self.queues.get_mut(destination) else {
@@ -292,7 +292,7 @@ impl Dispatcher {
             };
             // Messages whose outcome is not recorded yet have to wait.
             let (ledger, wronged) = (&self.ledger, &mut queue.wronged);
-            while let Some(at) = wronged.iter().position(|it| !ledger.holds(*it)) {
+            while let Some(at) = wronged.iter().position(|it| !ledger.is_leased(*it)) {
                 match deliveries.revive(wronged[at]).await {
                     Ok(()) | Err(Error::NotFound(_) | Error::FailedPrecondition(_)) => {}
                     Err(error) => return Err(error),
@@ -317,7 +317,7 @@ impl Dispatcher {
         while let Some(next) = self.queues.next(destination, self.clock.now_ms()) {
             match next {
                 Next::Begin(lease, timeout) => self.begin(lease, timeout),
-                Next::GiveBack(delivery) => self.ledger.give_back(delivery),
+                Next::GiveBack(delivery) => self.ledger.return_lease(delivery),
             }
         }
     }
@@ -362,35 +362,37 @@ impl Dispatcher {
 
     /// Keeps the outcome of an attempt until it is recorded.
     fn collect(&mut self, ended: Result<(Id, Report), JoinError>) {
-        let ended = ended.unwrap_or_else(|error| (error.id(), fault_of_our_own(&error)));
+        let ended = ended.unwrap_or_else(|error| (error.id(), panic_report(&error)));
         let (task, mut report) = ended;
         let Some(delivery) = self.tasks.remove(&task) else {
             return;
         };
         let is_conclusive = !report.verdict.advice.is_inconclusive();
         if let Some(destination) = self.ledger.destination(delivery).filter(|_| is_conclusive) {
-            self.queues.judge(destination, delivery, &mut report);
+            self.queues.reclassify(destination, delivery, &mut report);
         }
         let report = Arc::new(report);
-        let Some(destination) = self.ledger.end(delivery, &report) else {
+        let Some(destination) = self.ledger.record_end(delivery, &report) else {
             return;
         };
         if let Some(found) = self.queues.destination(destination) {
-            let (kind, outcome) = (found.kind.word(), report.verdict.outcome.word());
+            let (kind, outcome) = (found.kind.as_str(), report.verdict.outcome.as_str());
             let metrics = self.store.metrics();
-            metrics.attempted(kind, outcome, report.duration);
+            metrics.record_attempt(kind, outcome, report.duration);
             if !matches!(found.kind, DestinationKind::Event(_)) {
                 let (name, outcome) = (found.name.as_str(), report.verdict.outcome);
-                self.egress.ended(name, outcome, self.clock.passed());
+                self.egress
+                    .record_outcome(name, outcome, self.clock.elapsed());
             }
         }
         let now_ms = self.clock.now_ms();
-        self.queues.ended(destination, delivery, &report, now_ms);
+        self.queues
+            .record_outcome(destination, delivery, &report, now_ms);
         self.begin_next(destination);
     }
 
     /// Returns when to continue if nothing else happens.
-    fn wakes_ms(&mut self) -> i64 {
+    fn next_wake_ms(&mut self) -> i64 {
         let now_ms = self.clock.now_ms();
         if !self.ledger.is_recorded() || !self.digest_cascade.is_done() {
             return now_ms;
@@ -399,7 +401,7 @@ impl Dispatcher {
             // The commit that ends it wakes the loop.
             return self.notices.next_ms();
         }
-        let mut wakes_ms = self.queues.wakes_ms(self.ledger.is_full(), now_ms);
+        let mut wakes_ms = self.queues.next_wake_ms(self.ledger.is_full(), now_ms);
         if !self.is_sure() {
             // Due deliveries cannot start yet.
             wakes_ms = wakes_ms.max(now_ms.saturating_add(millis(UNSURE_PAUSE)));
@@ -408,8 +410,8 @@ impl Dispatcher {
     }
 
     async fn drain(&mut self) {
-        for delivery in self.queues.let_go(None) {
-            self.ledger.give_back(delivery);
+        for delivery in self.queues.release_leases(None) {
+            self.ledger.return_lease(delivery);
         }
         let ends = async {
             loop {
@@ -417,13 +419,13 @@ impl Dispatcher {
                 if let Err(error) = &recorded {
                     log_failure("failed to record the results of attempts", error);
                 }
-                self.adopt();
+                self.apply_ownership();
                 self.vacate();
                 // Attempts that ended during the last commit are recorded next.
                 if !self.attempts.is_empty() {
                     tokio::select! {
                         Some(ended) = self.attempts.join_next_with_id() => self.collect(ended),
-                        () = self.ownership.changed() => {}
+                        () = self.ownership.wait_until_changed() => {}
                     }
                     self.collect_ended();
                 } else if recorded.is_err() || self.ledger.is_recorded() {
@@ -446,7 +448,7 @@ impl Dispatcher {
     async fn commit(&mut self, leasing: bool) -> Result<(), EngineError> {
         for _ in 0..TRIES_MAX {
             let store = self.store.clone();
-            let _steady = store.steady().await;
+            let _steady = store.lock_clock_shared().await;
             let (queues, notices) = (&mut self.queues, &mut self.notices);
             let mut plan = self.ledger.plan(queues, notices, leasing).await?;
             let changes = plan.take_changes(&self.store);
@@ -456,14 +458,14 @@ impl Dispatcher {
                     Ok(done) => applied = Some(done),
                     Err(EngineError::Conflict(_)) => {
                         let (queues, notices) = (&mut self.queues, &self.notices);
-                        self.ledger.read_again(queues, notices).await?;
+                        self.ledger.reread(queues, notices).await?;
                         continue;
                     }
                     Err(error) => return Err(error),
                 }
             }
             let (queues, notices) = (&mut self.queues, &mut self.notices);
-            self.ledger.adopt(plan, applied, queues, notices);
+            self.ledger.apply_commit(plan, applied, queues, notices);
             return Ok(());
         }
         Err(EngineError::conflict())
@@ -513,7 +515,7 @@ async fn record_rendering(store: &Store, attempt: &Attempt, is_done: bool) -> Re
         let key = attempt_key(attempt.delivery, attempt.number);
         let mut changes = store.changes();
         if let Some(stored) = store.get::<Attempt>(key).await? {
-            changes.update(&stored, &decide::rendering(&stored.value, is_done));
+            changes.update(&stored, &decide::rendering_attempt(&stored.value, is_done));
         }
         Ok((changes, ()))
     };
@@ -521,7 +523,7 @@ async fn record_rendering(store: &Store, attempt: &Attempt, is_done: bool) -> Re
 }
 
 /// Returns the outcome of an attempt that panicked.
-fn fault_of_our_own(error: &JoinError) -> Report {
+fn panic_report(error: &JoinError) -> Report {
     tracing::error!(%error, "an attempt broke");
     Report {
         verdict: Verdict::unknown("internal error"),

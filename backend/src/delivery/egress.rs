@@ -7,11 +7,11 @@ use tokio::{sync::watch, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::{NodeReport, Telling},
+    config::{NodeReport, ReportPublisher},
     destination::Sender,
     domain::Outcome,
     ops::ruleset::Ruleset,
-    store::{Store, engine::NodeSeen},
+    store::{Store, engine::ClusterNode},
 };
 
 /// Time without reaching any receiver after which other nodes are asked.
@@ -32,7 +32,7 @@ pub(super) struct Egress {
 
 impl Egress {
     /// Records the outcome of an attempt to an external destination; `now` is monotonic.
-    pub(super) fn ended(&mut self, destination: &str, outcome: Outcome, now: Duration) {
+    pub(super) fn record_outcome(&mut self, destination: &str, outcome: Outcome, now: Duration) {
         match outcome {
             Outcome::Unreachable => {
                 self.since.get_or_insert(now);
@@ -47,7 +47,7 @@ impl Egress {
     }
 
     /// Returns the unreachable destinations, once that has lasted long enough.
-    pub(super) fn unreached(&self, now: Duration) -> Vec<String> {
+    pub(super) fn unreachable_destinations(&self, now: Duration) -> Vec<String> {
         let lasts = |since: Duration| now.saturating_sub(since) >= UNREACHED_FOR;
         if self.since.is_some_and(lasts) {
             self.unreached.iter().cloned().collect()
@@ -65,7 +65,7 @@ pub struct EgressWatch {
     ruleset: Arc<Ruleset>,
     sender: Sender,
     unreached: watch::Receiver<Vec<String>>,
-    telling: Telling,
+    telling: ReportPublisher,
 }
 
 impl EgressWatch {
@@ -76,7 +76,7 @@ impl EgressWatch {
         ruleset: Arc<Ruleset>,
         sender: Sender,
         unreached: watch::Receiver<Vec<String>>,
-        telling: Telling,
+        telling: ReportPublisher,
     ) -> Self {
         Self {
             store,
@@ -94,7 +94,7 @@ impl EgressWatch {
                 sleep(LOOK_EVERY).await;
                 // Without the store no node delivers either.
                 if let Ok(nodes) = self.store.engine().cluster().nodes().await {
-                    self.look(&nodes).await;
+                    self.check(&nodes).await;
                 }
             }
         };
@@ -107,22 +107,23 @@ impl EgressWatch {
         }
     }
 
-    async fn look(&self, nodes: &[NodeSeen]) {
+    async fn check(&self, nodes: &[ClusterNode]) {
         let mut unreached = self.unreached.borrow().clone();
         // If a connection succeeds, attempts fail for another reason than this node's network.
-        if !self.reached(&unreached).await.is_empty() {
+        if !self.reachable_destinations(&unreached).await.is_empty() {
             unreached.clear();
         }
         let reached = if unreached.is_empty() {
-            self.reached(&asked(nodes)).await
+            self.reachable_destinations(&requested_destinations(nodes))
+                .await
         } else {
             Vec::new()
         };
-        self.telling.change(|report| {
+        self.telling.update(|report| {
             report.unreached.clone_from(&unreached);
             report.reached = reached;
         });
-        if let Some((node, destination)) = better(&unreached, nodes) {
+        if let Some((node, destination)) = better_connected_node(&unreached, nodes) {
             let why = format!(
                 "cannot connect to any destination, while `{node}` can connect to `{destination}`"
             );
@@ -131,12 +132,12 @@ impl EgressWatch {
     }
 
     /// Returns the destinations that can be connected to from here.
-    async fn reached(&self, asked: &[String]) -> Vec<String> {
+    async fn reachable_destinations(&self, asked: &[String]) -> Vec<String> {
         let snapshot = self.ruleset.current();
         let tries = snapshot.destinations().filter_map(|destination| {
             let name = asked.iter().find(|it| **it == destination.name.as_str())?;
             let kind = destination.kind.clone();
-            Some(async move { self.sender.connects(&kind).await.then(|| name.clone()) })
+            Some(async move { self.sender.can_connect(&kind).await.then(|| name.clone()) })
         });
         let tried = join_all(tries.collect::<Vec<_>>()).await;
         tried.into_iter().flatten().collect()
@@ -144,7 +145,7 @@ impl EgressWatch {
 }
 
 /// Returns the destinations that other nodes do not reach.
-fn asked(nodes: &[NodeSeen]) -> Vec<String> {
+fn requested_destinations(nodes: &[ClusterNode]) -> Vec<String> {
     let others = nodes.iter().filter(|it| !it.is_this);
     let unreached = others.flat_map(|it| NodeReport::read(&it.about).unreached);
     let asked: BTreeSet<String> = unreached.collect();
@@ -153,7 +154,7 @@ fn asked(nodes: &[NodeSeen]) -> Vec<String> {
 
 /// Returns another node that can connect to a destination unreachable from here, and that
 /// destination.
-fn better(unreached: &[String], nodes: &[NodeSeen]) -> Option<(String, String)> {
+fn better_connected_node(unreached: &[String], nodes: &[ClusterNode]) -> Option<(String, String)> {
     let others = nodes.iter().filter(|it| !it.is_this);
     let mut found = others.filter_map(|node| {
         let reached = NodeReport::read(&node.about).reached;
@@ -169,8 +170,8 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn node(name: &str, is_this: bool, report: &NodeReport) -> NodeSeen {
-        NodeSeen {
+    fn node(name: &str, is_this: bool, report: &NodeReport) -> ClusterNode {
+        ClusterNode {
             name: name.into(),
             since_ms: 0,
             follows: crate::store::LogPosition::START,
@@ -184,18 +185,27 @@ mod tests {
     #[test]
     fn lasting_unreachable_destinations_are_listed_until_a_response() {
         let mut egress = Egress::default();
-        egress.ended("a", Outcome::Unreachable, SECOND);
-        egress.ended("b", Outcome::Blocked, 2 * SECOND);
-        egress.ended("c", Outcome::Unreachable, 3 * SECOND);
-        assert_eq!(egress.unreached(5 * SECOND), Vec::<String>::new());
-        assert_eq!(egress.unreached(6 * SECOND), ["a", "c"]);
+        egress.record_outcome("a", Outcome::Unreachable, SECOND);
+        egress.record_outcome("b", Outcome::Blocked, 2 * SECOND);
+        egress.record_outcome("c", Outcome::Unreachable, 3 * SECOND);
+        assert_eq!(
+            egress.unreachable_destinations(5 * SECOND),
+            Vec::<String>::new()
+        );
+        assert_eq!(egress.unreachable_destinations(6 * SECOND), ["a", "c"]);
         for number in 0..20 {
-            egress.ended(&number.to_string(), Outcome::Unreachable, 11 * SECOND);
+            egress.record_outcome(&number.to_string(), Outcome::Unreachable, 11 * SECOND);
         }
-        assert_eq!(egress.unreached(12 * SECOND).len(), NAMED_MAX);
+        assert_eq!(
+            egress.unreachable_destinations(12 * SECOND).len(),
+            NAMED_MAX
+        );
         // Any response counts, whatever it says.
-        egress.ended("a", Outcome::Rejected, 12 * SECOND);
-        assert_eq!(egress.unreached(60 * SECOND), Vec::<String>::new());
+        egress.record_outcome("a", Outcome::Rejected, 12 * SECOND);
+        assert_eq!(
+            egress.unreachable_destinations(60 * SECOND),
+            Vec::<String>::new()
+        );
     }
 
     #[test]
@@ -213,13 +223,13 @@ mod tests {
             node("one", true, &reaching(&["a"])),
             node("two", false, &reaching(&["c"])),
         ];
-        assert_eq!(asked(&nodes), Vec::<String>::new());
-        assert_eq!(better(&unreached, &nodes), None);
-        assert_eq!(better(&[], &nodes), None);
+        assert_eq!(requested_destinations(&nodes), Vec::<String>::new());
+        assert_eq!(better_connected_node(&unreached, &nodes), None);
+        assert_eq!(better_connected_node(&[], &nodes), None);
         nodes.push(node("three", false, &reaching(&["b"])));
         nodes.push(node("four", false, &other));
-        assert_eq!(asked(&nodes), unreached);
-        let found = better(&unreached, &nodes);
+        assert_eq!(requested_destinations(&nodes), unreached);
+        let found = better_connected_node(&unreached, &nodes);
         assert_eq!(found, Some(("three".to_owned(), "b".to_owned())));
     }
 }

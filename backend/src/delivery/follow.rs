@@ -11,7 +11,7 @@ use crate::{
         backoff::ASKED_WAIT_MAX,
         ledger::Ledger,
         notices::Notices,
-        ownership::{Moved, Ownership},
+        ownership::{Ownership, OwnershipChange},
         queue::DestinationQueue,
         queues::Queues,
         refusals,
@@ -23,7 +23,7 @@ use crate::{
     store::{
         Direction, EngineError, Index, Kind, LogPosition, Store, Stored,
         engine::Range,
-        follow::{LogFollower, News},
+        follow::{LogFollower, LogUpdate},
         record::bytes::{id_at, moment_at},
     },
 };
@@ -42,11 +42,11 @@ pub(crate) struct Follower {
     /// The names of all destinations, if other processes deliver too.
     destinations: BTreeMap<RecordId, String>,
     /// Changes of ownership that are not applied yet.
-    moved: Moved,
+    moved: OwnershipChange,
 }
 
 /// The state updated by changes of others.
-pub(crate) struct Followed<'a> {
+pub(crate) struct FollowedState<'a> {
     pub(crate) queues: &'a mut Queues,
     pub(crate) ledger: &'a mut Ledger,
     pub(crate) notices: &'a mut Notices,
@@ -57,7 +57,7 @@ impl Follower {
     pub(crate) fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             log: LogFollower::new(Arc::clone(store.engine()), &FOLLOWED),
-            moved: Moved::default(),
+            moved: OwnershipChange::default(),
             destinations: BTreeMap::new(),
             store,
             clock,
@@ -77,18 +77,22 @@ impl Follower {
     }
 
     /// Schedules a scan of the slots that this process gained.
-    pub(crate) fn take_over(&mut self, moved: Moved) {
+    pub(crate) fn take_over(&mut self, moved: OwnershipChange) {
         self.moved.extend(moved);
     }
 
     /// Applies the changes committed since the last call.
-    pub(crate) async fn follow(&mut self, to: &mut Followed<'_>) -> Result<(), EngineError> {
+    pub(crate) async fn apply_changes(
+        &mut self,
+        to: &mut FollowedState<'_>,
+    ) -> Result<(), EngineError> {
         while let Some(news) = self.log.next().await? {
-            let News::Changed(commits) = news else {
+            let LogUpdate::Changed(commits) = news else {
                 let owned = to.ownership;
-                self.look_at_destinations(to, |id| owned.has(id)).await?;
-                self.moved = Moved::default();
-                self.log.done();
+                self.scan_destinations(to, |id| owned.delivers_to(id))
+                    .await?;
+                self.moved = OwnershipChange::default();
+                self.log.advance();
                 continue;
             };
             let mut deliveries = HashSet::new();
@@ -111,17 +115,16 @@ impl Follower {
             // find deliveries for a destination that was created and deleted in between.
             let is_look_due = is_any_gone && self.store.engine().is_shared();
             if is_look_due || deliveries.len() > to.queues.len() {
-                self.look_at_owned(to, destinations.is_empty()).await?;
+                self.scan_owned(to, destinations.is_empty()).await?;
             } else {
-                self.expect(to, deliveries.into_iter().collect()).await?;
+                self.record_due(to, deliveries.into_iter().collect())
+                    .await?;
             }
-            self.log.done();
+            self.log.advance();
         }
         if self.moved.is_gain() {
             let moved = std::mem::take(&mut self.moved);
-            let looked = self
-                .look_at_destinations(to, |id| moved.has_gained(id))
-                .await;
+            let looked = self.scan_destinations(to, |id| moved.has_gained(id)).await;
             if looked.is_err() {
                 self.moved = moved;
             }
@@ -132,15 +135,15 @@ impl Follower {
     }
 
     /// Scans the destinations that match, as at the start.
-    async fn look_at_destinations(
+    async fn scan_destinations(
         &mut self,
-        to: &mut Followed<'_>,
+        to: &mut FollowedState<'_>,
         holds: impl Fn(RecordId) -> bool,
     ) -> Result<(), EngineError> {
         let is_shared = self.store.engine().is_shared();
         let mut names = BTreeMap::new();
         let resync = self.resync();
-        let all = resync.all(to.notices, |it| {
+        let all = resync.check_all(to.notices, |it| {
             if is_shared {
                 names.insert(it.id, it.name.as_str().to_owned());
             }
@@ -148,24 +151,24 @@ impl Follower {
         });
         all.await?;
         self.destinations = names;
-        self.look_at_all(to, holds).await
+        self.scan_all(to, holds).await
     }
 
     /// Records when deliveries to owned destinations are due. If others deliver too and all
     /// destinations are known, one query suffices, and destinations of others cost nothing.
-    async fn look_at_owned(
+    async fn scan_owned(
         &self,
-        to: &mut Followed<'_>,
+        to: &mut FollowedState<'_>,
         are_known: bool,
     ) -> Result<(), EngineError> {
         let owned = to.ownership;
         if !are_known || self.destinations.is_empty() {
-            return self.look_at_all(to, |id| owned.has(id)).await;
+            return self.scan_all(to, |id| owned.delivers_to(id)).await;
         }
         let known = self.destinations.keys().copied();
         let known: BTreeSet<RecordId> = known.chain(to.queues.ids()).collect();
-        let ids = known.into_iter().filter(|id| owned.has(*id));
-        let ranges: Vec<_> = ids.map(|id| Range::under(&id.to_bytes())).collect();
+        let ids = known.into_iter().filter(|id| owned.delivers_to(*id));
+        let ranges: Vec<_> = ids.map(|id| Range::with_prefix(&id.to_bytes())).collect();
         let engine = self.store.engine();
         let index = Index::DeliveryByDue;
         let firsts = engine.entries_in(index, &ranges, Direction::Ascending, 1);
@@ -179,7 +182,7 @@ impl Follower {
     /// Records the first due time of a destination.
     async fn wait_for(
         &self,
-        to: &mut Followed<'_>,
+        to: &mut FollowedState<'_>,
         destination: RecordId,
         due_ms: i64,
     ) -> Result<(), EngineError> {
@@ -189,18 +192,18 @@ impl Follower {
                 None => self.open_by_deliveries(to, destination).await?,
             }
         }
-        to.queues.expect(destination, due_ms);
+        to.queues.add_waiting(destination, due_ms);
         Ok(())
     }
 
     /// Walks over the destinations with waiting deliveries, and opens the queues of those that
     /// match.
-    async fn look_at_all(
+    async fn scan_all(
         &self,
-        to: &mut Followed<'_>,
+        to: &mut FollowedState<'_>,
         holds: impl Fn(RecordId) -> bool,
     ) -> Result<(), EngineError> {
-        let mut range = Range::under(&[]);
+        let mut range = Range::with_prefix(&[]);
         loop {
             let engine = self.store.engine();
             let index = Index::DeliveryByDue;
@@ -214,7 +217,7 @@ impl Follower {
             if holds(destination) {
                 self.wait_for(to, destination, due_ms).await?;
             }
-            let Some(next) = Range::under(&destination.to_bytes()).end else {
+            let Some(next) = Range::with_prefix(&destination.to_bytes()).end else {
                 return Ok(());
             };
             range = Range {
@@ -227,10 +230,10 @@ impl Follower {
     /// Opens the queue of a destination known only from its deliveries.
     async fn open_by_deliveries(
         &self,
-        to: &mut Followed<'_>,
+        to: &mut FollowedState<'_>,
         destination: RecordId,
     ) -> Result<(), EngineError> {
-        let range = Range::under(&destination.to_bytes());
+        let range = Range::with_prefix(&destination.to_bytes());
         let index = Index::DeliveryByDue;
         let engine = self.store.engine();
         let entries = engine.entries(index, range, Direction::Ascending, NAMING_PAGE);
@@ -246,7 +249,11 @@ impl Follower {
     }
 
     /// Records when deliveries are due.
-    async fn expect(&self, to: &mut Followed<'_>, keys: Vec<Vec<u8>>) -> Result<(), EngineError> {
+    async fn record_due(
+        &self,
+        to: &mut FollowedState<'_>,
+        keys: Vec<Vec<u8>>,
+    ) -> Result<(), EngineError> {
         if keys.is_empty() {
             return Ok(());
         }
@@ -257,21 +264,21 @@ impl Follower {
             let Some(due_ms) = delivery.due_ms().filter(|_| !delivery.test) else {
                 continue;
             };
-            if !to.ownership.has(delivery.destination) {
+            if !to.ownership.delivers_to(delivery.destination) {
                 continue;
             }
             if to.queues.get(delivery.destination).is_none() {
                 self.open(to, delivery.destination, delivery.destination_name)
                     .await?;
             }
-            to.queues.expect(delivery.destination, due_ms);
+            to.queues.add_waiting(delivery.destination, due_ms);
         }
         Ok(())
     }
 
     async fn open(
         &self,
-        to: &mut Followed<'_>,
+        to: &mut FollowedState<'_>,
         id: RecordId,
         name: String,
     ) -> Result<(), EngineError> {
@@ -315,7 +322,7 @@ impl Follower {
             && id < RecordId::first_at((since_ms + 1).try_into().unwrap_or(0))
         {
             // The previous owner may have used up the last minute.
-            queue.rate.note(per_minute, since_ms);
+            queue.rate.record_started(per_minute, since_ms);
         }
         to.queues.insert(id, queue);
         Ok(())
@@ -335,7 +342,7 @@ impl Follower {
     /// Reloads destinations that were edited or deleted. Returns whether one was deleted.
     async fn reload(
         &mut self,
-        to: &mut Followed<'_>,
+        to: &mut FollowedState<'_>,
         keys: &HashSet<Vec<u8>>,
     ) -> Result<bool, EngineError> {
         let mut is_any_gone = false;
@@ -349,11 +356,11 @@ impl Follower {
             let found = found.pop().flatten().map(|found| Arc::new(found.value));
             is_any_gone |= found.is_none();
             match &found {
-                Some(destination) if !to.ownership.has(destination.id) => {
-                    self.learn(destination);
+                Some(destination) if !to.ownership.delivers_to(destination.id) => {
+                    self.remember_name(destination);
                 }
                 Some(destination) => {
-                    self.learn(destination);
+                    self.remember_name(destination);
                     let known = to
                         .queues
                         .ids_where(|queue| queue.paused && queue.name.as_bytes() == key);
@@ -364,7 +371,9 @@ impl Follower {
                     } else {
                         self.resync().pause(destination, to.notices).await?;
                     }
-                    self.resync().refused(destination, to.notices).await?;
+                    self.resync()
+                        .check_rejected(destination, to.notices)
+                        .await?;
                 }
                 None if to.ownership.has_name(key) => {
                     self.resync().close_for_deleted(key, to.notices).await?;
@@ -380,7 +389,7 @@ impl Follower {
     }
 
     /// Remembers the name of a destination if needed.
-    fn learn(&mut self, destination: &Destination) {
+    fn remember_name(&mut self, destination: &Destination) {
         if self.store.engine().is_shared() {
             let name = destination.name.as_str().to_owned();
             self.destinations.insert(destination.id, name);
@@ -390,7 +399,7 @@ impl Follower {
     /// Replaces a destination with its current version.
     async fn replace(
         &self,
-        to: &mut Followed<'_>,
+        to: &mut FollowedState<'_>,
         id: RecordId,
         destination: Option<Arc<Destination>>,
     ) -> Result<(), EngineError> {
@@ -399,8 +408,8 @@ impl Follower {
         let revision = destination.as_ref().map(|found| found.revision);
         if revision != to.queues.destination(id).map(|found| found.revision) {
             // Attempts that have not begun must use the new version.
-            for delivery in to.queues.let_go(Some(id)) {
-                to.ledger.give_back(delivery);
+            for delivery in to.queues.release_leases(Some(id)) {
+                to.ledger.return_lease(delivery);
             }
         }
         if destination.is_none() {
@@ -414,7 +423,7 @@ impl Follower {
             queue.unreadable = false;
             // Failures with another address or other secrets do not apply any more.
             if queue.paused && !paused || before != now || is_resumed {
-                queue.forgive();
+                queue.reset_failures();
             }
             queue.paused = paused;
         }
@@ -423,12 +432,12 @@ impl Follower {
 
     /// Cancels some deliveries to deleted destinations, and forgets destinations without waiting
     /// deliveries.
-    pub(crate) async fn cancel_for_gone(
+    pub(crate) async fn cancel_deleted(
         &self,
         queues: &mut Queues,
         notices: &Notices,
     ) -> Result<(), Error> {
-        for id in queues.ids_where(DestinationQueue::is_gone) {
+        for id in queues.ids_where(DestinationQueue::is_deleted) {
             let set_aside = queues.get(id).map_or(0, |queue| queue.set_aside);
             let now_ms = self.clock.now_ms();
             let limit = CANCEL_PAGE + set_aside;
@@ -436,7 +445,7 @@ impl Follower {
                 ops::delivery::cancel_waiting(&self.store, id, now_ms, limit).await?;
             for delivery in unreadable.iter().filter_map(|key| id_at(key, 0)) {
                 if let Some(name) = queues.set_aside(id, delivery) {
-                    notices.unreadable(delivery, name);
+                    notices.report_unreadable(delivery, name);
                 }
             }
             let Some(queue) = queues.get_mut(id) else {

@@ -5,13 +5,13 @@ use std::time::Duration;
 use crate::{
     clock::millis,
     delivery::backoff::ASKED_WAIT_MAX,
-    destination::{RecipientAnswer, Report, Verdict, verdict::Fault},
-    domain::{Destination, Health, HealthState, RecordId, destination::RefusedRecipient},
+    destination::{RecipientAnswer, Report, Verdict, verdict::FailureCause},
+    domain::{Destination, Health, HealthState, RecordId, destination::RejectedRecipient},
 };
 
 /// Returns a destination's health after an attempt, which may have made a dead letter of its
 /// message, or `None` if it is unchanged.
-pub(crate) fn after(
+pub(crate) fn health_after(
     old: Option<&Health>,
     destination: RecordId,
     report: &Report,
@@ -23,14 +23,15 @@ pub(crate) fn after(
         return None;
     }
     let verdict = &report.verdict;
-    let judged = judged(old, destination, verdict, died, now_ms, pause_after);
+    let judged = health_after_verdict(old, destination, verdict, died, now_ms, pause_after);
     let mut next = judged
         .or_else(|| old.cloned())
         .unwrap_or_else(|| Health::untried(destination, now_ms));
     note_recipients(&mut next, verdict, now_ms);
-    note_wish(&mut next, verdict, now_ms);
-    if !verdict.is_about_addresses() && (verdict.arrives() || !verdict.advice.is_inconclusive()) {
-        next.note(report.duration, verdict.arrives(), now_ms);
+    note_requested_pause(&mut next, verdict, now_ms);
+    if !verdict.is_about_addresses() && (verdict.has_arrived() || !verdict.advice.is_inconclusive())
+    {
+        next.record_attempt(report.duration, verdict.has_arrived(), now_ms);
     }
     Some(next)
 }
@@ -64,7 +65,7 @@ fn note_recipients(health: &mut Health, verdict: &Verdict, now_ms: i64) {
                 Err(at),
             ) => health.refused.insert(
                 at,
-                RefusedRecipient {
+                RejectedRecipient {
                     address: address.clone(),
                     said: said.clone(),
                     is_permanent: *is_permanent,
@@ -76,7 +77,7 @@ fn note_recipients(health: &mut Health, verdict: &Verdict, now_ms: i64) {
 }
 
 /// Records the requested pause, so that it survives a restart.
-fn note_wish(health: &mut Health, verdict: &Verdict, now_ms: i64) {
+fn note_requested_pause(health: &mut Health, verdict: &Verdict, now_ms: i64) {
     let before = health.asked_until_ms.filter(|until_ms| *until_ms > now_ms);
     let asked = verdict.advice.asked_wait();
     let asked = asked.map(|wait| now_ms.saturating_add(millis(wait.min(ASKED_WAIT_MAX))));
@@ -84,7 +85,7 @@ fn note_wish(health: &mut Health, verdict: &Verdict, now_ms: i64) {
 }
 
 /// Returns a destination's health after a verdict, or `None` if it is unchanged.
-fn judged(
+fn health_after_verdict(
     old: Option<&Health>,
     destination: RecordId,
     verdict: &Verdict,
@@ -100,7 +101,7 @@ fn judged(
         old.cloned()
             .unwrap_or_else(|| Health::untried(destination, now_ms))
     };
-    if verdict.fault() == Some(Fault::Message) && !verdict.arrives() {
+    if verdict.cause() == Some(FailureCause::Message) && !verdict.has_arrived() {
         // Until another message is accepted, a dead one determines the health.
         return died.then(|| {
             let mut health = base();
@@ -112,7 +113,7 @@ fn judged(
             health
         });
     }
-    if verdict.arrives() {
+    if verdict.has_arrived() {
         return (state != Some(HealthState::Healthy)).then(|| Health {
             state: HealthState::Healthy,
             since_ms: now_ms,
@@ -153,7 +154,7 @@ mod tests {
     const PAUSE_AFTER: Duration = Duration::from_secs(60);
 
     fn step(old: Option<&Health>, verdict: &Verdict, now_ms: i64) -> Option<Health> {
-        judged(
+        health_after_verdict(
             old,
             RecordId::from_parts(1, 1),
             verdict,
@@ -200,9 +201,9 @@ mod tests {
             let mut health = None;
             for now_ms in 0..20 {
                 let refused = report(Verdict::rejected("too long", advice));
-                health = after(health.as_ref(), id, &refused, false, now_ms, PAUSE_AFTER);
+                health = health_after(health.as_ref(), id, &refused, false, now_ms, PAUSE_AFTER);
                 let accepted = report(Verdict::delivered("ok"));
-                health = after(health.as_ref(), id, &accepted, false, now_ms, PAUSE_AFTER);
+                health = health_after(health.as_ref(), id, &accepted, false, now_ms, PAUSE_AFTER);
             }
             let health = health.unwrap();
             assert_eq!(health.state, HealthState::Healthy, "{advice:?}");
@@ -214,12 +215,15 @@ mod tests {
     fn dead_message_marks_the_destination_failing_until_one_is_accepted() {
         let refused = Verdict::rejected("too long", Advice::GiveUp);
         let id = RecordId::from_parts(1, 1);
-        let judge = |old: Option<&Health>, died| judged(old, id, &refused, died, 5, PAUSE_AFTER);
+        let judge = |old: Option<&Health>, died| {
+            health_after_verdict(old, id, &refused, died, 5, PAUSE_AFTER)
+        };
         assert_eq!(judge(None, false), None, "it is tried again");
         let failing = judge(None, true).unwrap();
         assert_eq!(failing.state, HealthState::Failing);
         assert_eq!((&*failing.last_error, failing.failures), ("too long", 0));
-        let later = judged(Some(&failing), id, &refused, true, i64::MAX, PAUSE_AFTER).unwrap();
+        let later = health_after_verdict(Some(&failing), id, &refused, true, i64::MAX, PAUSE_AFTER)
+            .unwrap();
         assert_eq!(later.state, HealthState::Failing, "it is never paused");
         let healthy = step(Some(&later), &Verdict::delivered("ok"), 9).unwrap();
         assert_eq!(

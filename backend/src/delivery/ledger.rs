@@ -21,7 +21,7 @@ use crate::{
     domain::{
         Attempt, Delivery, DeliveryState, Health, OwnEvent, RecordId, Severity,
         counter::{Subject, Tally},
-        destination::RefusedRecipient,
+        destination::RejectedRecipient,
     },
     ops::delivery::attempt::attempt_key,
     store::{
@@ -78,7 +78,7 @@ pub(crate) struct Plan {
     ends: Vec<(RecordId, Option<i64>)>,
     paused: Vec<Health>,
     /// Destinations whose set of rejected addresses changed, with the new set.
-    refused: Vec<(RecordId, Vec<RefusedRecipient>)>,
+    refused: Vec<(RecordId, Vec<RejectedRecipient>)>,
     /// Dead deliveries: the destination, the severity, and the error of the last attempt.
     dead: Vec<(RecordId, Severity, String)>,
     /// Deliveries given up because they crash the service, with the events about that.
@@ -89,10 +89,10 @@ pub(crate) struct Plan {
     due: budget::DueIds,
     budgets: budget::Budgets,
     /// The remaining work per destination.
-    left: Vec<leases::Left>,
-    leases: Vec<leases::Leased>,
+    left: Vec<leases::RemainingWork>,
+    leases: Vec<leases::LeasedDelivery>,
     /// Deliveries held until an earlier one ends.
-    held: Vec<leases::Held>,
+    held: Vec<leases::HeldDelivery>,
     /// The deliveries whose versions are raised by that,
     touched: Vec<RecordId>,
     /// and those that no longer have a due time.
@@ -147,7 +147,7 @@ impl Ledger {
             store,
             clock,
             backoff: Backoff::new(&config),
-            page_backoff: Backoff::of_pages(&config),
+            page_backoff: Backoff::for_pages(&config),
             config,
             random,
             unrecorded: HashMap::new(),
@@ -158,7 +158,7 @@ impl Ledger {
         }
     }
 
-    pub(crate) fn holds(&self, delivery: RecordId) -> bool {
+    pub(crate) fn is_leased(&self, delivery: RecordId) -> bool {
         self.unrecorded.contains_key(&delivery)
     }
 
@@ -195,7 +195,7 @@ impl Ledger {
     pub(crate) fn is_own_doing(&self, key: &[u8], position: LogPosition) -> bool {
         id_at(key, 0).is_some_and(|id| {
             let recorded = self.recorded.get(&id);
-            self.holds(id) || recorded.is_some_and(|until| position <= *until)
+            self.is_leased(id) || recorded.is_some_and(|until| position <= *until)
         })
     }
 
@@ -214,12 +214,16 @@ impl Ledger {
     }
 
     /// Keeps the outcome of an attempt until it is recorded. Returns the destination.
-    pub(crate) fn end(&mut self, delivery: RecordId, report: &Arc<Report>) -> Option<RecordId> {
+    pub(crate) fn record_end(
+        &mut self,
+        delivery: RecordId,
+        report: &Arc<Report>,
+    ) -> Option<RecordId> {
         self.finish(delivery, LeaseEnd::Made(Arc::clone(report)))
     }
 
     /// Returns a lease whose attempt did not begin.
-    pub(crate) fn give_back(&mut self, delivery: RecordId) {
+    pub(crate) fn return_lease(&mut self, delivery: RecordId) {
         self.finish(delivery, LeaseEnd::GivenBack);
     }
 
@@ -260,12 +264,12 @@ impl Ledger {
             self.plan_leases(&mut plan, queues, notices).await?;
         }
         self.plan_budgets(&mut plan, queues).await?;
-        plan.hold_back();
+        plan.hold_due();
         Ok(plan)
     }
 
     /// Reads the deliveries with outcomes again, since another client may have changed them.
-    pub(crate) async fn read_again(
+    pub(crate) async fn reread(
         &mut self,
         queues: &mut Queues,
         notices: &Notices,
@@ -282,7 +286,7 @@ impl Ledger {
             if unreadable.iter().any(|key| key[..] == id.to_bytes()[..])
                 && let Some(name) = queues.set_aside(it.destination, **id)
             {
-                notices.unreadable(**id, name);
+                notices.report_unreadable(**id, name);
             }
         }
         Ok(())
@@ -290,7 +294,7 @@ impl Ledger {
 
     /// Applies a committed plan to memory; more attempts may have ended since it was planned.
     #[expect(clippy::too_many_lines, reason = "each part of a plan in turn")]
-    pub(crate) fn adopt(
+    pub(crate) fn apply_commit(
         &mut self,
         plan: Plan,
         applied: Option<Applied>,
@@ -311,7 +315,7 @@ impl Ledger {
                 }
             }
             let cursor = (!left.is_full).then_some(left.cursor).flatten();
-            queues.served(left.destination, left.due_ms, cursor);
+            queues.record_served(left.destination, left.due_ms, cursor);
         }
         for (delivery, due_ms) in plan.ends {
             let Some(finished) = self.unrecorded.remove(&delivery) else {
@@ -324,7 +328,7 @@ impl Ledger {
             if let Some(queue) = queues.get_mut(finished.destination) {
                 queue.unrecorded -= 1;
                 if let Some(due_ms) = due_ms {
-                    queue.expect(due_ms);
+                    queue.add_waiting(due_ms);
                 }
             }
         }
@@ -333,35 +337,35 @@ impl Ledger {
                 queue.is_recovered = !is_whole;
                 if is_any {
                     queue.has_backlog = true;
-                    queue.expect(now_ms);
+                    queue.add_waiting(now_ms);
                 }
             }
         }
         for health in plan.paused {
             if let Some(queue) = queues.get_mut(health.destination) {
                 queue.paused = true;
-                notices.paused(&queue.name, &health.last_error);
+                notices.report_paused(&queue.name, &health.last_error);
             }
         }
         for (destination, refused) in plan.refused {
             if let Some(queue) = queues.get(destination) {
-                notices.refused(&queue.name, &refused);
+                notices.report_refused(&queue.name, &refused);
             }
         }
         for (destination, severity, last_error) in plan.dead {
             if let Some(queue) = queues.get(destination) {
-                notices.dead(destination, &queue.name, severity, &last_error);
+                notices.report_dead_letter(destination, &queue.name, severity, &last_error);
             }
         }
         for (delivery, said) in plan.poison {
-            notices.poison(delivery, said);
+            notices.report_poison(delivery, said);
         }
         self.dead_digests.extend(plan.dead_digests);
         for leased in plan.leases {
             let early_for_ms = leased.early_for_ms;
             // Leased deliveries are changed, so there was something to commit.
             let version = applied.map_or(0, |applied| applied.version);
-            let lease = leased.stored(version, &self.store);
+            let lease = leased.into_lease(version, &self.store);
             let unrecorded = Unrecorded {
                 destination: lease.destination.id,
                 number: lease.delivery.value.attempts,
@@ -372,7 +376,7 @@ impl Ledger {
             };
             self.unrecorded.insert(lease.delivery.value.id, unrecorded);
             self.under_way += 1;
-            queues.hold(lease, now_ms);
+            queues.keep_lease(lease, now_ms);
         }
         if let Some(applied) = applied {
             let waiting = plan.waiting.into_iter();
@@ -383,7 +387,7 @@ impl Ledger {
             let unrecorded = self.unrecorded.get_mut(&touched);
             let known = unrecorded.and_then(|it| it.delivery.as_mut());
             if let (Some(known), Some(applied)) = (known, applied) {
-                *known = Arc::new(Stored::written(
+                *known = Arc::new(Stored::from_commit(
                     applied.version,
                     known.value.clone(),
                     &self.store,
@@ -394,19 +398,26 @@ impl Ledger {
 
     /// Returns how many of a delivery's first attempts were interrupted. Unreadable ones do not
     /// count.
-    async fn cut_offs(&self, delivery: RecordId, attempts: u32) -> Result<u32, EngineError> {
+    async fn interrupted_count(
+        &self,
+        delivery: RecordId,
+        attempts: u32,
+    ) -> Result<u32, EngineError> {
         if attempts == 0 {
             return Ok(0);
         }
         let keys = (1..=attempts).map(|number| attempt_key(delivery, number));
         let (found, _) = self.store.get_readable::<Attempt>(keys.collect()).await?;
         let found = found.iter().flatten();
-        let cut_off = found.filter(|attempt| decide::is_cut_off(&attempt.value));
+        let cut_off = found.filter(|attempt| decide::is_interrupted(&attempt.value));
         Ok(cut_off.count().try_into().unwrap_or(u32::MAX))
     }
 
     /// Reads the health of destinations: the stored value, and a copy to be updated.
-    async fn healths(&self, destinations: HashSet<RecordId>) -> Result<ends::Healths, EngineError> {
+    async fn read_health(
+        &self,
+        destinations: HashSet<RecordId>,
+    ) -> Result<ends::Healths, EngineError> {
         let destinations: Vec<_> = destinations.into_iter().collect();
         let keys = destinations.iter().map(|id| id.to_bytes().into()).collect();
         let (stored, unreadable) = self.store.get_readable::<Health>(keys).await?;
@@ -421,11 +432,11 @@ impl Ledger {
     }
 }
 
-impl leases::Leased {
-    fn stored(self, version: u64, store: &Store) -> Lease {
+impl leases::LeasedDelivery {
+    fn into_lease(self, version: u64, store: &Store) -> Lease {
         Lease {
-            delivery: Arc::new(Stored::written(version, self.delivery, store)),
-            attempt: Arc::new(Stored::written(version, self.attempt, store)),
+            delivery: Arc::new(Stored::from_commit(version, self.delivery, store)),
+            attempt: Arc::new(Stored::from_commit(version, self.attempt, store)),
             destination: self.destination,
             opening: self.opening,
         }

@@ -4,7 +4,7 @@ use crate::{
     delivery::dead_letters::DeadSum,
     domain::{
         IncomingEvent, RecordId, Severity, Status,
-        destination::{RefusedRecipient, failing_event, pause_event},
+        destination::{RejectedRecipient, failing_event, pause_event},
     },
     message::domain_json::time,
 };
@@ -18,7 +18,7 @@ pub(crate) fn paused(destination: &str, last_error: &str, now_ms: i64) -> Incomi
         body: format!("{last_error}\nSaving the destination resumes it."),
         severity: Some(Severity::Error),
         status: Some(Status::Open),
-        ..of_pause(destination, now_ms)
+        ..pause_notice(destination, now_ms)
     }
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn resumed(destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("destination {destination} is resumed"),
         status: Some(Status::Closed),
-        ..of_pause(destination, now_ms)
+        ..pause_notice(destination, now_ms)
     }
 }
 
@@ -48,11 +48,11 @@ pub(crate) fn dead_letters(
         body: format!(
             "Highest severity: {}. First: {first}. Last: {last}: {last_error}\nThey are stored as dead \
              letters and can be resent.",
-            sum.worst.word()
+            sum.most_severe.as_str()
         ),
-        severity: Some(sum.worst.max(Severity::Error)),
+        severity: Some(sum.most_severe.max(Severity::Error)),
         status: Some(Status::Open),
-        ..of_dead_letters(destination, now_ms)
+        ..dead_letters_notice(destination, now_ms)
     }
 }
 
@@ -61,17 +61,17 @@ pub(crate) fn no_dead_letters(destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("no message to {destination} became a dead letter in the last hour"),
         status: Some(Status::Closed),
-        ..of_dead_letters(destination, now_ms)
+        ..dead_letters_notice(destination, now_ms)
     }
 }
 
 /// The addresses of a mail destination that are currently rejected.
 pub(crate) fn refused(
     destination: &str,
-    refused: &[RefusedRecipient],
+    refused: &[RejectedRecipient],
     now_ms: i64,
 ) -> IncomingEvent {
-    let about = about(
+    let about = notice_event(
         "recipients refused",
         "recipients-refused",
         destination,
@@ -119,7 +119,7 @@ pub(crate) fn unreadable(delivery: RecordId, destination: &str, now_ms: i64) -> 
         ),
         severity: Some(Severity::Critical),
         status: Some(Status::Open),
-        ..about(
+        ..notice_event(
             "stored delivery unreadable",
             "delivery-unreadable",
             destination,
@@ -139,7 +139,7 @@ pub(crate) fn poison(delivery: RecordId, destination: &str, now_ms: i64) -> Inco
         ),
         severity: Some(Severity::Critical),
         status: Some(Status::Open),
-        ..about(
+        ..notice_event(
             "message stopped the service",
             "delivery-poison",
             destination,
@@ -151,10 +151,10 @@ pub(crate) fn poison(delivery: RecordId, destination: &str, now_ms: i64) -> Inco
 /// Closes every open event about a deleted destination.
 pub(crate) fn deleted(destination: &str, now_ms: i64) -> [IncomingEvent; 4] {
     [
-        of_pause(destination, now_ms),
-        of_failure(destination, now_ms),
+        pause_notice(destination, now_ms),
+        failure_notice(destination, now_ms),
         refused(destination, &[], now_ms),
-        of_dead_letters(destination, now_ms),
+        dead_letters_notice(destination, now_ms),
     ]
     .map(|event| IncomingEvent {
         summary: format!("destination {destination} is deleted"),
@@ -163,24 +163,24 @@ pub(crate) fn deleted(destination: &str, now_ms: i64) -> [IncomingEvent; 4] {
     })
 }
 
-fn of_pause(destination: &str, now_ms: i64) -> IncomingEvent {
+fn pause_notice(destination: &str, now_ms: i64) -> IncomingEvent {
     let (name, dimensions) = pause_event(destination);
     IncomingEvent {
         dimensions,
-        ..about(name, "destination-paused", destination, now_ms)
+        ..notice_event(name, "destination-paused", destination, now_ms)
     }
 }
 
-fn of_failure(destination: &str, now_ms: i64) -> IncomingEvent {
+fn failure_notice(destination: &str, now_ms: i64) -> IncomingEvent {
     let (name, dimensions) = failing_event(destination);
     IncomingEvent {
         dimensions,
-        ..about(name, "destination-failing", destination, now_ms)
+        ..notice_event(name, "destination-failing", destination, now_ms)
     }
 }
 
-fn of_dead_letters(destination: &str, now_ms: i64) -> IncomingEvent {
-    about(
+fn dead_letters_notice(destination: &str, now_ms: i64) -> IncomingEvent {
+    notice_event(
         "dead letters growing",
         "dead-letters-growing",
         destination,
@@ -188,6 +188,6 @@ fn of_dead_letters(destination: &str, now_ms: i64) -> IncomingEvent {
     )
 }
 
-fn about(name: &str, kind: &str, destination: &str, now_ms: i64) -> IncomingEvent {
-    IncomingEvent::own(name, kind, [("destination", destination)], now_ms)
+fn notice_event(name: &str, kind: &str, destination: &str, now_ms: i64) -> IncomingEvent {
+    IncomingEvent::own_event(name, kind, [("destination", destination)], now_ms)
 }

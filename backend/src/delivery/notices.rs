@@ -6,7 +6,7 @@ use crate::{
     clock::Clock,
     delivery::{dead_letters::DeadLetters, notice},
     destination::Sender,
-    domain::{IncomingEvent, OwnEvent, RecordId, Severity, destination::RefusedRecipient},
+    domain::{IncomingEvent, OwnEvent, RecordId, Severity, destination::RejectedRecipient},
 };
 
 /// The reporter, with the open reports that may have to be closed.
@@ -26,26 +26,26 @@ impl Notices {
         }
     }
 
-    pub(crate) fn paused(&self, destination: &str, last_error: &str) {
+    pub(crate) fn report_paused(&self, destination: &str, last_error: &str) {
         let now_ms = self.clock.now_ms();
         self.sender
             .report(notice::paused(destination, last_error, now_ms));
     }
 
-    pub(crate) fn resumed(&self, destination: &str) {
+    pub(crate) fn report_resumed(&self, destination: &str) {
         let now_ms = self.clock.now_ms();
         self.sender.report(notice::resumed(destination, now_ms));
     }
 
     /// Reports the addresses of a mail destination that are currently rejected.
-    pub(crate) fn refused(&self, destination: &str, refused: &[RefusedRecipient]) {
+    pub(crate) fn report_refused(&self, destination: &str, refused: &[RejectedRecipient]) {
         let now_ms = self.clock.now_ms();
         self.sender
             .report(notice::refused(destination, refused, now_ms));
     }
 
     /// Reports that a stored delivery cannot be read.
-    pub(crate) fn unreadable(&self, delivery: RecordId, destination: &str) {
+    pub(crate) fn report_unreadable(&self, delivery: RecordId, destination: &str) {
         tracing::error!(%delivery, "skipped an unreadable delivery");
         let now_ms = self.clock.now_ms();
         self.sender
@@ -53,18 +53,18 @@ impl Notices {
     }
 
     /// Reports a delivery that is given up because it crashes the service.
-    pub(crate) fn poison(&self, delivery: RecordId, said: OwnEvent) {
+    pub(crate) fn report_poison(&self, delivery: RecordId, said: OwnEvent) {
         tracing::error!(%delivery, "gave up a delivery that stopped the service twice");
         self.sender.report_stored(said);
     }
 
     /// Reports another event about a destination.
-    pub(crate) fn say(&self, event: IncomingEvent) {
+    pub(crate) fn report(&self, event: IncomingEvent) {
         self.sender.report(event);
     }
 
     /// Counts a dead letter; a severe one, or many of them, are reported.
-    pub(crate) fn dead(
+    pub(crate) fn report_dead_letter(
         &mut self,
         destination: RecordId,
         name: &str,
@@ -73,16 +73,16 @@ impl Notices {
     ) {
         let now_ms = self.clock.now_ms();
         let letters = &mut self.dead_letters;
-        if let Some(sum) = letters.note(destination, name, severity, now_ms) {
+        if let Some(sum) = letters.record(destination, name, severity, now_ms) {
             let grown = notice::dead_letters(name, sum, last_error, now_ms);
             self.sender.report(grown);
         }
     }
 
     /// Continues with an open report of dead letters from before a restart.
-    pub(crate) fn take_up(&mut self, destination: RecordId, name: &str) {
+    pub(crate) fn resume(&mut self, destination: RecordId, name: &str) {
         let now_ms = self.clock.now_ms();
-        self.dead_letters.take_up(destination, name, now_ms);
+        self.dead_letters.resume(destination, name, now_ms);
     }
 
     /// Closes the reports about a deleted destination.
@@ -91,9 +91,9 @@ impl Notices {
     }
 
     /// Closes the reports of dead letters that have stopped.
-    pub(crate) fn take_back(&mut self) {
+    pub(crate) fn close_stopped(&mut self) {
         let now_ms = self.clock.now_ms();
-        for name in self.dead_letters.over(now_ms) {
+        for name in self.dead_letters.remove_stopped(now_ms) {
             self.sender.report(notice::no_dead_letters(&name, now_ms));
         }
     }

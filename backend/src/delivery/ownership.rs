@@ -10,7 +10,7 @@ use crate::{
     domain::RecordId,
     store::{
         Duty, Store,
-        engine::ownership::{Owned, slot_of},
+        engine::ownership::{OwnedSlots, slot_of},
         record::slot,
     },
 };
@@ -18,20 +18,20 @@ use crate::{
 /// The ownership that the dispatcher acts on, which only changes between two of its rounds.
 #[derive(Debug)]
 pub(crate) struct Ownership {
-    published: watch::Receiver<Owned>,
-    adopted: watch::Sender<Owned>,
+    published: watch::Receiver<OwnedSlots>,
+    adopted: watch::Sender<OwnedSlots>,
     /// Start of the ownership of slots that another process may have owned before.
     since_ms: BTreeMap<u8, i64>,
 }
 
 /// Slots gained and lost since the last round.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Moved {
+pub(crate) struct OwnershipChange {
     gained: BTreeSet<u8>,
     lost: BTreeSet<u8>,
 }
 
-impl Moved {
+impl OwnershipChange {
     pub(crate) fn has_gained(&self, destination: RecordId) -> bool {
         self.gained.contains(&slot(destination))
     }
@@ -53,10 +53,14 @@ impl Moved {
 
 impl Ownership {
     /// Returns the current ownership of slots in a store.
-    pub(crate) fn of(store: &Store, now_ms: i64) -> Self {
-        let published = store.engine().cluster().owned();
-        let is_all = *published.borrow() == Owned::All;
-        let adopted = if is_all { Owned::All } else { Owned::none() };
+    pub(crate) fn current(store: &Store, now_ms: i64) -> Self {
+        let published = store.engine().cluster().watch_ownership();
+        let is_all = *published.borrow() == OwnedSlots::All;
+        let adopted = if is_all {
+            OwnedSlots::All
+        } else {
+            OwnedSlots::none()
+        };
         let is_after_another = is_all && store.engine().is_shared();
         let all = (0..=u8::MAX).filter(|_| is_after_another);
         Self {
@@ -68,16 +72,16 @@ impl Ownership {
 
     /// Wraps a store so that changes outside of the owned slots are rejected.
     pub(crate) fn store(&self, store: Store) -> Store {
-        store.owning(Duty::Delivery, self.adopted.subscribe())
+        store.for_owner(Duty::Delivery, self.adopted.subscribe())
     }
 
     /// Watches the ownership that the dispatcher acts on.
-    pub(crate) fn adopted(&self) -> watch::Receiver<Owned> {
+    pub(crate) fn watch(&self) -> watch::Receiver<OwnedSlots> {
         self.adopted.subscribe()
     }
 
     /// Waits until the ownership has changed; forever if it never does.
-    pub(crate) async fn changed(&mut self) {
+    pub(crate) async fn wait_until_changed(&mut self) {
         if self.published.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -86,14 +90,14 @@ impl Ownership {
     }
 
     /// Adopts the current ownership. Returns `None` if it is unchanged.
-    pub(crate) fn adopt(&mut self, now_ms: i64) -> Option<Moved> {
+    pub(crate) fn adopt(&mut self, now_ms: i64) -> Option<OwnershipChange> {
         if !self.published.has_changed().unwrap_or(false) {
             return None;
         }
         let owned = self.published.borrow_and_update().clone();
-        let mut moved = Moved::default();
+        let mut moved = OwnershipChange::default();
         for slot in 0..=u8::MAX {
-            let epoch = |owned: &Owned| owned.slot(slot).map(|it| it.epoch);
+            let epoch = |owned: &OwnedSlots| owned.slot(slot).map(|it| it.epoch);
             let (before, after) = (epoch(&self.adopted.borrow()), epoch(&owned));
             if before == after {
                 continue;
@@ -112,7 +116,7 @@ impl Ownership {
     }
 
     /// Whether this process delivers to a destination.
-    pub(crate) fn has(&self, destination: RecordId) -> bool {
+    pub(crate) fn delivers_to(&self, destination: RecordId) -> bool {
         self.adopted.borrow().slot(slot(destination)).is_some()
     }
 
@@ -138,7 +142,7 @@ impl Ownership {
 
     /// Reports slots to be left that have no work in flight.
     pub(crate) fn vacate(&self, store: &Store, under_way: impl IntoIterator<Item = RecordId>) {
-        let leaving = self.adopted.borrow().leaving();
+        let leaving = self.adopted.borrow().slots_to_leave();
         if leaving.is_empty() {
             return;
         }
@@ -160,7 +164,7 @@ mod tests {
         store::{EngineError, Lane, engine::ownership::OwnedSlot},
     };
 
-    fn owned(slots: &[(RecordId, u64, Option<u64>)]) -> Owned {
+    fn owned(slots: &[(RecordId, u64, Option<u64>)]) -> OwnedSlots {
         let mut all = Box::new([None; 256]);
         for (destination, epoch, leaving) in slots {
             all[usize::from(slot(*destination))] = Some(OwnedSlot {
@@ -168,13 +172,13 @@ mod tests {
                 leaving: *leaving,
             });
         }
-        Owned::Slots(all)
+        OwnedSlots::Slots(all)
     }
 
-    fn ownership(published: watch::Receiver<Owned>) -> Ownership {
+    fn ownership(published: watch::Receiver<OwnedSlots>) -> Ownership {
         Ownership {
             published,
-            adopted: watch::Sender::new(Owned::none()),
+            adopted: watch::Sender::new(OwnedSlots::none()),
             since_ms: BTreeMap::new(),
         }
     }
@@ -183,11 +187,11 @@ mod tests {
     fn ownership_gains_and_losses_are_reported_once() {
         let (a, b) = (samples::id("a"), samples::id("b"));
         assert_ne!(slot(a), slot(b));
-        let published = watch::Sender::new(Owned::none());
+        let published = watch::Sender::new(OwnedSlots::none());
         let mut ownership = ownership(published.subscribe());
         assert_eq!(ownership.adopt(1), None);
         published.send_replace(owned(&[(a, 1, None)]));
-        assert!(!ownership.has(a), "nothing moves during a round");
+        assert!(!ownership.delivers_to(a), "nothing moves during a round");
         let moved = ownership.adopt(2).unwrap();
         assert!(moved.has_gained(a) && !moved.has_lost(a) && !moved.has_gained(b));
         assert_eq!(
@@ -200,7 +204,7 @@ mod tests {
         let moved = ownership.adopt(3).unwrap();
         assert!(!moved.is_gain() && !moved.has_lost(a));
         assert_eq!(ownership.owner(a), Owner::Another);
-        assert!(ownership.has(a));
+        assert!(ownership.delivers_to(a));
 
         // One is lost and regained between two rounds, another is gained.
         published.send_replace(owned(&[(a, 3, None), (b, 1, None)]));

@@ -254,17 +254,19 @@ mod tests {
             }
             for (message, refusals) in batch {
                 now_ms += 3;
-                let free_ms = windows.iter().map(|window| {
+                let unblocked_ms = windows.iter().map(|window| {
                     let nth = accepted.len().checked_sub(window.count);
                     nth.map_or(i64::MIN, |nth| accepted[nth] + window.length_ms)
                 });
-                let free_ms = free_ms.max().unwrap_or(i64::MIN);
-                if free_ms <= now_ms {
+                let unblocked_ms = unblocked_ms.max().unwrap_or(i64::MIN);
+                if unblocked_ms <= now_ms {
                     accepted.push(now_ms);
                     pace.accepted(start_ms);
                     continue;
                 }
-                let seconds = u64::try_from(free_ms - now_ms).unwrap().div_ceil(1_000);
+                let seconds = u64::try_from(unblocked_ms - now_ms)
+                    .unwrap()
+                    .div_ceil(1_000);
                 let wait = (stated == Stated::Seconds).then(|| Duration::from_secs(seconds));
                 pace.refused(start_ms, wait, now_ms);
                 most = most.max(refusals + 1);

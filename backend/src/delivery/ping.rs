@@ -56,9 +56,9 @@ impl Pings {
 
     /// Pings once, and logs changes of the result.
     pub async fn ping(&mut self) {
-        let failure = self.pinged().await.err();
-        let outcome = failure.as_ref().map_or("accepted", PingFailure::word);
-        self.store.metrics().pinged(outcome);
+        let failure = self.send_ping().await.err();
+        let outcome = failure.as_ref().map_or("accepted", PingFailure::as_str);
+        self.store.metrics().record_ping(outcome);
         match &failure {
             Some(failure) if self.failure.as_ref() != Some(failure) => {
                 tracing::warn!(%failure, "failed to ping the external monitor");
@@ -71,7 +71,7 @@ impl Pings {
         self.failure = failure;
     }
 
-    async fn pinged(&self) -> Result<(), PingFailure> {
+    async fn send_ping(&self) -> Result<(), PingFailure> {
         self.check_health().await?;
         let url = self.config.url.reveal();
         self.sender.ping(url, PING_TIMEOUT).await

@@ -15,7 +15,7 @@ use crate::{
         rate::Rate,
     },
     destination::{Advice, Report},
-    domain::{Attempt, Delivery, Destination, Outcome, RecordId, destination::AlikeRefusals},
+    domain::{Attempt, Delivery, Destination, Outcome, RecordId, destination::RepeatedRejections},
     ops::delivery::Hold,
     store::{
         Stored,
@@ -67,7 +67,7 @@ pub(crate) struct DestinationQueue {
     /// Whether the last attempt was fast and successful, and no retried delivery was found since.
     pub(crate) quick: bool,
     pub(crate) breaker: Breaker,
-    pub(crate) refusals: AlikeRefusals,
+    pub(crate) refusals: RepeatedRejections,
     /// Messages that failed because of the destination and must be resent.
     pub(crate) wronged: Vec<RecordId>,
     /// End of the pause requested by the receiver, in milliseconds since 1970.
@@ -125,7 +125,7 @@ impl DestinationQueue {
             set_aside: 0,
             quick: false,
             breaker: Breaker::after_failures(failures),
-            refusals: AlikeRefusals::default(),
+            refusals: RepeatedRejections::default(),
             wronged: Vec::new(),
             asked_until_ms: i64::MIN,
             rate: Rate::default(),
@@ -140,12 +140,12 @@ impl DestinationQueue {
     }
 
     /// Whether the destination was deleted.
-    pub(crate) fn is_gone(&self) -> bool {
+    pub(crate) fn is_deleted(&self) -> bool {
         self.destination.is_none() && !self.unreadable
     }
 
     /// Records a waiting delivery. Only an earlier due time is news.
-    pub(crate) fn expect(&mut self, due_ms: i64) {
+    pub(crate) fn add_waiting(&mut self, due_ms: i64) {
         self.due_ms = self.due_ms.min(due_ms);
         // Its severity is only known when it is tried.
         self.is_severe = true;
@@ -156,7 +156,7 @@ impl DestinationQueue {
     }
 
     /// Returns when it may continue, or `None` if something else must happen first.
-    pub(crate) fn opening(&mut self, width_max: u32, now_ms: i64) -> Option<Opening> {
+    pub(crate) fn next_opening(&mut self, width_max: u32, now_ms: i64) -> Option<Opening> {
         let destination = self.destination.as_ref()?;
         if self.paused || self.owner == Owner::Another || self.due_ms == i64::MAX {
             return None;
@@ -168,7 +168,7 @@ impl DestinationQueue {
         } else {
             width
         };
-        let held = self.held();
+        let held = self.lease_count();
         let (permitted, closed_until_ms) = self.breaker.allowance(held);
         let (paced, paced_until_ms) = self.pace.allowance(held);
         let allowance = leases.saturating_sub(held).min(permitted).min(paced);
@@ -214,7 +214,7 @@ impl DestinationQueue {
     }
 
     /// Returns why due deliveries cannot be tried now.
-    pub(crate) fn hold(&mut self, width_max: u32, now_ms: i64) -> Option<Hold> {
+    pub(crate) fn hold_reason(&mut self, width_max: u32, now_ms: i64) -> Option<Hold> {
         let settings = self.destination.as_ref()?.delivery;
         if self.paused {
             return Some(Hold::Paused);
@@ -223,13 +223,13 @@ impl DestinationQueue {
             let until_ms = self.asked_until_ms;
             return Some(Hold::Asked { until_ms });
         }
-        let (permitted, closed_until_ms) = self.breaker.allowance(self.held());
+        let (permitted, closed_until_ms) = self.breaker.allowance(self.lease_count());
         if permitted == 0 || closed_until_ms > now_ms {
-            let early_ms = self.early_ms(self.held()).unwrap_or(i64::MAX);
+            let early_ms = self.early_ms(self.lease_count()).unwrap_or(i64::MAX);
             let probe_ms = closed_until_ms.min(early_ms).max(now_ms);
             return Some(Hold::Breaker { probe_ms });
         }
-        let (_, paced_until_ms) = self.pace.allowance(self.held());
+        let (_, paced_until_ms) = self.pace.allowance(self.lease_count());
         if paced_until_ms > now_ms {
             let until_ms = paced_until_ms;
             return Some(Hold::Limited { until_ms });
@@ -251,11 +251,11 @@ impl DestinationQueue {
     pub(crate) fn width(&self, width_max: u32) -> usize {
         let settings = self.destination.as_ref().map(|found| found.delivery);
         let stated = settings.and_then(|settings| settings.max_in_flight);
-        self.width.now(stated.unwrap_or(width_max))
+        self.width.current_limit(stated.unwrap_or(width_max))
     }
 
     /// Returns the number of leases that have not ended.
-    pub(crate) fn held(&self) -> usize {
+    pub(crate) fn lease_count(&self) -> usize {
         self.running + self.ahead.len()
     }
 
@@ -272,9 +272,9 @@ impl DestinationQueue {
     }
 
     /// Forgets earlier failures of the destination.
-    pub(crate) fn forgive(&mut self) {
+    pub(crate) fn reset_failures(&mut self) {
         self.breaker = Breaker::default();
-        self.refusals = AlikeRefusals::default();
+        self.refusals = RepeatedRejections::default();
         self.pace = Pace::default();
         self.asked_until_ms = i64::MIN;
     }
@@ -289,7 +289,7 @@ impl DestinationQueue {
         self.pace.shift(by_ms);
         self.sorted_ms = i64::MIN;
         self.asked_until_ms = self.asked_until_ms.saturating_add(by_ms);
-        self.expect(i64::MIN);
+        self.add_waiting(i64::MIN);
     }
 
     /// Records the start of an attempt.
@@ -299,13 +299,14 @@ impl DestinationQueue {
         self.pace.started(now_ms);
     }
 
-    pub(crate) fn note(&mut self, delivery: RecordId, report: &Report, now_ms: i64) {
+    pub(crate) fn record_outcome(&mut self, delivery: RecordId, report: &Report, now_ms: i64) {
         let delivered = report.verdict.outcome == Outcome::Delivered;
         self.running -= 1;
         self.quick = delivered && report.duration <= QUICK;
         let advice = report.verdict.advice;
         let was_failing = self.breaker.is_failing() || self.pace.is_refused();
-        self.breaker.note(delivery, &report.verdict, now_ms);
+        self.breaker
+            .record_outcome(delivery, &report.verdict, now_ms);
         let asked_wait = advice.asked_wait().map(|wait| wait.min(ASKED_WAIT_MAX));
         if let (Some(wait), false) = (asked_wait, delivered) {
             let until_ms = now_ms.saturating_add(millis(wait));
@@ -325,7 +326,7 @@ impl DestinationQueue {
             self.due_ms = self.due_ms.min(now_ms);
         }
         let waiting = !self.ahead.is_empty() || self.due_ms <= now_ms;
-        self.width.note(report, waiting);
+        self.width.record_outcome(report, waiting);
         if self.running == 0 && !waiting {
             self.width = Concurrency::default();
         }
@@ -341,19 +342,19 @@ mod tests {
         let destination = RecordId::from_parts(1, 1);
         let at = |due_ms| Key::new().id(destination).moment(due_ms).build();
         let mut queue = DestinationQueue::new("hook".into(), None, 0);
-        queue.expect(5);
+        queue.add_waiting(5);
         assert!(queue.cursor.is_empty(), "it is at the beginning");
         queue.cursor = Key::new()
             .id(destination)
             .moment(100)
             .id(destination)
             .build();
-        queue.expect(101);
+        queue.add_waiting(101);
         assert!(queue.cursor > at(100));
-        queue.expect(100);
+        queue.add_waiting(100);
         assert_eq!(queue.cursor, at(100));
-        queue.expect(50);
-        queue.expect(70);
+        queue.add_waiting(50);
+        queue.add_waiting(70);
         assert_eq!((queue.cursor, queue.due_ms), (at(50), 5));
     }
 }

@@ -86,7 +86,7 @@ impl Queues {
         self.all.len()
     }
 
-    pub(crate) fn running(&self) -> usize {
+    pub(crate) fn running_count(&self) -> usize {
         self.all.values().map(|queue| queue.running).sum()
     }
 
@@ -99,9 +99,9 @@ impl Queues {
         found.map(|(id, _)| *id).collect()
     }
 
-    pub(crate) fn expect(&mut self, destination: RecordId, due_ms: i64) {
+    pub(crate) fn add_waiting(&mut self, destination: RecordId, due_ms: i64) {
         if let Some(queue) = self.get_mut(destination) {
-            queue.expect(due_ms);
+            queue.add_waiting(due_ms);
         }
     }
 
@@ -134,7 +134,7 @@ impl Queues {
             let Some(queue) = self.all.get_mut(&id) else {
                 continue;
             };
-            let opening = queue.opening(width_max, now_ms);
+            let opening = queue.next_opening(width_max, now_ms);
             if let (Some(opening), Some(destination)) = (opening, &queue.destination)
                 && opening.from_ms <= now_ms
                 && !paused.contains(&id)
@@ -142,7 +142,7 @@ impl Queues {
                 ready.push(Ready {
                     destination: Arc::clone(destination),
                     allowance: opening.allowance,
-                    places: queue.width(width_max).saturating_sub(queue.held()),
+                    places: queue.width(width_max).saturating_sub(queue.lease_count()),
                     ours: queue.unrecorded + queue.set_aside,
                     cursor: queue.cursor.clone(),
                     wanted: queue.is_ranked().then(|| Wanted {
@@ -158,7 +158,12 @@ impl Queues {
     }
 
     /// Records that a destination was served, and when the rest is due.
-    pub(crate) fn served(&mut self, destination: RecordId, due_ms: i64, cursor: Option<Vec<u8>>) {
+    pub(crate) fn record_served(
+        &mut self,
+        destination: RecordId,
+        due_ms: i64,
+        cursor: Option<Vec<u8>>,
+    ) {
         if let Some(queue) = self.all.get_mut(&destination) {
             queue.due_ms = due_ms;
             if let Some(cursor) = cursor {
@@ -169,10 +174,10 @@ impl Queues {
     }
 
     /// Keeps a lease until its attempt begins.
-    pub(crate) fn hold(&mut self, lease: Lease, now_ms: i64) {
+    pub(crate) fn keep_lease(&mut self, lease: Lease, now_ms: i64) {
         if let Some(queue) = self.all.get_mut(&lease.destination.id) {
             queue.unrecorded += 1;
-            queue.rate.note(1, now_ms);
+            queue.rate.record_started(1, now_ms);
             queue.ahead.push_back(lease);
         }
     }
@@ -188,7 +193,7 @@ impl Queues {
         let lease = queue.ahead.pop_front()?;
         let timeout = backoff::timeout(&self.config, &lease.destination);
         let (settings, kind) = (lease.destination.delivery, &lease.destination.kind);
-        let longest = attempt::longest(&self.config, settings, kind);
+        let longest = attempt::attempt_timeout(&self.config, settings, kind);
         if is_closed || !decide::may_begin(&lease.delivery.value, longest, now_ms) {
             return Some(Next::GiveBack(lease.delivery.value.id));
         }
@@ -198,15 +203,20 @@ impl Queues {
 
     /// Reclassifies an outcome based on previous ones, and records messages that failed because of
     /// their destination.
-    pub(crate) fn judge(&mut self, destination: RecordId, delivery: RecordId, report: &mut Report) {
+    pub(crate) fn reclassify(
+        &mut self,
+        destination: RecordId,
+        delivery: RecordId,
+        report: &mut Report,
+    ) {
         if let Some(queue) = self.all.get_mut(&destination) {
-            let wronged = refusals::judge(&mut queue.refusals, delivery, report);
+            let wronged = refusals::record_rejection(&mut queue.refusals, delivery, report);
             queue.wronged.extend(wronged);
         }
     }
 
     /// Records the outcome of an attempt.
-    pub(crate) fn ended(
+    pub(crate) fn record_outcome(
         &mut self,
         destination: RecordId,
         delivery: RecordId,
@@ -214,12 +224,12 @@ impl Queues {
         now_ms: i64,
     ) {
         if let Some(queue) = self.all.get_mut(&destination) {
-            queue.note(delivery, report, now_ms);
+            queue.record_outcome(delivery, report, now_ms);
         }
     }
 
     /// Removes the leases whose attempts have not begun, of one destination or all.
-    pub(crate) fn let_go(&mut self, destination: Option<RecordId>) -> Vec<RecordId> {
+    pub(crate) fn release_leases(&mut self, destination: Option<RecordId>) -> Vec<RecordId> {
         let queues = self.all.iter_mut();
         let of_it = queues.filter(|(id, _)| destination.is_none_or(|only| only == **id));
         let ahead = of_it.flat_map(|(_, queue)| queue.ahead.drain(..));
@@ -228,22 +238,22 @@ impl Queues {
 
     /// Returns the next automatic wake-up in milliseconds since 1970, or the end of time. If
     /// `is_full`, an attempt must end first.
-    pub(crate) fn wakes_ms(&mut self, is_full: bool, now_ms: i64) -> i64 {
+    pub(crate) fn next_wake_ms(&mut self, is_full: bool, now_ms: i64) -> i64 {
         let width_max = self.config.max_in_flight_per_destination;
-        let wake = |queue: &mut DestinationQueue| match queue.opening(width_max, now_ms) {
+        let wake = |queue: &mut DestinationQueue| match queue.next_opening(width_max, now_ms) {
             Some(opening) if is_full && opening.from_ms <= now_ms => i64::MAX,
             Some(opening) => opening.from_ms,
-            None if queue.is_gone() && queue.due_ms < i64::MAX => now_ms,
+            None if queue.is_deleted() && queue.due_ms < i64::MAX => now_ms,
             None => i64::MAX,
         };
         self.all.values_mut().map(wake).min().unwrap_or(i64::MAX)
     }
 
     /// Returns why deliveries wait, by destination.
-    pub(crate) fn holds(&mut self, now_ms: i64) -> HashMap<RecordId, Hold> {
+    pub(crate) fn hold_reasons(&mut self, now_ms: i64) -> HashMap<RecordId, Hold> {
         let width_max = self.config.max_in_flight_per_destination;
         let held = self.all.iter_mut();
-        held.filter_map(|(id, queue)| Some((*id, queue.hold(width_max, now_ms)?)))
+        held.filter_map(|(id, queue)| Some((*id, queue.hold_reason(width_max, now_ms)?)))
             .collect()
     }
 

@@ -22,7 +22,7 @@ pub(crate) type ThreadKey = (Option<RecordId>, RecordId);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rank {
     severity: Severity,
-    place: (RecordId, RecordId),
+    thread_position: (RecordId, RecordId),
     /// `None` if it waits for no other delivery.
     thread: Option<ThreadKey>,
     is_closing: bool,
@@ -38,7 +38,7 @@ impl Rank {
         let is_retry = matches!(delivery.state, DeliveryState::Retry { .. });
         Self {
             severity: delivery.content.occurrence.severity,
-            place: delivery.place(),
+            thread_position: delivery.thread_position(),
             thread: delivery.thread_standing().map(|_| thread),
             is_closing: delivery.is_closing(),
             waits_for_all: waits_for_all(delivery),
@@ -51,7 +51,7 @@ impl Rank {
 
 /// A delivery of a backlog.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitReason {
     pub(crate) id: RecordId,
     pub(crate) due_ms: i64,
     pub(crate) rank: Rank,
@@ -94,7 +94,7 @@ struct ThreadStart {
 
 /// Chooses the deliveries to send now.
 #[expect(clippy::too_many_lines, reason = "one pass over what waits")]
-pub(crate) fn choose(all: &[Waiting], wanted: Wanted, now_ms: i64) -> Chosen {
+pub(crate) fn choose(all: &[WaitReason], wanted: Wanted, now_ms: i64) -> Chosen {
     let mut threads: HashMap<ThreadKey, ThreadStart> = HashMap::new();
     for it in all {
         let Some(thread) = it.rank.thread else {
@@ -102,14 +102,14 @@ pub(crate) fn choose(all: &[Waiting], wanted: Wanted, now_ms: i64) -> Chosen {
         };
         let start = threads.entry(thread).or_insert(ThreadStart {
             severity: it.rank.severity,
-            any: it.rank.place,
+            any: it.rank.thread_position,
             closing: None,
         });
         start.severity = start.severity.max(it.rank.severity);
-        start.any = start.any.min(it.rank.place);
+        start.any = start.any.min(it.rank.thread_position);
         if it.rank.is_closing {
-            let closing = start.closing.get_or_insert(it.rank.place);
-            *closing = (*closing).min(it.rank.place);
+            let closing = start.closing.get_or_insert(it.rank.thread_position);
+            *closing = (*closing).min(it.rank.thread_position);
         }
     }
     let mut chosen = Chosen {
@@ -122,8 +122,11 @@ pub(crate) fn choose(all: &[Waiting], wanted: Wanted, now_ms: i64) -> Chosen {
         let severity = start.map_or(it.rank.severity, |start| start.severity);
         let is_severe = breaker::is_severe(severity);
         let is_behind = start.is_some_and(|start| {
-            let is_first = !it.rank.waits_for_all || start.any >= it.rank.place;
-            !is_first || start.closing.is_some_and(|closing| closing < it.rank.place)
+            let is_first = !it.rank.waits_for_all || start.any >= it.rank.thread_position;
+            !is_first
+                || start
+                    .closing
+                    .is_some_and(|closing| closing < it.rank.thread_position)
         });
         let may_be_early = is_severe && it.rank.awaits_receiver;
         chosen.is_severe |= !is_behind && (may_be_early || is_severe && it.due_ms <= now_ms);
@@ -142,8 +145,8 @@ pub(crate) fn choose(all: &[Waiting], wanted: Wanted, now_ms: i64) -> Chosen {
     let not = wanted.probe.and_then(|probe| probe.not);
     let is_young = wanted.probe.is_some_and(|probe| probe.is_young);
     let (oldest, newest) = (
-        |it: &Waiting| it.rank.place,
-        |it: &Waiting| Reverse(it.rank.place),
+        |it: &WaitReason| it.rank.thread_position,
+        |it: &WaitReason| Reverse(it.rank.thread_position),
     );
     free.sort_by_key(|(severity, it)| {
         // A message that the receiver cannot process must not hide its recovery.
@@ -220,13 +223,13 @@ mod tests {
         RecordId::from_parts(number, 1)
     }
 
-    fn waiting(number: u64, severity: Severity, due_ms: i64) -> Waiting {
-        Waiting {
+    fn waiting(number: u64, severity: Severity, due_ms: i64) -> WaitReason {
+        WaitReason {
             id: id(number),
             due_ms,
             rank: Rank {
                 severity,
-                place: (id(number), id(number)),
+                thread_position: (id(number), id(number)),
                 thread: None,
                 is_closing: false,
                 waits_for_all: false,
@@ -238,7 +241,7 @@ mod tests {
         }
     }
 
-    fn in_thread(number: u64, severity: Severity, thread: u64, waits_for_all: bool) -> Waiting {
+    fn in_thread(number: u64, severity: Severity, thread: u64, waits_for_all: bool) -> WaitReason {
         let mut it = waiting(number, severity, 0);
         it.rank.thread = Some((None, id(thread)));
         it.rank.waits_for_all = waits_for_all;
@@ -252,7 +255,7 @@ mod tests {
         only_severe: false,
     };
 
-    fn numbers(all: &[Waiting], wanted: Wanted) -> Vec<u64> {
+    fn numbers(all: &[WaitReason], wanted: Wanted) -> Vec<u64> {
         let chosen = choose(all, wanted, 10).ids;
         chosen.into_iter().map(RecordId::time_ms).collect()
     }
@@ -281,7 +284,7 @@ mod tests {
         let change = in_thread(3, Critical, 7, true);
         let other = waiting(1, Error, 0);
         assert_eq!(numbers(&[other, opening, change], ALL), [2, 1]);
-        let sent = Waiting {
+        let sent = WaitReason {
             is_leased: true,
             ..opening
         };

@@ -52,13 +52,13 @@ impl Rate {
         while self
             .slots
             .front()
-            .is_some_and(|(start_ms, _)| over_at(*start_ms) <= now_ms)
+            .is_some_and(|(start_ms, _)| expiry_ms(*start_ms) <= now_ms)
         {
             self.slots.pop_front();
         }
         let started: u32 = self.slots.iter().map(|(_, count)| count).sum();
         let next_ms = match self.slots.front() {
-            Some(&(start_ms, _)) if started >= limit => over_at(start_ms),
+            Some(&(start_ms, _)) if started >= limit => expiry_ms(start_ms),
             _ => i64::MIN,
         };
         (limit.saturating_sub(started) as usize, next_ms)
@@ -73,7 +73,7 @@ impl Rate {
     }
 
     /// Records attempts started now.
-    pub(crate) fn note(&mut self, count: u32, now_ms: i64) {
+    pub(crate) fn record_started(&mut self, count: u32, now_ms: i64) {
         let from_us = self.next_us.max(now_ms.saturating_mul(1_000));
         self.next_us = from_us.saturating_add(self.interval_us.saturating_mul(count.into()));
         let slot_ms = now_ms - now_ms.rem_euclid(SLOT_MS);
@@ -85,7 +85,7 @@ impl Rate {
         while self
             .slots
             .front()
-            .is_some_and(|(start_ms, _)| over_at(*start_ms) <= now_ms)
+            .is_some_and(|(start_ms, _)| expiry_ms(*start_ms) <= now_ms)
         {
             self.slots.pop_front();
         }
@@ -93,7 +93,7 @@ impl Rate {
 }
 
 /// Returns when the last attempt of a slot is a minute old.
-fn over_at(slot_start_ms: i64) -> i64 {
+fn expiry_ms(slot_start_ms: i64) -> i64 {
     slot_start_ms + SLOT_MS + WINDOW_MS
 }
 
@@ -109,7 +109,7 @@ mod tests {
         while now_ms < 300_000 {
             let (allowance, _) = rate.allowance(Some(10), now_ms);
             let count = allowance.min(3);
-            rate.note(u32::try_from(count).unwrap(), now_ms);
+            rate.record_started(u32::try_from(count).unwrap(), now_ms);
             starts.extend(vec![now_ms; count]);
             now_ms += 700;
         }
@@ -130,7 +130,7 @@ mod tests {
     fn full_window_returns_when_capacity_frees_up() {
         let mut rate = Rate::default();
         // Started by the previous owner.
-        rate.note(2, 500);
+        rate.record_started(2, 500);
         assert_eq!(rate.allowance(Some(2), 600), (0, 61_000));
         assert_eq!(rate.allowance(Some(2), 61_000), (1, i64::MIN));
         assert_eq!(rate.allowance(None, 0), (usize::MAX, i64::MIN));
@@ -141,7 +141,7 @@ mod tests {
         for (limit, first, gap_ms) in [(2, 1, 30_000), (60, 1, 1_000), (6_000, 26, 10)] {
             let mut rate = Rate::default();
             assert_eq!(rate.allowance(Some(limit), 0), (first, i64::MIN), "{limit}");
-            rate.note(u32::try_from(first).unwrap(), 0);
+            rate.record_started(u32::try_from(first).unwrap(), 0);
             assert_eq!(rate.allowance(Some(limit), 0), (0, gap_ms), "{limit}");
             assert_eq!(rate.allowance(Some(limit), gap_ms).0, 1, "{limit}");
         }

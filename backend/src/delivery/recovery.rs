@@ -39,7 +39,7 @@ pub async fn recover(store: &Store, clock: &dyn Clock) -> Result<usize, Error> {
 
 async fn step(store: &Store, now_ms: i64) -> Result<(Changes, usize), Error> {
     let leased = DeliveryState::Leased { until_ms: 0 }.number();
-    let range = Range::under(&Key::new().byte(leased).build());
+    let range = Range::with_prefix(&Key::new().byte(leased).build());
     let index = Index::DeliveryByState;
     let found = store
         .page_by::<Delivery>(index, range, Direction::Ascending, STEP)
@@ -52,9 +52,12 @@ async fn step(store: &Store, now_ms: i64) -> Result<(Changes, usize), Error> {
     let mut changes = store.changes();
     for ((_, delivery), attempt) in found.iter().zip(attempts) {
         let begun = attempt.as_ref().map(|it| &it.value);
-        changes.update(delivery, &decide::cut_off(&delivery.value, begun, now_ms));
+        changes.update(
+            delivery,
+            &decide::after_interruption(&delivery.value, begun, now_ms),
+        );
         if let Some(attempt) = attempt {
-            changes.update(&attempt, &decide::lost(&attempt.value));
+            changes.update(&attempt, &decide::lost_attempt(&attempt.value));
         }
     }
     Ok((changes, found.len()))
@@ -72,15 +75,15 @@ pub async fn note_threads(store: &Store) -> Result<(), Error> {
         DeliveryState::Retry { due_ms: 0 },
     ];
     for state in states {
-        let decide = || noted(store, state);
+        let decide = || note_positions(store, state);
         // They are the oldest: none follow the first one with a recorded position.
         while commit(store, Lane::Bulk, decide).await?.0 == STEP {}
     }
     Ok(())
 }
 
-async fn noted(store: &Store, state: DeliveryState) -> Result<(Changes, usize), Error> {
-    let range = Range::under(&Key::new().byte(state.number()).build());
+async fn note_positions(store: &Store, state: DeliveryState) -> Result<(Changes, usize), Error> {
+    let range = Range::with_prefix(&Key::new().byte(state.number()).build());
     let (index, ascending) = (Index::DeliveryByState, Direction::Ascending);
     let found = store.page_by::<Delivery>(index, range, ascending, STEP);
     let mut found = found.await?;
@@ -136,7 +139,8 @@ mod tests {
         changes.insert(&untouched);
         for number in 0..250 {
             let planned = delivery(100 + number, waiting, number == 0);
-            let (begun, attempt) = attempt::begun(&planned, Duration::from_secs(15), START_MS);
+            let (begun, attempt) =
+                attempt::begin_attempt(&planned, Duration::from_secs(15), START_MS);
             changes.insert(&begun);
             changes.insert(&attempt);
         }

@@ -2,15 +2,15 @@
 //! destination is at fault, whatever the responses say.
 
 use crate::{
-    destination::{Advice, Report, verdict::Fault},
-    domain::{RecordId, destination::AlikeRefusals},
+    destination::{Advice, Report, verdict::FailureCause},
+    domain::{RecordId, destination::RepeatedRejections},
     limits::REFUSALS_ALIKE_MAX,
 };
 
 /// Records the outcome of an attempt. Once too many messages were rejected alike, further ones
 /// count against the destination. Returns the messages that were misjudged before.
-pub(crate) fn judge(
-    alike: &mut AlikeRefusals,
+pub(crate) fn record_rejection(
+    alike: &mut RepeatedRejections,
     message: RecordId,
     report: &mut Report,
 ) -> Vec<RecordId> {
@@ -18,15 +18,19 @@ pub(crate) fn judge(
         return Vec::new();
     }
     // A mail rejected for some addresses arrives at the others.
-    match report.verdict.fault().filter(|_| !report.verdict.arrives()) {
+    match report
+        .verdict
+        .cause()
+        .filter(|_| !report.verdict.has_arrived())
+    {
         None => {
-            *alike = AlikeRefusals::default();
+            *alike = RepeatedRejections::default();
             return Vec::new();
         }
-        Some(Fault::Receiver | Fault::Destination) => return Vec::new(),
-        Some(Fault::Message) => {}
+        Some(FailureCause::Receiver | FailureCause::Destination) => return Vec::new(),
+        Some(FailureCause::Message) => {}
     }
-    let kind = kind_of(report);
+    let kind = similarity_key(report);
     if alike.kind != kind {
         alike.kind = kind;
         alike.messages.clear();
@@ -52,13 +56,13 @@ pub(crate) fn judge(
 }
 
 /// Whether enough messages were rejected alike to consider the destination failing.
-pub(crate) fn is_judged(alike: &AlikeRefusals) -> bool {
+pub(crate) fn is_judged(alike: &RepeatedRejections) -> bool {
     alike.messages.len() >= REFUSALS_ALIKE_MAX
 }
 
 /// Returns what similar rejections have in common: the status if there is one, otherwise the words
 /// without those that contain digits, such as ids.
-fn kind_of(report: &Report) -> String {
+fn similarity_key(report: &Report) -> String {
     let response = report.transcript.response.as_ref();
     let status = response.map(|response| response.status);
     if let Some(status) = status.filter(|status| *status >= 300) {
@@ -91,23 +95,23 @@ mod tests {
 
     #[test]
     fn repeated_identical_rejections_mark_the_destination_failing() {
-        let mut refusals = AlikeRefusals::default();
+        let mut refusals = RepeatedRejections::default();
         let mut judge = |number: usize, verdict: Verdict| {
             let mut report = report(verdict);
-            let before = judge(&mut refusals, id(number), &mut report);
-            (report.verdict.fault(), before.len())
+            let before = record_rejection(&mut refusals, id(number), &mut report);
+            (report.verdict.cause(), before.len())
         };
         let refused = |number| Verdict::rejected(format!("no: x{number}"), Advice::GiveUp);
-        let message = (Some(Fault::Message), 0);
-        let destination = (Some(Fault::Destination), 0);
+        let message = (Some(FailureCause::Message), 0);
+        let destination = (Some(FailureCause::Destination), 0);
         for number in 1..REFUSALS_ALIKE_MAX {
             assert_eq!(judge(number, refused(number)), message);
             assert_eq!(judge(number, refused(number)), message, "the same message");
         }
         let unwell = Verdict::unreachable("away");
-        assert_eq!(judge(99, unwell).0, Some(Fault::Receiver));
+        assert_eq!(judge(99, unwell).0, Some(FailureCause::Receiver));
         let all_before = REFUSALS_ALIKE_MAX - 1;
-        let judged = (Some(Fault::Destination), all_before);
+        let judged = (Some(FailureCause::Destination), all_before);
         assert_eq!(judge(100, refused(100)), judged);
         assert_eq!(judge(101, refused(101)), destination);
         assert_eq!(judge(100, refused(100)), destination);

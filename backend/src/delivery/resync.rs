@@ -18,15 +18,15 @@ pub(crate) struct Resync<'a> {
 impl Resync<'_> {
     /// Checks all matching destinations: records that those edited in between are resumed, reports
     /// what was not reported before a restart, and closes outdated reports.
-    pub(crate) async fn all(
+    pub(crate) async fn check_all(
         self,
         notices: &mut Notices,
         mut holds: impl FnMut(&Destination) -> bool,
     ) -> Result<(), EngineError> {
-        let mut pages = self.store.pages::<Destination>(Range::under(&[]));
-        while let Some(page) = whole(pages.next().await)? {
+        let mut pages = self.store.pages::<Destination>(Range::with_prefix(&[]));
+        while let Some(page) = require_readable(pages.next().await)? {
             for destination in page.into_iter().filter(|it| holds(&it.value)) {
-                self.one(&destination.value, notices).await?;
+                self.check_one(&destination.value, notices).await?;
             }
         }
         Ok(())
@@ -34,8 +34,8 @@ impl Resync<'_> {
 
     /// Returns the name of a destination by id, or `None` if it was deleted.
     pub(crate) async fn name_of(self, id: RecordId) -> Result<Option<String>, EngineError> {
-        let mut pages = self.store.pages::<Destination>(Range::under(&[]));
-        while let Some(page) = whole(pages.next().await)? {
+        let mut pages = self.store.pages::<Destination>(Range::with_prefix(&[]));
+        while let Some(page) = require_readable(pages.next().await)? {
             let mut page = page.into_iter();
             if let Some(found) = page.find(|destination| destination.value.id == id) {
                 return Ok(Some(found.value.name.as_str().into()));
@@ -44,24 +44,24 @@ impl Resync<'_> {
         Ok(None)
     }
 
-    async fn one(
+    async fn check_one(
         self,
         destination: &Destination,
         notices: &mut Notices,
     ) -> Result<(), EngineError> {
         self.pause(destination, notices).await?;
-        self.refused(destination, notices).await?;
+        self.check_rejected(destination, notices).await?;
         let name = destination.name.as_str();
         let letters = notice::no_dead_letters(name, self.clock.now_ms());
         if self.is_open(letters.id()).await? {
-            notices.take_up(destination.id, name);
+            notices.resume(destination.id, name);
         }
         Ok(())
     }
 
     /// Reports the rejected addresses of a destination unless already reported, and closes the
     /// report if there are none.
-    pub(crate) async fn refused(
+    pub(crate) async fn check_rejected(
         self,
         destination: &Destination,
         notices: &Notices,
@@ -73,7 +73,7 @@ impl Resync<'_> {
             .unwrap_or_default();
         let said = notice::refused(name, &[], self.clock.now_ms());
         if self.is_open(said.id()).await? == refused.is_empty() {
-            notices.refused(name, &refused);
+            notices.report_refused(name, &refused);
         }
         Ok(())
     }
@@ -97,8 +97,8 @@ impl Resync<'_> {
             Some(health) if !health::is_paused(&health, destination) => {
                 self.resume(destination, notices).await?;
             }
-            Some(health) if !is_said => notices.paused(name, &health.last_error),
-            None if is_said => notices.resumed(name),
+            Some(health) if !is_said => notices.report_paused(name, &health.last_error),
+            None if is_said => notices.report_resumed(name),
             _ => {}
         }
         Ok(())
@@ -130,7 +130,7 @@ impl Resync<'_> {
         match self.store.apply(Lane::Admin, changes).await {
             // A conflicting change came after the edit as well.
             Ok(_) | Err(EngineError::Conflict(_)) => {
-                notices.resumed(destination.name.as_str());
+                notices.report_resumed(destination.name.as_str());
                 Ok(())
             }
             Err(error) => Err(error),
@@ -146,7 +146,7 @@ impl Resync<'_> {
         let name = String::from_utf8_lossy(name);
         for closing in notice::deleted(&name, self.clock.now_ms()) {
             if self.is_open(closing.id()).await? {
-                notices.say(closing);
+                notices.report(closing);
             }
         }
         Ok(())
@@ -162,7 +162,7 @@ impl Resync<'_> {
 }
 
 /// Returns a page of destinations; fails on an unreadable one.
-fn whole(
+fn require_readable(
     page: Result<Option<Vec<Stored<Destination>>>, EngineError>,
 ) -> Result<Option<Vec<Stored<Destination>>>, EngineError> {
     if let Err(EngineError::Corrupt(why)) = &page {

@@ -64,7 +64,7 @@ impl Retention {
             let (clock, mut settings) = (Arc::clone(&self.clock), self.settings.clone());
             settings.mark_unchanged();
             let look = async {
-                match self.forget().await {
+                match self.delete_old().await {
                     Ok(0) => tracing::debug!("no deliveries have expired"),
                     Ok(forgotten) => tracing::info!(forgotten, "deleted expired deliveries"),
                     Err(error) => log_failure("failed to delete expired deliveries", &error),
@@ -87,7 +87,7 @@ impl Retention {
     /// # Errors
     ///
     /// Returns an error if the store fails; earlier steps remain in effect.
-    pub async fn forget(&mut self) -> Result<usize, Error> {
+    pub async fn delete_old(&mut self) -> Result<usize, Error> {
         let mut forgotten = 0;
         for number in 1..=DeliveryState::NUMBER_MAX {
             let mut start = Key::new().byte(number).build();
@@ -172,7 +172,7 @@ impl Retention {
 
     /// Returns the attempts of a delivery, which are deleted with it.
     async fn attempts(&self, delivery: &Delivery) -> Result<Vec<Stored<Attempt>>, EngineError> {
-        let range = Range::under(&delivery.id.to_bytes());
+        let range = Range::with_prefix(&delivery.id.to_bytes());
         let (direction, limit) = (Direction::Ascending, ATTEMPTS_MAX);
         self.store.page::<Attempt>(range, direction, limit).await
     }
@@ -256,13 +256,13 @@ mod tests {
             changes.insert(&attempt(&delivery));
             store.apply(Lane::Bulk, changes).await.unwrap();
         }
-        assert_eq!(retention.forget().await.unwrap(), 0);
+        assert_eq!(retention.delete_old().await.unwrap(), 0);
         clock.advance(31 * DAY);
-        assert_eq!(retention.forget().await.unwrap(), 100);
+        assert_eq!(retention.delete_old().await.unwrap(), 100);
         clock.advance(20 * DAY);
-        assert_eq!(retention.forget().await.unwrap(), 50);
-        assert_eq!(retention.forget().await.unwrap(), 0);
-        let all = || Range::under(&[]);
+        assert_eq!(retention.delete_old().await.unwrap(), 50);
+        assert_eq!(retention.delete_old().await.unwrap(), 0);
+        let all = || Range::with_prefix(&[]);
         let left = store
             .page::<Delivery>(all(), Direction::Ascending, 1000)
             .await
@@ -297,9 +297,9 @@ mod tests {
         }
         samples::damage::<Attempt>(&store, attempt_key(ids[130], 1)).await;
         clock.advance(31 * DAY);
-        assert_eq!(retention.forget().await.unwrap(), 250 - 121);
+        assert_eq!(retention.delete_old().await.unwrap(), 250 - 121);
         assert_eq!(retention.set_aside.len(), 121);
-        assert_eq!(retention.forget().await.unwrap(), 0);
+        assert_eq!(retention.delete_old().await.unwrap(), 0);
         let left = store
             .get::<Delivery>(ids[130].to_bytes().into())
             .await

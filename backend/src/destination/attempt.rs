@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::{
     Advice, ChatThread, Verdict,
     http::{Answer, HttpClient, HttpRequest, SendFailure, USER_AGENT},
-    outlets::Outlets,
+    outlets::AttemptResources,
     times::ExchangeTimes,
     transcript::{EXPLANATION_BYTES_MAX, Masker},
 };
@@ -55,7 +55,7 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) sends: bool,
     /// Times of the last exchange.
     pub(super) times: Mutex<Option<ExchangeTimes>>,
-    pub(super) outlets: &'a Outlets,
+    pub(super) outlets: &'a AttemptResources,
 }
 
 /// The outcome of an attempt, without its timing.
@@ -153,7 +153,7 @@ impl AttemptContext<'_> {
     }
 
     /// Returns the verdict for services where the HTTP status is conclusive.
-    pub(super) fn judge(&self, result: &Result<Answer, SendFailure>) -> Verdict {
+    pub(super) fn verdict_by_status(&self, result: &Result<Answer, SendFailure>) -> Verdict {
         match result {
             Ok(answer) => answer.verdict(&self.masker, self.start_ms),
             Err(failure) => failure.verdict(&self.masker),
@@ -162,7 +162,7 @@ impl AttemptContext<'_> {
 
     /// Returns the verdict on a response that is not the provider's own: proxies, login pages and
     /// sleeping instances also return 200.
-    pub(super) fn judge_foreign(&self, answer: &Answer, provider: &str) -> Verdict {
+    pub(super) fn foreign_verdict(&self, answer: &Answer, provider: &str) -> Verdict {
         if !answer.status.is_success() {
             return answer.verdict(&self.masker, self.start_ms);
         }
@@ -174,7 +174,7 @@ impl AttemptContext<'_> {
     }
 
     /// Masks and truncates a provider's error text.
-    pub(super) fn explain(&self, text: &str) -> String {
+    pub(super) fn mask_and_truncate(&self, text: &str) -> String {
         self.masker.mask(text, EXPLANATION_BYTES_MAX)
     }
 }

@@ -27,7 +27,7 @@ impl<'a> Checks<'a> {
         (guard, snippets): (Option<&'a Guard>, &'a Snippets),
     ) -> Self {
         Self {
-            kind: kind.word(),
+            kind: kind.as_str(),
             language,
             guard,
             snippets,
@@ -55,30 +55,30 @@ impl<'a> Checks<'a> {
                 self.snippets
             };
             let path = self.path(&field);
-            let fault = message::fault(path, self.language, source, snippets);
+            let fault = message::template_violation(path, self.language, source, snippets);
             self.found.extend(fault);
         }
     }
 
     /// Checks that a text is not blank.
-    pub(super) fn required(&mut self, field: &str, text: &str) {
+    pub(super) fn check_required(&mut self, field: &str, text: &str) {
         if text.trim().is_empty() {
             self.add(field, "is required");
         }
     }
 
-    pub(super) fn setting(&mut self, field: &str, text: &str) {
-        self.required(field, text);
-        self.one_line(field, text);
+    pub(super) fn check_setting(&mut self, field: &str, text: &str) {
+        self.check_required(field, text);
+        self.check_one_line(field, text);
     }
 
     /// Checks a required secret, which is sent in a header, a form or a JSON text.
     pub(super) fn secret(&mut self, field: &str, secret: &Secret) {
-        self.setting(field, secret.reveal());
+        self.check_setting(field, secret.reveal());
     }
 
     /// Checks that a text is a single line within the size limit.
-    pub(super) fn one_line(&mut self, field: &str, text: &str) {
+    pub(super) fn check_one_line(&mut self, field: &str, text: &str) {
         if text.len() > SETTING_BYTES_MAX {
             let bytes = text.len();
             self.add(

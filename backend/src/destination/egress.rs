@@ -57,7 +57,11 @@ impl Guard {
     pub fn new(config: &EgressConfig, own: Vec<SocketAddr>) -> Self {
         Self {
             allow: config.allow.clone(),
-            allow_names: config.allow_names.iter().map(|name| bare(name)).collect(),
+            allow_names: config
+                .allow_names
+                .iter()
+                .map(|name| normalize_name(name))
+                .collect(),
             own,
         }
     }
@@ -118,12 +122,12 @@ impl Guard {
         if self.is_own(SocketAddr::new(canonical, address.port())) {
             return Err(Refusal::OwnListener(address));
         }
-        let allowed = self.allow_names.contains(&bare(host))
+        let allowed = self.allow_names.contains(&normalize_name(host))
             || self
                 .allow
                 .iter()
                 .any(|network| network.contains(&canonical));
-        match networks::denied(canonical) {
+        match networks::denied_network(canonical) {
             Some((network, reason)) if !allowed => Err(Refusal::Network {
                 address: canonical,
                 network,
@@ -147,7 +151,7 @@ impl Guard {
 }
 
 fn is_local(name: &str) -> bool {
-    let name = bare(name);
+    let name = normalize_name(name);
     name == "localhost" || name.ends_with(".localhost")
 }
 
@@ -157,6 +161,6 @@ fn is_of_this_machine(address: IpAddr) -> bool {
 }
 
 /// Normalizes a name: case-insensitive, without the trailing dot of the root.
-fn bare(name: &str) -> String {
+fn normalize_name(name: &str) -> String {
     name.trim_end_matches('.').to_ascii_lowercase()
 }

@@ -11,9 +11,9 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{AttemptContext, Checks, DestinationType, Ending, outlets::Outlets};
+use super::{AttemptContext, Checks, DestinationType, Ending, outlets::AttemptResources};
 use crate::{
-    config::mailboxes,
+    config::parse_mailboxes,
     domain::{TemplateLanguage, destination::Email},
     limits::{MAIL_ADDRESSES_MAX, MAIL_LIST_ID_CHARACTERS_MAX, SETTING_BYTES_MAX},
     message::Facts,
@@ -24,7 +24,7 @@ use crate::{
 pub(super) fn recipients(email: &Email) -> Vec<String> {
     let mut addresses = Vec::new();
     for text in [&email.to, &email.cc, &email.bcc] {
-        let read = mailboxes(text).unwrap_or_default();
+        let read = parse_mailboxes(text).unwrap_or_default();
         for address in read.into_iter().map(|it| it.email.to_string()) {
             if !addresses.contains(&address) {
                 addresses.push(address);
@@ -44,12 +44,12 @@ pub(crate) struct Mail {
 }
 
 /// Checks a list of addresses and returns their number.
-fn counted(checks: &mut Checks<'_>, field: &str, text: &str) -> usize {
+fn check_addresses(checks: &mut Checks<'_>, field: &str, text: &str) -> usize {
     if text.len() > SETTING_BYTES_MAX {
-        checks.one_line(field, text);
+        checks.check_one_line(field, text);
         return 0;
     }
-    match mailboxes(text) {
+    match parse_mailboxes(text) {
         Ok(read) => read.len(),
         Err(wrong) => {
             checks.add(field, wrong);
@@ -61,7 +61,7 @@ fn counted(checks: &mut Checks<'_>, field: &str, text: &str) -> usize {
 impl DestinationType for Email {
     type Message = Mail;
 
-    fn server(&self, outlets: &Outlets) -> Option<String> {
+    fn server(&self, outlets: &AttemptResources) -> Option<String> {
         let config = &outlets.mail_server.as_ref()?.config;
         Some(format!("smtp://{}:{}", config.host, config.port))
     }
@@ -75,7 +75,7 @@ impl DestinationType for Email {
         }
         let mut count = 0;
         for (field, text) in [("to", &self.to), ("cc", &self.cc), ("bcc", &self.bcc)] {
-            count += counted(checks, field, text);
+            count += check_addresses(checks, field, text);
         }
         if count > MAIL_ADDRESSES_MAX {
             let fault = format!(
@@ -83,12 +83,12 @@ impl DestinationType for Email {
             );
             checks.add("to", fault);
         }
-        let count = counted(checks, "replyTo", &self.reply_to);
+        let count = check_addresses(checks, "replyTo", &self.reply_to);
         if count > MAIL_ADDRESSES_MAX {
             let fault = format!("has {count} addresses; the limit is {MAIL_ADDRESSES_MAX}");
             checks.add("replyTo", fault);
         }
-        if counted(checks, "from", &self.from) > 1 {
+        if check_addresses(checks, "from", &self.from) > 1 {
             checks.add("from", "has several addresses; expected one sender");
         }
         if !self.list_id.is_empty() && compose::list_id(&self.list_id).is_none() {
@@ -121,7 +121,7 @@ impl DestinationType for Email {
         message::reduced(facts, self)
     }
 
-    fn shown(mail: &Mail) -> Value {
+    fn to_display(mail: &Mail) -> Value {
         json!({"subject": mail.subject, "text": mail.text, "html": mail.html})
     }
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{AttemptContext, Checks, DestinationType, Ending, outlets::Outlets};
+use super::{AttemptContext, Checks, DestinationType, Ending, outlets::AttemptResources};
 use crate::{
     domain::{IncomingEvent, Severity, Status, TemplateLanguage, destination::EventTemplates},
     message::{Facts, domain_json},
@@ -20,13 +20,13 @@ impl DestinationType for EventTemplates {
         true
     }
 
-    fn server(&self, _outlets: &Outlets) -> Option<String> {
+    fn server(&self, _outlets: &AttemptResources) -> Option<String> {
         None
     }
 
     fn check(&self, checks: &mut Checks<'_>) {
         for (field, text) in self.templates() {
-            checks.required(&field, text);
+            checks.check_required(&field, text);
         }
     }
 
@@ -50,7 +50,7 @@ impl DestinationType for EventTemplates {
         message::event(facts, self)
     }
 
-    fn shown(event: &IncomingEvent) -> Value {
+    fn to_display(event: &IncomingEvent) -> Value {
         json!({
             "name": event.name,
             "type": event.kind,

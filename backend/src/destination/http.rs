@@ -2,7 +2,7 @@
 
 mod body;
 mod connector;
-pub(crate) mod fault;
+pub(crate) mod error;
 mod line;
 mod origins;
 mod retry_after;
@@ -37,7 +37,7 @@ use crate::destination::{
     http::{
         body::{Outgoing, Sent},
         connector::GuardedConnector,
-        fault::Lost,
+        error::RequestFailure,
         line::{Answered, Peer},
         origins::{Connections, Origins},
         route::Route,
@@ -132,7 +132,7 @@ impl HttpClient {
         let route = Arc::new(route);
         let config = tls::client_config(&trust);
         Self {
-            origins: origins(config, dialer.clone(), Arc::clone(&route)),
+            origins: new_origins(config, dialer.clone(), Arc::clone(&route)),
             identified: Arc::default(),
             dialer,
             trust,
@@ -141,7 +141,7 @@ impl HttpClient {
     }
 
     /// Whether a connection to the server of a URL, or to its proxy, can be opened.
-    pub(crate) async fn connects(&self, url: &Url) -> bool {
+    pub(crate) async fn can_connect(&self, url: &Url) -> bool {
         let Ok(uri) = url.as_str().parse() else {
             return false;
         };
@@ -151,9 +151,9 @@ impl HttpClient {
     }
 
     /// Returns a client with the same settings that does not reuse connections.
-    pub(crate) fn fresh(&self) -> Self {
+    pub(crate) fn with_fresh_connections(&self) -> Self {
         Self {
-            origins: self.origins.fresh(),
+            origins: self.origins.with_fresh_connections(),
             identified: Arc::default(),
             ..self.clone()
         }
@@ -173,7 +173,7 @@ impl HttpClient {
             let config = config.map_err(|_bad| {
                 SendFailure::Unreachable("the certificate of `auth.mtls` cannot be used".into())
             })?;
-            origins(config, self.dialer.clone(), Arc::clone(&self.route))
+            new_origins(config, self.dialer.clone(), Arc::clone(&self.route))
         };
         if identified.len() >= IDENTITIES_MAX {
             identified.remove(0);
@@ -212,12 +212,12 @@ impl HttpClient {
         };
         let is_repeatable = request.headers.contains_key("idempotency-key");
         let authorization = self.route.authorization(&url);
-        let request = prepared(request, &url, authorization)?;
+        let request = build_request(request, &url, authorization)?;
         self.let_go_of_moved(&origins, &origin, &url).await;
         let (mut unprocessed, mut was_stale) = (0, false);
         loop {
             let (number, connections) = origins.connections(&origin);
-            let sent = once(&connections, &request, deadline, timeout).await;
+            let sent = send_once(&connections, &request, deadline, timeout).await;
             if let Ok(Answer {
                 address: Some(address),
                 ..
@@ -230,14 +230,14 @@ impl HttpClient {
                     return Ok(answer);
                 }
                 Ok(answer) if unprocessed > 0 => return Ok(answer),
-                Ok(_other_connection_wanted) => Lost::Unprocessed,
+                Ok(_other_connection_wanted) => RequestFailure::Unprocessed,
                 Err(lost) => lost,
             };
-            if !matches!(lost, Lost::Refused(_)) {
-                origins.let_go(&origin, number);
+            if !matches!(lost, RequestFailure::Refused(_)) {
+                origins.remove(&origin, number);
             }
             match lost {
-                Lost::Unprocessed if unprocessed < RESENDS_MAX => {
+                RequestFailure::Unprocessed if unprocessed < RESENDS_MAX => {
                     let pause = match unprocessed {
                         0 => Duration::ZERO,
                         again => RESEND_PAUSE.saturating_mul(1 << (again - 1)),
@@ -245,13 +245,15 @@ impl HttpClient {
                     unprocessed += 1;
                     tokio::time::sleep_until(deadline.min(Instant::now() + pause)).await;
                 }
-                Lost::Unprocessed => {
+                RequestFailure::Unprocessed => {
                     let times = unprocessed + 1;
                     let said = format!("the receiver rejected the request unread, {times} times");
                     return Err(SendFailure::Unreachable(said));
                 }
-                Lost::Stale(_) if is_repeatable && !was_stale => was_stale = true,
-                Lost::Stale(failure) | Lost::Refused(failure) | Lost::Broken(failure) => {
+                RequestFailure::Stale(_) if is_repeatable && !was_stale => was_stale = true,
+                RequestFailure::Stale(failure)
+                | RequestFailure::Refused(failure)
+                | RequestFailure::Broken(failure) => {
                     return Err(failure);
                 }
             }
@@ -271,7 +273,7 @@ impl HttpClient {
         let host = host.trim_matches(['[', ']']);
         let is_direct = self
             .route
-            .through(host, port, url.scheme() == "https")
+            .proxy_route(host, port, url.scheme() == "https")
             .is_none();
         let Some((number, used)) = origins.to_check(origin).filter(|_| is_direct) else {
             return;
@@ -282,13 +284,13 @@ impl HttpClient {
             && !found.is_empty()
             && used.iter().any(|address| !found.contains(address))
         {
-            origins.let_go(origin, number);
+            origins.remove(origin, number);
         }
     }
 }
 
 /// Builds a request that can be sent several times.
-fn prepared(
+fn build_request(
     request: HttpRequest,
     url: &Url,
     proxy_authorization: Option<HeaderValue>,
@@ -297,7 +299,7 @@ fn prepared(
         .method(request.method)
         .uri(&url[..Position::AfterQuery]);
     let mut body = request.body;
-    let packed = (request.compress && body.len() >= COMPRESSED_BYTES_MIN).then(|| gzip(&body));
+    let packed = (request.compress && body.len() >= COMPRESSED_BYTES_MIN).then(|| compress(&body));
     let is_packed = packed.is_some();
     if let Some(packed) = packed {
         body = packed;
@@ -317,12 +319,12 @@ fn prepared(
 }
 
 /// Sends a request over one connection and reads the response.
-async fn once(
+async fn send_once(
     connections: &Connections,
     request: &Request<Bytes>,
     deadline: Instant,
     timeout: Duration,
-) -> Result<Answer, Lost> {
+) -> Result<Answer, RequestFailure> {
     let body = Outgoing::new(request.body().clone());
     let sent = body.sent();
     let mut outgoing = request.clone().map(|_bytes| body);
@@ -344,7 +346,7 @@ async fn once(
     };
     let answer = match answer {
         Ok(Ok(answer)) => answer,
-        Ok(Err(error)) => return Err(fault::classify(&error, progress(&connection, &sent))),
+        Ok(Err(error)) => return Err(error::classify(&error, progress(&connection, &sent))),
         Err(_elapsed) => {
             let is_sent = progress(&connection, &sent).is_sent;
             let failure = if is_sent {
@@ -352,7 +354,7 @@ async fn once(
             } else {
                 SendFailure::NotSent(timeout)
             };
-            return Err(Lost::Broken(failure));
+            return Err(RequestFailure::Broken(failure));
         }
     };
     let mut times = ExchangeTimes {
@@ -366,7 +368,7 @@ async fn once(
             let dialed = answer.extensions().get().copied();
             times.open(dialed.unwrap_or_default(), connected.filter(|_| is_tls));
         }
-        answered.note();
+        answered.mark();
     }
     let (head, body) = answer.into_parts();
     let (body, end) = read_start(body, deadline).await;
@@ -402,7 +404,7 @@ fn progress(connection: &CaptureConnection, sent: &Sent) -> Progress {
     }
 }
 
-fn origins(tls: ClientConfig, dialer: Dialer, route: Arc<Route>) -> Origins {
+fn new_origins(tls: ClientConfig, dialer: Dialer, route: Arc<Route>) -> Origins {
     let connector = HttpsConnectorBuilder::new()
         .with_tls_config(tls)
         .https_or_http()
@@ -413,7 +415,7 @@ fn origins(tls: ClientConfig, dialer: Dialer, route: Arc<Route>) -> Origins {
 
 pub(crate) const USER_AGENT: &str = concat!("Bellwether/", env!("CARGO_PKG_VERSION"));
 
-fn gzip(body: &[u8]) -> Bytes {
+fn compress(body: &[u8]) -> Bytes {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
     let written = packed.write_all(body).and_then(|()| packed.finish());
     written.expect("memory takes all that is written").into()
@@ -488,16 +490,16 @@ impl Answer {
         match self.status.as_u16() {
             403 | 413 | 503 if self.asked_wait(now_ms).is_some() => self.limited(now_ms),
             429 => self.limited(now_ms),
-            408 | 421 | 425 => self.again(now_ms),
+            408 | 421 | 425 => self.retry_advice(now_ms),
             400 | 413 | 415 | 422 => Advice::Reduce,
             300..=399 | 401..=405 | 407 | 410 => Advice::Mend,
             400..=499 => Advice::FewMore,
-            _ => self.again(now_ms),
+            _ => self.retry_advice(now_ms),
         }
     }
 
     /// Returns the advice to retry, after the time that the receiver asks for.
-    pub(crate) fn again(&self, now_ms: i64) -> Advice {
+    pub(crate) fn retry_advice(&self, now_ms: i64) -> Advice {
         let asked = self.asked_wait(now_ms);
         asked.map_or(Advice::Again, Advice::AgainAfter)
     }

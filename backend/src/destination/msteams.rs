@@ -5,7 +5,7 @@ mod message;
 
 use serde_json::Value;
 
-use super::{AttemptContext, Checks, DestinationType, Ending, outlets::Outlets};
+use super::{AttemptContext, Checks, DestinationType, Ending, outlets::AttemptResources};
 use crate::{
     domain::{TemplateLanguage, destination::MsTeams},
     message::Facts,
@@ -17,7 +17,7 @@ impl DestinationType for MsTeams {
 
     const BYTES_MAX: Option<usize> = Some(message::BODY_BYTES_MAX);
 
-    fn server(&self, _outlets: &Outlets) -> Option<String> {
+    fn server(&self, _outlets: &AttemptResources) -> Option<String> {
         Some(self.url.reveal().to_owned())
     }
 
@@ -41,7 +41,7 @@ impl DestinationType for MsTeams {
         message::size_bytes(body)
     }
 
-    fn shown(body: &Value) -> Value {
+    fn to_display(body: &Value) -> Value {
         body.clone()
     }
 
@@ -49,8 +49,8 @@ impl DestinationType for MsTeams {
         let url = self.url.reveal().to_owned();
         let (result, transcript) = attempt.post_json(url.clone(), None, body.to_string()).await;
         let verdict = match &result {
-            Ok(answer) => classify::judge(attempt, answer, &url),
-            other => attempt.judge(other),
+            Ok(answer) => classify::classify_response(attempt, answer, &url),
+            other => attempt.verdict_by_status(other),
         };
         (verdict, transcript)
     }

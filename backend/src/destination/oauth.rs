@@ -12,7 +12,7 @@ use super::{
     Advice, AttemptContext, Ending, Verdict,
     http::{Answer, HttpRequest, SendFailure},
     tokens::Token,
-    verdict::Fault,
+    verdict::FailureCause,
 };
 use crate::domain::{Outcome, Transcript, secret::MASK};
 
@@ -46,12 +46,12 @@ pub(super) struct Grant<'a> {
     /// Audience of the token; may be empty.
     pub(super) audience: &'a str,
     pub(super) params: &'a BTreeMap<String, String>,
-    pub(super) client: ClientShown,
+    pub(super) client: ClientAuth,
 }
 
 /// How a client authenticates to the token endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ClientShown {
+pub(super) enum ClientAuth {
     /// In the `authorization` header, which every server must support, or in the body if that
     /// fails.
     Either,
@@ -75,7 +75,7 @@ pub(super) async fn with_token(
     grant: Grant<'_>,
     request: &HttpRequest,
 ) -> Result<(Result<Answer, SendFailure>, Transcript), Box<Ending>> {
-    let key = key_of(grant);
+    let key = cache_key(grant);
     let kept = attempt.outlets.tokens.get(key, attempt.start_ms);
     let was_kept = kept.is_some();
     let bearer = match kept {
@@ -84,7 +84,7 @@ pub(super) async fn with_token(
         None if !attempt.sends => MASK.to_owned(),
         None => fetch(attempt, grant).await?,
     };
-    let bearing = bearing_of(attempt, request, &bearer)?;
+    let bearing = with_bearer(attempt, request, &bearer)?;
     let mut made = attempt.exchange(bearing).await;
     let refused = matches!(&made.0, Ok(answer) if answer.status == StatusCode::UNAUTHORIZED);
     if refused {
@@ -92,14 +92,14 @@ pub(super) async fn with_token(
     }
     if refused && was_kept {
         let bearer = fetch(attempt, grant).await?;
-        let bearing = bearing_of(attempt, request, &bearer)?;
+        let bearing = with_bearer(attempt, request, &bearer)?;
         made = attempt.exchange(bearing).await;
     }
     Ok(made)
 }
 
 /// Adds a token to a request, and masks it in transcripts.
-fn bearing_of(
+fn with_bearer(
     attempt: &mut AttemptContext<'_>,
     request: &HttpRequest,
     bearer: &str,
@@ -119,11 +119,14 @@ fn bearing_of(
 
 /// Returns a cached or new token for a receiver that does not use HTTP, or the ending of the
 /// attempt if there is none.
-pub(super) async fn bearer(
+pub(super) async fn bearer_token(
     attempt: &mut AttemptContext<'_>,
     grant: Grant<'_>,
 ) -> Result<String, Box<Ending>> {
-    let kept = attempt.outlets.tokens.get(key_of(grant), attempt.start_ms);
+    let kept = attempt
+        .outlets
+        .tokens
+        .get(cache_key(grant), attempt.start_ms);
     let bearer = match kept {
         Some(bearer) => bearer,
         None => fetch(attempt, grant).await?,
@@ -133,18 +136,18 @@ pub(super) async fn bearer(
 }
 
 /// Drops a refused token, so that the next attempt requests another one.
-pub(super) fn forget(attempt: &AttemptContext<'_>, grant: Grant<'_>) {
-    attempt.outlets.tokens.drop_token(key_of(grant));
+pub(super) fn forget_token(attempt: &AttemptContext<'_>, grant: Grant<'_>) {
+    attempt.outlets.tokens.drop_token(cache_key(grant));
 }
 
 /// Requests a token; returns the ending of the attempt if there is none.
 async fn fetch(attempt: &mut AttemptContext<'_>, grant: Grant<'_>) -> Result<String, Box<Ending>> {
-    let key = key_of(grant);
-    let is_in_body = grant.client == ClientShown::InBody || attempt.outlets.tokens.is_in_body(key);
-    let (mut result, mut transcript) = ask(attempt, grant, is_in_body).await;
+    let key = cache_key(grant);
+    let is_in_body = grant.client == ClientAuth::InBody || attempt.outlets.tokens.is_in_body(key);
+    let (mut result, mut transcript) = request_token(attempt, grant, is_in_body).await;
     let refuses = |answer: &Answer| matches!(answer.status.as_u16(), 400 | 401 | 403);
     if !is_in_body && matches!(&result, Ok(answer) if refuses(answer)) {
-        (result, transcript) = ask(attempt, grant, true).await;
+        (result, transcript) = request_token(attempt, grant, true).await;
         if matches!(&result, Ok(answer) if answer.status.is_success()) {
             attempt.outlets.tokens.note_in_body(key);
         }
@@ -154,17 +157,17 @@ async fn fetch(attempt: &mut AttemptContext<'_>, grant: Grant<'_>) -> Result<Str
     let answer = match &result {
         Ok(answer) if answer.status.is_success() => answer,
         other => {
-            let mut verdict = attempt.judge(other);
+            let mut verdict = attempt.verdict_by_status(other);
             let said = match other {
-                Ok(answer) => refusal(answer),
+                Ok(answer) => describe_refusal(answer),
                 Err(_) => verdict.explanation,
             };
-            verdict.explanation = attempt.explain(&format!("no token: {said}"));
+            verdict.explanation = attempt.mask_and_truncate(&format!("no token: {said}"));
             // The message itself was not sent.
             if verdict.outcome == Outcome::Unknown {
                 verdict.outcome = Outcome::Unreachable;
             }
-            if verdict.fault() == Some(Fault::Message) {
+            if verdict.cause() == Some(FailureCause::Message) {
                 verdict.advice = Advice::Mend;
             }
             return Err(Box::new((verdict, transcript)));
@@ -197,14 +200,14 @@ async fn fetch(attempt: &mut AttemptContext<'_>, grant: Grant<'_>) -> Result<Str
 }
 
 /// Describes a refusal by its status and OAuth error code only.
-fn refusal(answer: &Answer) -> String {
+fn describe_refusal(answer: &Answer) -> String {
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let word = said["error"].as_str().filter(|word| ERRORS.contains(word));
     let word = word.map_or_else(String::new, |word| format!(" ({word})"));
     format!("the receiver returned {}{word}", answer.status)
 }
 
-async fn ask(
+async fn request_token(
     attempt: &mut AttemptContext<'_>,
     grant: Grant<'_>,
     is_in_body: bool,
@@ -257,7 +260,7 @@ fn token_form(grant: Grant<'_>, is_in_body: bool) -> String {
 }
 
 /// Returns the cache key of a token: a hash of all its request parameters.
-fn key_of(grant: Grant<'_>) -> [u8; 32] {
+fn cache_key(grant: Grant<'_>) -> [u8; 32] {
     let mut hash = Sha256::new();
     let params = grant.params.iter();
     let params = params.flat_map(|(name, value)| [name.as_str(), value.as_str()]);

@@ -12,7 +12,7 @@ use crate::{clock::Clock, config::ProviderConfig, domain::SharedSettings, messag
 
 /// Resources shared by all attempts.
 #[derive(Debug)]
-pub(crate) struct Outlets {
+pub(crate) struct AttemptResources {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) dialer: Dialer,
     pub(super) http: HttpClient,

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{AttemptContext, Checks, DestinationType, Ending, outlets::Outlets};
+use super::{AttemptContext, Checks, DestinationType, Ending, outlets::AttemptResources};
 use crate::{
     domain::{TemplateLanguage, destination::PagerDuty},
     message::Facts,
@@ -23,7 +23,7 @@ impl DestinationType for PagerDuty {
         true
     }
 
-    fn server(&self, outlets: &Outlets) -> Option<String> {
+    fn server(&self, outlets: &AttemptResources) -> Option<String> {
         Some(outlets.providers.pagerduty.clone())
     }
 
@@ -54,7 +54,7 @@ impl DestinationType for PagerDuty {
         message::reduced(facts, self)
     }
 
-    fn shown(body: &Value) -> Value {
+    fn to_display(body: &Value) -> Value {
         body.clone()
     }
 
@@ -64,8 +64,8 @@ impl DestinationType for PagerDuty {
         let url = format!("{base}/v2/enqueue");
         let (result, transcript) = attempt.post_json(url, None, body.to_string()).await;
         let verdict = match &result {
-            Ok(answer) => classify::judge(attempt, answer),
-            other => attempt.judge(other),
+            Ok(answer) => classify::classify_response(attempt, answer),
+            other => attempt.verdict_by_status(other),
         };
         (verdict, transcript)
     }

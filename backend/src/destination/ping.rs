@@ -39,7 +39,7 @@ impl PingFailure {
     pub const WORDS: [&str; 4] = ["unhealthy", "blocked", "unreachable", "rejected"];
 
     /// Returns the metric label.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Unhealthy(_) => "unhealthy",
             Self::Blocked => "blocked",

@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 use crate::{
     error::Error,
     limits::{RENDER_STUCK_AFTER, RENDER_TIME_MAX, RENDERS_WAITING_MAX},
-    scan::{self, Caller, FairSlots, timed},
+    scan::{self, Caller, FairSlots, run_timed},
     store::{audit, metrics::Metrics},
 };
 
@@ -35,7 +35,7 @@ impl Purpose {
     pub const ALL: [Self; 3] = [Self::Preview, Self::Delivery, Self::Mapping];
 
     /// Returns the metric label.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Preview => "preview",
             Self::Delivery => "delivery",
@@ -60,12 +60,12 @@ struct Shared {
 }
 
 /// A running job; removed when dropped.
-struct Begun {
+struct RunningJob {
     shared: Arc<Shared>,
     number: u64,
 }
 
-impl Begun {
+impl RunningJob {
     fn new(shared: &Arc<Shared>) -> Self {
         let mut begun = shared.begun.lock().unwrap_or_else(PoisonError::into_inner);
         begun.0 += 1;
@@ -78,7 +78,7 @@ impl Begun {
     }
 }
 
-impl Drop for Begun {
+impl Drop for RunningJob {
     fn drop(&mut self) {
         let begun = self.shared.begun.lock();
         let mut begun = begun.unwrap_or_else(PoisonError::into_inner);
@@ -98,10 +98,10 @@ impl Renderers {
     /// ingestion and requests.
     pub fn new(metrics: Metrics) -> Self {
         let processors = thread::available_parallelism().map_or(1, Into::into);
-        Self::of(metrics, (processors / 2).max(1))
+        Self::with_slots(metrics, (processors / 2).max(1))
     }
 
-    fn of(metrics: Metrics, slots: usize) -> Self {
+    fn with_slots(metrics: Metrics, slots: usize) -> Self {
         let slots = Purpose::ALL.map(|purpose| match purpose {
             Purpose::Preview => FairSlots::new(slots, RENDERS_WAITING_MAX, "previews and tests"),
             Purpose::Delivery => FairSlots::new(slots, usize::MAX, "messages"),
@@ -129,7 +129,7 @@ impl Renderers {
         purpose: Purpose,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
-        self.run_for(purpose, &calling().unwrap_or_default(), work)
+        self.run_for(purpose, &current_client().unwrap_or_default(), work)
             .await
     }
 
@@ -149,34 +149,35 @@ impl Renderers {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
         let slots = &self.shared.slots[purpose as usize];
-        let slot = slots.take(&client.into()).await;
-        let slot = slot.inspect_err(|_busy| self.metrics.rendered(purpose.word(), "refused"))?;
+        let slot = slots.acquire(&client.into()).await;
+        let slot =
+            slot.inspect_err(|_busy| self.metrics.record_rendering(purpose.as_str(), "refused"))?;
         let caller = Caller::default();
-        let (is_left, shared) = (caller.is_left(), Arc::clone(&self.shared));
+        let (is_left, shared) = (caller.left_flag(), Arc::clone(&self.shared));
         let ended = spawn_blocking(move || {
-            let begun = Begun::new(&shared);
-            let ended = timed(RENDER_TIME_MAX, is_left, work);
+            let begun = RunningJob::new(&shared);
+            let ended = run_timed(RENDER_TIME_MAX, is_left, work);
             drop((begun, slot));
             ended
         });
         match ended.await {
             Ok((made, is_late)) => {
                 let outcome = if is_late { "late" } else { "done" };
-                self.metrics.rendered(purpose.word(), outcome);
+                self.metrics.record_rendering(purpose.as_str(), outcome);
                 Ok(made)
             }
             Err(fault) if fault.is_cancelled() => {
                 Err(Error::Unavailable("the service is stopping".into()))
             }
             Err(fault) => {
-                self.metrics.rendered(purpose.word(), "panicked");
+                self.metrics.record_rendering(purpose.as_str(), "panicked");
                 Err(Error::Internal(Box::new(fault)))
             }
         }
     }
 
     /// Returns the number of jobs that have been running for so long that they may never end.
-    pub fn stuck(&self) -> usize {
+    pub fn stuck_count(&self) -> usize {
         let begun = self.shared.begun.lock();
         let begun = begun.unwrap_or_else(PoisonError::into_inner);
         let all = begun.1.values();
@@ -185,7 +186,7 @@ impl Renderers {
 }
 
 /// Returns the client whose call this task serves; `None` for the service's own work.
-pub(super) fn calling() -> Option<Arc<str>> {
-    let by = || Some(Arc::from(audit::current()?.client.as_str()));
+pub(super) fn current_client() -> Option<Arc<str>> {
+    let by = || Some(Arc::from(audit::current_actor()?.client.as_str()));
     scan::client().or_else(by)
 }

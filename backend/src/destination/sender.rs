@@ -14,17 +14,15 @@ use tokio::{sync::watch, time::Instant};
 use url::Url;
 
 use super::{
-    Advice, AttemptContext, ChatThread, DestinationType, Ending, EventSink, Made, Rendered,
-    Renderers, Report, Verdict, aside,
+    Advice, AttemptContext, ChatThread, DestinationType, Ending, EventSink, Rendered,
+    RenderedMessage, Renderers, Report, Verdict, as_type,
     dial::{Dialer, SystemResolver},
     egress::Guard,
     http::{HttpClient, HttpRequest, SendFailure, route::Route},
-    made,
     mail_server::MailServer,
-    of_type,
-    outlets::Outlets,
+    outlets::AttemptResources,
     ping::PingFailure,
-    shown,
+    render_display, render_message, run_off_runtime,
     times::ExchangeTimes,
     tls,
     tokens::Tokens,
@@ -50,7 +48,7 @@ const SHOWN_WARNINGS_MAX: usize = 3;
 
 /// Performs attempts. Clones share connections and tokens.
 #[derive(Debug, Clone)]
-pub struct Sender(Arc<Outlets>);
+pub struct Sender(Arc<AttemptResources>);
 
 /// Input of an attempt.
 #[derive(Debug, Clone, Copy)]
@@ -100,7 +98,7 @@ impl Sender {
         let authorities = &config.egress.authorities;
         let trust = tls::Trust::new(authorities.certificates());
         let mail_server = config.smtp.clone();
-        Self(Arc::new(Outlets {
+        Self(Arc::new(AttemptResources {
             clock,
             mail_server: mail_server.map(|config| MailServer {
                 config,
@@ -113,7 +111,7 @@ impl Sender {
             tokens: Tokens::default(),
             sink,
             settings,
-            masked_links: links.masked(),
+            masked_links: links.with_masked_signatures(),
             links,
             renderers: Renderers::default(),
         }))
@@ -121,7 +119,7 @@ impl Sender {
 
     /// Records rendering in these metrics.
     #[must_use]
-    pub fn counting(mut self, metrics: Metrics) -> Self {
+    pub fn with_metrics(mut self, metrics: Metrics) -> Self {
         if let Some(outlets) = Arc::get_mut(&mut self.0) {
             outlets.renderers = Renderers::new(metrics);
         }
@@ -142,7 +140,7 @@ impl Sender {
         let around = self.context(&request, &shared, false);
         with_type!(&request.content.destination_kind, settings => {
             let content = (request.content, &around);
-            aside(&self.0.renderers, settings, content, shown).await
+            run_off_runtime(&self.0.renderers, settings, content, render_display).await
         })
     }
 
@@ -150,18 +148,21 @@ impl Sender {
     ///
     /// # Errors
     /// Returns [`Error::Unavailable`] if the service is stopping.
-    pub async fn event_of(&self, request: SendRequest<'_>) -> Result<Option<IncomingEvent>, Error> {
+    pub async fn created_event(
+        &self,
+        request: SendRequest<'_>,
+    ) -> Result<Option<IncomingEvent>, Error> {
         let kind = &request.content.destination_kind;
-        let Some(templates) = of_type::<EventTemplates>(kind) else {
+        let Some(templates) = as_type::<EventTemplates>(kind) else {
             return Ok(None);
         };
         let shared = Arc::clone(&self.0.settings.borrow());
         let content = (request.content, &self.context(&request, &shared, false));
-        let made = aside(
+        let made = run_off_runtime(
             &self.0.renderers,
             templates,
             content,
-            |templates, content, around| made(templates, content, around, false),
+            |templates, content, around| render_message(templates, content, around, false),
         );
         Ok(Some(made.await?.message))
     }
@@ -190,7 +191,7 @@ impl Sender {
     }
 
     /// Whether a connection to the server of a destination can be opened. Nothing is sent.
-    pub async fn connects(&self, kind: &DestinationKind) -> bool {
+    pub async fn can_connect(&self, kind: &DestinationKind) -> bool {
         let outlets = &*self.0;
         let address = with_type!(kind, settings => settings.server(outlets));
         let Some(url) = address.and_then(|it| Url::parse(&it).ok()) else {
@@ -198,7 +199,7 @@ impl Sender {
         };
         match (url.scheme(), url.host_str(), url.port()) {
             ("smtp", Some(host), Some(port)) => outlets.dialer.connect(host, port).await.is_ok(),
-            _ => outlets.http.connects(&url).await,
+            _ => outlets.http.can_connect(&url).await,
         }
     }
 
@@ -226,7 +227,7 @@ impl Sender {
 
     /// Reports one of the service's own events, if there is a sink.
     pub(crate) fn report(&self, event: IncomingEvent) {
-        let status = event.status.map(Status::word);
+        let status = event.status.map(Status::as_str);
         tracing::info!(event = %event.name, status, said = %event.summary, "destination health changed");
         if let Some(sink) = &self.0.sink {
             sink.report(event);
@@ -246,19 +247,19 @@ impl Sender {
     /// The message may have been sent when the future is dropped.
     pub async fn send(&self, request: SendRequest<'_>) -> Report {
         let begun = Instant::now();
-        let mut span = Span::of(
+        let mut span = Span::start(
             "deliver",
             SpanKind::Client,
             request.content.occurrence.trace,
         );
-        span.note("bellwether.delivery", || request.delivery.to_string());
-        span.note("bellwether.destination", || {
+        span.set_attribute("bellwether.delivery", || request.delivery.to_string());
+        span.set_attribute("bellwether.destination", || {
             request.destination_name.to_owned()
         });
         let trace = span.context();
         let made = with_type!(request.kind, settings => self.attempt(settings, request, (begun, trace), true).await);
         let ((verdict, transcript), times) = made;
-        span.note("bellwether.outcome", || verdict.outcome.word());
+        span.set_attribute("bellwether.outcome", || verdict.outcome.as_str());
         if verdict.outcome != Outcome::Delivered {
             span.fail(&verdict.explanation);
         }
@@ -275,7 +276,7 @@ impl Sender {
 
     /// Builds the request of an attempt like [`Self::send`], but sends nothing. The verdict tells
     /// what would prevent it from being sent, and is "delivered" if nothing would.
-    pub async fn request_of(&self, request: SendRequest<'_>) -> (Verdict, Transcript) {
+    pub async fn build_request(&self, request: SendRequest<'_>) -> (Verdict, Transcript) {
         let begun = Instant::now();
         let made = with_type!(request.kind, settings => self.attempt(settings, request, (begun, None), false).await);
         made.0
@@ -295,7 +296,7 @@ impl Sender {
         let outlets = &*self.0;
         let current;
         let (content, templates) =
-            if let Some(templates) = of_type(&request.content.destination_kind) {
+            if let Some(templates) = as_type(&request.content.destination_kind) {
                 (request.content, templates)
             } else {
                 // The type of the destination has changed since the notification was decided.
@@ -310,13 +311,15 @@ impl Sender {
         let around = self.context(&request, &shared, sends);
         let is_reduced = request.is_reduced;
         let content_of = (content, &around);
-        let made = aside(
+        let made = run_off_runtime(
             &outlets.renderers,
             templates,
             content_of,
-            move |templates, content, around| made(templates, content, around, is_reduced),
+            move |templates, content, around| {
+                render_message(templates, content, around, is_reduced)
+            },
         );
-        let Made {
+        let RenderedMessage {
             message, warnings, ..
         } = match made.await {
             Ok(made) => made,
@@ -341,7 +344,7 @@ impl Sender {
             trace,
             masker: masker(request.kind, content, &around),
             http: if request.is_fresh {
-                outlets.http.fresh()
+                outlets.http.with_fresh_connections()
             } else {
                 outlets.http.clone()
             },
@@ -369,7 +372,7 @@ impl Sender {
         // Make visible that a template was replaced by the default.
         if !warnings.is_empty() {
             let start = warnings.len().min(SHOWN_WARNINGS_MAX);
-            let shown = attempt.explain(&warnings[..start].join("; "));
+            let shown = attempt.mask_and_truncate(&warnings[..start].join("; "));
             verdict.explanation = format!("{} ({shown})", verdict.explanation);
         }
         ((verdict, transcript), times)
@@ -380,7 +383,7 @@ impl Sender {
 fn masker(kind: &DestinationKind, content: &Content, around: &Context<'_>) -> Masker {
     let mut masker = Masker::default();
     kind.clone()
-        .each_secret(|_place, secret| masker.add(secret.reveal()));
+        .for_each_secret(|_place, secret| masker.add(secret.reveal()));
     for signature in around.signatures(content) {
         masker.add_signature(signature.reveal());
     }

@@ -5,7 +5,9 @@ mod send;
 
 use serde_json::Value;
 
-use super::{AttemptContext, Checks, DestinationType, Ending, outlets::Outlets, whole_address};
+use super::{
+    AttemptContext, Checks, DestinationType, Ending, normalized_address, outlets::AttemptResources,
+};
 use crate::{
     domain::{TemplateLanguage, destination::ServiceNow},
     message::Facts,
@@ -19,18 +21,18 @@ impl DestinationType for ServiceNow {
         true
     }
 
-    fn server(&self, _outlets: &Outlets) -> Option<String> {
+    fn server(&self, _outlets: &AttemptResources) -> Option<String> {
         Some(self.instance_url.clone())
     }
 
     fn check(&self, checks: &mut Checks<'_>) {
         checks.url("instanceUrl", &self.instance_url);
-        checks.setting("clientId", &self.client_id);
+        checks.check_setting("clientId", &self.client_id);
         checks.secret("clientSecret", &self.client_secret);
         if !self.token_url.is_empty() {
             checks.url("tokenUrl", &self.token_url);
         }
-        checks.one_line("refreshToken", self.refresh_token.reveal());
+        checks.check_one_line("refreshToken", self.refresh_token.reveal());
     }
 
     /// The instance receives the tokens that the secrets are exchanged for.
@@ -40,8 +42,8 @@ impl DestinationType for ServiceNow {
             other => other,
         };
         vec![
-            ("instanceUrl", whole_address(&self.instance_url)),
-            ("tokenUrl", whole_address(token_url)),
+            ("instanceUrl", normalized_address(&self.instance_url)),
+            ("tokenUrl", normalized_address(token_url)),
         ]
     }
 
@@ -53,7 +55,7 @@ impl DestinationType for ServiceNow {
         message::reduced(facts)
     }
 
-    fn shown(body: &Value) -> Value {
+    fn to_display(body: &Value) -> Value {
         body.clone()
     }
 

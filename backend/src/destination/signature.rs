@@ -14,7 +14,7 @@ const SECRET_PREFIX: &str = "whsec_";
 
 #[derive(Debug, thiserror::Error)]
 #[error("the signing secret is not `whsec_` followed by base64")]
-pub(crate) struct BadSecret;
+pub(crate) struct SecretError;
 
 /// Returns the value of `webhook-signature`: one signature per secret, separated by spaces.
 pub(crate) fn sign(
@@ -22,7 +22,7 @@ pub(crate) fn sign(
     id: RecordId,
     timestamp_seconds: i64,
     body: &[u8],
-) -> Result<String, BadSecret> {
+) -> Result<String, SecretError> {
     let signatures = secrets
         .reveal()
         .split_whitespace()
@@ -35,11 +35,11 @@ fn sign_with(
     id: &str,
     timestamp_seconds: i64,
     body: &[u8],
-) -> Result<String, BadSecret> {
-    let key = secret.strip_prefix(SECRET_PREFIX).ok_or(BadSecret)?;
-    let key = STANDARD.decode(key).map_err(|_not_base64| BadSecret)?;
+) -> Result<String, SecretError> {
+    let key = secret.strip_prefix(SECRET_PREFIX).ok_or(SecretError)?;
+    let key = STANDARD.decode(key).map_err(|_not_base64| SecretError)?;
     if key.is_empty() {
-        return Err(BadSecret);
+        return Err(SecretError);
     }
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("HMAC takes keys of any length");
     mac.update(format!("{id}.{timestamp_seconds}.").as_bytes());

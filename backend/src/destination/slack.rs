@@ -9,7 +9,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{AttemptContext, ChatThread, Checks, DestinationType, Ending, outlets::Outlets};
+use super::{
+    AttemptContext, ChatThread, Checks, DestinationType, Ending, outlets::AttemptResources,
+};
 use crate::{
     domain::{TemplateLanguage, destination::Slack},
     message::Facts,
@@ -29,12 +31,12 @@ impl DestinationType for Slack {
         thread::thread(response)
     }
 
-    fn server(&self, outlets: &Outlets) -> Option<String> {
+    fn server(&self, outlets: &AttemptResources) -> Option<String> {
         Some(outlets.providers.slack.clone())
     }
 
     fn check(&self, checks: &mut Checks<'_>) {
-        checks.setting("channel", &self.channel);
+        checks.check_setting("channel", &self.channel);
         checks.secret("token", &self.token);
     }
 
@@ -54,7 +56,7 @@ impl DestinationType for Slack {
         message::reduced(facts)
     }
 
-    fn shown(body: &Value) -> Value {
+    fn to_display(body: &Value) -> Value {
         body.clone()
     }
 

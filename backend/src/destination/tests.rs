@@ -458,7 +458,7 @@ fn broken_templates_still_produce_a_message() {
     ];
     for template in templates {
         for kind in every_kind(template) {
-            let word = kind.word();
+            let word = kind.as_str();
             let mut content = content(kind, template);
             content.occurrence.body = "y".repeat(60_000);
             let rendered = rendered(&content);
@@ -540,7 +540,7 @@ proptest! {
         clear in any::<bool>(),
     ) {
         for kind in every_kind("{\"a\":\"{{event.body}} {{event.dimensions.host}}\"}") {
-            let word = kind.word();
+            let word = kind.as_str();
             let mut content = content(kind, message);
             content.clear = clear;
             content.occurrence.summary.clone_from(&summary);

@@ -21,7 +21,7 @@ pub(crate) struct Identity {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum BadIdentity {
+pub(crate) enum IdentityError {
     /// The text contains no certificate.
     Certificate,
     /// The text contains no usable key.
@@ -71,25 +71,25 @@ pub(crate) fn client_config(trust: &Trust) -> ClientConfig {
 pub(crate) fn client_config_of(
     trust: &Trust,
     identity: &Identity,
-) -> Result<ClientConfig, BadIdentity> {
+) -> Result<ClientConfig, IdentityError> {
     let text = identity.certificate.as_bytes();
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
     let chain = chain.ok().filter(|chain| !chain.is_empty());
-    let chain = chain.ok_or(BadIdentity::Certificate)?;
+    let chain = chain.ok_or(IdentityError::Certificate)?;
     let key = PrivateKeyDer::from_pem_slice(identity.private_key.reveal().as_bytes())
-        .map_err(|_none| BadIdentity::Key)?;
+        .map_err(|_none| IdentityError::Key)?;
     ring::default_provider()
         .key_provider
         .load_private_key(key.clone_key())
-        .map_err(|_unfit| BadIdentity::Key)?;
+        .map_err(|_unfit| IdentityError::Key)?;
     let config = builder(trust).with_client_auth_cert(chain, key);
     config.map_err(|fault| match fault {
-        rustls::Error::InconsistentKeys(_) => BadIdentity::Pair,
-        _ => BadIdentity::Certificate,
+        rustls::Error::InconsistentKeys(_) => IdentityError::Pair,
+        _ => IdentityError::Certificate,
     })
 }
 
-pub(crate) fn check_identity(identity: &Identity) -> Result<(), BadIdentity> {
+pub(crate) fn check_identity(identity: &Identity) -> Result<(), IdentityError> {
     let trust = Trust {
         roots: Arc::new(RootCertStore::empty()),
         named: Arc::default(),

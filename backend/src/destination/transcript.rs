@@ -59,8 +59,8 @@ impl Masker {
             let path = &url[Position::BeforePath..Position::AfterQuery];
             [url.as_str(), if path.len() > 1 { path } else { "" }]
         });
-        let is_alone = words_of(secret).count() == 1;
-        let words = words_of(secret).filter(|word| is_alone || word.len() >= DERIVED_BYTES_MIN);
+        let is_alone = secret_words(secret).count() == 1;
+        let words = secret_words(secret).filter(|word| is_alone || word.len() >= DERIVED_BYTES_MIN);
         let parts = words.chain(address.into_iter().flatten());
         for text in [secret.trim()].into_iter().chain(parts) {
             self.add_spellings(text);
@@ -121,8 +121,9 @@ impl Masker {
             spellings.push(hex.to_uppercase());
             spellings.push(hex);
             for offset in 0..3 {
-                spellings
-                    .extend([STANDARD_NO_PAD, URL_SAFE_NO_PAD].map(|to| within(&to, text, offset)));
+                spellings.extend(
+                    [STANDARD_NO_PAD, URL_SAFE_NO_PAD].map(|to| base64_within(&to, text, offset)),
+                );
             }
         }
         for spelling in spellings {
@@ -137,13 +138,13 @@ impl Masker {
         let longest = self.needles.first().map_or(0, String::len);
         // Text further on cannot become visible, not even the end of a secret that begins before;
         // `%XX` triples the length.
-        let mut text = cut(text, limit_bytes.saturating_add(3 * longest)).to_owned();
+        let mut text = truncate_bytes(text, limit_bytes.saturating_add(3 * longest)).to_owned();
         for needle in &self.needles {
-            text = masked(text, needle);
+            text = mask_secret(text, needle);
         }
         text = self.mask_percent(text);
         text = self.mask_runs(text);
-        text.truncate(cut(&text, limit_bytes).len());
+        text.truncate(truncate_bytes(&text, limit_bytes).len());
         text
     }
 
@@ -191,8 +192,9 @@ impl Masker {
         let (mut at, mut kept) = (0, 0);
         while at < read.len() {
             let mut needles = self.needles.iter().map(String::as_bytes);
-            let found = needles
-                .find(|needle| read[at..].starts_with(needle) && is_meant(&read, at, needle.len()));
+            let found = needles.find(|needle| {
+                read[at..].starts_with(needle) && is_secret_match(&read, at, needle.len())
+            });
             let Some(needle) = found else {
                 at += 1;
                 continue;
@@ -229,11 +231,11 @@ impl Masker {
     }
 }
 
-fn masked(text: String, secret: &str) -> String {
+fn mask_secret(text: String, secret: &str) -> String {
     let mut kept = 0;
     let mut masked = String::new();
     for (at, _) in text.match_indices(secret) {
-        if is_meant(text.as_bytes(), at, secret.len()) {
+        if is_secret_match(text.as_bytes(), at, secret.len()) {
             masked.push_str(&text[kept..at]);
             masked.push_str(MASK);
             kept = at + secret.len();
@@ -247,7 +249,7 @@ fn masked(text: String, secret: &str) -> String {
 }
 
 /// Whether a match is a secret: short ones occur in many words by chance.
-fn is_meant(text: &[u8], at: usize, length: usize) -> bool {
+fn is_secret_match(text: &[u8], at: usize, length: usize) -> bool {
     let is_inside = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     length >= DERIVED_BYTES_MIN
         || !(is_inside(text[..at].last()) || is_inside(text.get(at + length)))
@@ -255,7 +257,7 @@ fn is_meant(text: &[u8], at: usize, length: usize) -> bool {
 
 /// Returns the base64 form of a text within longer data, `offset` bytes after a multiple of three,
 /// without characters shared with the surrounding data.
-fn within(base64: &GeneralPurpose, text: &str, offset: usize) -> String {
+fn base64_within(base64: &GeneralPurpose, text: &str, offset: usize) -> String {
     let before = [&b"\0\0"[..offset], text.as_bytes()].concat();
     let whole = before.len() / 3 * 3;
     let written = base64.encode(&before[..whole]);
@@ -263,7 +265,7 @@ fn within(base64: &GeneralPurpose, text: &str, offset: usize) -> String {
 }
 
 /// Returns the words of a secret that are secret themselves, excluding schemes such as `Bearer`.
-fn words_of(secret: &str) -> impl Iterator<Item = &str> {
+fn secret_words(secret: &str) -> impl Iterator<Item = &str> {
     let is_scheme = |word: &&str| ["basic", "bearer", "token"].contains(&&*word.to_lowercase());
     secret
         .split_whitespace()
@@ -271,7 +273,7 @@ fn words_of(secret: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Truncates a text to `limit_bytes` at a character boundary.
-fn cut(text: &str, limit_bytes: usize) -> &str {
+fn truncate_bytes(text: &str, limit_bytes: usize) -> &str {
     let mut end = limit_bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;

@@ -72,7 +72,7 @@ pub enum Advice {
 
 /// The cause that a failed attempt points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum FailureCause {
     /// The receiver is unhealthy: unreachable, too slow, or reporting an error.
     Receiver,
     /// The destination is misconfigured: access is denied, or it does not exist.
@@ -83,11 +83,11 @@ pub enum Fault {
 
 impl Advice {
     /// Returns what an attempt that failed with this advice shows to be at fault.
-    pub(crate) fn fault(self) -> Fault {
+    pub(crate) fn cause(self) -> FailureCause {
         match self {
-            Self::Again | Self::AgainAfter(_) | Self::Limited(_) => Fault::Receiver,
-            Self::Mend => Fault::Destination,
-            Self::FewMore | Self::Reduce | Self::GiveUp | Self::Later => Fault::Message,
+            Self::Again | Self::AgainAfter(_) | Self::Limited(_) => FailureCause::Receiver,
+            Self::Mend => FailureCause::Destination,
+            Self::FewMore | Self::Reduce | Self::GiveUp | Self::Later => FailureCause::Message,
         }
     }
 
@@ -108,23 +108,25 @@ impl Advice {
 
 impl Verdict {
     /// Returns the cause of the failure; `None` if the message was delivered.
-    pub(crate) fn fault(&self) -> Option<Fault> {
-        (self.outcome != Outcome::Delivered).then(|| self.advice.fault())
+    pub(crate) fn cause(&self) -> Option<FailureCause> {
+        (self.outcome != Outcome::Delivered).then(|| self.advice.cause())
     }
 
     /// Whether the message arrived; for a mail, at one address at least.
-    pub(crate) fn arrives(&self) -> bool {
+    pub(crate) fn has_arrived(&self) -> bool {
         let is_reached = |it: &RecipientAnswer| matches!(it, RecipientAnswer::Reached(_));
         self.outcome == Outcome::Delivered || self.recipients.iter().any(is_reached)
     }
 
     /// Whether it concerns only some addresses of a mail, not the destination.
     pub(crate) fn is_about_addresses(&self) -> bool {
-        !self.recipients.is_empty() && !self.arrives() && self.fault() == Some(Fault::Message)
+        !self.recipients.is_empty()
+            && !self.has_arrived()
+            && self.cause() == Some(FailureCause::Message)
     }
 
     /// Returns the addresses of a mail that get no further attempt after this one.
-    pub(crate) fn settled(&self, before: &Recipients) -> Recipients {
+    pub(crate) fn settled_recipients(&self, before: &Recipients) -> Recipients {
         let mut after = before.clone();
         for answer in &self.recipients {
             match answer {

@@ -12,7 +12,9 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use serde_json::{Value, json};
 
-use super::{AttemptContext, Checks, DestinationType, Ending, outlets::Outlets, whole_address};
+use super::{
+    AttemptContext, Checks, DestinationType, Ending, normalized_address, outlets::AttemptResources,
+};
 use crate::{
     domain::{
         TemplateLanguage,
@@ -64,7 +66,7 @@ impl DestinationType for Webhook {
         self.on_clear.is_some() || has_key && asks("is_over") && !asks("digest")
     }
 
-    fn server(&self, _outlets: &Outlets) -> Option<String> {
+    fn server(&self, _outlets: &AttemptResources) -> Option<String> {
         let address = match &*self.url {
             "" => self.secret_url.reveal(),
             url => url,
@@ -98,7 +100,7 @@ impl DestinationType for Webhook {
     }
 
     fn receivers(&self, secret: &str, language: TemplateLanguage) -> Vec<(&'static str, String)> {
-        let leads_to = |url| address::leads_to(url, language, &self.values);
+        let leads_to = |url| address::target_key(url, language, &self.values);
         let mut receivers = match secret {
             "secret_url" => return Vec::new(),
             _ if self.url.is_empty() => vec![("secretUrl", leads_to(self.secret_url.reveal()))],
@@ -110,7 +112,7 @@ impl DestinationType for Webhook {
         if let (Some(Auth::OAuth2 { token_url, .. }), "auth.oauth2.client_secret") =
             (self.auth.as_deref(), secret)
         {
-            receivers.push(("auth.oauth2.tokenUrl", whole_address(token_url)));
+            receivers.push(("auth.oauth2.tokenUrl", normalized_address(token_url)));
         }
         receivers
     }
@@ -123,7 +125,7 @@ impl DestinationType for Webhook {
         message::body(facts, self, true)
     }
 
-    fn shown(body: &Body) -> Value {
+    fn to_display(body: &Body) -> Value {
         let mut shown = json!({"contentType": body.content_type, "body": body.text});
         if let Some(url) = &body.url {
             shown["url"] = url.as_str().into();

@@ -11,7 +11,7 @@ use rand::RngCore as _;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
-use super::{Person, SignIns, refused, token::Token};
+use super::{Person, SignIns, refused_error, token::Token};
 use crate::{
     error::Error,
     limits::{BROWSER_SIGN_INS_MAX, PROVIDER_KEYS_INTERVAL},
@@ -66,7 +66,7 @@ impl Browsers {
             .provider
             .describe()
             .await
-            .map_err(|fault| refusal(&fault))?;
+            .map_err(|fault| refusal_error(&fault))?;
         *described = Some((Instant::now(), found.clone()));
         Ok(found)
     }
@@ -86,19 +86,20 @@ impl SignIns {
         state: impl FnOnce(&str) -> String,
     ) -> Result<SignInStart, Error> {
         let (_place, description) = self.browser(address).await?;
-        let endpoint = needed(description.authorization_endpoint, "authorization_endpoint")?;
-        let verifier = random();
+        let endpoint =
+            required_endpoint(description.authorization_endpoint, "authorization_endpoint")?;
+        let verifier = random_token();
         let state = state(&verifier);
         let asked = CodeRequest {
             client_id: &self.config.client_id,
             scopes: &self.config.scopes,
             redirect_uri: &self.config.redirect_uri(),
             state: &state,
-            challenge: &challenge(&verifier),
+            challenge: &pkce_challenge(&verifier),
         };
         let address = asked
             .address(&endpoint)
-            .map_err(|fault| refusal(&fault))?
+            .map_err(|fault| refusal_error(&fault))?
             .into();
         Ok(SignInStart {
             address,
@@ -121,27 +122,26 @@ impl SignIns {
         verifier: &str,
     ) -> Result<(String, Person), Error> {
         let (_place, description) = self.browser(address).await?;
-        let endpoint = needed(description.token_endpoint, "token_endpoint")?;
+        let endpoint = required_endpoint(description.token_endpoint, "token_endpoint")?;
         let redirect_uri = self.config.redirect_uri();
         let client_id = &self.config.client_id;
         let provider = &self.browsers.provider;
-        let tokens =
-            provider.tokens_of_redirect(&endpoint, client_id, &redirect_uri, code, verifier);
-        let tokens = tokens.await.map_err(|fault| refusal(&fault))?;
+        let tokens = provider.exchange_code(&endpoint, client_id, &redirect_uri, code, verifier);
+        let tokens = tokens.await.map_err(|fault| refusal_error(&fault))?;
         // Received directly from the provider, so its claims about the sign-in count without the
         // signature.
         if let Some(token) = &tokens.id_token
-            && Token::read(token)?.claims()["nonce"] != challenge(verifier)
+            && Token::read(token)?.claims()["nonce"] != pkce_challenge(verifier)
         {
-            return Err(refused("it belongs to another sign-in (`nonce`)"));
+            return Err(refused_error("it belongs to another sign-in (`nonce`)"));
         }
-        let token = if self.config.takes_access_token() {
+        let token = if self.config.accepts_access_token() {
             tokens.access_token
         } else {
             tokens.id_token
         };
-        let token = token.ok_or_else(|| refused("the provider returned no token"))?;
-        let person = self.person(&token).await?;
+        let token = token.ok_or_else(|| refused_error("the provider returned no token"))?;
+        let person = self.authenticate(&token).await?;
         Ok((token, person))
     }
 
@@ -166,7 +166,7 @@ impl SignIns {
     }
 }
 
-fn needed(endpoint: Option<String>, name: &str) -> Result<String, Error> {
+fn required_endpoint(endpoint: Option<String>, name: &str) -> Result<String, Error> {
     endpoint.ok_or_else(|| {
         Error::Unavailable(format!(
             "the identity provider does not support sign-in by browser: it has no `{name}`"
@@ -174,7 +174,7 @@ fn needed(endpoint: Option<String>, name: &str) -> Result<String, Error> {
     })
 }
 
-fn refusal(fault: &Fault) -> Error {
+fn refusal_error(fault: &Fault) -> Error {
     match fault {
         Fault::Refused { .. } => Error::Unauthenticated(fault.to_string()),
         Fault::Away(_) | Fault::Unfit(_) => Error::Unavailable(fault.to_string()),
@@ -182,12 +182,12 @@ fn refusal(fault: &Fault) -> Error {
 }
 
 /// Returns 256 random bits in URL-safe form.
-fn random() -> String {
+fn random_token() -> String {
     let mut bytes = [0; 32];
     rand::rng().fill_bytes(&mut bytes);
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-fn challenge(verifier: &str) -> String {
+fn pkce_challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(verifier))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Person, refused};
+use super::{Person, refused_error};
 use crate::{
     config::OidcConfig,
     domain::{Name, Role},
@@ -19,17 +19,17 @@ const NAMES: [&str; 3] = ["email", "preferred_username", "sub"];
 ///
 /// Returns [`Error::Unauthenticated`] if they are not valid here and now, and
 /// [`Error::PermissionDenied`] if they grant no role.
-pub(super) fn person(claims: &Value, config: &OidcConfig, now_ms: i64) -> Result<Person, Error> {
+pub(super) fn authorize(claims: &Value, config: &OidcConfig, now_ms: i64) -> Result<Person, Error> {
     if claims["iss"] != config.issuer.as_str() {
-        return Err(refused("it was issued by another provider"));
+        return Err(refused_error("it was issued by another provider"));
     }
     check_audience(claims, config)?;
     let ends_ms = check_time(claims, now_ms)?;
     let subject = claims["sub"].as_str().filter(|it| !it.is_empty());
-    let subject = subject.ok_or_else(|| refused("it has no subject (`sub`)"))?;
+    let subject = subject.ok_or_else(|| refused_error("it has no subject (`sub`)"))?;
     let name = name(claims, config)?;
     Ok(Person {
-        role: role(claims, config, &name)?,
+        role: claimed_role(claims, config, &name)?,
         name,
         subject: subject.to_owned(),
         ends_ms,
@@ -44,11 +44,11 @@ fn check_audience(claims: &Value, config: &OidcConfig) -> Result<(), Error> {
         None => audience == config.audience(),
     };
     if !is_meant {
-        return Err(refused("it was issued for another service"));
+        return Err(refused_error("it was issued for another service"));
     }
     let is_shared = several.is_some_and(|several| several.len() > 1);
     if is_shared && claims["azp"] != config.client_id.as_str() {
-        return Err(refused("it was issued to another client (`azp`)"));
+        return Err(refused_error("it was issued to another client (`azp`)"));
     }
     Ok(())
 }
@@ -64,9 +64,9 @@ fn check_time(claims: &Value, now_ms: i64) -> Result<i64, Error> {
             let whole = seconds.as_i64().or(seconds.as_f64().map(|it| it as i64));
             Ok(whole.map(|it| it.saturating_mul(1000)))
         }
-        _ => Err(refused(&format!("its `{claim}` is not a valid time"))),
+        _ => Err(refused_error(&format!("its `{claim}` is not a valid time"))),
     };
-    let ends_ms = moment("exp")?.ok_or_else(|| refused("it has no expiry (`exp`)"))?;
+    let ends_ms = moment("exp")?.ok_or_else(|| refused_error("it has no expiry (`exp`)"))?;
     let ends_ms = ends_ms.saturating_add(leeway_ms);
     if ends_ms <= now_ms {
         return Err(Error::Unauthenticated(
@@ -76,7 +76,7 @@ fn check_time(claims: &Value, now_ms: i64) -> Result<i64, Error> {
     for claim in ["nbf", "iat"] {
         let since_ms = moment(claim)?.unwrap_or(i64::MIN);
         if since_ms.saturating_sub(leeway_ms) > now_ms {
-            return Err(refused(&format!("not valid yet (`{claim}`)")));
+            return Err(refused_error(&format!("not valid yet (`{claim}`)")));
         }
     }
     Ok(ends_ms)
@@ -94,17 +94,17 @@ fn name(claims: &Value, config: &OidcConfig) -> Result<Name, Error> {
         if *claim == "email" && claims["email_verified"] == false {
             return None;
         }
-        Name::of_person(at(claims, claim)?.as_str()?)
+        Name::for_user(claim_at(claims, claim)?.as_str()?)
     });
     named.ok_or_else(|| {
         let names = names.join("`, `");
-        refused(&format!("it has no displayable name (`{names}`)"))
+        refused_error(&format!("it has no displayable name (`{names}`)"))
     })
 }
 
-fn role(claims: &Value, config: &OidcConfig, name: &Name) -> Result<Role, Error> {
+fn claimed_role(claims: &Value, config: &OidcConfig, name: &Name) -> Result<Role, Error> {
     let claim = &config.role_claim;
-    let found = at(claims, claim).unwrap_or(&Value::Null);
+    let found = claim_at(claims, claim).unwrap_or(&Value::Null);
     let has = |wanted: &[String]| match found {
         Value::Array(several) => several
             .iter()
@@ -127,7 +127,7 @@ fn role(claims: &Value, config: &OidcConfig, name: &Name) -> Result<Role, Error>
 }
 
 /// Returns the value of a claim; unless a claim has the dotted name, it is a path into objects.
-fn at<'a>(claims: &'a Value, path: &str) -> Option<&'a Value> {
+fn claim_at<'a>(claims: &'a Value, path: &str) -> Option<&'a Value> {
     claims.get(path).or_else(|| {
         let mut parts = path.split('.');
         parts.try_fold(claims, |value, part| value.get(part))

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
-    refused,
+    refused_error,
     token::{Algorithm, Key},
 };
 use crate::{
@@ -41,31 +41,33 @@ impl Keyring {
     /// Returns [`Error::Unauthenticated`] if there is none, and [`Error::Unavailable`] if no keys
     /// are known at all.
     pub(super) async fn find(&self, id: &str, algorithm: Algorithm) -> Result<Key, Error> {
-        if let Some(found) = self.known(id, algorithm) {
+        if let Some(found) = self.cached_key(id, algorithm) {
             return Ok(found);
         }
-        self.ask().await;
-        match self.known(id, algorithm) {
+        self.fetch_keys().await;
+        match self.cached_key(id, algorithm) {
             Some(found) => Ok(found),
-            None if self.keys().is_none() => Err(Error::Unavailable(
+            None if self.cached_keys().is_none() => Err(Error::Unavailable(
                 "the identity provider does not respond, so tokens cannot be verified; API keys \
                  still work"
                     .into(),
             )),
-            None => Err(refused("it was not signed with a key of the provider")),
+            None => Err(refused_error(
+                "it was not signed with a key of the provider",
+            )),
         }
     }
 
     /// Fetches the keys periodically.
-    pub(super) async fn follow(&self) {
+    pub(super) async fn refresh_periodically(&self) {
         loop {
-            self.ask().await;
+            self.fetch_keys().await;
             tokio::time::sleep(PROVIDER_KEYS_INTERVAL).await;
         }
     }
 
-    fn known(&self, id: &str, algorithm: Algorithm) -> Option<Key> {
-        let keys = self.keys()?;
+    fn cached_key(&self, id: &str, algorithm: Algorithm) -> Option<Key> {
+        let keys = self.cached_keys()?;
         let mut fitting = keys.iter().filter(|key| key.fits(algorithm));
         if id.is_empty() {
             let only = fitting.next()?;
@@ -74,14 +76,14 @@ impl Keyring {
         fitting.find(|key| key.id == id).cloned()
     }
 
-    fn keys(&self) -> Option<Arc<[Key]>> {
+    fn cached_keys(&self) -> Option<Arc<[Key]>> {
         let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         keys.clone()
     }
 
     /// Fetches the keys, unless that was just done. Known keys are kept if the provider is
     /// unreachable.
-    async fn ask(&self) {
+    async fn fetch_keys(&self) {
         let mut asked = self.asked.lock().await;
         if asked.is_some_and(|at| at.elapsed() < PROVIDER_KEYS_PAUSE) {
             return;

@@ -119,8 +119,8 @@ async fn token_identifies_the_user_and_grants_the_highest_role() {
     let sign_ins = provider.sign_ins();
     let person = async |changed: Value| {
         let token = signed(&header(), &provider.claims(&changed), &signer(1));
-        assert!(SignIns::takes(&token));
-        sign_ins.person(&token).await
+        assert!(SignIns::is_token(&token));
+        sign_ins.authenticate(&token).await
     };
     let ada = person(json!({})).await.unwrap();
     assert_eq!(
@@ -141,7 +141,7 @@ async fn token_identifies_the_user_and_grants_the_highest_role() {
             .unwrap_err();
         assert!(matches!(refused, Error::PermissionDenied(_)), "{refused}");
     }
-    assert!(!SignIns::takes("bw_a.b.c") && !SignIns::takes("plain"));
+    assert!(!SignIns::is_token("bw_a.b.c") && !SignIns::is_token("plain"));
 }
 
 #[tokio::test]
@@ -189,12 +189,15 @@ async fn invalid_tokens_are_refused_with_reason() {
         (format!("a.{}.c", "b".repeat(TOKEN_BYTES_MAX)), "bytes"),
     ];
     for (token, why) in cases {
-        let refused = sign_ins.person(&token).await.unwrap_err();
+        let refused = sign_ins.authenticate(&token).await.unwrap_err();
         assert!(matches!(refused, Error::Unauthenticated(_)), "{refused}");
         assert!(refused.to_string().contains(why), "{refused}: {why}");
     }
     let token = by_one(json!({"exp": NOW - 59, "nbf": NOW + 60, "iat": NOW + 60}));
-    assert!(sign_ins.person(&token).await.is_ok(), "clocks may be apart");
+    assert!(
+        sign_ins.authenticate(&token).await.is_ok(),
+        "clocks may be apart"
+    );
 }
 
 #[tokio::test]
@@ -204,13 +207,13 @@ async fn key_lookups_are_limited_and_cached_keys_survive_outages() {
     for id in 0..200 {
         let header = json!({"alg": "EdDSA", "kid": id.to_string()});
         let token = signed(&header, &provider.claims(&json!({})), &signer(3));
-        assert!(sign_ins.person(&token).await.is_err());
+        assert!(sign_ins.authenticate(&token).await.is_err());
     }
     assert_eq!(provider.asked.load(Ordering::SeqCst), 1);
     provider.tasks.shutdown().await;
     let token = signed(&header(), &provider.claims(&json!({})), &signer(1));
-    assert!(sign_ins.person(&token).await.is_ok());
+    assert!(sign_ins.authenticate(&token).await.is_ok());
     // Without the provider's keys no token can be verified.
-    let unknown = provider.sign_ins().person(&token).await.unwrap_err();
+    let unknown = provider.sign_ins().authenticate(&token).await.unwrap_err();
     assert!(matches!(unknown, Error::Unavailable(_)), "{unknown}");
 }

@@ -8,9 +8,9 @@ use crate::{
     limits::{ANNOTATION_BYTES_MAX, ANNOTATIONS_MAX},
     ops::{
         commit::commit,
-        deciding::Deciding,
+        decision_context::DecisionContext,
         edit::{Edits, OccurrenceTarget},
-        tag_scope::own_event,
+        tag_scope::check_event_owner,
     },
     store::Lane,
 };
@@ -46,7 +46,7 @@ pub struct Annotated {
 /// # Cancel safety
 /// The changes may still be committed if the future is dropped.
 pub async fn annotate(
-    deciding: &Deciding,
+    deciding: &DecisionContext,
     items: &[AnnotationItem],
     author: &Name,
 ) -> Result<Vec<Result<Annotated, Error>>, Error> {
@@ -58,7 +58,7 @@ pub async fn annotate(
         let mut answers = Vec::with_capacity(items.len());
         for (at, item) in items.iter().enumerate() {
             answers.push(match edits.get(at) {
-                Some(occurrence) => own_event(&mut changes, occurrence)
+                Some(occurrence) => check_event_owner(&mut changes, occurrence)
                     .and_then(|()| carry_out(occurrence, item, author, now_ms)),
                 None => Err(item.target.not_found()),
             });

@@ -19,7 +19,7 @@ use crate::{
         settings,
     },
     scan,
-    store::{Direction, Index, Lane, Range, Store, audit::By, record::bytes::Key},
+    store::{Direction, Index, Lane, Range, Store, audit::Actor, record::bytes::Key},
 };
 
 /// Delay before the first refused call of a kind is written.
@@ -52,7 +52,7 @@ pub struct AuditFilter {
 }
 
 impl AuditFilter {
-    fn passes(&self, entry: &AuditEntry) -> bool {
+    fn matches(&self, entry: &AuditEntry) -> bool {
         let among = |list: &[String], text: &String| list.is_empty() || list.contains(text);
         let is_named =
             self.names.is_empty() || entry.names.iter().any(|it| self.names.contains(it));
@@ -122,7 +122,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// Returns an error if the store fails; the data must not be read in that case.
-    pub async fn reads(&self, by: &By, what: &str) -> Result<(), Error> {
+    pub async fn record_read(&self, by: &Actor, what: &str) -> Result<(), Error> {
         let entry = AuditEntry {
             kind: what.into(),
             ..by.entry(AuditAction::Read)
@@ -131,7 +131,7 @@ impl AuditLog {
     }
 
     /// Counts a refused call; it is written soon, together with similar ones.
-    pub fn refused(&self, by: By, reason: &str) {
+    pub fn record_refused(&self, by: Actor, reason: &str) {
         self.count(Counted {
             client: by.client,
             address: by.address,
@@ -143,8 +143,8 @@ impl AuditLog {
     }
 
     /// Counts a read without an API key, through a link or feed URL that grants it, or the issuing
-    /// of such a link. Written like [`Self::refused`].
-    pub fn read_by_grant(&self, by: By, kind: &'static str, name: &str, reason: &str) {
+    /// of such a link. Written like [`Self::record_refused`].
+    pub fn read_by_grant(&self, by: Actor, kind: &'static str, name: &str, reason: &str) {
         self.count(Counted {
             client: by.client,
             address: by.address,
@@ -189,7 +189,7 @@ impl AuditLog {
             self.flush(false).await;
             if self.clock.now_ms() >= forget_at_ms {
                 forget_at_ms = self.clock.now_ms().saturating_add(millis(FORGET_INTERVAL));
-                match self.forget().await {
+                match self.delete_expired().await {
                     Ok(0) => {}
                     Ok(forgotten) => tracing::info!(forgotten, "deleted expired audit entries"),
                     Err(error) => log_failure("failed to delete expired audit entries", &error),
@@ -200,7 +200,7 @@ impl AuditLog {
     }
 
     async fn flush(&self, all: bool) {
-        let entries = self.due(all);
+        let entries = self.due_entries(all);
         if entries.is_empty() {
             return;
         }
@@ -211,7 +211,7 @@ impl AuditLog {
     }
 
     /// Returns the entries for refused calls that are due to be written.
-    fn due(&self, all: bool) -> Vec<AuditEntry> {
+    fn due_entries(&self, all: bool) -> Vec<AuditEntry> {
         let now_ms = self.clock.now_ms();
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let is_over = now_ms.saturating_sub(counts.since_ms) >= millis(REFUSALS_WINDOW);
@@ -220,7 +220,7 @@ impl AuditLog {
             if *count == 0 || (*is_reported && !is_over && !all) {
                 continue;
             }
-            let by = By {
+            let by = Actor {
                 scope: Arc::default(),
                 client: call.client.clone(),
                 address: call.address,
@@ -249,15 +249,17 @@ impl AuditLog {
     ///
     /// # Errors
     /// Returns an error if the store fails; earlier batches stay deleted.
-    pub async fn forget(&self) -> Result<usize, Error> {
+    pub async fn delete_expired(&self) -> Result<usize, Error> {
         let mut forgotten = 0;
         loop {
             let settings = settings::stored(&self.store).await?;
             let keep = settings::values_of(settings.as_ref()).audit_retention;
             let until_ms = self.clock.now_ms().saturating_sub(millis(keep));
-            let page =
-                self.store
-                    .page::<AuditEntry>(Range::under(&[]), Direction::Ascending, STEP + 1);
+            let page = self.store.page::<AuditEntry>(
+                Range::with_prefix(&[]),
+                Direction::Ascending,
+                STEP + 1,
+            );
             let page = page.await?;
             let kept = page.len().saturating_sub(1);
             let old = page.iter().take(kept);
@@ -289,26 +291,26 @@ impl AuditLog {
     ) -> Result<(Vec<AuditEntry>, String), Error> {
         let (limit, scope) = (page.limit()?, filter.scope());
         let mut before = scope.last_key(&page.token)?;
-        let stop = self.clock.passed() + PAGE_TIME_MAX;
+        let stop = self.clock.elapsed() + PAGE_TIME_MAX;
         let (mut found, mut bytes) = (Vec::new(), 0);
         loop {
             let step = self.step(filter, before.as_deref()).await?;
             let is_last = step.len() < STEP;
             for (entry, size) in step {
                 let key = entry.number.to_be_bytes().to_vec();
-                scan::turn().await;
+                scan::yield_if_needed().await;
                 if filter
                     .start_ms
                     .is_some_and(|start_ms| entry.time_ms < start_ms - SLACK_MS)
                 {
                     return Ok((found, String::new()));
                 }
-                if filter.passes(&entry) {
+                if filter.matches(&entry) {
                     bytes += size;
                     found.push(entry);
                 }
                 before = Some(key);
-                if found.len() == limit || bytes > LIST_PAGE_BYTES || self.clock.passed() >= stop {
+                if found.len() == limit || bytes > LIST_PAGE_BYTES || self.clock.elapsed() >= stop {
                     let token = before.as_deref().map(|key| scope.token(key));
                     return Ok((found, token.unwrap_or_default()));
                 }
@@ -333,7 +335,7 @@ impl AuditLog {
             }
             _ => None,
         };
-        let mut range = Range::under(prefix.as_deref().unwrap_or_default());
+        let mut range = Range::with_prefix(prefix.as_deref().unwrap_or_default());
         if let Some(before) = before {
             range.end = Some([prefix.as_deref().unwrap_or_default(), before].concat());
         }

@@ -28,10 +28,10 @@ const NOTED_MAX: usize = 100_000;
 /// counts as a beat rarely costs a write. Other beats are cached and written when that time is
 /// over. A crash loses at most that tenth of the interval, or half of the grace period.
 #[derive(Debug, Default)]
-pub struct Beats(Mutex<Known>);
+pub struct Beats(Mutex<BeatCache>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct BeatCache {
     time: Option<ServiceTime>,
     noted: HashMap<(RecordId, RecordId), Noted>,
     /// Number of expected value sets by heartbeat, and in total under [`SERVICE`]; filled on
@@ -41,7 +41,7 @@ struct Known {
     is_changed: bool,
 }
 
-impl Known {
+impl BeatCache {
     fn add(&mut self, heartbeat: RecordId) {
         for of in [heartbeat, SERVICE] {
             if let Some(count) = self.counts.get_mut(&of) {
@@ -108,14 +108,14 @@ pub struct Claims {
 }
 
 impl Beats {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn lock_cache(&self) -> MutexGuard<'_, BeatCache> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the service time, or 0 if it has not been read yet.
     pub fn service_ms(&self, clock: &dyn Clock) -> i64 {
-        let time = self.known().time;
-        time.map_or(0, |time| time.now_ms(clock.passed()))
+        let time = self.lock_cache().time;
+        time.map_or(0, |time| time.now_ms(clock.elapsed()))
     }
 
     /// Reads the service time unless it was read recently.
@@ -123,9 +123,9 @@ impl Beats {
     /// # Errors
     /// Returns an error if the store fails.
     pub async fn follow(&self, store: &Store, clock: &dyn Clock) -> Result<(), EngineError> {
-        let passed = clock.passed();
+        let passed = clock.elapsed();
         let is_fresh = |it: ServiceTime| passed.saturating_sub(it.read) < SERVICE_TIME_INTERVAL;
-        if self.known().time.is_some_and(is_fresh) {
+        if self.lock_cache().time.is_some_and(is_fresh) {
             return Ok(());
         }
         let key = Key::new().id(SERVICE).id(SERVICE).build();
@@ -135,7 +135,7 @@ impl Beats {
         // All nodes use the database's clock. While there is a leader, its service time applies.
         let since_ms = at_ms.map_or(0, |it| clock.now_ms().saturating_sub(it));
         let ahead_ms = since_ms.clamp(0, millis(SERVICE_TIME_INTERVAL));
-        self.known().time = Some(ServiceTime {
+        self.lock_cache().time = Some(ServiceTime {
             base_ms: stored_ms.saturating_add(ahead_ms),
             at: passed,
             read: passed,
@@ -145,8 +145,8 @@ impl Beats {
     }
 
     /// Sets the service time on the leader. It continues from there unless `stands` is set.
-    pub(crate) fn lead(&self, base_ms: i64, at: Duration, stands: bool) {
-        self.known().time = Some(ServiceTime {
+    pub(crate) fn set_leader_time(&self, base_ms: i64, at: Duration, stands: bool) {
+        self.lock_cache().time = Some(ServiceTime {
             base_ms,
             at,
             read: at,
@@ -157,7 +157,7 @@ impl Beats {
     /// Notes that a beat was reported by a call, so that an event may need to be opened or closed.
     /// `added` is the heartbeat that expects a new value set because of it.
     pub(crate) fn note_call(&self, added: Option<RecordId>) {
-        let mut known = self.known();
+        let mut known = self.lock_cache();
         known.is_changed = true;
         if let Some(heartbeat) = added {
             known.add(heartbeat);
@@ -166,11 +166,11 @@ impl Beats {
 
     /// Returns whether there was a change since the last call.
     pub(crate) fn take_change(&self) -> bool {
-        std::mem::take(&mut self.known().is_changed)
+        std::mem::take(&mut self.lock_cache().is_changed)
     }
 
     pub(crate) fn forget(&self, heartbeat: RecordId, key: RecordId) {
-        let mut known = self.known();
+        let mut known = self.lock_cache();
         known.noted.remove(&(heartbeat, key));
         known.counts.clear();
     }
@@ -195,11 +195,11 @@ impl Beats {
     }
 
     async fn has_room(&self, store: &Store, heartbeat: RecordId) -> Result<bool, EngineError> {
-        let own = Range::under(&Key::new().id(heartbeat).build());
+        let own = Range::with_prefix(&Key::new().id(heartbeat).build());
         let own = self.count(store, heartbeat, own, EXPECTATIONS_MAX).await?;
         // Excludes the service's own records and the second index entries of running jobs.
         let all = Range {
-            start: Range::under(&Key::new().id(SERVICE).build())
+            start: Range::with_prefix(&Key::new().id(SERVICE).build())
                 .end
                 .unwrap_or_default(),
             end: Some(Key::new().id(RUNNING).build()),
@@ -217,12 +217,12 @@ impl Beats {
         range: Range,
         most: usize,
     ) -> Result<usize, EngineError> {
-        if let Some(count) = self.known().counts.get(&heartbeat) {
+        if let Some(count) = self.lock_cache().counts.get(&heartbeat) {
             return Ok(*count);
         }
         let engine = store.engine();
         let count = engine.count(Index::ExpectationByBeat, range, most).await?;
-        self.known().counts.insert(heartbeat, count);
+        self.lock_cache().counts.insert(heartbeat, count);
         Ok(count)
     }
 
@@ -238,8 +238,10 @@ impl Beats {
             if !loaded.is_of_events() || loaded.is_quiet(moment.service_ms) {
                 continue;
             }
-            if let Some(values) = loaded.beat(occurrence) {
-                let key = loaded.whole().unwrap_or_else(|| loaded.key(&values));
+            if let Some(values) = loaded.beat_values(occurrence) {
+                let key = loaded
+                    .single_expectation_key()
+                    .unwrap_or_else(|| loaded.key(&values));
                 claimed.extend(self.claim_one(loaded, key, values, moment));
             }
         }
@@ -252,17 +254,20 @@ impl Beats {
         values: Vec<SharedValue>,
         moment: Moment,
     ) -> Option<Beat> {
-        let (heartbeat, apart_ms) = (loaded.heartbeat.id, loaded.heartbeat.stored_apart_ms());
+        let (heartbeat, apart_ms) = (
+            loaded.heartbeat.id,
+            loaded.heartbeat.min_store_interval_ms(),
+        );
         let rest_ms = moment.service_ms + millis(BEATS_APART);
-        let mut known = self.known();
+        let mut known = self.lock_cache();
         match known.noted.get_mut(&(heartbeat, key)) {
             Some(noted) if noted.is_claimed || moment.service_ms - noted.stored_ms < apart_ms => {
                 noted.later = Some(moment);
-                loaded.rest_until(rest_ms.min(noted.stored_ms + apart_ms));
+                loaded.ignore_beats_until(rest_ms.min(noted.stored_ms + apart_ms));
                 None
             }
             noted => {
-                loaded.rest_until(rest_ms);
+                loaded.ignore_beats_until(rest_ms);
                 if let Some(noted) = noted {
                     noted.is_claimed = true;
                 } else {
@@ -295,7 +300,7 @@ impl Beats {
     /// Claims the cached beats that are due to be stored.
     pub(crate) fn claim_remembered(self: &Arc<Self>, clock: &dyn Clock) -> Claims {
         let service_ms = self.service_ms(clock);
-        let mut known = self.known();
+        let mut known = self.lock_cache();
         let mut claimed = Vec::new();
         for ((heartbeat, key), noted) in &mut known.noted {
             let is_due = !noted.is_claimed && service_ms - noted.stored_ms >= noted.apart_ms;
@@ -320,8 +325,8 @@ impl Beats {
     }
 
     /// Removes all heartbeats except these from the cache.
-    pub(crate) fn keep(&self, heartbeats: &HashSet<RecordId>) {
-        let mut known = self.known();
+    pub(crate) fn retain(&self, heartbeats: &HashSet<RecordId>) {
+        let mut known = self.lock_cache();
         known.noted.retain(|(it, _), _| heartbeats.contains(it));
         known.counts.clear();
     }
@@ -343,7 +348,7 @@ impl Claims {
     }
 
     /// Adds the beats of an accepted event.
-    pub fn note(
+    pub fn add_beats(
         &mut self,
         snapshot: &Snapshot,
         occurrence: &Occurrence,
@@ -377,7 +382,7 @@ impl Claims {
             let before = match &found {
                 Some(found) => found.value.clone(),
                 None if self.beats.has_room(store, beat.heartbeat).await? => {
-                    awaited(beat.heartbeat, beat.key, beat.values.clone(), service_ms)
+                    new_expectation(beat.heartbeat, beat.key, beat.values.clone(), service_ms)
                 }
                 None => {
                     tracing::warn!(
@@ -387,7 +392,7 @@ impl Claims {
                     continue;
                 }
             };
-            let mut next = before.beaten(at_ms, service_ms, false);
+            let mut next = before.after_beat(at_ms, service_ms, false);
             if service_ms < beat.claim_ms {
                 // The beat was cached, so the event may have been opened since.
                 next.beat_service_ms = before.beat_service_ms.max(service_ms);
@@ -408,8 +413,8 @@ impl Claims {
     }
 
     /// Marks the beats as stored.
-    pub fn stored(mut self) {
-        let mut known = self.beats.known();
+    pub fn mark_stored(mut self) {
+        let mut known = self.beats.lock_cache();
         for (stored, next) in &self.next {
             let was_open = next.open.is_some();
             known.is_changed |= was_open;
@@ -442,7 +447,7 @@ impl Drop for Claims {
         if self.claimed.is_empty() {
             return;
         }
-        let mut known = self.beats.known();
+        let mut known = self.beats.lock_cache();
         for beat in &self.claimed {
             if let Some(noted) = known.noted.get_mut(&(beat.heartbeat, beat.key)) {
                 noted.is_claimed = false;
@@ -456,7 +461,7 @@ impl Drop for Claims {
 }
 
 /// Creates the expectation of a value set from that time on.
-pub(crate) fn awaited(
+pub(crate) fn new_expectation(
     heartbeat: RecordId,
     key: RecordId,
     values: Vec<SharedValue>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bellwether_proto::v1;
 
 use crate::{
-    calendar::{self, CalendarStatus, Prepared, Span},
+    calendar::{self, CalendarStatus, PreparedCalendar, Span},
     domain::{
         Calendar, Name,
         calendar::{Window, WindowText},
@@ -13,13 +13,13 @@ use crate::{
     error::Error,
     limits::{CALENDAR_EXCEPT_MAX, CALENDAR_SPANS_MAX, CALENDAR_WINDOWS_MAX, CALENDARS_MAX},
     ops::{
-        ended::users_in_force,
+        ended_uses::users_in_force,
         etag::etag,
         references::References,
-        refers::Refers,
+        refers::ReferenceChecker,
         resource::{self, Drafted, Origin, Resource as _, Resources, resource},
-        validate::Faults,
-        wire::{Shows, time::timestamp},
+        validate::Violations,
+        wire::{FromDomain, time::timestamp},
     },
     store::{Changes, Kind, Store},
 };
@@ -31,7 +31,7 @@ const AHEAD_MS: i64 = 31 * 24 * 3_600_000;
 #[derive(Debug)]
 pub struct Expansion {
     /// The calendar, prepared for lookups of local times.
-    pub prepared: Prepared,
+    pub prepared: PreparedCalendar,
     /// The spans in chronological order.
     pub spans: Vec<Span>,
     /// Whether there may be more spans.
@@ -56,16 +56,16 @@ impl Drafted for Calendar {
     type Draft = v1::Calendar;
     type View = v1::Calendar;
 
-    async fn checked(
+    async fn from_draft(
         all: &Calendars,
         draft: &v1::Calendar,
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
         let mut changes = all.store.changes();
-        let mut faults = Faults::default();
+        let mut faults = Violations::default();
         let name = faults.name(&draft.name, stored.is_none());
-        faults.texts(&draft.description, &draft.tags);
+        faults.check_texts(&draft.description, &draft.tags);
         let windows = windows(draft, &mut faults);
         let mut except = Vec::new();
         let asked = &draft.except_calendar_names;
@@ -74,8 +74,8 @@ impl Drafted for Calendar {
             let fault = format!("has {count} names; the limit is {CALENDAR_EXCEPT_MAX}");
             faults.add(EXCEPT_PATH, fault);
         } else {
-            let mut refers = Refers::of(all, stored, (&mut faults, &mut changes));
-            except = refers.many::<Self>(EXCEPT_PATH, asked).await?;
+            let mut refers = ReferenceChecker::new(all, stored, (&mut faults, &mut changes));
+            except = refers.resolve_all::<Self>(EXCEPT_PATH, asked).await?;
         }
         for (at, other) in except.iter().enumerate() {
             let field = format!("{EXCEPT_PATH}[{at}]");
@@ -87,7 +87,7 @@ impl Drafted for Calendar {
             }
         }
         if let (Some(name), false) = (&name, except.is_empty()) {
-            let references = References::of(&all.store, Kind::Calendar, name).await?;
+            let references = References::find(&all.store, Kind::Calendar, name).await?;
             if let Some(user) = references.first("calendar") {
                 let fault = format!("is not allowed: calendar `{user}` excludes this one");
                 faults.add(EXCEPT_PATH, fault);
@@ -109,7 +109,11 @@ impl Drafted for Calendar {
         Ok((faults.or(calendar)?, changes))
     }
 
-    async fn released(all: &Calendars, calendar: &Self, _force: bool) -> Result<Changes, Error> {
+    async fn changes_on_delete(
+        all: &Calendars,
+        calendar: &Self,
+        _force: bool,
+    ) -> Result<Changes, Error> {
         let mut changes = all.store.changes();
         let used = (Kind::Calendar, &calendar.name);
         let users = users_in_force(&all.store, used, all.clock.now_ms(), &mut changes).await?;
@@ -122,8 +126,8 @@ impl Drafted for Calendar {
         // Excluded calendars must exist for as long as the calendar does.
         let mut unused = all.store.changes();
         let users = users_in_force(&all.store, used, all.clock.now_ms(), &mut unused).await?;
-        let prepared = prepared(&all.store, &calendar).await?;
-        let standing = prepared.map(|it| it.at(all.clock.now_ms()));
+        let prepared = prepare_calendar(&all.store, &calendar).await?;
+        let standing = prepared.map(|it| it.status_at(all.clock.now_ms()));
         let user = |(kind, name): (&str, &Name)| v1::CalendarUser {
             kind: kind.to_owned(),
             name: name.to_string(),
@@ -132,21 +136,21 @@ impl Drafted for Calendar {
             in_window: standing.map(|it| it.in_window),
             next_change_time: standing.and_then(|it| it.changes_ms).map(timestamp),
             used_by: users.all().map(user).collect(),
-            ..v1::Calendar::of(calendar)
+            ..v1::Calendar::from_domain(calendar)
         };
         Ok((view, users.bytes()))
     }
 }
 
-impl Shows<Calendar> for v1::Calendar {
+impl FromDomain<Calendar> for v1::Calendar {
     /// Leaves out usage information.
-    fn of(calendar: Calendar) -> Self {
+    fn from_domain(calendar: Calendar) -> Self {
         Self {
             name: calendar.name.to_string(),
             description: calendar.description,
             tags: calendar.tags,
             time_zone: calendar.time_zone,
-            windows: calendar.windows.iter().map(shown).collect(),
+            windows: calendar.windows.iter().map(window_view).collect(),
             except_calendar_names: calendar.except.iter().map(ToString::to_string).collect(),
             in_window: None,
             next_change_time: None,
@@ -170,12 +174,12 @@ impl Calendars {
     /// this machine.
     pub async fn expand(&self, name: &str, asked: ExpansionSpan) -> Result<Expansion, Error> {
         let stored = resource::find::<Calendar>(&self.store, name).await?;
-        let found = prepared(&self.store, &stored.value).await?;
+        let found = prepare_calendar(&self.store, &stored.value).await?;
         let missing = || {
             let zone = &stored.value.time_zone;
             Error::FailedPrecondition(format!("its time zone `{zone}` is no longer known"))
         };
-        self.expanded(found.ok_or_else(missing)?, asked)
+        self.expand_prepared(found.ok_or_else(missing)?, asked)
     }
 
     /// Returns the spans of a draft. Nothing is stored, and the draft needs no name.
@@ -197,15 +201,19 @@ impl Calendars {
         }
         let stored = stored.map(|it| it.value);
         let origin = Origin::new(self.clock.now_ms());
-        let (calendar, _) = Calendar::checked(self, &draft, stored.as_ref(), origin).await?;
-        let prepared = prepared(&self.store, &calendar).await?;
+        let (calendar, _) = Calendar::from_draft(self, &draft, stored.as_ref(), origin).await?;
+        let prepared = prepare_calendar(&self.store, &calendar).await?;
         let missing = || Error::invalid("timeZone", calendar::MissingZone.to_string());
-        let expansion = self.expanded(prepared.ok_or_else(missing)?, asked)?;
-        let standing = expansion.prepared.at(self.clock.now_ms());
+        let expansion = self.expand_prepared(prepared.ok_or_else(missing)?, asked)?;
+        let standing = expansion.prepared.status_at(self.clock.now_ms());
         Ok((expansion, standing))
     }
 
-    fn expanded(&self, prepared: Prepared, asked: ExpansionSpan) -> Result<Expansion, Error> {
+    fn expand_prepared(
+        &self,
+        prepared: PreparedCalendar,
+        asked: ExpansionSpan,
+    ) -> Result<Expansion, Error> {
         let start_ms = asked.start_ms.unwrap_or_else(|| self.clock.now_ms());
         let end_ms = asked
             .end_ms
@@ -213,7 +221,7 @@ impl Calendars {
         if end_ms <= start_ms {
             return Err(Error::invalid("end", "must be after `start`"));
         }
-        let found = prepared.between(start_ms, end_ms);
+        let found = prepared.spans_between(start_ms, end_ms);
         let mut spans = found.spans;
         let stopped_early = found.until_ms < end_ms || spans.len() > CALENDAR_SPANS_MAX;
         spans.truncate(CALENDAR_SPANS_MAX);
@@ -226,20 +234,23 @@ impl Calendars {
 }
 
 /// Prepares a calendar and its excluded calendars for lookups; `None` if a time zone is unknown.
-async fn prepared(store: &Store, calendar: &Calendar) -> Result<Option<Prepared>, Error> {
+async fn prepare_calendar(
+    store: &Store,
+    calendar: &Calendar,
+) -> Result<Option<PreparedCalendar>, Error> {
     let keys = calendar.except.iter().map(|it| it.as_str().into());
     let others = store.get_many::<Calendar>(keys.collect()).await?;
     let mut except = Vec::new();
     for other in others.into_iter().flatten() {
-        match Prepared::new(&other.value, Vec::new()) {
+        match PreparedCalendar::new(&other.value, Vec::new()) {
             Ok(other) => except.push(Arc::new(other)),
             Err(_missing) => return Ok(None),
         }
     }
-    Ok(Prepared::new(calendar, except).ok())
+    Ok(PreparedCalendar::new(calendar, except).ok())
 }
 
-fn windows(draft: &v1::Calendar, faults: &mut Faults) -> Option<Vec<Window>> {
+fn windows(draft: &v1::Calendar, faults: &mut Violations) -> Option<Vec<Window>> {
     let zone = if draft.time_zone.is_empty() {
         faults.add(
             "timeZone",
@@ -289,7 +300,7 @@ fn text(wire: &v1::CalendarWindow) -> WindowText {
     }
 }
 
-fn shown(window: &Window) -> v1::CalendarWindow {
+fn window_view(window: &Window) -> v1::CalendarWindow {
     let it = window.text();
     v1::CalendarWindow {
         dtstart: it.dtstart,

@@ -23,8 +23,8 @@ const FORGET_AFTER: u32 = 64;
 /// Repeats a decision until all the causes it needs have been read, and returns the last result.
 ///
 /// # Errors
-/// Returns any error of `decide` and of [`settle`].
-pub async fn settled<T, F>(
+/// Returns any error of `decide` and of [`load_missing`].
+pub async fn decide_with_causes<T, F>(
     store: &Store,
     causes: &Causes,
     decide: impl Fn() -> F,
@@ -34,7 +34,7 @@ where
 {
     loop {
         let decided = decide().await?;
-        if settle(store, causes).await? {
+        if load_missing(store, causes).await? {
             return Ok(decided);
         }
     }
@@ -43,7 +43,7 @@ where
 /// The inhibitions needed by recent decisions. They are read in advance for the next decision,
 /// which most likely needs the same and need not be repeated then.
 #[derive(Debug, Default)]
-pub struct Recent(Mutex<Expected>);
+pub struct RecentInhibitions(Mutex<Expected>);
 
 #[derive(Debug, Default)]
 struct Expected {
@@ -52,7 +52,7 @@ struct Expected {
     decisions: u32,
 }
 
-impl Recent {
+impl RecentInhibitions {
     fn inner(&self) -> MutexGuard<'_, Expected> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -66,15 +66,15 @@ impl Recent {
         let expected = self.inner().inhibitions.clone();
         if let Some(inhibitions) = expected {
             causes.expect(inhibitions);
-            settle(store, &causes).await?;
+            load_missing(store, &causes).await?;
         }
         Ok(causes)
     }
 
     /// Records which inhibitions a decision needed. The record is reset now and then to drop those
     /// no longer needed.
-    pub fn note(&self, causes: &Causes) {
-        let known = causes.known();
+    pub fn record_needed(&self, causes: &Causes) {
+        let known = causes.known_inhibitions();
         let mut inner = self.inner();
         inner.decisions = (inner.decisions + 1) % FORGET_AFTER;
         inner.inhibitions = known.filter(|_| inner.decisions > 0);
@@ -88,8 +88,8 @@ impl Recent {
 /// Returns an error if the store fails, and [`EngineError::Corrupt`] if the decision is still
 /// incomplete after [`SETTLE_ROUNDS_MAX`] rounds, so that only this decision fails, as with damaged
 /// data.
-pub async fn settle(store: &Store, causes: &Causes) -> Result<bool, EngineError> {
-    let wanted = causes.begin_again();
+pub async fn load_missing(store: &Store, causes: &Causes) -> Result<bool, EngineError> {
+    let wanted = causes.start_round();
     let is_settled = wanted == CauseQuery::default();
     if !is_settled && causes.rounds() > SETTLE_ROUNDS_MAX {
         return Err(EngineError::Corrupt(format!(
@@ -97,9 +97,9 @@ pub async fn settle(store: &Store, causes: &Causes) -> Result<bool, EngineError>
         )));
     }
     for ask in wanted.groups {
-        causes.learn_group(ask, group::at(store, ask).await?);
+        causes.set_group(ask, group::group_at(store, ask).await?);
     }
-    let under = |prefixes: Vec<Vec<u8>>| prefixes.iter().map(|it| Range::under(it)).collect();
+    let under = |prefixes: Vec<Vec<u8>>| prefixes.iter().map(|it| Range::with_prefix(it)).collect();
     let prefixes = wanted.inhibitions.iter().map(|it| it.to_bytes().into());
     let mut prefixes: Vec<Vec<u8>> = prefixes.collect();
     if wanted.any {
@@ -108,14 +108,14 @@ pub async fn settle(store: &Store, causes: &Causes) -> Result<bool, EngineError>
     let mut first = entries(store, under(prefixes), 1).await?;
     if wanted.any {
         let any = first.pop();
-        causes.learn_any(any.is_some_and(|it| !it.is_empty()));
+        causes.set_has_any(any.is_some_and(|it| !it.is_empty()));
     }
     for (inhibition, first) in wanted.inhibitions.into_iter().zip(first) {
-        causes.learn_of(inhibition, !first.is_empty());
+        causes.set_has_sources(inhibition, !first.is_empty());
     }
     let mut keys: BTreeMap<usize, Vec<CauseKey>> = BTreeMap::new();
     for key in wanted.keys {
-        let limit = INHIBITION_SOURCES_READ.max(causes.known_under(&key) * MORE_SOURCES);
+        let limit = INHIBITION_SOURCES_READ.max(causes.cached_count(&key) * MORE_SOURCES);
         keys.entry(limit).or_default().push(key);
     }
     for (limit, keys) in keys {
@@ -128,7 +128,7 @@ pub async fn settle(store: &Store, causes: &Causes) -> Result<bool, EngineError>
             let records = found.into_iter().map(|(_, record)| record).collect();
             let found = store.get_many::<Occurrence>(records).await?;
             let found = found.into_iter().flatten().map(|it| it.value).collect();
-            causes.learn(key, found, has_more);
+            causes.add_sources(key, found, has_more);
         }
     }
     Ok(is_settled)

@@ -49,7 +49,7 @@ impl CertificateWatch {
         loop {
             let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
             let end_ms = tls.borrow_and_update().end_ms;
-            if let Err(error) = self.look(end_ms).await {
+            if let Err(error) = self.check(end_ms).await {
                 // The next check reports it again if it still applies.
                 tracing::warn!(%error, "failed to report the expiry of the certificate");
             }
@@ -61,7 +61,7 @@ impl CertificateWatch {
         }
     }
 
-    async fn look(&mut self, end_ms: i64) -> Result<(), Error> {
+    async fn check(&mut self, end_ms: i64) -> Result<(), Error> {
         let now_ms = self.clock.now_ms();
         let left_ms = end_ms.saturating_sub(now_ms);
         let level = LEVELS.iter().find(|(days, _)| left_ms <= days * DAY_MS);
@@ -99,7 +99,7 @@ fn event(severity: Option<Severity>, end_ms: i64, now_ms: i64) -> IncomingEvent 
             .into(),
         severity,
         status: Some(status),
-        ..IncomingEvent::own("certificate ends", "certificate-ends", [], now_ms)
+        ..IncomingEvent::own_event("certificate ends", "certificate-ends", [], now_ms)
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
         let later = [(1, end_ms), (1, end_ms), (0, renewed_ms), (1, renewed_ms)];
         for (days, end_ms) in steps.into_iter().chain(later) {
             clock.advance(day * days);
-            watch.look(end_ms).await.unwrap();
+            watch.check(end_ms).await.unwrap();
             let newest = find::newest(&store, event(None, 0, 0).id()).await.unwrap();
             said.push(newest.map(|it| (it.status, it.severity, it.count)));
         }

@@ -18,7 +18,7 @@ use crate::{
     ops::{
         commit::commit,
         page::{Page, PageRequest, Scope},
-        resource::alike,
+        resource::find_lookalike,
     },
     store::{Changes, Direction, Lane, Store, Stored, engine::Range, open::replace_file},
 };
@@ -108,12 +108,12 @@ impl Clients {
         let decide = async || {
             let stored = self.find(&name).await?.ok_or_else(absent)?;
             let mut client = stored.value.clone();
-            wanted.change(&mut client)?;
+            wanted.apply(&mut client)?;
             if client.certificates != stored.value.certificates {
                 self.check_certificates(&client).await?;
             }
             if edit.expire_ms.is_some() {
-                self.keep_an_admin(&stored.value, &client).await?;
+                self.ensure_admin_remains(&stored.value, &client).await?;
             }
             let mut changes = self.store.changes();
             if client != stored.value {
@@ -131,7 +131,7 @@ impl Clients {
         }
         let others = self.all().await?;
         let others = others.iter().filter(|other| other.value.id != client.id);
-        taken(client, others.map(|other| &other.value))
+        check_conflicts(client, others.map(|other| &other.value))
     }
 
     /// Creates a new key for a client. The previous key is accepted for the overlap.
@@ -175,7 +175,7 @@ impl Clients {
 
     /// Refuses to set an expiry on the last admin key without one: after it, no one could create a
     /// new key.
-    async fn keep_an_admin(&self, old: &Client, new: &Client) -> Result<(), Error> {
+    async fn ensure_admin_remains(&self, old: &Client, new: &Client) -> Result<(), Error> {
         if new.role != Role::Admin || new.expire_ms.is_none() || old.expire_ms.is_some() {
             return Ok(());
         }
@@ -305,13 +305,13 @@ impl Clients {
         }
         let others = self.all().await?;
         let names = others.iter().map(|other| other.value.name.as_str());
-        if let Some(other) = alike(client.name.as_str(), names) {
+        if let Some(other) = find_lookalike(client.name.as_str(), names) {
             return Err(Error::AlreadyExists(format!(
                 "client `{other}` already exists and looks the same as `{}`",
                 client.name
             )));
         }
-        taken(client, others.iter().map(|other| &other.value))?;
+        check_conflicts(client, others.iter().map(|other| &other.value))?;
         if others.len() >= CLIENTS_MAX {
             return Err(Error::Exhausted {
                 message: format!("limit of {CLIENTS_MAX} clients reached"),
@@ -367,7 +367,10 @@ impl Clients {
     }
 }
 
-fn taken<'a>(client: &Client, mut others: impl Iterator<Item = &'a Client>) -> Result<(), Error> {
+fn check_conflicts<'a>(
+    client: &Client,
+    mut others: impl Iterator<Item = &'a Client>,
+) -> Result<(), Error> {
     let shared = |other: &Client| {
         let both = client.certificates.intersection(&other.certificates);
         Some((

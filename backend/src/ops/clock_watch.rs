@@ -59,7 +59,7 @@ impl ClockWatch {
         let boot = below.boot();
         let is_same_boot = boot.is_some() && fact.boot == boot;
         let clock = if is_same_boot {
-            SteadyClock::resuming(below, fact.offset_ms)
+            SteadyClock::resume_from(below, fact.offset_ms)
         } else {
             SteadyClock::new(below)
         };
@@ -85,14 +85,14 @@ impl ClockWatch {
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         let work = async {
             loop {
-                self.pause(self.follow().await).await;
+                self.pause(self.apply_recorded().await).await;
             }
         };
         shutdown.run_until_cancelled(work).await;
     }
 
     /// Applies steps every second until shutdown; runs on the leader, with its store.
-    pub async fn lead(self: Arc<Self>, store: Store, shutdown: CancellationToken) {
+    pub async fn run_as_leader(self: Arc<Self>, store: Store, shutdown: CancellationToken) {
         let work = async {
             loop {
                 self.pause(self.apply(&store).await).await;
@@ -105,7 +105,7 @@ impl ClockWatch {
         if let Err(error) = looked {
             log_failure("failed to apply a clock change", &error);
         }
-        let below = self.clock.below();
+        let below = self.clock.underlying();
         let next_ms = below.now_ms().saturating_add(millis(CLOCK_LOOK_INTERVAL));
         below.wait_until(next_ms).await;
     }
@@ -114,18 +114,18 @@ impl ClockWatch {
     ///
     /// # Errors
     /// Returns an error if the store fails.
-    pub async fn follow(&self) -> Result<(), Error> {
+    pub async fn apply_recorded(&self) -> Result<(), Error> {
         let mut known = self.known.lock().await;
         let (_, fact) = self.store.clock_fact().await?.unwrap_or_default();
         let is_other_node = fact.stepped_ms != known.stepped_ms;
-        self.adopt(&mut known, &fact).await;
+        self.apply_fact(&mut known, &fact).await;
         if is_other_node {
             // Records stored by this process in the meantime are indexed with the time before the
             // step.
             Self::index(&self.store).await?;
         }
         let step_ms = self.clock.step_ms();
-        let passed = self.clock.passed();
+        let passed = self.clock.elapsed();
         let is_same =
             |(waiting_ms, _): &(i64, Duration)| (waiting_ms - step_ms).abs() < STEP_MIN_MS;
         known.waits = match known.waits.filter(is_same) {
@@ -142,13 +142,13 @@ impl ClockWatch {
         Ok(())
     }
 
-    async fn adopt(&self, known: &mut Known, fact: &ClockFact) {
+    async fn apply_fact(&self, known: &mut Known, fact: &ClockFact) {
         let step_ms = fact.stepped_ms.saturating_sub(known.stepped_ms);
         if step_ms == 0 {
             return;
         }
         // A decision that takes longer waits for the store, and may find its times outdated.
-        let _still = timeout(CLOCK_STILL_WAIT_MAX, self.store.still()).await;
+        let _still = timeout(CLOCK_STILL_WAIT_MAX, self.store.lock_clock_exclusive()).await;
         known.stepped_ms = fact.stepped_ms;
         self.store.set_shift_ms(fact.shift_ms);
         self.clock.apply(step_ms);
@@ -164,7 +164,7 @@ impl ClockWatch {
         let stored = store.clock_fact().await?;
         let (version, before) =
             stored.map_or_else(Default::default, |(version, fact)| (Some(version), fact));
-        self.adopt(&mut known, &before).await;
+        self.apply_fact(&mut known, &before).await;
         let step_ms = self.clock.step_ms();
         let mut fact = ClockFact {
             stepped_ms: before.stepped_ms.saturating_add(step_ms),
@@ -183,7 +183,7 @@ impl ClockWatch {
         }
         if step_ms != 0 {
             tracing::warn!(step_ms, "the clock was changed; due times are adjusted");
-            self.adopt(&mut known, &fact).await;
+            self.apply_fact(&mut known, &fact).await;
         }
         known.waits = None;
         if fact.indexed_ms == fact.shift_ms {
@@ -191,7 +191,7 @@ impl ClockWatch {
         }
         // Index twice: until all nodes notice the step, or are lost, they store records with the
         // earlier shift.
-        let passed = self.clock.passed();
+        let passed = self.clock.elapsed();
         let first = known.indexed.filter(|(shift, _)| *shift == fact.shift_ms);
         match first {
             None => {
@@ -218,12 +218,12 @@ impl ClockWatch {
 
     /// Rewrites the records whose index entries still use the time before a step.
     async fn index(store: &Store) -> Result<(), Error> {
-        by_index::<Delivery>(store, Index::DeliveryByDue).await?;
-        by_index::<Occurrence>(store, Index::OccurrenceByDue).await?;
-        by_index::<Occurrence>(store, Index::OccurrenceByReview).await?;
-        by_index::<Receipt>(store, Index::ReceiptByTime).await?;
+        rewrite_by_index::<Delivery>(store, Index::DeliveryByDue).await?;
+        rewrite_by_index::<Occurrence>(store, Index::OccurrenceByDue).await?;
+        rewrite_by_index::<Occurrence>(store, Index::OccurrenceByReview).await?;
+        rewrite_by_index::<Receipt>(store, Index::ReceiptByTime).await?;
         // Rewriting a silence makes all processes that cache silences read it again.
-        let mut pages = store.pages::<Silence>(Range::under(&[]));
+        let mut pages = store.pages::<Silence>(Range::with_prefix(&[]));
         while let Some(page) = pages.next().await? {
             let idle = page
                 .iter()
@@ -235,8 +235,8 @@ impl ClockWatch {
 }
 
 /// Rewrites the records found through an index. Unreadable records are skipped.
-async fn by_index<T: Record>(store: &Store, index: Index) -> Result<(), Error> {
-    let mut range = Range::under(&[]);
+async fn rewrite_by_index<T: Record>(store: &Store, index: Index) -> Result<(), Error> {
+    let mut range = Range::with_prefix(&[]);
     loop {
         let engine = store.engine();
         let page = engine.entries(index, range.clone(), Direction::Ascending, PAGE);
@@ -244,7 +244,7 @@ async fn by_index<T: Record>(store: &Store, index: Index) -> Result<(), Error> {
         let Some((last, _)) = page.last() else {
             return Ok(());
         };
-        range.go_on_after(last);
+        range.exclude_through(last);
         let keys: Vec<_> = page.into_iter().map(|(_, key)| key).collect();
         for keys in keys.chunks(BATCH) {
             rewrite::<T>(store, keys.to_vec()).await?;

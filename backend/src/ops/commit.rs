@@ -52,10 +52,10 @@ where
 {
     let mut pauses = ConflictPauses::default();
     for _ in 0..TRIES_MAX {
-        let steady = store.steady().await;
+        let steady = store.lock_clock_shared().await;
         let (changes, answer) = decide().await?;
         if changes.is_empty() {
-            store.advance();
+            store.record_progress();
             return Ok((answer, None));
         }
         let applied = store.apply(lane, changes).await;

@@ -2,7 +2,7 @@
 
 mod check;
 mod impact;
-mod stopping;
+mod stopped_responses;
 
 use std::{collections::HashSet, fmt, sync::Arc};
 
@@ -19,7 +19,7 @@ use crate::{
         etag::etag,
         resource::{Described, Drafted, Put, Resource, Resources},
         settings,
-        wire::Shows,
+        wire::FromDomain,
     },
     store::{Direction, Lane, StagedStore, Store, engine::Range},
 };
@@ -45,9 +45,9 @@ macro_rules! kinds {
             }
         }
 
-        $(impl Shows<crate::domain::$kind> for Definition {
-            fn of(resource: crate::domain::$kind) -> Self {
-                Self::$field(Shows::of(resource))
+        $(impl FromDomain<crate::domain::$kind> for Definition {
+            fn from_domain(resource: crate::domain::$kind) -> Self {
+                Self::$field(FromDomain::from_domain(resource))
             }
         })+
 
@@ -57,14 +57,14 @@ macro_rules! kinds {
                 documents: &[Document],
                 order: &[usize],
                 changes: &mut [Option<Change>],
-                failed: &mut Failed,
+                failed: &mut DocumentErrors,
             ) -> Result<(), Error> {
                 $(let all = self.all::<crate::domain::$kind>();
                 for at in order {
                     let document = &documents[*at];
                     let Definition::$field(draft) = &document.definition else { continue };
                     match all.put(draft, document.must_be_new).await {
-                        Ok(put) => changes[*at] = Some(changed(put)),
+                        Ok(put) => changes[*at] = Some(to_change(put)),
                         Err(error) => failed.add(*at, document, error)?,
                     }
                 })+
@@ -185,12 +185,16 @@ impl Configuration {
         (prune_owner, role): (&str, Role),
         validate_only: bool,
     ) -> Result<Vec<Change>, Error> {
-        check::documents(documents, prune_owner)?;
+        check::check_documents(documents, prune_owner)?;
         let decide = async || {
-            let (staged, mut changes) = self.staged(documents, prune_owner).await?;
-            check::role(&changes, role)?;
+            let (staged, mut changes) = self.stage_documents(documents, prune_owner).await?;
+            check::check_role(&changes, role)?;
             let set = if validate_only {
-                stopping::note((&self.store, staged.store()), &mut changes).await?;
+                stopped_responses::note_stopped_responses(
+                    (&self.store, staged.store()),
+                    &mut changes,
+                )
+                .await?;
                 self.store.changes()
             } else {
                 staged.changes()
@@ -201,7 +205,7 @@ impl Configuration {
     }
 
     /// Returns a stage with the documents applied, and the change for each document.
-    async fn staged(
+    async fn stage_documents(
         &self,
         documents: &[Document],
         prune_owner: &str,
@@ -216,7 +220,7 @@ impl Configuration {
             let before = settings::in_force(&self.store).await?.templates;
             let new = settings::in_force(staged.store()).await?.templates;
             let broken = settings::snippets::broken(staged.store(), &before, &new).await?;
-            let mut failed = Failed::default();
+            let mut failed = DocumentErrors::default();
             failed.add(at, &documents[at], Error::Invalid(broken))?;
             changes = failed.or(changes)?;
         }
@@ -242,7 +246,7 @@ impl Stage {
 
     fn all<T: Drafted>(&self) -> Resources<T> {
         let all = Resources::new(self.store.clone(), Arc::clone(&self.clock));
-        all.behind(Arc::clone(&self.guard))
+        all.with_guard(Arc::clone(&self.guard))
     }
 
     async fn put_all(&self, documents: &[Document]) -> Result<Vec<Change>, Error> {
@@ -256,7 +260,7 @@ impl Stage {
             )
         });
         let mut changes: Vec<Option<Change>> = documents.iter().map(|_| None).collect();
-        let mut failed = Failed::default();
+        let mut failed = DocumentErrors::default();
         self.put_each(documents, &order, &mut changes, &mut failed)
             .await?;
         failed.or(changes.into_iter().flatten().collect())
@@ -299,9 +303,9 @@ impl Stage {
         owned: &mut Vec<Change>,
     ) -> Result<(), Error>
     where
-        Definition: Shows<T>,
+        Definition: FromDomain<T>,
     {
-        let mut range = Range::under(&[]);
+        let mut range = Range::with_prefix(&[]);
         loop {
             let page = self
                 .store
@@ -316,29 +320,31 @@ impl Stage {
                         kind: T::WORD,
                         name: name.to_owned(),
                         etag: etag(resource.id(), resource.revision()),
-                        action: Action::Deleted(boxed(resource.clone())),
+                        action: Action::Deleted(box_resource(resource.clone())),
                         stopped_responses: 0,
                     });
                 }
             }
             match page.last() {
-                Some(last) if page.len() == PAGE_SIZE_MAX => range.go_on_after(&last.value.key()),
+                Some(last) if page.len() == PAGE_SIZE_MAX => {
+                    range.exclude_through(&last.value.key())
+                }
                 _ => return Ok(()),
             }
         }
     }
 }
 
-fn boxed<T>(resource: T) -> Box<Definition>
+fn box_resource<T>(resource: T) -> Box<Definition>
 where
-    Definition: Shows<T>,
+    Definition: FromDomain<T>,
 {
-    Box::new(Definition::of(resource))
+    Box::new(Definition::from_domain(resource))
 }
 
-fn changed<T: Drafted>(put: Put<T>) -> Change
+fn to_change<T: Drafted>(put: Put<T>) -> Change
 where
-    Definition: Shows<T>,
+    Definition: FromDomain<T>,
 {
     let etag = |stored: &T| etag(stored.id(), stored.revision());
     let (name, etag, action) = match put {
@@ -346,15 +352,15 @@ where
         Put::Created(new) => (
             new.name().to_string(),
             String::new(),
-            Action::Created(boxed(new)),
+            Action::Created(box_resource(new)),
         ),
         Put::Updated { before, after } => (
             after.name().to_string(),
             etag(&before),
             Action::Updated {
                 changed_secrets: after.new_secrets(&before),
-                before: boxed(before),
-                after: boxed(after),
+                before: box_resource(before),
+                after: box_resource(after),
             },
         ),
     };
@@ -369,14 +375,14 @@ where
 
 /// The errors in documents so far.
 #[derive(Debug, Default)]
-struct Failed {
+struct DocumentErrors {
     violations: Vec<Violation>,
     /// Documents that failed, so that references to them are not reported as errors as well.
     missing: HashSet<String>,
     changed_meanwhile: Vec<String>,
 }
 
-impl Failed {
+impl DocumentErrors {
     /// Adds the error of a document. Returns the error itself if it is not caused by the document.
     fn add(&mut self, at: usize, document: &Document, error: Error) -> Result<(), Error> {
         let (kind, name) = identity(&document.definition);

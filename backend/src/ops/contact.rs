@@ -15,13 +15,13 @@ use crate::{
         CONTACT_VALUE_CHARACTERS_MAX, CONTACT_VARIABLES_MAX, CONTACTS_MAX,
     },
     ops::{
-        ended::users_in_force,
+        ended_uses::users_in_force,
         etag::etag,
-        refers::Refers,
+        refers::ReferenceChecker,
         resource::{Drafted, Origin, Resource as _, Resources, resource},
-        validate::{Faults, within},
+        validate::{Violations, check_length},
         wire::{
-            Shows,
+            FromDomain,
             time::{self, timestamp},
         },
     },
@@ -37,22 +37,22 @@ impl Drafted for Contact {
     type Draft = v1::Contact;
     type View = v1::Contact;
 
-    async fn checked(
+    async fn from_draft(
         all: &Contacts,
         draft: &v1::Contact,
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
         let mut changes = all.store.changes();
-        let mut faults = Faults::default();
+        let mut faults = Violations::default();
         let name = faults.name(&draft.name, stored.is_none());
-        faults.texts(&draft.description, &draft.tags);
+        faults.check_texts(&draft.description, &draft.tags);
         if !draft.time_zone.is_empty()
             && let Err(missing) = calendar::zone(&draft.time_zone)
         {
             faults.add("timeZone", missing.to_string());
         }
-        let client = faults.name_if_any("clientName", &draft.client_name);
+        let client = faults.optional_name("clientName", &draft.client_name);
         let subject = draft.subject.chars().count();
         if !draft.subject.is_empty() && !draft.client_name.is_empty() {
             faults.add("subject", "set only one of `clientName` and `subject`");
@@ -63,9 +63,9 @@ impl Drafted for Contact {
                 format!("has {subject} characters; the limit is {most}"),
             );
         }
-        let refers = Refers::of(all, stored, (&mut faults, &mut changes));
+        let refers = ReferenceChecker::new(all, stored, (&mut faults, &mut changes));
         let before = stored.map_or(&[][..], |it| &it.methods);
-        let methods = methods(&draft.methods, before, refers).await?;
+        let methods = check_methods(&draft.methods, before, refers).await?;
         all.check_room(stored, CONTACTS_MAX).await?;
         let contact = name.map(|name| Self {
             id: origin.id,
@@ -88,7 +88,11 @@ impl Drafted for Contact {
         never::warnings(self, &all.store, all.clock.now_ms()).await
     }
 
-    async fn released(all: &Contacts, contact: &Self, _force: bool) -> Result<Changes, Error> {
+    async fn changes_on_delete(
+        all: &Contacts,
+        contact: &Self,
+        _force: bool,
+    ) -> Result<Changes, Error> {
         let mut changes = all.store.changes();
         let used = (Kind::Contact, &contact.name);
         let users = users_in_force(&all.store, used, all.clock.now_ms(), &mut changes).await?;
@@ -97,10 +101,10 @@ impl Drafted for Contact {
     }
 }
 
-async fn methods(
+async fn check_methods(
     drafts: &[v1::ContactMethod],
     before: &[ContactMethod],
-    mut refers: Refers<'_>,
+    mut refers: ReferenceChecker<'_>,
 ) -> Result<Vec<ContactMethod>, Error> {
     let count = drafts.len();
     if !(1..=CONTACT_METHODS_MAX).contains(&count) {
@@ -112,14 +116,14 @@ async fn methods(
     for (at, draft) in drafts.iter().enumerate() {
         let path = |field: &str| format!("methods[{at}].{field}");
         let destination = refers
-            .one::<Destination>(&path("destinationName"), &draft.destination_name)
+            .resolve::<Destination>(&path("destinationName"), &draft.destination_name)
             .await?;
         let calendar = refers
-            .if_any::<Calendar>(&path("calendarName"), &draft.calendar_name)
+            .resolve_optional::<Calendar>(&path("calendarName"), &draft.calendar_name)
             .await?;
         let faults = &mut *refers.faults;
         check_variables(&path("variables"), draft, faults);
-        let after_ms = within(
+        let after_ms = check_length(
             &path("after"),
             draft.after.as_ref().map_or(0, time::length_ms),
             (std::time::Duration::ZERO, CONTACT_AFTER_MAX),
@@ -145,7 +149,7 @@ async fn methods(
     Ok(methods)
 }
 
-fn check_variables(path: &str, draft: &v1::ContactMethod, faults: &mut Faults) {
+fn check_variables(path: &str, draft: &v1::ContactMethod, faults: &mut Violations) {
     if draft.variables.len() > CONTACT_VARIABLES_MAX {
         let count = draft.variables.len();
         let fault = format!("has {count} entries; the limit is {CONTACT_VARIABLES_MAX}");
@@ -167,8 +171,8 @@ fn check_variables(path: &str, draft: &v1::ContactMethod, faults: &mut Faults) {
     }
 }
 
-impl Shows<Contact> for v1::Contact {
-    fn of(contact: Contact) -> Self {
+impl FromDomain<Contact> for v1::Contact {
+    fn from_domain(contact: Contact) -> Self {
         let text = |name: Option<_>| name.as_ref().map(ToString::to_string).unwrap_or_default();
         let method = |it: ContactMethod| v1::ContactMethod {
             destination_name: it.destination.to_string(),

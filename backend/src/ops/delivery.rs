@@ -1,6 +1,5 @@
 //! Deliveries: reading, retrying and cancelling.
 
-mod again;
 pub(crate) mod attempt;
 mod bulk;
 mod condition;
@@ -8,6 +7,7 @@ mod counts;
 mod folded;
 mod list;
 mod obligation;
+mod resend;
 pub(crate) mod sequencing;
 mod shadow;
 #[cfg(test)]
@@ -21,14 +21,17 @@ use crate::{
     domain::{Attempt, Delivery, DeliveryState, RecordId},
     error::Error,
     limits::ATTEMPTS_MAX,
-    ops::{commit::commit, deciding::new_id, fields::FieldsSeen, tag_scope::own_delivery},
+    ops::{
+        commit::commit, decision_context::new_id, fields::FieldsSeen,
+        tag_scope::check_delivery_owner,
+    },
     store::{
         Direction, Index, Lane, Store, Stored,
         engine::Range,
-        record::{Ended, bytes::id_at},
+        record::{EndedDelivery, bytes::id_at},
     },
 };
-use again::Templates;
+use resend::Templates;
 
 pub use bulk::{BulkAction, BulkTally, Selection, Skip};
 pub use condition::Condition;
@@ -36,7 +39,7 @@ pub use counts::DeliveryTally;
 pub use list::Filter;
 pub use obligation::{Obligation, ObligationFilter};
 pub use shadow::would_send;
-pub use waiting::{Hold, Holds, WaitReasons, Waiting};
+pub use waiting::{Hold, Holds, WaitReason, WaitReasons};
 
 /// Operations on deliveries.
 #[derive(Debug, Clone)]
@@ -78,7 +81,7 @@ impl Deliveries {
     /// Returns [`Error::NotFound`] if there is no delivery with that id.
     pub async fn get(&self, id: RecordId) -> Result<(Delivery, Vec<Attempt>), Error> {
         let delivery = self.find(id).await?.value;
-        let range = Range::under(&id.to_bytes());
+        let range = Range::with_prefix(&id.to_bytes());
         let attempts = self
             .store
             .page(range, Direction::Ascending, ATTEMPTS_MAX)
@@ -103,7 +106,7 @@ impl Deliveries {
             let old = self.find(id).await?;
             let old = self.carrier(old).await?;
             let mut changes = self.store.changes();
-            own_delivery((&self.store, &mut changes), &old.value).await?;
+            check_delivery_owner((&self.store, &mut changes), &old.value).await?;
             if old.value.test {
                 return Err(Error::FailedPrecondition(
                     "a test cannot be resent; test the destination again".into(),
@@ -120,14 +123,14 @@ impl Deliveries {
                     "an attempt is in progress; wait until it ends".into(),
                 ));
             }
-            if let Some(hastened) = hastened(&old.value, now_ms) {
+            if let Some(hastened) = make_due(&old.value, now_ms) {
                 changes.update(&old, &hastened);
                 return Ok((changes, hastened));
             }
-            let last_word = sequencing::last_word(&self.store, &old.value).await?;
+            let last_word = sequencing::newest_message(&self.store, &old.value).await?;
             let mut templates = Templates::new(&self.store);
             let id = new_id(now_ms);
-            let next = templates.again(&mut changes, &old, id, now_ms).await?;
+            let next = templates.resend(&mut changes, &old, id, now_ms).await?;
             if let Some(last) = last_word {
                 match last.value.state {
                     DeliveryState::Leased { .. } => {
@@ -139,7 +142,7 @@ impl Deliveries {
                     }
                     DeliveryState::Delivered | DeliveryState::Dead => {
                         let id = new_id(now_ms);
-                        templates.again(&mut changes, &last, id, now_ms).await?;
+                        templates.resend(&mut changes, &last, id, now_ms).await?;
                     }
                     _ => {}
                 }
@@ -174,14 +177,14 @@ impl Deliveries {
         let decide = || async {
             let old = self.find(id).await?;
             let mut changes = self.store.changes();
-            own_delivery((&self.store, &mut changes), &old.value).await?;
+            check_delivery_owner((&self.store, &mut changes), &old.value).await?;
             if old.value.state.due_ms().is_none() {
-                let word = word(old.value.state);
+                let word = state_name(old.value.state);
                 return Err(Error::FailedPrecondition(format!(
                     "the delivery has already ended: it is {word}"
                 )));
             }
-            let cancelled = cancelled(&old.value, now_ms);
+            let cancelled = cancelled_delivery(&old.value, now_ms);
             changes.update(&old, &cancelled);
             Ok((changes, cancelled))
         };
@@ -208,7 +211,7 @@ pub async fn cancel_waiting(
     limit: usize,
 ) -> Result<(usize, Vec<Vec<u8>>), Error> {
     let decide = || async {
-        let range = Range::under(&destination.to_bytes());
+        let range = Range::with_prefix(&destination.to_bytes());
         let index = Index::DeliveryByDue;
         let engine = store.engine();
         let entries = engine
@@ -219,11 +222,11 @@ pub async fn cancel_waiting(
         let mut changes = store.changes();
         let mut count = 0;
         for delivery in found.iter().flatten() {
-            changes.update(delivery, &cancelled(&delivery.value, now_ms));
+            changes.update(delivery, &cancelled_delivery(&delivery.value, now_ms));
             count += 1;
         }
         let unended = unreadable.iter().filter_map(|key| {
-            Some(Ended {
+            Some(EndedDelivery {
                 destination,
                 delivery: id_at(key, 0)?,
                 at_ms: now_ms,
@@ -238,7 +241,7 @@ pub async fn cancel_waiting(
 }
 
 /// Returns a waiting delivery made due now; `None` if it is not waiting.
-pub(super) fn hastened(delivery: &Delivery, now_ms: i64) -> Option<Delivery> {
+pub(super) fn make_due(delivery: &Delivery, now_ms: i64) -> Option<Delivery> {
     let state = match delivery.state {
         DeliveryState::Pending { .. } => DeliveryState::Pending { due_ms: now_ms },
         DeliveryState::Retry { .. } => DeliveryState::Retry { due_ms: now_ms },
@@ -250,7 +253,7 @@ pub(super) fn hastened(delivery: &Delivery, now_ms: i64) -> Option<Delivery> {
     })
 }
 
-fn cancelled(delivery: &Delivery, now_ms: i64) -> Delivery {
+fn cancelled_delivery(delivery: &Delivery, now_ms: i64) -> Delivery {
     Delivery {
         state: DeliveryState::Cancelled,
         end_ms: Some(now_ms),
@@ -260,7 +263,7 @@ fn cancelled(delivery: &Delivery, now_ms: i64) -> Delivery {
     }
 }
 
-fn word(state: DeliveryState) -> &'static str {
+fn state_name(state: DeliveryState) -> &'static str {
     match state {
         DeliveryState::Pending { .. } => "pending",
         DeliveryState::Leased { .. } => "in progress",

@@ -2,15 +2,15 @@
 
 mod check;
 mod failing;
+mod from_wire;
 mod health;
 mod health_summary;
-mod inward;
-mod outward;
 mod pausing;
 mod secrets;
 mod sink;
 mod tested_drafts;
 mod tester;
+mod to_wire;
 
 use bellwether_proto::v1;
 
@@ -24,12 +24,12 @@ use crate::{
     message::check_message,
     ops::{
         etag::etag,
-        references::{References, Used, bytes_of, release, rules_of},
+        references::{References, UsedResource, bytes_of, remove_from_rules, rules_using},
         resource::{Drafted, Origin, Resource as _, Resources, resource},
         settings,
         tag_scope::TagScope,
-        validate::{Faults, language},
-        wire::{Shows, count, time::timestamp},
+        validate::{Violations, convert_language},
+        wire::{FromDomain, time::timestamp, to_i32},
     },
     store::{Changes, Kind},
 };
@@ -38,7 +38,7 @@ pub use crate::destination::{ExchangeTimes, is_credential, is_plain_header, is_s
 pub use failing::{FailingWatch, is_silent};
 pub use health::health;
 pub use health_summary::{HealthSummary, Verdict};
-pub use tester::{About, RenderedTest, Test, TestTarget, Tester, Tried};
+pub use tester::{RenderedTest, Test, TestSubject, TestTarget, Tester, Tried};
 
 /// Operations on destinations.
 pub type Destinations = Resources<Destination>;
@@ -50,20 +50,20 @@ impl Drafted for Destination {
     type View = v1::Destination;
 
     /// Secrets omitted from the draft are taken from the stored destination.
-    async fn checked(
+    async fn from_draft(
         all: &Destinations,
         draft: &v1::Destination,
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut faults = Faults::default();
-        let kind = faults.of(|it| inward::destination_type(draft.r#type.clone(), it));
-        let delivery = faults.of(|it| inward::delivery_settings(draft.delivery, it));
+        let mut faults = Violations::default();
+        let kind = faults.read(|it| from_wire::destination_type(draft.r#type.clone(), it));
+        let delivery = faults.read(|it| from_wire::delivery_settings(draft.delivery, it));
         let name = faults.name(&draft.name, stored.is_none());
-        faults.texts(&draft.description, &draft.tags);
+        faults.check_texts(&draft.description, &draft.tags);
         check::settings(delivery, kind.as_ref(), &mut faults);
         let kept = stored.map(|stored| (&stored.kind, stored.template_language));
-        let language = language(draft.template_language, &mut faults).unwrap_or_default();
+        let language = convert_language(draft.template_language, &mut faults).unwrap_or_default();
         let snippets = settings::in_force(&all.store).await?.templates;
         let against = (Some(&*all.guard), &*snippets);
         let kind = checked_kind((kind, language), kept, against, &mut faults);
@@ -71,7 +71,7 @@ impl Drafted for Destination {
         if let (Some(stored), Some(kind)) = (stored, &kind)
             && stored.kind != *kind
         {
-            all.forget_fare(stored.id, &mut changes).await?;
+            all.forget_health(stored.id, &mut changes).await?;
         }
         let destination = name.zip(kind).map(|(name, kind)| Self {
             id: origin.id,
@@ -89,16 +89,16 @@ impl Drafted for Destination {
     }
 
     /// Deletes the health as well. The dispatcher cancels deliveries to deleted destinations.
-    async fn released(
+    async fn changes_on_delete(
         all: &Destinations,
         destination: &Self,
         force: bool,
     ) -> Result<Changes, Error> {
         let mut changes = all.store.changes();
-        let references = References::of(&all.store, Kind::Destination, &destination.name).await?;
+        let references = References::find(&all.store, Kind::Destination, &destination.name).await?;
         references.refuse(Self::WORD, &destination.name)?;
-        let used = Used::Destination(&destination.name);
-        release(&all.store, used, force, all.clock.now_ms(), &mut changes).await?;
+        let used = UsedResource::Destination(&destination.name);
+        remove_from_rules(&all.store, used, force, all.clock.now_ms(), &mut changes).await?;
         let health = destination.id.to_bytes().into();
         if let Some(health) = all.store.get::<Health>(health).await? {
             changes.delete(&health);
@@ -121,32 +121,33 @@ impl Drafted for Destination {
         let id = destination.id;
         let stored = all.store.get::<Health>(id.to_bytes().into()).await?;
         let stored = stored.map(|stored| stored.value);
-        let summary = HealthSummary::of(&all.store, &all.clock, id, stored).await?;
-        let rule_names = rules_of(&all.store, Used::Destination(&destination.name)).await?;
+        let summary = HealthSummary::compute(&all.store, &all.clock, id, stored).await?;
+        let rule_names =
+            rules_using(&all.store, UsedResource::Destination(&destination.name)).await?;
         let bytes = bytes_of(&rule_names);
         let view = v1::Destination {
             rule_names: rule_names.iter().map(ToString::to_string).collect(),
-            recent_notification_count: Some(count(all.recent.of_destination(id).await?)),
+            recent_notification_count: Some(to_i32(all.recent.count_by_destination(id).await?)),
             health: Some(health(Some(&summary))),
-            ..v1::Destination::of(destination)
+            ..v1::Destination::from_domain(destination)
         };
         Ok((view, bytes))
     }
 }
 
-impl Shows<Destination> for v1::Destination {
+impl FromDomain<Destination> for v1::Destination {
     /// Leaves out usage information.
-    fn of(destination: Destination) -> Self {
+    fn from_domain(destination: Destination) -> Self {
         let is_default = destination.delivery == DeliverySettings::default();
         Self {
             name: destination.name.to_string(),
             description: destination.description,
             tags: destination.tags,
             r#type: Some(v1::DestinationType {
-                r#type: Some(outward::shown(destination.kind)),
+                r#type: Some(to_wire::destination_type_to_wire(destination.kind)),
             }),
             template_language: destination.template_language.number(),
-            delivery: (!is_default).then(|| outward::settings(destination.delivery)),
+            delivery: (!is_default).then(|| to_wire::settings(destination.delivery)),
             rule_names: Vec::new(),
             recent_notification_count: Some(0),
             health: Some(health(None)),
@@ -160,7 +161,7 @@ impl Shows<Destination> for v1::Destination {
 impl Destinations {
     /// Deletes the health of a destination whose address changes. A pause is ended by the
     /// dispatcher, which reports that.
-    async fn forget_fare(&self, id: RecordId, changes: &mut Changes) -> Result<(), Error> {
+    async fn forget_health(&self, id: RecordId, changes: &mut Changes) -> Result<(), Error> {
         let health = self.store.get::<Health>(id.to_bytes().into()).await?;
         if let Some(health) = health.filter(|it| it.value.state != HealthState::Paused) {
             changes.delete(&health);
@@ -188,15 +189,15 @@ impl Destinations {
         }
         let kept = stored.as_ref().map(|stored| &stored.value);
         let kept = kept.map(|stored| (&stored.kind, stored.template_language));
-        let mut faults = Faults::default();
-        let kind = faults.of(|it| inward::destination_type(draft.r#type, it));
-        let delivery = faults.of(|it| inward::delivery_settings(draft.delivery, it));
+        let mut faults = Violations::default();
+        let kind = faults.read(|it| from_wire::destination_type(draft.r#type, it));
+        let delivery = faults.read(|it| from_wire::delivery_settings(draft.delivery, it));
         if !draft.name.is_empty() {
             faults.name(&draft.name, false);
         }
         check::settings(delivery, kind.as_ref(), &mut faults);
         // The test reports addresses that the guard blocks.
-        let language = language(draft.template_language, &mut faults).unwrap_or_default();
+        let language = convert_language(draft.template_language, &mut faults).unwrap_or_default();
         let snippets = settings::in_force(&self.store).await?.templates;
         let kind = checked_kind((kind, language), kept, (None, &*snippets), &mut faults);
         Ok((faults.or(kind)?, language, delivery))
@@ -225,9 +226,9 @@ fn checked_kind(
     (kind, language): (Option<DestinationKind>, TemplateLanguage),
     kept: Option<(&DestinationKind, TemplateLanguage)>,
     (guard, snippets): (Option<&Guard>, &Snippets),
-    faults: &mut Faults,
+    faults: &mut Violations,
 ) -> Option<DestinationKind> {
-    let kind = secrets::keep((kind?, language), kept, faults);
+    let kind = secrets::fill_stored((kind?, language), kept, faults);
     faults.extend_new(destination::check(&kind, language, (guard, snippets)));
     Some(kind)
 }

@@ -65,7 +65,7 @@ impl Edits {
     /// Returns an error if the store fails.
     pub async fn read(store: &Store, targets: &[OccurrenceTarget]) -> Result<Self, EngineError> {
         let prefixes: Vec<_> = targets.iter().map(|target| target.prefix()).collect();
-        let found = store.last_under::<Occurrence>(Index::OccurrenceByEvent, &prefixes);
+        let found = store.last_with_prefix::<Occurrence>(Index::OccurrenceByEvent, &prefixes);
         let mut edits = Self {
             rows: Vec::new(),
             places: Vec::with_capacity(targets.len()),
@@ -130,7 +130,7 @@ impl Edits {
                 return Err(Error::FailedPrecondition(format!(
                     "occurrence `{id}` cannot be reopened while `{other}` is {}: an event has one \
                      open occurrence at a time; close that one first",
-                    row.next.status.word()
+                    row.next.status.as_str()
                 )));
             }
             if newest
@@ -152,7 +152,7 @@ impl Edits {
     }
 
     /// Returns the changed occurrences, as they were read and as they will be written.
-    pub fn changed(&self) -> impl Iterator<Item = (&Occurrence, &Occurrence)> {
+    pub fn changed_occurrences(&self) -> impl Iterator<Item = (&Occurrence, &Occurrence)> {
         let changed = self.rows.iter().filter(|row| row.stored.value != row.next);
         changed.map(|row| (&row.stored.value, &row.next))
     }

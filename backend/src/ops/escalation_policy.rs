@@ -18,11 +18,11 @@ use crate::{
     ops::{
         etag::etag,
         references::References,
-        refers::Refers,
+        refers::ReferenceChecker,
         resource::{Drafted, Origin, Resources, resource},
-        validate::{Faults, within},
+        validate::{Violations, check_length},
         wire::{
-            Shows,
+            FromDomain,
             time::{self, timestamp},
         },
     },
@@ -40,21 +40,21 @@ impl Drafted for EscalationPolicy {
     type Draft = v1::EscalationPolicy;
     type View = v1::EscalationPolicy;
 
-    async fn checked(
+    async fn from_draft(
         all: &EscalationPolicies,
         draft: &v1::EscalationPolicy,
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
         let mut changes = all.store.changes();
-        let mut faults = Faults::default();
+        let mut faults = Violations::default();
         let name = faults.name(&draft.name, stored.is_none());
-        faults.texts(&draft.description, &draft.tags);
-        let mut refers = Refers::of(all, stored, (&mut faults, &mut changes));
-        let steps = steps(&draft.steps, &mut refers).await?;
+        faults.check_texts(&draft.description, &draft.tags);
+        let mut refers = ReferenceChecker::new(all, stored, (&mut faults, &mut changes));
+        let steps = check_steps(&draft.steps, &mut refers).await?;
         let field = "fallbackDestinationName";
         let fallback = refers
-            .if_any::<Destination>(field, &draft.fallback_destination_name)
+            .resolve_optional::<Destination>(field, &draft.fallback_destination_name)
             .await?;
         let rounds = u32::try_from(draft.rounds).ok();
         let rounds = rounds.filter(|it| *it <= ESCALATION_ROUNDS_MAX);
@@ -65,7 +65,7 @@ impl Drafted for EscalationPolicy {
         let ack_timeout_ms = draft.ack_timeout.as_ref().map_or(0, time::length_ms);
         if ack_timeout_ms != 0 {
             let bounds = (ACKNOWLEDGEMENT_MIN, ACKNOWLEDGEMENT_MAX);
-            within("ackTimeout", ack_timeout_ms, bounds, &mut faults);
+            check_length("ackTimeout", ack_timeout_ms, bounds, &mut faults);
         }
         all.check_room(stored, POLICIES_MAX).await?;
         let policy = name.map(|name| Self {
@@ -86,12 +86,12 @@ impl Drafted for EscalationPolicy {
         Ok((faults.or(policy)?, changes))
     }
 
-    async fn released(
+    async fn changes_on_delete(
         all: &EscalationPolicies,
         policy: &Self,
         _force: bool,
     ) -> Result<Changes, Error> {
-        let references = References::of(&all.store, Kind::Policy, &policy.name).await?;
+        let references = References::find(&all.store, Kind::Policy, &policy.name).await?;
         references.refuse("escalation policy", &policy.name)?;
         Ok(all.store.changes())
     }
@@ -100,18 +100,18 @@ impl Drafted for EscalationPolicy {
         all: &EscalationPolicies,
         policy: Self,
     ) -> Result<(v1::EscalationPolicy, usize), Error> {
-        let references = References::of(&all.store, Kind::Policy, &policy.name).await?;
+        let references = References::find(&all.store, Kind::Policy, &policy.name).await?;
         let view = v1::EscalationPolicy {
             used_by_rule_names: references.all().map(|(_, it)| it.to_string()).collect(),
-            ..v1::EscalationPolicy::of(policy)
+            ..v1::EscalationPolicy::from_domain(policy)
         };
         Ok((view, references.bytes()))
     }
 }
 
-async fn steps(
+async fn check_steps(
     drafts: &[v1::EscalationStep],
-    refers: &mut Refers<'_>,
+    refers: &mut ReferenceChecker<'_>,
 ) -> Result<Vec<EscalationStep>, Error> {
     let count = drafts.len();
     if !(1..=ESCALATION_STEPS_MAX).contains(&count) {
@@ -126,7 +126,7 @@ async fn steps(
             .as_ref()
             .map_or_else(|| millis(ESCALATION_WAIT_DEFAULT), time::length_ms);
         let bounds = (std::time::Duration::ZERO, ESCALATION_WAIT_MAX);
-        within(&format!("steps[{at}].wait"), wait_ms, bounds, refers.faults);
+        check_length(&format!("steps[{at}].wait"), wait_ms, bounds, refers.faults);
         let path = format!("steps[{at}].targets");
         let count = draft.targets.len();
         if !(1..=ESCALATION_TARGETS_MAX).contains(&count) {
@@ -137,17 +137,17 @@ async fn steps(
         let mut targets = Vec::with_capacity(count);
         for (at, target) in draft.targets.iter().enumerate() {
             let path = format!("{path}[{at}]");
-            targets.extend(resolved(&path, target, refers).await?);
+            targets.extend(resolve_target(&path, target, refers).await?);
         }
         steps.push(EscalationStep { targets, wait_ms });
     }
     Ok(steps)
 }
 
-async fn resolved(
+async fn resolve_target(
     path: &str,
     draft: &v1::EscalationTarget,
-    refers: &mut Refers<'_>,
+    refers: &mut ReferenceChecker<'_>,
 ) -> Result<Option<EscalationTarget>, Error> {
     Ok(match &draft.target {
         None => {
@@ -157,25 +157,25 @@ async fn resolved(
         }
         Some(Target::DestinationName(name)) => {
             let path = format!("{path}.destinationName");
-            let found = refers.one::<Destination>(&path, name).await?;
+            let found = refers.resolve::<Destination>(&path, name).await?;
             found.map(|it| EscalationTarget::Destination(it.value.name))
         }
         Some(Target::ContactName(name)) => {
             let path = format!("{path}.contactName");
-            let found = refers.one::<Contact>(&path, name).await?;
+            let found = refers.resolve::<Contact>(&path, name).await?;
             found.map(|it| EscalationTarget::Contact(it.value.name))
         }
         Some(Target::ScheduleName(name)) => {
             let path = format!("{path}.scheduleName");
-            let found = refers.one::<Schedule>(&path, name).await?;
+            let found = refers.resolve::<Schedule>(&path, name).await?;
             found.map(|it| EscalationTarget::Schedule(it.value.name))
         }
     })
 }
 
-impl Shows<EscalationPolicy> for v1::EscalationPolicy {
+impl FromDomain<EscalationPolicy> for v1::EscalationPolicy {
     /// Leaves out the rules that use the policy.
-    fn of(policy: EscalationPolicy) -> Self {
+    fn from_domain(policy: EscalationPolicy) -> Self {
         let target = |it: EscalationTarget| v1::EscalationTarget {
             target: Some(match it {
                 EscalationTarget::Destination(name) => Target::DestinationName(name.to_string()),

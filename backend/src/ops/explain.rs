@@ -19,7 +19,7 @@ mod timeline;
 use std::collections::{HashMap, HashSet};
 
 use definitions::Definitions;
-pub use history::{Moment, story};
+pub use history::{Moment, timeline};
 use judge::{Judge, Subject};
 use sent::Pauses;
 use timeline::{PastState, Point};
@@ -32,8 +32,8 @@ use crate::{
     },
     error::Error,
     limits::EVENT_AHEAD_MAX,
-    matching::Explained,
-    ops::delivery::{Deliveries, Waiting},
+    matching::ClauseEvaluation,
+    ops::delivery::{Deliveries, WaitReason},
     scan,
     store::Store,
 };
@@ -162,7 +162,7 @@ pub struct TriggerExplanation {
     pub definition: Option<Definition>,
     /// Explanation of the query; `None` if the trigger did not exist, is no longer stored, or has
     /// an invalid query.
-    pub query: Option<Explained>,
+    pub query: Option<ClauseEvaluation>,
     /// Whether the query is true but does not match because the occurrence was closed and the query
     /// does not mention the status.
     pub is_for_open_only: bool,
@@ -223,7 +223,7 @@ pub struct SentDelivery {
     /// Outcome of the digest that includes it; `None` if sent separately.
     pub digest: Option<DigestEnd>,
     /// Reason why it, or its digest, waits.
-    pub waiting: Waiting,
+    pub waiting: WaitReason,
 }
 
 /// The state of a digest.
@@ -262,7 +262,7 @@ pub async fn explain(
     occurrence: &Occurrence,
     now_ms: i64,
 ) -> Result<Vec<RuleExplanation>, Error> {
-    let mut sent = sent::by_rule(store, occurrence).await?;
+    let mut sent = sent::deliveries_by_rule(store, occurrence).await?;
     let ahead_ms = i64::try_from(EVENT_AHEAD_MAX.as_millis()).unwrap_or(i64::MAX);
     let since_ms = occurrence.start_ms.saturating_sub(ahead_ms + EDIT_MS);
     let definitions = Definitions::read(store, snapshot, since_ms).await?;
@@ -283,7 +283,7 @@ pub async fn explain(
         states: points
             .map(|point| (point, timeline::state(occurrence, point)))
             .collect(),
-        now: (now, PastState::whole(occurrence.clone())),
+        now: (now, PastState::complete(occurrence.clone())),
         verdicts: HashMap::new(),
         definitions,
     };
@@ -298,7 +298,7 @@ pub async fn explain(
         if at % RULES_AT_ONCE == RULES_AT_ONCE - 1 {
             tokio::task::yield_now().await;
         }
-        scan::turn().await;
+        scan::yield_if_needed().await;
         let deliveries = sent.remove(&id).unwrap_or_default();
         let subject = Subject {
             name: &name,
@@ -306,13 +306,15 @@ pub async fn explain(
             notified: occurrence.notified.iter().find(|it| it.rule == id),
             sent: &deliveries,
         };
-        let explained = one(&mut judge, &subject, deleted_ms);
-        explanations
-            .extend(explained.map(|it| it.with(deliveries).waiting(id, snapshot, occurrence)));
+        let explained = explain_rule(&mut judge, &subject, deleted_ms);
+        explanations.extend(explained.map(|it| {
+            it.with_deliveries(deliveries)
+                .with_pending(id, snapshot, occurrence)
+        }));
     }
     for notified in &occurrence.notified {
         if !known.contains(&notified.rule) {
-            explanations.push(forgotten(
+            explanations.push(unstored_explanation(
                 notified,
                 sent.remove(&notified.rule).unwrap_or_default(),
             ));
@@ -336,10 +338,10 @@ pub async fn add_waits(all: &Deliveries, rules: &mut [RuleExplanation]) -> Resul
     for (at, sent) in sent.filter(is_waiting).enumerate() {
         let looking = at < WAITS_LOOKED_MAX;
         sent.waiting = match &sent.digest {
-            None => reasons.of(&sent.delivery, looking).await?,
+            None => reasons.reason(&sent.delivery, looking).await?,
             Some(digest) => {
                 let (digest, _) = all.get(digest.id).await?;
-                reasons.of(&digest, looking).await?
+                reasons.reason(&digest, looking).await?
             }
         };
     }
@@ -347,7 +349,7 @@ pub async fn add_waits(all: &Deliveries, rules: &mut [RuleExplanation]) -> Resul
 }
 
 /// Explains one rule; `None` if it was deleted before the first decision.
-fn one(
+fn explain_rule(
     judge: &mut Judge<'_>,
     subject: &Subject<'_>,
     deleted_ms: Option<i64>,
@@ -355,7 +357,7 @@ fn one(
     let decided = subject.notified.is_some() || !subject.sent.is_empty();
     let is_notified = subject.notified.is_some_and(|it| !it.shadow);
     let notified = is_notified || subject.sent.iter().any(|it| !it.is_shadow());
-    let now = judge.now(subject);
+    let now = judge.evaluate_now(subject);
     let decisions = judge.states.len();
     let mut others = Vec::new();
     let main = match judge.opening(subject) {
@@ -370,7 +372,7 @@ fn one(
         }
         _ => {
             let held_back = (0..decisions).find(|at| judge.was_held_back(subject, *at));
-            let existed = (0..decisions).find(|at| judge.existed(subject, *at));
+            let existed = (0..decisions).find(|at| judge.rule_existed(subject, *at));
             let gone = deleted_ms.is_some() && existed.is_none() && !decided;
             if gone {
                 return None;
@@ -406,32 +408,37 @@ fn one(
 }
 
 impl RuleExplanation {
-    fn with(mut self, deliveries: Vec<SentDelivery>) -> Self {
+    fn with_deliveries(mut self, deliveries: Vec<SentDelivery>) -> Self {
         self.main.gates.extend(gates::budget(&deliveries));
         Self { deliveries, ..self }
     }
 
     /// Adds the pending message and past holds, which take precedence in explaining why no one was
     /// notified.
-    fn waiting(mut self, rule: RecordId, snapshot: &Snapshot, occurrence: &Occurrence) -> Self {
+    fn with_pending(
+        mut self,
+        rule: RecordId,
+        snapshot: &Snapshot,
+        occurrence: &Occurrence,
+    ) -> Self {
         let changes = occurrence.hold_changes.iter();
         self.hold_changes = changes.filter(|it| it.rule == rule).cloned().collect();
         let is_matched = self.others.last().is_some_and(|now| now.held_back);
         if is_matched && occurrence.status == Status::Suppressed {
             self.held_by
-                .extend(held::suppressed(&self.rule_name, rule, occurrence));
+                .extend(held::suppression_hold(&self.rule_name, rule, occurrence));
         }
         let pending = occurrence.pending.iter().find(|it| it.rule == rule);
         if let Some(pending) = pending {
             let next = held::next(pending, snapshot);
-            if let Some(why) = held::why_it_waits(pending, &next) {
+            if let Some(why) = held::wait_reason(pending, &next) {
                 self.main.reason = why;
             }
             self.held_by.extend_from_slice(&pending.held_by);
             self.next = Some(next);
             return self;
         }
-        self.skipped_reason = held::skipped(occurrence, rule);
+        self.skipped_reason = held::skip_reason(occurrence, rule);
         if let (Some(why), false) = (&self.skipped_reason, self.notified) {
             self.main.reason = format!("no one was notified: {why}");
         }
@@ -440,7 +447,7 @@ impl RuleExplanation {
 }
 
 /// Returns the explanation of a rule that notified but is no longer stored.
-fn forgotten(notified: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation {
+fn unstored_explanation(notified: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation {
     let first = deliveries.first().map(|it| it.delivery.create_ms);
     let at_ms = first.unwrap_or(notified.last_ms);
     let so_far = notified_so_far(&deliveries);

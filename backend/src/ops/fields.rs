@@ -14,7 +14,7 @@ use crate::{
     error::Error,
     limits::{FIELD_NAMES_MAX, FIELDS_NEWS_MAX, FIELDS_READ_MAX},
     matching::field::Field,
-    ops::search::{Filter, NEWEST_FIRST, Walk, changed},
+    ops::search::{Filter, NEWEST_FIRST, Walk, changed_occurrences},
     scan,
     store::{LogPosition, Store},
 };
@@ -48,7 +48,7 @@ struct SeenFields {
 
 /// A field that no event, or none of the latest, has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unknown {
+pub struct UnknownField {
     /// Name of the field.
     pub field: String,
     /// Name of the field here, if the given name is used by other products.
@@ -61,7 +61,7 @@ pub struct Unknown {
     pub is_of_many: bool,
 }
 
-impl Unknown {
+impl UnknownField {
     fn describe(&self) -> String {
         let field = &self.field;
         let events = if self.is_certain {
@@ -96,19 +96,23 @@ impl FieldsSeen {
 
     /// Returns an entry for each name, `None` if some event has the field. `own` are fields
     /// available in addition to those of events; they may be suggested.
-    async fn unknown(&self, names: &[&str], own: &[&str]) -> Result<Vec<Option<Unknown>>, Error> {
+    async fn find_unknown(
+        &self,
+        names: &[&str],
+        own: &[&str],
+    ) -> Result<Vec<Option<UnknownField>>, Error> {
         let is_all_known =
             |known: &SeenFields| names.iter().all(|name| is_known(name, &known.names));
-        let is_done = is_all_known(&self.known());
+        let is_done = is_all_known(&self.lock_cache());
         if !is_done {
             self.refresh().await?;
         }
-        let known = self.known();
+        let known = self.lock_cache();
         let unknown = names.iter().map(|name| {
-            (!is_known(name, &known.names)).then(|| Unknown {
+            (!is_known(name, &known.names)).then(|| UnknownField {
                 field: (*name).to_owned(),
-                here: filter::called_here(name),
-                nearest: nearest(name, &known.names, own),
+                here: filter::local_name(name),
+                nearest: most_similar(name, &known.names, own),
                 is_certain: known.is_whole,
                 is_of_many: known.is_many,
             })
@@ -128,10 +132,10 @@ impl FieldsSeen {
         own: &[&str],
     ) -> Result<Vec<String>, Error> {
         let names: Vec<_> = named.iter().map(|(name, _)| *name).collect();
-        let unknown = self.unknown(&names, own).await?;
+        let unknown = self.find_unknown(&names, own).await?;
         let mut hints = Vec::new();
         for ((_, at), unknown) in named.iter().zip(unknown) {
-            let Some(unknown) = unknown.filter(Unknown::is_reported) else {
+            let Some(unknown) = unknown.filter(UnknownField::is_reported) else {
                 continue;
             };
             let message = unknown.describe();
@@ -149,7 +153,7 @@ impl FieldsSeen {
     /// # Errors
     /// Returns an error if the store fails.
     pub async fn warnings(&self, query: &Query) -> Result<Vec<String>, Error> {
-        let mut names = named(&query.clause);
+        let mut names = field_names(&query.clause);
         names.sort_unstable();
         names.dedup();
         let named: Vec<_> = names.into_iter().map(|name| (name, None)).collect();
@@ -158,20 +162,20 @@ impl FieldsSeen {
 
     /// Reads the changes since the last call, or the latest occurrences if there are too many.
     async fn refresh(&self) -> Result<(), Error> {
-        let read = self.known().read;
+        let read = self.lock_cache().read;
         if let Some((at, through)) = read {
             let head = self.store.engine().log_head().await?;
             if head == through {
                 return Ok(());
             }
-            if let Some(news) = changed(&self.store, through, head).await?
+            if let Some(news) = changed_occurrences(&self.store, through, head).await?
                 && news.reached == head
                 && news.keys.len() <= FIELDS_NEWS_MAX
             {
                 return self.add(news.keys.into_iter().collect(), head).await;
             }
-            if self.clock.passed().saturating_sub(at) < FRESH {
-                self.known().is_whole = false;
+            if self.clock.elapsed().saturating_sub(at) < FRESH {
+                self.lock_cache().is_whole = false;
                 return Ok(());
             }
         }
@@ -192,10 +196,10 @@ impl FieldsSeen {
             {
                 is_any = true;
                 add(&found.value, &mut names);
-                scan::turn().await;
+                scan::yield_if_needed().await;
             }
         }
-        let mut known = self.known();
+        let mut known = self.lock_cache();
         let is_first = known.names.is_empty() && is_any;
         known.names.append(&mut names);
         known.is_whole |= is_first;
@@ -222,12 +226,12 @@ impl FieldsSeen {
             looked_at += batch.len();
             for (_, found) in &batch {
                 add(&found.value, &mut names);
-                scan::turn().await;
+                scan::yield_if_needed().await;
             }
             tokio::task::yield_now().await;
         }
-        let read = Some((self.clock.passed(), through));
-        *self.known() = SeenFields {
+        let read = Some((self.clock.elapsed(), through));
+        *self.lock_cache() = SeenFields {
             names,
             read,
             is_whole,
@@ -236,13 +240,13 @@ impl FieldsSeen {
         Ok(())
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, SeenFields> {
+    fn lock_cache(&self) -> std::sync::MutexGuard<'_, SeenFields> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns the fields used in a clause, in order.
-pub fn named(clause: &Clause) -> Vec<&str> {
+pub fn field_names(clause: &Clause) -> Vec<&str> {
     let mut names = Vec::new();
     collect(clause, &mut names);
     names
@@ -314,7 +318,7 @@ fn is_known(name: &str, names: &BTreeSet<String>) -> bool {
 }
 
 /// Returns the most similar field; `None` if none is similar.
-fn nearest(name: &str, names: &BTreeSet<String>, own: &[&str]) -> Option<String> {
+fn most_similar(name: &str, names: &BTreeSet<String>, own: &[&str]) -> Option<String> {
     let prefixes = [DIMENSIONS, METADATA];
     let prefix = prefixes.into_iter().find(|it| name.starts_with(it));
     let seen = names.iter().map(String::as_str);
@@ -364,7 +368,7 @@ mod tests {
             ("metadata.host", Some(None)),
         ];
         let names = cases.map(|(name, _)| name);
-        let unknown = seen().await.unknown(&names, &[]).await.unwrap();
+        let unknown = seen().await.find_unknown(&names, &[]).await.unwrap();
         for ((name, expected), unknown) in cases.into_iter().zip(unknown) {
             let nearest = unknown.map(|unknown| unknown.nearest);
             assert_eq!(nearest, expected.map(|it| it.map(str::to_owned)), "{name}");

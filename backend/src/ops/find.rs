@@ -10,7 +10,7 @@ use crate::{
 /// # Errors
 /// Returns an error if the store fails.
 pub async fn newest(store: &Store, event: EventId) -> Result<Option<Occurrence>, EngineError> {
-    let range = Range::under(&event.to_bytes());
+    let range = Range::with_prefix(&event.to_bytes());
     let found = store
         .page_by::<Occurrence>(Index::OccurrenceByEvent, range, Direction::Descending, 1)
         .await?;
@@ -36,7 +36,7 @@ pub async fn stored(
     store: &Store,
     id: OccurrenceId,
 ) -> Result<Option<Stored<Occurrence>>, EngineError> {
-    let range = Range::under(&Key::new().event(id.event).number(id.number).build());
+    let range = Range::with_prefix(&Key::new().event(id.event).number(id.number).build());
     let index = Index::OccurrenceByEvent;
     let found = store.page_by(index, range, Direction::Ascending, 1).await?;
     Ok(found.into_iter().next().map(|(_, stored)| stored))

@@ -19,7 +19,7 @@ pub struct Footprint {
 
 impl Footprint {
     /// Measures the data folder, its disk and the process.
-    pub async fn of(store: &Store, data_dir: PathBuf) -> Self {
+    pub async fn measure(store: &Store, data_dir: PathBuf) -> Self {
         let looked = spawn_blocking(move || (store_bytes(data_dir).ok(), memory_bytes()));
         let (store_size, memory) = looked.await.unwrap_or_default();
         // The data of a shared store is in a database, not in the folder.
@@ -59,7 +59,7 @@ mod tests {
     #[tokio::test]
     async fn unavailable_measurements_are_none() {
         let nowhere = PathBuf::from("/nowhere/at/all");
-        let found = Footprint::of(&Store::in_memory(), nowhere).await;
+        let found = Footprint::measure(&Store::in_memory(), nowhere).await;
         assert_eq!(found.store, None);
         assert_eq!(found.memory.is_some(), cfg!(target_os = "linux"));
     }

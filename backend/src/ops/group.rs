@@ -8,7 +8,7 @@ use crate::{
     domain::Group,
     error::Error,
     limits::PAGE_SIZE_MAX,
-    ops::deciding::Deciding,
+    ops::decision_context::DecisionContext,
     store::{Direction, Index, Lane, engine::Range, record::bytes::Key},
 };
 
@@ -16,8 +16,8 @@ use crate::{
 ///
 /// # Errors
 /// Returns an error if the store fails.
-pub async fn forget(deciding: &Deciding) -> Result<(), Error> {
-    let snapshot = deciding.ruleset.refreshed().await?;
+pub async fn delete_expired(deciding: &DecisionContext) -> Result<(), Error> {
+    let snapshot = deciding.ruleset.refresh().await?;
     let retention = snapshot.settings().event_retention;
     if retention.is_zero() {
         return Ok(());
@@ -37,7 +37,7 @@ pub async fn forget(deciding: &Deciding) -> Result<(), Error> {
             return Ok(());
         }
         let mut changes = store.changes();
-        changes.rest_on(&snapshot);
+        changes.depend_on(&snapshot);
         for (_, stored) in &found {
             changes.delete(stored);
         }

@@ -17,7 +17,7 @@ use bellwether_proto::{filter, v1};
 
 use crate::{
     clock::Clock,
-    decide::{LoadedHeartbeat, alarm_faults},
+    decide::{LoadedHeartbeat, alarm_violations},
     domain::{
         Calendar, Expectation, Heartbeat, RecordId, Secret, Standing, event::SOURCE,
         hold::SharedValue, is_reserved,
@@ -26,19 +26,19 @@ use crate::{
     limits::{EXPECTATIONS_MAX, HEARTBEAT_FIELDS_MAX, HEARTBEATS_MAX},
     matching::{self, field::Field},
     ops::{
-        beats::awaited,
+        beats::new_expectation,
         commit::commit,
-        deciding::Deciding,
+        decision_context::DecisionContext,
         etag::etag,
         intake::Intake,
         link::Grant,
         page::{PageRequest, Scope},
-        refers::Refers,
+        refers::ReferenceChecker,
         resource::{Drafted, Origin, Resources, find, resource},
-        tag_scope::{is_bound, own},
-        validate::Faults,
+        tag_scope::{check_owner, is_bound},
+        validate::Violations,
         wire::{
-            Shows, query,
+            FromDomain, query,
             time::{self, timestamp},
         },
     },
@@ -50,7 +50,7 @@ use crate::{
 };
 
 pub use flush::BeatFlush;
-pub use preview::{HeartbeatPreviews, Previewed};
+pub use preview::{HeartbeatPreview, HeartbeatPreviews};
 pub use watch::HeartbeatWatch;
 
 /// Operations on heartbeats.
@@ -65,29 +65,30 @@ impl Drafted for Heartbeat {
     type Draft = v1::Heartbeat;
     type View = v1::Heartbeat;
 
-    async fn checked(
+    async fn from_draft(
         all: &Heartbeats,
         draft: &v1::Heartbeat,
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut faults = Faults::default();
+        let mut faults = Violations::default();
         let condition = (draft.query.clone(), &*draft.filter);
-        let condition = faults.of(|it| query::either(condition, ("query", "filter"), it));
+        let condition =
+            faults.read(|it| query::query_or_filter(condition, ("query", "filter"), it));
         let name = faults.name(&draft.name, stored.is_none());
-        faults.texts(&draft.description, &draft.tags);
+        faults.check_texts(&draft.description, &draft.tags);
         if let Some(Err(violations)) = condition.as_ref().map(matching::compile) {
             faults.add_under("query", violations);
         }
         draft::check_fields(&draft.by, &mut faults);
         let mut changes = all.store.changes();
-        let mut refers = Refers::of(all, stored, (&mut faults, &mut changes));
+        let mut refers = ReferenceChecker::new(all, stored, (&mut faults, &mut changes));
         let calendar = refers
-            .if_any::<Calendar>("calendarName", &draft.calendar_name)
+            .resolve_optional::<Calendar>("calendarName", &draft.calendar_name)
             .await?;
-        let times = draft::Times::checked(draft, &mut faults);
+        let times = draft::Times::check(draft, &mut faults);
         let event = draft::event(draft.event.clone().unwrap_or_default(), &mut faults);
-        faults.extend_new(alarm_faults(&draft.by, &event));
+        faults.extend_new(alarm_violations(&draft.by, &event));
         all.check_room(stored, HEARTBEATS_MAX).await?;
         let heartbeat = name.map(|name| Self {
             id: origin.id,
@@ -115,12 +116,12 @@ impl Drafted for Heartbeat {
 
     async fn view(all: &Heartbeats, heartbeat: Self) -> Result<(v1::Heartbeat, usize), Error> {
         let ranges = [Standing::Unreported, Standing::Late, Standing::Awaited]
-            .map(|standing| Range::under(&by_beat(heartbeat.id, standing).build()));
+            .map(|standing| Range::with_prefix(&by_beat(heartbeat.id, standing).build()));
         let (engine, index) = (all.store.engine(), Index::ExpectationByBeat);
         let counts = engine.count_in(index, &ranges, EXPECTATIONS_MAX);
         let counts = counts.await?;
         let count = |many: usize| Some(i32::try_from(many).unwrap_or(i32::MAX));
-        let newest = Range::under(&by_beat(heartbeat.id, Standing::Awaited).build());
+        let newest = Range::with_prefix(&by_beat(heartbeat.id, Standing::Awaited).build());
         let newest = all
             .store
             .page_by::<Expectation>(index, newest, Direction::Descending, 1)
@@ -130,7 +131,7 @@ impl Drafted for Heartbeat {
             expected_count: count(counts.iter().sum()),
             late_count: count(counts[..2].iter().sum()),
             last_beat_time: last.map(timestamp),
-            ..Shows::of(heartbeat)
+            ..FromDomain::from_domain(heartbeat)
         };
         Ok((view, 0))
     }
@@ -143,9 +144,9 @@ impl Drafted for Heartbeat {
     }
 }
 
-impl Shows<Heartbeat> for v1::Heartbeat {
+impl FromDomain<Heartbeat> for v1::Heartbeat {
     /// Leaves out beat information.
-    fn of(heartbeat: Heartbeat) -> Self {
+    fn from_domain(heartbeat: Heartbeat) -> Self {
         let every_ms = (!heartbeat.has_windows()).then_some(heartbeat.every_ms);
         let event = heartbeat.event;
         Self {
@@ -205,18 +206,18 @@ impl Signal {
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] for a start with an exit code.
-    pub fn of(start: bool, exit: Option<i32>) -> Result<Self, Error> {
+    pub fn from_call(start: bool, exit: Option<i32>) -> Result<Self, Error> {
         match (start, exit) {
             (true, Some(_)) => Err(Error::invalid(
                 "start",
                 "is not allowed together with `exit`: a starting run has no exit code yet",
             )),
             (true, None) => Ok(Self::Start),
-            (false, exit) => Ok(Self::of_exit(exit.unwrap_or_default())),
+            (false, exit) => Ok(Self::from_exit(exit.unwrap_or_default())),
         }
     }
 
-    fn of_exit(code: i32) -> Self {
+    fn from_exit(code: i32) -> Self {
         if code == 0 { Self::Beat } else { Self::Failure }
     }
 
@@ -224,7 +225,7 @@ impl Signal {
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] for an unknown signal or status, and for several signals at once.
-    pub fn of_address(request: &v1::BeatByKeyRequest) -> Result<Self, Error> {
+    pub fn from_request(request: &v1::BeatByKeyRequest) -> Result<Self, Error> {
         let path = match request.signal.as_str() {
             "" => None,
             "start" => Some(Self::Start),
@@ -235,7 +236,7 @@ impl Signal {
                     let fault = "is not `start`, `fail`, `log` or an exit code from 0 to 255";
                     Error::invalid("signal", fault)
                 })?;
-                Some(Self::of_exit(code.into()))
+                Some(Self::from_exit(code.into()))
             }
         };
         let status = match request.status.as_str() {
@@ -246,7 +247,7 @@ impl Signal {
         };
         let start = request.start.then_some(Self::Start);
         let fail = request.fail.then_some(Self::Failure);
-        let given = [path, start, request.exit.map(Self::of_exit), fail, status];
+        let given = [path, start, request.exit.map(Self::from_exit), fail, status];
         let mut given = given.into_iter().flatten();
         let signal = given.next().unwrap_or(Self::Beat);
         if given.next().is_some() {
@@ -257,12 +258,12 @@ impl Signal {
         Ok(signal)
     }
 
-    fn received(self, before: &Expectation, now_ms: i64, service_ms: i64) -> Expectation {
+    fn apply(self, before: &Expectation, now_ms: i64, service_ms: i64) -> Expectation {
         match self {
-            Self::Start => before.started(now_ms, service_ms),
+            Self::Start => before.after_start(now_ms, service_ms),
             Self::Log => before.clone(),
-            Self::Beat => before.beaten(now_ms, service_ms, false),
-            Self::Failure => before.beaten(now_ms, service_ms, true),
+            Self::Beat => before.after_beat(now_ms, service_ms, false),
+            Self::Failure => before.after_beat(now_ms, service_ms, true),
         }
     }
 }
@@ -270,14 +271,14 @@ impl Signal {
 /// Records reported beats, and lists what heartbeats expect.
 #[derive(Debug, Clone)]
 pub struct Expectations {
-    deciding: Deciding,
+    deciding: DecisionContext,
     intake: Intake,
 }
 
 impl Expectations {
     /// Creates the operations on the current heartbeats; events of forgotten expectations are
     /// closed through the intake.
-    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+    pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self { deciding, intake }
     }
 
@@ -289,14 +290,14 @@ impl Expectations {
     /// if it is disabled, [`Error::Invalid`] for too many values or the service's own source,
     /// [`Error::PermissionDenied`] for a beat of another source, [`Error::Exhausted`] at the limit
     /// of expectations, and an error if the store fails.
-    pub async fn beat_of(
+    pub async fn record_beat_from(
         &self,
         sources: &BTreeSet<String>,
         name: &str,
         values: &BTreeMap<String, String>,
         signal: Signal,
     ) -> Result<(), Error> {
-        let Deciding { store, ruleset, .. } = &self.deciding;
+        let DecisionContext { store, ruleset, .. } = &self.deciding;
         if values.len() > HEARTBEAT_FIELDS_MAX {
             let count = values.len();
             let fault = format!("has {count} entries; the limit is {HEARTBEAT_FIELDS_MAX}");
@@ -311,7 +312,7 @@ impl Expectations {
             return Err(Error::invalid("dimensions", fault));
         }
         let stored = find::<Heartbeat>(store, name).await?.value;
-        let snapshot = ruleset.refreshed().await?;
+        let snapshot = ruleset.refresh().await?;
         let mut loaded = snapshot.heartbeats().iter();
         let loaded = loaded.find(|it| it.heartbeat.id == stored.id);
         let loaded = loaded.ok_or_else(|| {
@@ -329,17 +330,18 @@ impl Expectations {
         self.store(loaded, values, signal).await
     }
 
-    /// Like [`Self::beat_of`], for a caller without restrictions on sources.
+    /// Like [`Self::record_beat_from`], for a caller without restrictions on sources.
     ///
     /// # Errors
-    /// Returns the same errors as [`Self::beat_of`].
-    pub async fn beat(
+    /// Returns the same errors as [`Self::record_beat_from`].
+    pub async fn record_beat(
         &self,
         name: &str,
         values: &BTreeMap<String, String>,
         signal: Signal,
     ) -> Result<(), Error> {
-        self.beat_of(&BTreeSet::new(), name, values, signal).await
+        self.record_beat_from(&BTreeSet::new(), name, values, signal)
+            .await
     }
 
     async fn store(
@@ -348,7 +350,7 @@ impl Expectations {
         values: Vec<(String, Option<String>)>,
         signal: Signal,
     ) -> Result<(), Error> {
-        let Deciding {
+        let DecisionContext {
             store,
             clock,
             beats,
@@ -361,13 +363,13 @@ impl Expectations {
             let (now_ms, service_ms) = (clock.now_ms(), beats.service_ms(clock.as_ref()));
             let found = store.get::<Expectation>(Key::new().id(heartbeat).id(key).build());
             if let Some(found) = found.await? {
-                let next = signal.received(&found.value, now_ms, service_ms);
+                let next = signal.apply(&found.value, now_ms, service_ms);
                 changes.update(&found, &next);
                 return Ok((changes, None));
             }
             beats.check_room(store, &loaded.heartbeat).await?;
-            let new = awaited(heartbeat, key, values.clone(), service_ms);
-            changes.insert(&signal.received(&new, now_ms, service_ms));
+            let new = new_expectation(heartbeat, key, values.clone(), service_ms);
+            changes.insert(&signal.apply(&new, now_ms, service_ms));
             Ok((changes, Some(heartbeat)))
         };
         let (added, _) = commit(store, Lane::Bulk, decide).await?;
@@ -390,9 +392,9 @@ impl Expectations {
         let heartbeat = find::<Heartbeat>(store, name).await?.value;
         let limit = page.limit()?;
         let scope = Scope::new("expectations").with("heartbeat", &[heartbeat.id.to_string()]);
-        let mut range = Range::under(&Key::new().id(heartbeat.id).build());
+        let mut range = Range::with_prefix(&Key::new().id(heartbeat.id).build());
         if let Some(last) = scope.last_key(&page.token)? {
-            range.go_on_after(&last);
+            range.exclude_through(&last);
         }
         let (index, ascending) = (Index::ExpectationByBeat, Direction::Ascending);
         let found = store.page_by::<Expectation>(index, range, ascending, limit + 1);
@@ -405,10 +407,10 @@ impl Expectations {
         };
         let beats = &self.deciding.beats;
         beats.follow(store, self.deciding.clock.as_ref()).await?;
-        let due = due::Due::of(&self.deciding, heartbeat).await?;
+        let due = due::DueData::load(&self.deciding, heartbeat).await?;
         let show = |it: Expectation| {
-            let due_ms = due.of_expectation(&it);
-            shown(it, due_ms)
+            let due_ms = due.expectation_due_ms(&it);
+            expectation_view(it, due_ms)
         };
         let shown = found.into_iter().map(|(_, stored)| show(stored.value));
         Ok((shown.collect(), token))
@@ -418,7 +420,7 @@ impl Expectations {
     ///
     /// # Errors
     /// Returns the same errors as [`Expectations::list`].
-    pub async fn detailed(&self, view: v1::Heartbeat) -> Result<v1::Heartbeat, Error> {
+    pub async fn with_expectations(&self, view: v1::Heartbeat) -> Result<v1::Heartbeat, Error> {
         let (expectations, _) = self.list(&view.name, &PageRequest::default()).await?;
         Ok(v1::Heartbeat {
             expectations,
@@ -430,7 +432,7 @@ impl Expectations {
     ///
     /// # Errors
     /// Returns [`Error::NotFound`] if it does not exist, and an error if the store fails.
-    pub async fn forget(&self, name: &str, key: &str) -> Result<(), Error> {
+    pub async fn delete(&self, name: &str, key: &str) -> Result<(), Error> {
         let store = &self.deciding.store;
         let heartbeat = find::<Heartbeat>(store, name).await?;
         let unknown = || {
@@ -441,7 +443,7 @@ impl Expectations {
         let key = RecordId::parse(key).ok_or_else(unknown)?;
         let decide = async || {
             let mut changes = store.changes();
-            own(&mut changes, "name", &heartbeat)?;
+            check_owner(&mut changes, "name", &heartbeat)?;
             let found = Key::new().id(heartbeat.value.id).id(key).build();
             let found = store.get::<Expectation>(found).await?;
             let found = found.ok_or_else(unknown)?;
@@ -488,7 +490,7 @@ fn check_source(
     )))
 }
 
-fn shown(it: Expectation, due_ms: Option<i64>) -> v1::Expectation {
+fn expectation_view(it: Expectation, due_ms: Option<i64>) -> v1::Expectation {
     use v1::expectation::State;
     let state = match it.standing() {
         _ if it.has_failed => State::Failed,

@@ -50,8 +50,10 @@ pub async fn oldest_due_ms(store: &Store, now_ms: i64) -> Result<Option<i64>, En
         let Some((last, _)) = found.last() else {
             return Ok(None);
         };
-        range.go_on_after(last);
-        let due = found.iter().filter_map(|(_, it)| it.value.evaluated_ms());
+        range.exclude_through(last);
+        let due = found
+            .iter()
+            .filter_map(|(_, it)| it.value.next_evaluation_ms());
         if let Some(due_ms) = due.filter(|due_ms| *due_ms <= now_ms).min() {
             return Ok(Some(due_ms));
         }
@@ -84,7 +86,7 @@ impl HoldWatch {
                     .clock
                     .now_ms()
                     .saturating_add(millis(HOLDS_WATCH_INTERVAL));
-                if let Err(error) = self.look().await {
+                if let Err(error) = self.check().await {
                     tracing::warn!(%error, "failed to check the age of due holds");
                 }
                 self.clock.wait_until(next_ms).await;
@@ -96,7 +98,7 @@ impl HoldWatch {
         }
     }
 
-    async fn look(&mut self) -> Result<(), Error> {
+    async fn check(&mut self) -> Result<(), Error> {
         let now_ms = self.clock.now_ms();
         if settings::in_force(&self.store).await?.is_quiet() {
             // In quiet mode nothing is evaluated, and nothing counts as late when it ends.
@@ -142,7 +144,7 @@ fn event(is_open: bool, age_ms: i64, now_ms: i64) -> IncomingEvent {
             .into(),
         severity,
         status: Some(status),
-        ..IncomingEvent::own("held notifications late", "holds-late", [], now_ms)
+        ..IncomingEvent::own_event("held notifications late", "holds-late", [], now_ms)
     }
 }
 

@@ -17,16 +17,16 @@ use crate::{
         etag::etag,
         resource::{Drafted, Origin, Resources, resource},
         tag_scope::TagScope,
-        validate::Faults,
+        validate::Violations,
         wire::{
-            Shows, query,
+            FromDomain, query,
             time::{self, timestamp},
         },
     },
     store::Changes,
 };
 
-pub use preview::{Pair, Preview, Previews};
+pub use preview::{HeldPair, Preview, Previews};
 
 /// Operations on inhibitions.
 pub type Inhibitions = Resources<Inhibition>;
@@ -37,23 +37,25 @@ impl Drafted for Inhibition {
     type Draft = v1::Inhibition;
     type View = v1::Inhibition;
 
-    async fn checked(
+    async fn from_draft(
         all: &Inhibitions,
         draft: &v1::Inhibition,
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut faults = Faults::default();
+        let mut faults = Violations::default();
         let source = (draft.source.clone(), &*draft.source_filter);
-        let source = faults.of(|it| query::either(source, ("source", "sourceFilter"), it));
+        let source =
+            faults.read(|it| query::query_or_filter(source, ("source", "sourceFilter"), it));
         let target = (draft.target.clone(), &*draft.target_filter);
-        let target = faults.of(|it| query::either(target, ("target", "targetFilter"), it));
+        let target =
+            faults.read(|it| query::query_or_filter(target, ("target", "targetFilter"), it));
         let name = faults.name(&draft.name, stored.is_none());
-        faults.texts(&draft.description, &draft.tags);
-        let source = compiles("source", source, &mut faults);
-        let target = compiles("target", target, &mut faults);
-        let equal = equal(&draft.equal, &mut faults);
-        let linger_ms = linger(draft.linger.as_ref().map(time::length_ms), &mut faults);
+        faults.check_texts(&draft.description, &draft.tags);
+        let source = check_query("source", source, &mut faults);
+        let target = check_query("target", target, &mut faults);
+        let equal = equal_fields(&draft.equal, &mut faults);
+        let linger_ms = check_linger(draft.linger.as_ref().map(time::length_ms), &mut faults);
         all.check_room(stored, INHIBITIONS_MAX).await?;
         if let (Some(scope), Some(target)) = (TagScope::of_caller(), &target) {
             scope.check_query("target", target)?;
@@ -84,9 +86,9 @@ impl Drafted for Inhibition {
     }
 }
 
-impl Shows<Inhibition> for v1::Inhibition {
+impl FromDomain<Inhibition> for v1::Inhibition {
     /// Leaves out usage information.
-    fn of(inhibition: Inhibition) -> Self {
+    fn from_domain(inhibition: Inhibition) -> Self {
         let state = if !inhibition.enabled {
             v1::inhibition::State::Disabled
         } else if inhibition.counted_revision == inhibition.revision {
@@ -117,7 +119,7 @@ impl Shows<Inhibition> for v1::Inhibition {
     }
 }
 
-fn compiles(path: &str, query: Option<Query>, faults: &mut Faults) -> Option<Query> {
+fn check_query(path: &str, query: Option<Query>, faults: &mut Violations) -> Option<Query> {
     let Some(query) = query else {
         faults.add_new(path, "is required");
         return None;
@@ -131,7 +133,7 @@ fn compiles(path: &str, query: Option<Query>, faults: &mut Faults) -> Option<Que
 
 /// Converts the fields that must be equal; without a target field, it has the same name as the
 /// source field.
-fn equal(wire: &[v1::EqualFields], faults: &mut Faults) -> Vec<EqualFields> {
+fn equal_fields(wire: &[v1::EqualFields], faults: &mut Violations) -> Vec<EqualFields> {
     if !(1..=INHIBITION_EQUAL_MAX).contains(&wire.len()) {
         let count = wire.len();
         let fault = format!(
@@ -157,7 +159,7 @@ fn equal(wire: &[v1::EqualFields], faults: &mut Faults) -> Vec<EqualFields> {
     equal
 }
 
-fn linger(asked_ms: Option<i64>, faults: &mut Faults) -> i64 {
+fn check_linger(asked_ms: Option<i64>, faults: &mut Violations) -> i64 {
     let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     let linger_ms = asked_ms.unwrap_or(millis(INHIBITION_LINGER_DEFAULT));
     if !(0..=millis(INHIBITION_LINGER_MAX)).contains(&linger_ms) {

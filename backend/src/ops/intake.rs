@@ -2,8 +2,8 @@
 
 mod batch;
 pub mod check;
+mod idempotent;
 mod job;
-mod once;
 mod queue;
 mod worker;
 
@@ -13,8 +13,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tracing::{debug, warn};
 
 use check::check;
+pub use idempotent::IdempotentOutcome;
 use job::{Accepted, Job, Outcome, Reply};
-pub use once::Once;
 use queue::Queue;
 pub use worker::IntakeWorkers;
 
@@ -25,7 +25,7 @@ use crate::{
     limits::{INTAKE_QUEUE_KIB_MAX, INTAKE_RETRY_AFTER},
     metrics::Metrics,
     ops::{
-        deciding::Deciding,
+        decision_context::DecisionContext,
         loop_guard::{RecordedReports, is_mark},
     },
     store::{
@@ -87,7 +87,7 @@ pub struct Submitted {
 
 impl Intake {
     /// Creates the queue; it is processed by [`IntakeWorkers::run`].
-    pub fn new(deciding: Deciding) -> (Self, IntakeWorkers) {
+    pub fn new(deciding: DecisionContext) -> (Self, IntakeWorkers) {
         let intake = Self {
             queue: Queue::default(),
             capacity: Arc::new(Semaphore::new(INTAKE_QUEUE_KIB_MAX as usize)),
@@ -104,7 +104,7 @@ impl Intake {
     }
 
     /// Returns the number of queued requests and their size in KiB.
-    pub fn queued(&self) -> (usize, usize) {
+    pub fn queue_size(&self) -> (usize, usize) {
         let free_kib = self.capacity.available_permits();
         let kib = (INTAKE_QUEUE_KIB_MAX as usize).saturating_sub(free_kib);
         (self.queue.waiting(), kib)
@@ -131,7 +131,10 @@ impl Intake {
             ..Origin::default()
         };
         self.enqueue(events, from, Some(reply))?;
-        match answer.await.unwrap_or_else(|_closed| Err(stopping()))? {
+        match answer
+            .await
+            .unwrap_or_else(|_closed| Err(stopping_error()))?
+        {
             Outcome::Taken { opened, failed, .. } => Ok(Submitted { failed, opened }),
             Outcome::Earlier(_) | Outcome::KeyUsed => Ok(Submitted::default()),
         }
@@ -184,9 +187,12 @@ impl Intake {
             ..Origin::default()
         };
         self.enqueue(vec![event], from, Some(reply))?;
-        match answer.await.unwrap_or_else(|_closed| Err(stopping()))? {
+        match answer
+            .await
+            .unwrap_or_else(|_closed| Err(stopping_error()))?
+        {
             Outcome::Taken { number, .. } => Ok(OccurrenceId { event: id, number }),
-            Outcome::Earlier(_) | Outcome::KeyUsed => Err(stopping()),
+            Outcome::Earlier(_) | Outcome::KeyUsed => Err(stopping_error()),
         }
     }
 
@@ -227,7 +233,7 @@ impl Intake {
     /// # Errors
     /// Returns an error if the store fails.
     pub async fn resume(&self, store: &Store) -> Result<(), Error> {
-        let (all, ascending) = (Range::under(&[]), Direction::Ascending);
+        let (all, ascending) = (Range::with_prefix(&[]), Direction::Ascending);
         let found = store.page::<OwnEvent>(all, ascending, RESUMED_MAX).await?;
         let found = found.into_iter().map(|it| it.value);
         let events = found.filter(|it| !is_mark(it));
@@ -241,7 +247,7 @@ impl Intake {
         from: Origin,
         reply: Option<Reply>,
     ) -> Result<(), Error> {
-        let events = accepted(events);
+        let events = accept_events(events);
         let job = Job {
             capacity: Some(self.capacity(weight_kib(&events))?),
             events,
@@ -257,7 +263,7 @@ impl Intake {
         if self.queue.push(job) {
             Ok(())
         } else {
-            Err(stopping())
+            Err(stopping_error())
         }
     }
 
@@ -275,7 +281,7 @@ impl Intake {
     }
 }
 
-fn accepted(events: Vec<IncomingEvent>) -> Vec<Accepted> {
+fn accept_events(events: Vec<IncomingEvent>) -> Vec<Accepted> {
     let accept = |event: IncomingEvent| Accepted {
         id: event.id(),
         event,
@@ -283,7 +289,7 @@ fn accepted(events: Vec<IncomingEvent>) -> Vec<Accepted> {
     events.into_iter().map(accept).collect()
 }
 
-fn stopping() -> Error {
+fn stopping_error() -> Error {
     Error::Unavailable("the service is stopping".into())
 }
 

@@ -23,15 +23,15 @@ use crate::{
     message,
     ops::{
         resource::{Drafted, Origin, Resources, resource},
-        validate::Faults,
+        validate::Violations,
     },
     store::Changes,
 };
 
 use parts::Parts;
 
-pub use evaluate::{Evaluator, Incoming, Mapped, evaluate};
-pub use merge::merges;
+pub use evaluate::{Evaluator, Incoming, MappingResult, evaluate};
+pub use merge::find_merges;
 pub use signature::verify;
 
 /// Operations on mappings.
@@ -43,16 +43,16 @@ impl Drafted for IntakeMapping {
     type Draft = v1::IntakeMapping;
     type View = v1::IntakeMapping;
 
-    async fn checked(
+    async fn from_draft(
         all: &Mappings,
         draft: &v1::IntakeMapping,
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut faults = Faults::default();
-        let parts = faults.of(|it| Parts::read(draft, it));
+        let mut faults = Violations::default();
+        let parts = faults.read(|it| Parts::read(draft, it));
         let name = faults.name(&draft.name, stored.is_none());
-        let mapping = made(draft, parts, stored, &mut faults);
+        let mapping = build_mapping(draft, parts, stored, &mut faults);
         all.check_room(stored, MAPPINGS_MAX).await?;
         let mapping = name.zip(mapping).map(|(name, mapping)| Self {
             id: origin.id,
@@ -75,26 +75,28 @@ impl Drafted for IntakeMapping {
 /// # Errors
 /// Returns [`Error::Invalid`] with all violations.
 pub fn try_draft(draft: &v1::IntakeMapping) -> Result<IntakeMapping, Error> {
-    let mut faults = Faults::default();
-    let mut parts = faults.of(|it| Parts::read(draft, it));
+    let mut faults = Violations::default();
+    let mut parts = faults.read(|it| Parts::read(draft, it));
     // Tests do not require a signature.
     parts.signature = None;
-    let mapping = made(draft, parts, None, &mut faults);
+    let mapping = build_mapping(draft, parts, None, &mut faults);
     faults.or(mapping)
 }
 
 /// Builds a mapping from a draft under a placeholder name.
-fn made(
+fn build_mapping(
     draft: &v1::IntakeMapping,
     parts: Parts,
     stored: Option<&IntakeMapping>,
-    faults: &mut Faults,
+    faults: &mut Violations,
 ) -> Option<IntakeMapping> {
-    faults.texts(&draft.description, &draft.tags);
+    faults.check_texts(&draft.description, &draft.tags);
     path("each", &draft.each, faults);
-    clause("drop", parts.drop.as_ref(), faults);
+    check_clause("drop", parts.drop.as_ref(), faults);
     let kept = stored.and_then(|it| it.signature.as_ref());
-    let signature = parts.signature.map(|it| signed(it, kept, faults));
+    let signature = parts
+        .signature
+        .map(|it| fill_signature_secret(it, kept, faults));
     let Some(event) = parts.event else {
         faults.add_new("event", "is required");
         return None;
@@ -116,7 +118,7 @@ fn made(
     })
 }
 
-fn check_event(event: &MappedEvent, faults: &mut Faults) {
+fn check_event(event: &MappedEvent, faults: &mut Violations) {
     if event.name.trim().is_empty() {
         faults.add("event.name", "is required: a template for the event's name");
     }
@@ -128,7 +130,7 @@ fn check_event(event: &MappedEvent, faults: &mut Faults) {
     ];
     for (path, source) in texts {
         faults.extend(
-            message::fault(
+            message::template_violation(
                 path.into(),
                 TemplateLanguage::Mustache,
                 source,
@@ -154,7 +156,7 @@ fn check_event(event: &MappedEvent, faults: &mut Faults) {
             faults.add(&path, "is not a valid dimension key");
         }
         faults.extend(
-            message::fault(path, TemplateLanguage::Mustache, source, &NO_SNIPPETS)
+            message::template_violation(path, TemplateLanguage::Mustache, source, &NO_SNIPPETS)
                 .into_iter()
                 .collect(),
         );
@@ -178,11 +180,11 @@ fn check_event(event: &MappedEvent, faults: &mut Faults) {
             format!("contains a value of more than {MAPPING_PATH_BYTES_MAX} bytes"),
         );
     }
-    clause("event.closed", event.closed.as_ref(), faults);
-    clause("event.acknowledged", event.acknowledged.as_ref(), faults);
+    check_clause("event.closed", event.closed.as_ref(), faults);
+    check_clause("event.acknowledged", event.acknowledged.as_ref(), faults);
 }
 
-fn path(field: &str, path: &str, faults: &mut Faults) {
+fn path(field: &str, path: &str, faults: &mut Violations) {
     if path.len() > MAPPING_PATH_BYTES_MAX {
         let bytes = path.len();
         faults.add(
@@ -192,7 +194,7 @@ fn path(field: &str, path: &str, faults: &mut Faults) {
     }
 }
 
-fn clause(field: &str, clause: Option<&Clause>, faults: &mut Faults) {
+fn check_clause(field: &str, clause: Option<&Clause>, faults: &mut Violations) {
     let compiled = clause.map(DocumentQuery::compile);
     if let Some(Err(violations)) = compiled {
         faults.add_under(field, violations);
@@ -200,10 +202,10 @@ fn clause(field: &str, clause: Option<&Clause>, faults: &mut Faults) {
 }
 
 /// Returns the signature settings with the stored secret filled in.
-fn signed(
+fn fill_signature_secret(
     mut signature: WebhookSignature,
     stored: Option<&WebhookSignature>,
-    faults: &mut Faults,
+    faults: &mut Violations,
 ) -> WebhookSignature {
     const FIELD: &str = "signature.secret";
     let is_mask = signature.secret.reveal() == MASK;

@@ -12,7 +12,7 @@ use crate::{
     error::Error,
     message::{Links, SignLinks},
     ops::audit::AuditLog,
-    store::{Store, audit::By},
+    store::{Store, audit::Actor},
 };
 
 /// Method called by an acknowledgement link.
@@ -251,10 +251,10 @@ impl SignLinks for SignedLinks {
         grant.sign(&self.store)
     }
 
-    fn issued(&self, thread: &str, contact: &Name) {
+    fn record_issued(&self, thread: &str, contact: &Name) {
         let Some(audit) = &self.audit else { return };
-        let by = By {
-            client: Name::of_contact(contact).to_string(),
+        let by = Actor {
+            client: Name::for_contact(contact).to_string(),
             address: None,
             method: ACKNOWLEDGE,
             time_ms: self.clock.now_ms(),

@@ -1,7 +1,7 @@
 //! Reports about stopped rules, as events of the service itself, and marks of unanswered responses.
 
 use crate::{
-    decide::{Notices, Unanswered},
+    decide::{Notices, UnansweredNotice},
     domain::{
         IncomingEvent, Name, Occurrence, OwnEvent, Severity, Status, Value, is_own,
         response::{ESCALATION_KIND, POLICY_DIMENSION},
@@ -25,7 +25,7 @@ pub struct RecordedReports(pub(super) Vec<OwnEvent>);
 impl Reports {
     /// Adds a report for each stopped rule, unless the occurrence itself is an event of the service,
     /// and a mark for each response that became, or is no longer, unanswered.
-    pub(crate) fn note(&mut self, notices: &Notices, occurrence: &Occurrence, now_ms: i64) {
+    pub(crate) fn add_reports(&mut self, notices: &Notices, occurrence: &Occurrence, now_ms: i64) {
         let is_reported = !is_own(&occurrence.dimensions);
         let stopped = notices.stopped.iter().filter(|_| is_reported);
         let stopped = stopped.map(|rule| event(rule, occurrence, now_ms));
@@ -56,7 +56,7 @@ impl Reports {
 }
 
 impl RecordedReports {
-    pub(crate) fn of(event: OwnEvent) -> Self {
+    pub(crate) fn single(event: OwnEvent) -> Self {
         Self(vec![event])
     }
 }
@@ -66,7 +66,7 @@ fn event(rule: &Name, occurrence: &Occurrence, now_ms: i64) -> IncomingEvent {
         summary: format!("rule {rule} caused an event that it matches again; the loop was stopped"),
         body: format!("The event is {}, {}.", occurrence.name, occurrence.id()),
         severity: Some(Severity::Warning),
-        ..IncomingEvent::own(
+        ..IncomingEvent::own_event(
             "rule stopped by the loop guard",
             LOOP_KIND,
             [("rule", rule.as_str())],
@@ -80,13 +80,13 @@ pub(crate) const NO_RESPONSE: &str = "no one responded";
 
 /// Returns the mark of a response that became, or is no longer, unanswered. It is the event that
 /// versions before the count by policy reported for each response, and is not ingested.
-fn mark(of: &Unanswered, now_ms: i64) -> IncomingEvent {
+fn mark(of: &UnansweredNotice, now_ms: i64) -> IncomingEvent {
     let (rule, policy, id) = (&of.rule, &of.policy, of.occurrence.to_string());
     let policy = Value::Text(policy.to_string());
     IncomingEvent {
         metadata: [(POLICY_DIMENSION.to_owned(), policy)].into(),
         status: of.is_over.then_some(Status::Closed),
-        ..IncomingEvent::own(
+        ..IncomingEvent::own_event(
             NO_RESPONSE,
             ESCALATION_KIND,
             [("rule", rule.as_str()), ("occurrence", &id)],

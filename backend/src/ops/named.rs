@@ -1,7 +1,7 @@
 //! The trait of named resources.
 
 use crate::{
-    domain::{Name, RecordId, Revised},
+    domain::{Name, RecordId, RevisedResource},
     store::Record,
 };
 
@@ -24,5 +24,5 @@ pub trait Resource: Record {
     /// Returns the time of the last edit, in milliseconds since the epoch.
     fn update_ms(&self) -> i64;
     /// Returns the current state as a revision, for kinds that keep past revisions.
-    fn was(&self) -> Option<Revised>;
+    fn as_revision(&self) -> Option<RevisedResource>;
 }

@@ -48,7 +48,7 @@ pub enum NoiseRows {
 
 /// A request for a noise report.
 #[derive(Debug)]
-pub struct NoiseAsked {
+pub struct NoiseRequest {
     /// Start of the time range, in milliseconds since the epoch.
     pub start_ms: Option<i64>,
     /// End of the time range, in milliseconds since the epoch.
@@ -99,8 +99,8 @@ impl Default for NoiseNumbers {
 
 impl NoiseNumbers {
     /// Returns one of the counts.
-    pub fn of(&self, tally: NoiseTally) -> i64 {
-        self.0[usize::from(tally.place())]
+    pub fn get(&self, tally: NoiseTally) -> i64 {
+        self.0[usize::from(tally.index())]
     }
 
     pub(super) fn add(&mut self, part: u8, numbers: &Numbers) {
@@ -111,9 +111,9 @@ impl NoiseNumbers {
     }
 
     /// Returns the skipped notifications by kind of hold.
-    pub fn skipped(&self) -> impl Iterator<Item = (HoldKind, i64)> {
+    pub fn skipped_by_hold(&self) -> impl Iterator<Item = (HoldKind, i64)> {
         let all = HoldKind::ALL.into_iter();
-        let all = all.map(|kind| (kind, self.of(NoiseTally::Skipped(kind))));
+        let all = all.map(|kind| (kind, self.get(NoiseTally::Skipped(kind))));
         all.filter(|(_, count)| *count > 0)
     }
 
@@ -121,7 +121,7 @@ impl NoiseNumbers {
     pub fn median_acknowledge_seconds(&self) -> Option<i64> {
         let within = |at: usize| {
             let at = u8::try_from(at).unwrap_or_default();
-            self.of(NoiseTally::AcknowledgedWithin(at))
+            self.get(NoiseTally::AcknowledgedWithin(at))
         };
         let all: i64 = (0..ACKNOWLEDGED_WITHIN.len()).map(within).sum();
         let mut sum = 0;
@@ -146,10 +146,10 @@ impl Sum {
         self.numbers.add(part, numbers);
         for half_hour in 0..HALF_HOURS {
             let (of, slot) = NoiseTally::HalfHour(half_hour).slot();
-            if of == part && numbers.of(slot) != 0 {
+            if of == part && numbers.get(slot) != 0 {
                 let at_ms = i64::from(day) * DAY_MS + i64::from(half_hour) * HALF_HOUR_MS;
                 if is_night(at_ms, zone) {
-                    self.night += numbers.of(slot);
+                    self.night += numbers.get(slot);
                 }
             }
         }
@@ -209,17 +209,17 @@ impl NoiseReports {
     /// # Errors
     /// Returns [`Error::Invalid`] for an invalid time range or time zone, and an error if the store
     /// fails.
-    pub async fn report(&self, asked: &NoiseAsked) -> Result<NoiseReport, Error> {
-        let (days, zone) = self.checked(asked)?;
+    pub async fn report(&self, asked: &NoiseRequest) -> Result<NoiseReport, Error> {
+        let (days, zone) = self.check_request(asked)?;
         let since_ms = self.store.noise_since_ms().await?;
         let days = days.from(since_ms.unwrap_or_else(|| self.clock.now_ms()));
         match asked.rows {
-            NoiseRows::Counted(by) => self.counted(by, days, &zone).await,
-            NoiseRows::EventName => self.by_event(days, &zone).await,
+            NoiseRows::Counted(by) => self.count_notifications(by, days, &zone).await,
+            NoiseRows::EventName => self.count_by_event(days, &zone).await,
         }
     }
 
-    fn checked(&self, asked: &NoiseAsked) -> Result<(Days, TimeZone), Error> {
+    fn check_request(&self, asked: &NoiseRequest) -> Result<(Days, TimeZone), Error> {
         let end_ms = asked.end_ms.unwrap_or_else(|| self.clock.now_ms());
         let start_ms = asked.start_ms.unwrap_or(end_ms - millis(NOISE_SPAN));
         if end_ms <= start_ms {
@@ -249,7 +249,7 @@ impl NoiseReports {
         Ok((days, zone))
     }
 
-    async fn counted(
+    async fn count_notifications(
         &self,
         by: NoiseBy,
         days: Days,
@@ -266,12 +266,12 @@ impl NoiseReports {
                 return Err(Error::invalid("start", fault));
             }
             for one in page {
-                if let Some((id, part, day)) = place(&one.counter) {
+                if let Some((id, part, day)) = counter_subject(&one.counter) {
                     let sum = sums.entry(Some(id).filter(|it| names.contains_key(it)));
                     sum.or_default().add(part, &one.numbers, day, zone);
                 }
             }
-            scan::turn().await;
+            scan::yield_if_needed().await;
         }
         let (mut events, events_start_ms) = self.events(by, days).await?;
         let lines = sums.into_iter().map(|(id, sum)| {
@@ -306,7 +306,7 @@ impl NoiseReports {
         let mut events = Events::new();
         let mut decided = BTreeSet::new();
         let start_ms = self.deliveries(days, |delivery| {
-            let Some(decision) = delivery.decision().filter(|_| !delivery.is_dry_run()) else {
+            let Some(decision) = delivery.decision_key().filter(|_| !delivery.is_dry_run()) else {
                 return;
             };
             for (_, id) in delivery.noise_subjects().filter(|it| it.0 == by) {
@@ -352,7 +352,7 @@ impl NoiseReports {
             let last_ms = last.value.create_ms;
             for delivery in &page {
                 read(&delivery.value);
-                scan::turn().await;
+                scan::yield_if_needed().await;
             }
             if left == 0 {
                 // There may be more deliveries at that time.
@@ -361,7 +361,7 @@ impl NoiseReports {
         }
     }
 
-    async fn by_event(&self, days: Days, zone: &TimeZone) -> Result<NoiseReport, Error> {
+    async fn count_by_event(&self, days: Days, zone: &TimeZone) -> Result<NoiseReport, Error> {
         let mut sums: BTreeMap<String, BTreeMap<u32, Sum>> = BTreeMap::new();
         let mut scan = NoiseScan::default();
         let mut add = |name: &str, scan: &mut NoiseScan| {
@@ -437,7 +437,7 @@ impl NoiseReports {
                 let last_ms = last.value.last_seen_ms;
                 for (_, found) in &batch {
                     read(&found.value);
-                    scan::turn().await;
+                    scan::yield_if_needed().await;
                 }
                 if left == 0 {
                     // An occurrence may notify after it was last seen, and an open one long after.
@@ -460,7 +460,7 @@ async fn names<T: Record>(
     of: impl Fn(&T) -> (RecordId, String),
 ) -> Result<Names, Error> {
     let mut names = Names::new();
-    let mut pages = store.pages::<T>(Range::under(&[]));
+    let mut pages = store.pages::<T>(Range::with_prefix(&[]));
     while let Some(page) = pages.next().await? {
         names.extend(page.iter().map(|it| of(&it.value)));
     }
@@ -468,7 +468,7 @@ async fn names<T: Record>(
 }
 
 /// Returns the subject id, part and day of a counter.
-fn place(counter: &Counter) -> Option<(RecordId, u8, u32)> {
+fn counter_subject(counter: &Counter) -> Option<(RecordId, u8, u32)> {
     match (counter.subject, counter.period) {
         (Subject::Noise(_, id, part), Period::Day(day)) => Some((id, part, day)),
         _ => None,
@@ -484,7 +484,7 @@ fn most_frequent(events: BTreeMap<String, i64>) -> Vec<(String, i64)> {
 
 fn report(mut rows: Vec<NoiseLine>, days: Days, events_start_ms: i64) -> NoiseReport {
     rows.sort_by(|a, b| {
-        let count = |it: &NoiseLine| it.numbers.of(NoiseTally::Notification);
+        let count = |it: &NoiseLine| it.numbers.get(NoiseTally::Notification);
         let order = count(b).cmp(&count(a));
         order.then_with(|| a.name.cmp(&b.name))
     });

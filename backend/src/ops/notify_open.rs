@@ -8,15 +8,15 @@ use crate::{
     error::Error,
     limits::REVIEW_BATCH,
     ops::{
-        cause_lookup::settle,
+        cause_lookup::load_missing,
         commit::commit,
-        deciding::{Deciding, new_id},
+        decision_context::{DecisionContext, new_id},
         intake::Intake,
         loop_guard::{RecordedReports, Reports},
         resource::find,
         revision,
         search::{Filter, NEWEST_FIRST, Walk},
-        tag_scope::own,
+        tag_scope::check_owner,
     },
     scan,
     store::{Lane, Stored},
@@ -24,7 +24,7 @@ use crate::{
 
 /// The definition that is, or would be, stored.
 #[derive(Debug, Clone)]
-pub enum Stores {
+pub enum StoredDefinition {
     /// A rule.
     Rule(Rule),
     /// A trigger, standing for all enabled rules that use it.
@@ -34,13 +34,13 @@ pub enum Stores {
 /// Notifies of everything that is open now.
 #[derive(Debug, Clone)]
 pub struct NotifyOpen {
-    deciding: Deciding,
+    deciding: DecisionContext,
     intake: Intake,
 }
 
 impl NotifyOpen {
     /// Creates the operation for a store; the service's own events go through the intake.
-    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+    pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self { deciding, intake }
     }
 
@@ -49,11 +49,11 @@ impl NotifyOpen {
     ///
     /// # Errors
     /// Returns the errors of [`Self::count`] and [`Self::notify`].
-    pub async fn answer(
+    pub async fn notify_or_count(
         &self,
         is_asked: bool,
         validate_only: bool,
-        stores: Stores,
+        stores: StoredDefinition,
     ) -> Result<Option<usize>, Error> {
         if !is_asked {
             return Ok(None);
@@ -70,15 +70,15 @@ impl NotifyOpen {
     ///
     /// # Errors
     /// Returns an error if the store fails.
-    pub async fn count(&self, stores: Stores) -> Result<usize, Error> {
-        let current = self.deciding.ruleset.refreshed().await?;
+    pub async fn count(&self, stores: StoredDefinition) -> Result<usize, Error> {
+        let current = self.deciding.ruleset.refresh().await?;
         let (snapshot, rules) = match stores {
-            Stores::Rule(rule) => {
+            StoredDefinition::Rule(rule) => {
                 let id = rule.id;
                 (current.with_rule(rule), HashSet::from([id]))
             }
-            Stores::Trigger(trigger) => {
-                let rules = using(&current, &trigger.name);
+            StoredDefinition::Trigger(trigger) => {
+                let rules = rules_using(&current, &trigger.name);
                 (current.with_trigger(trigger), rules)
             }
         };
@@ -86,7 +86,7 @@ impl NotifyOpen {
         let mut walk = self.walk();
         while let Some(keys) = next(&mut walk).await? {
             for stored in self.open(keys).await? {
-                scan::turn().await;
+                scan::yield_if_needed().await;
                 let mut occurrence = stored.value;
                 let decided = self.decide(&snapshot, &rules, &mut occurrence).await?;
                 count += decided.notifications;
@@ -104,7 +104,7 @@ impl NotifyOpen {
     ///
     /// # Cancel safety
     /// If the future is dropped, some occurrences have been notified of.
-    pub async fn notify(&self, stores: &Stores) -> Result<usize, Error> {
+    pub async fn notify(&self, stores: &StoredDefinition) -> Result<usize, Error> {
         let mut count = 0;
         let mut walk = self.walk();
         while let Some(keys) = next(&mut walk).await? {
@@ -117,29 +117,29 @@ impl NotifyOpen {
 
     async fn step(
         &self,
-        stores: &Stores,
+        stores: &StoredDefinition,
         keys: Vec<Vec<u8>>,
     ) -> Result<(usize, RecordedReports), Error> {
         let store = &self.deciding.store;
         let decide = async || {
-            let snapshot = self.deciding.ruleset.refreshed().await?;
+            let snapshot = self.deciding.ruleset.refresh().await?;
             let rules = match stores {
-                Stores::Rule(rule) => HashSet::from([rule.id]),
-                Stores::Trigger(trigger) => using(&snapshot, &trigger.name),
+                StoredDefinition::Rule(rule) => HashSet::from([rule.id]),
+                StoredDefinition::Trigger(trigger) => rules_using(&snapshot, &trigger.name),
             };
             let mut changes = store.changes();
-            changes.rest_on(&snapshot);
+            changes.depend_on(&snapshot);
             match stores {
-                Stores::Rule(rule) => {
-                    own(
+                StoredDefinition::Rule(rule) => {
+                    check_owner(
                         &mut changes,
                         "rule",
                         &find::<Rule>(store, rule.name.as_str()).await?,
                     )?;
                 }
-                Stores::Trigger(trigger) => {
+                StoredDefinition::Trigger(trigger) => {
                     let name = trigger.name.as_str();
-                    own(
+                    check_owner(
                         &mut changes,
                         "trigger",
                         &find::<Trigger>(store, name).await?,
@@ -149,7 +149,7 @@ impl NotifyOpen {
             let mut reports = Reports::default();
             let mut count = 0;
             for stored in self.open(keys.clone()).await? {
-                scan::turn().await;
+                scan::yield_if_needed().await;
                 let mut next = stored.value.clone();
                 let decided = self.decide(&snapshot, &rules, &mut next).await?;
                 reports.append(decided.reports);
@@ -182,13 +182,13 @@ impl NotifyOpen {
         if matches.is_empty() {
             return Ok(Decided::default());
         }
-        let past = revision::past(
+        let past = revision::read_past(
             &self.deciding.store,
             snapshot,
             std::iter::once(&*occurrence),
         );
         let causes = Causes::default();
-        let past = past.await?.asking(&causes);
+        let past = past.await?.with_causes(&causes);
         let now_ms = self.deciding.clock.now_ms();
         let step = Step {
             kind: StepKind::Open,
@@ -200,13 +200,13 @@ impl NotifyOpen {
         let before = occurrence.clone();
         let notices = loop {
             let notices = notify(occurrence, &step, snapshot, &mut || new_id(now_ms));
-            if settle(&self.deciding.store, &causes).await? {
+            if load_missing(&self.deciding.store, &causes).await? {
                 break notices;
             }
             occurrence.clone_from(&before);
         };
         let mut reports = Reports::default();
-        reports.note(&notices, occurrence, now_ms);
+        reports.add_reports(&notices, occurrence, now_ms);
         Ok(Decided {
             notifications: {
                 let notified = occurrence.notified.iter().filter(|it| !it.shadow);
@@ -240,7 +240,7 @@ struct Decided {
     reports: Reports,
 }
 
-fn using(snapshot: &Snapshot, trigger: &Name) -> HashSet<RecordId> {
+fn rules_using(snapshot: &Snapshot, trigger: &Name) -> HashSet<RecordId> {
     let rules = snapshot.rules().iter();
     let rules = rules.filter(|rule| rule.trigger_names.contains(trigger));
     rules.map(|rule| rule.id).collect()

@@ -6,14 +6,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::millis,
-    decide::{LoadedSchedule, condition::moment},
+    decide::{LoadedSchedule, condition::format_time},
     domain::{
         EventId, IncomingEvent, Name, OwnEvent, Schedule, Severity, Status, Value, own_dimensions,
     },
     error::{Error, log_failure},
     limits::{ON_CALL_AHEAD, ON_CALL_LOOK_INTERVAL, ON_CALL_LOOK_MAX, ON_CALL_NEWS_AGE},
     ops::{
-        deciding::{Deciding, new_id},
+        decision_context::{DecisionContext, new_id},
         find,
         intake::Intake,
     },
@@ -29,7 +29,7 @@ const CONTACTS: &str = "contacts";
 /// Reports on schedules; runs on the leader.
 #[derive(Debug)]
 pub struct OnCallWatch {
-    deciding: Deciding,
+    deciding: DecisionContext,
     intake: Intake,
     /// Schedules checked, with the time of their next check in milliseconds since the epoch.
     looked: HashMap<Name, (i64, Arc<LoadedSchedule>)>,
@@ -37,7 +37,7 @@ pub struct OnCallWatch {
 
 impl OnCallWatch {
     /// Watches the schedules in force, and reports through an intake.
-    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+    pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self {
             deciding,
             intake,
@@ -49,7 +49,7 @@ impl OnCallWatch {
     pub async fn run(mut self, shutdown: CancellationToken) {
         let work = async {
             loop {
-                if let Err(error) = self.pass().await {
+                if let Err(error) = self.run_once().await {
                     // The next pass catches up.
                     log_failure("failed to check schedules", &error);
                 }
@@ -69,8 +69,8 @@ impl OnCallWatch {
     ///
     /// # Errors
     /// Returns an error if the store or the intake fails.
-    pub async fn pass(&mut self) -> Result<(), Error> {
-        let snapshot = self.deciding.ruleset.refreshed().await?;
+    pub async fn run_once(&mut self) -> Result<(), Error> {
+        let snapshot = self.deciding.ruleset.refresh().await?;
         let schedules = &snapshot.responders().schedules;
         self.looked.retain(|it, _| schedules.contains_key(it));
         let now_ms = self.deciding.clock.now_ms();
@@ -82,8 +82,8 @@ impl OnCallWatch {
             if is_known {
                 continue;
             }
-            self.hand_off(schedule, now_ms).await?;
-            self.gap(schedule, now_ms).await?;
+            self.report_hand_off(schedule, now_ms).await?;
+            self.report_gap(schedule, now_ms).await?;
             let next_ms = schedule.next(now_ms).map_or(i64::MAX, |it| it.start_ms);
             let latest_ms = now_ms.saturating_add(millis(ON_CALL_LOOK_MAX));
             let looked = (next_ms.min(latest_ms), Arc::clone(schedule));
@@ -93,9 +93,9 @@ impl OnCallWatch {
     }
 
     /// Opens an event if the contacts on call have changed.
-    async fn hand_off(&self, schedule: &LoadedSchedule, now_ms: i64) -> Result<(), Error> {
+    async fn report_hand_off(&self, schedule: &LoadedSchedule, now_ms: i64) -> Result<(), Error> {
         let name = &schedule.schedule.name;
-        let contacts = schedule.at(now_ms).contacts;
+        let contacts = schedule.on_call_at(now_ms).contacts;
         let contacts = contacts.iter().map(Name::as_str).collect::<Vec<_>>();
         let contacts = contacts.join(", ");
         let newest = find::newest(&self.deciding.store, id(CHANGED, name)).await?;
@@ -124,7 +124,7 @@ impl OnCallWatch {
             expire_ms: Some(now_ms.saturating_add(millis(ON_CALL_NEWS_AGE))),
             ..event(CHANGED, name, now_ms)
         };
-        let closed = closing(CHANGED, name, now_ms);
+        let closed = closing_event(CHANGED, name, now_ms);
         // Each hand-off is a separate occurrence, so that rules notify of it.
         for event in is_open.then_some(closed).into_iter().chain([opened]) {
             self.intake.submit(vec![event], None).await?;
@@ -133,17 +133,17 @@ impl OnCallWatch {
     }
 
     /// Opens an event if there is an upcoming gap, and closes it when there is none.
-    async fn gap(&self, schedule: &LoadedSchedule, now_ms: i64) -> Result<(), Error> {
+    async fn report_gap(&self, schedule: &LoadedSchedule, now_ms: i64) -> Result<(), Error> {
         let Schedule {
             name, gaps_allowed, ..
         } = &schedule.schedule;
         let end_ms = now_ms.saturating_add(millis(ON_CALL_AHEAD));
-        let gap = schedule.gap(now_ms, end_ms).filter(|_| !gaps_allowed);
+        let gap = schedule.first_gap(now_ms, end_ms).filter(|_| !gaps_allowed);
         let Some(gap) = gap else {
             return self.close(NOBODY, name).await;
         };
         let newest = find::newest(&self.deciding.store, id(NOBODY, name)).await?;
-        let since = moment(gap.start_ms.max(now_ms - now_ms % 60_000));
+        let since = format_time(gap.start_ms.max(now_ms - now_ms % 60_000));
         let summary = format!("no one is on call for {name} from {since}");
         let is_said = newest.is_some_and(|it| it.status != Status::Closed);
         if is_said {
@@ -159,7 +159,7 @@ impl OnCallWatch {
     }
 
     async fn close(&self, called: &str, schedule: &Name) -> Result<(), Error> {
-        let closing = closing(called, schedule, self.deciding.clock.now_ms());
+        let closing = closing_event(called, schedule, self.deciding.clock.now_ms());
         if is_open(&self.deciding.store, &closing).await? {
             self.intake.submit(vec![closing], None).await?;
         }
@@ -178,7 +178,7 @@ pub async fn close_for_deleted(
     changes: &mut Changes,
 ) -> Result<(), EngineError> {
     for called in [CHANGED, NOBODY] {
-        let event = closing(called, schedule, now_ms);
+        let event = closing_event(called, schedule, now_ms);
         if is_open(store, &event).await? {
             let id = new_id(now_ms);
             changes.insert(&OwnEvent {
@@ -196,7 +196,7 @@ async fn is_open(store: &Store, event: &IncomingEvent) -> Result<bool, EngineErr
     Ok(newest.is_some_and(|it| it.status != Status::Closed))
 }
 
-fn closing(called: &str, schedule: &Name, now_ms: i64) -> IncomingEvent {
+fn closing_event(called: &str, schedule: &Name, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         status: Some(Status::Closed),
         ..event(called, schedule, now_ms)
@@ -208,7 +208,7 @@ fn id(called: &str, schedule: &Name) -> EventId {
 }
 
 fn event(called: &str, schedule: &Name, now_ms: i64) -> IncomingEvent {
-    IncomingEvent::own(called, KIND, [("schedule", schedule.as_str())], now_ms)
+    IncomingEvent::own_event(called, KIND, [("schedule", schedule.as_str())], now_ms)
 }
 
 #[cfg(test)]
@@ -224,7 +224,7 @@ mod tests {
         store::Lane,
     };
 
-    async fn newest(deciding: &Deciding, called: &str) -> Option<Occurrence> {
+    async fn newest(deciding: &DecisionContext, called: &str) -> Option<Occurrence> {
         let schedule = samples::name("nights");
         let found = find::newest(&deciding.store, id(called, &schedule)).await;
         found.unwrap()
@@ -248,7 +248,7 @@ mod tests {
         changes.insert(&full::contact("ana"));
         deciding.store.apply(Lane::Admin, changes).await.unwrap();
         let mut watch = OnCallWatch::new(deciding.clone(), intake.clone());
-        watch.pass().await.unwrap();
+        watch.run_once().await.unwrap();
         let first = newest(&deciding, CHANGED).await.unwrap();
         assert_eq!(
             (first.number, &*first.summary),
@@ -256,10 +256,10 @@ mod tests {
         );
         // A restarted process does not report again.
         let mut watch = OnCallWatch::new(deciding.clone(), intake.clone());
-        watch.pass().await.unwrap();
+        watch.run_once().await.unwrap();
         assert_eq!(newest(&deciding, CHANGED).await.unwrap().count, 1);
         clock.advance(Duration::from_secs(23 * 3_600));
-        watch.pass().await.unwrap();
+        watch.run_once().await.unwrap();
         let second = newest(&deciding, CHANGED).await.unwrap();
         assert_eq!(
             (second.number, &*second.summary),
@@ -281,17 +281,17 @@ mod tests {
         let mut changes = deciding.store.changes();
         changes.update(&stored, &next);
         deciding.store.apply(Lane::Admin, changes).await.unwrap();
-        watch.pass().await.unwrap();
+        watch.run_once().await.unwrap();
         assert!(newest(&deciding, NOBODY).await.is_none());
         clock.advance(Duration::from_secs(7 * 3_600));
-        watch.pass().await.unwrap();
+        watch.run_once().await.unwrap();
         let warned = newest(&deciding, NOBODY).await.unwrap();
         assert_eq!(
             (warned.severity, warned.status),
             (Severity::Warning, Status::Open)
         );
         clock.advance(Duration::from_secs(26 * 3_600));
-        watch.pass().await.unwrap();
+        watch.run_once().await.unwrap();
         assert_eq!(
             newest(&deciding, NOBODY).await.unwrap().status,
             Status::Closed
@@ -322,18 +322,18 @@ mod tests {
                 intake.submit(vec![opened], None).await.unwrap();
             }
             let mut watch = OnCallWatch::new(deciding.clone(), intake.clone());
-            watch.pass().await.unwrap();
+            watch.run_once().await.unwrap();
             let reviewer = Reviewer::new(deciding.clone(), intake.clone());
             for (hours, number, contacts) in [(1, 1, "ana"), (24, 2, "ben, cleo"), (24, 3, "ana")] {
                 clock.advance(Duration::from_secs(hours * 3_600));
-                assert!(reviewer.pass().await);
-                watch.pass().await.unwrap();
+                assert!(reviewer.run_once().await);
+                watch.run_once().await.unwrap();
                 let changed = newest(&deciding, CHANGED).await.unwrap();
                 let said = changed.metadata.get(CONTACTS).cloned();
                 let expected = Value::Text(contacts.into());
                 assert_eq!((changed.number, said), (number, Some(expected)));
                 clock.advance(Duration::from_secs(16 * 60));
-                assert!(reviewer.pass().await);
+                assert!(reviewer.run_once().await);
                 let changed = newest(&deciding, CHANGED).await.unwrap();
                 assert_eq!((changed.number, changed.status), (number, Status::Closed));
             }
@@ -356,7 +356,7 @@ mod tests {
         deciding.store.apply(Lane::Admin, changes).await.unwrap();
         let (intake, guard) = samples::intake(&deciding);
         let mut watch = OnCallWatch::new(deciding.clone(), intake);
-        watch.pass().await.unwrap();
+        watch.run_once().await.unwrap();
         let open = newest(&deciding, CHANGED).await.unwrap();
         assert_eq!(open.status, Status::Open);
         drop(guard);

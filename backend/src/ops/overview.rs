@@ -17,11 +17,11 @@ use crate::{
         footprint::Footprint,
         recent::RECENT_MAX,
         search::{Filter, Walk, count},
-        statistics::Counting,
+        statistics::StatisticsReader,
     },
     store::{
         Direction, Index, LogPosition, Store,
-        engine::{Condition, NodeSeen, Range},
+        engine::{ClusterNode, Condition, Range},
         record::bytes::{Key, id_at},
     },
 };
@@ -72,7 +72,7 @@ pub struct Overview {
 #[derive(Debug, Clone)]
 pub struct NodeOverview {
     /// The node.
-    pub seen: NodeSeen,
+    pub seen: ClusterNode,
     /// Shared settings in the node's file that are not applied.
     pub ignored_settings: Vec<String>,
     /// Sections of the node's file that differ from the leader's.
@@ -81,14 +81,14 @@ pub struct NodeOverview {
     pub settings_digest: String,
 }
 
-fn nodes(seen: Vec<NodeSeen>) -> Vec<NodeOverview> {
+fn node_overviews(seen: Vec<ClusterNode>) -> Vec<NodeOverview> {
     let leader = seen.iter().find(|it| it.leads);
     let leader = leader.map(|it| NodeReport::read(&it.about));
     let leader = leader.unwrap_or_default();
-    let overview = |seen: NodeSeen| {
+    let overview = |seen: ClusterNode| {
         let report = NodeReport::read(&seen.about);
         NodeOverview {
-            differing_sections: report.differing(&leader),
+            differing_sections: report.differing_sections(&leader),
             settings_digest: report.digest(),
             ignored_settings: report.ignored,
             seen,
@@ -124,19 +124,19 @@ pub async fn overview(
 ) -> Result<Overview, Error> {
     let open = open_by_severity(store).await?;
     let log_head = *store.engine().log_signal().borrow();
-    let counting = Counting::new(store.clone(), Arc::clone(clock));
+    let counting = StatisticsReader::new(store.clone(), Arc::clone(clock));
     Ok(Overview {
-        acknowledged: acknowledged(store, open.values().sum()).await?,
+        acknowledged: acknowledged_count(store, open.values().sum()).await?,
         open,
         opened: opened_by_severity(store, clock.now_ms() - HOUR_MS).await?,
-        footprint: Footprint::of(store, data_dir).await,
+        footprint: Footprint::measure(store, data_dir).await,
         condition: store.engine().condition(),
         quiet_since_ms: snapshot.settings().quiet_since_ms,
-        nodes: nodes(store.engine().cluster().nodes().await?),
+        nodes: node_overviews(store.engine().cluster().nodes().await?),
         log_head,
         events_per_minute: counting.events_per_minute().await?,
         destinations: destinations(store, clock, &counting, snapshot).await?,
-        counted_since_ms: store.counted_since_ms().await?,
+        counted_since_ms: store.counters_since_ms().await?,
         oldest_undelivered_ms: oldest_undelivered_ms(store).await?,
         triggers: snapshot.trigger_count(),
         destinations_stored: snapshot.destinations().len(),
@@ -145,7 +145,7 @@ pub async fn overview(
     })
 }
 
-fn going_on(severities: Vec<Severity>) -> Filter {
+fn ongoing_filter(severities: Vec<Severity>) -> Filter {
     Filter {
         statuses: vec![Status::Open, Status::Suppressed],
         severities,
@@ -156,7 +156,7 @@ fn going_on(severities: Vec<Severity>) -> Filter {
 async fn open_by_severity(store: &Store) -> Result<BTreeMap<Severity, usize>, Error> {
     let mut open = BTreeMap::new();
     for severity in Severity::ALL {
-        let number = count(store, &going_on(vec![severity])).await?;
+        let number = count(store, &ongoing_filter(vec![severity])).await?;
         if number > 0 {
             open.insert(severity, number);
         }
@@ -180,7 +180,7 @@ async fn opened_by_severity(
                     .byte(head[1])
                     .moment(since_ms)
                     .build(),
-                end: Range::under(&head).end,
+                end: Range::with_prefix(&head).end,
             };
             let (engine, index) = (store.engine(), Index::OccurrenceBySeverity);
             number += engine.count(index, range, usize::MAX).await?;
@@ -192,11 +192,11 @@ async fn opened_by_severity(
     Ok(opened)
 }
 
-async fn acknowledged(store: &Store, open: usize) -> Result<Option<usize>, Error> {
+async fn acknowledged_count(store: &Store, open: usize) -> Result<Option<usize>, Error> {
     if open > RECENT_MAX {
         return Ok(None);
     }
-    let filter = going_on(Vec::new());
+    let filter = ongoing_filter(Vec::new());
     let mut walk = Walk::new(store, &filter, crate::ops::search::NEWEST_FIRST, None);
     let mut acknowledged = 0;
     loop {
@@ -214,7 +214,7 @@ async fn acknowledged(store: &Store, open: usize) -> Result<Option<usize>, Error
 async fn destinations(
     store: &Store,
     clock: &Arc<dyn Clock>,
-    counting: &Counting,
+    counting: &StatisticsReader,
     snapshot: &Snapshot,
 ) -> Result<Vec<DestinationOverview>, Error> {
     let looked_at = || snapshot.destinations().take(DESTINATIONS_MAX);
@@ -233,7 +233,8 @@ async fn destinations(
         let unwell = health.as_ref().filter(|it| is_failing(it));
         let is_silent =
             unwell.is_some_and(|it| destination::is_silent(snapshot, found, it, &failing, now_ms));
-        let health_summary = destination::HealthSummary::of(store, clock, found.id, health).await?;
+        let health_summary =
+            destination::HealthSummary::compute(store, clock, found.id, health).await?;
         let is_troubled = !matches!(health_summary.verdict, Verdict::Untried | Verdict::Healthy);
         let day = counting.last_day(found.id).await?;
         if is_troubled || !day.is_idle() {
@@ -253,7 +254,7 @@ async fn destinations(
 /// oldest.
 async fn oldest_undelivered_ms(store: &Store) -> Result<Option<i64>, Error> {
     let mut oldest: Option<u64> = None;
-    let ranges = [1_u8, 2, 3].map(|state| Range::under(&[state]));
+    let ranges = [1_u8, 2, 3].map(|state| Range::with_prefix(&[state]));
     let engine = store.engine();
     let firsts = engine.entries_in(Index::DeliveryByState, &ranges, Direction::Ascending, 1);
     for first in firsts.await? {

@@ -60,7 +60,7 @@ pub(crate) async fn cancel_pages(
                 })
             };
             for report in reports.filter(is_missed) {
-                *report = cancelled(report, now_ms);
+                *report = cancelled_delivery(report, now_ms);
             }
         }
     }
@@ -88,7 +88,7 @@ struct Receivers {
 }
 
 impl Receivers {
-    fn of(response: &Response) -> Vec<Self> {
+    fn for_response(response: &Response) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for paged in &response.paged {
             let destination = paged.destination.0;
@@ -108,7 +108,7 @@ impl Receivers {
     }
 
     /// Records that a receiver has, or may have, received a delivery, if it is a page.
-    fn note(&mut self, delivery: &Delivery) {
+    fn record_delivery(&mut self, delivery: &Delivery) {
         if !delivery.content.clear {
             let reached = self.paged.keys().filter(|it| is_for(delivery, it.as_ref()));
             self.reached.extend(reached.cloned());
@@ -125,7 +125,7 @@ impl Receivers {
             .flatten()
             .filter(|it| !it.value.in_thread)
         {
-            self.note(&delivery.value);
+            self.record_delivery(&delivery.value);
         }
         Ok(())
     }
@@ -134,7 +134,7 @@ impl Receivers {
         self.paged.keys().any(|it| is_for(delivery, it.as_ref()))
     }
 
-    fn are_reached(&self) -> bool {
+    fn all_reached(&self) -> bool {
         self.reached.len() == self.paged.len()
     }
 }
@@ -153,13 +153,13 @@ async fn cancel_waiting(
     let thread = (entry.group.unwrap_or(own), entry.rule);
     let since_ms = occurrence.key.time_ms().min(response.id.time_ms());
     let mut missed = HashSet::new();
-    for mut to in Receivers::of(response) {
+    for mut to in Receivers::for_response(response) {
         let range = |standing| {
             let prefix = of_thread(to.destination, thread, standing).build();
             let start = [&prefix[..], &RecordId::first_at(since_ms).to_bytes()].concat();
             Range {
                 start,
-                ..Range::under(&prefix)
+                ..Range::with_prefix(&prefix)
             }
         };
         let (unended, ended) = (
@@ -181,32 +181,32 @@ async fn cancel_waiting(
                         _ => false,
                     };
                     if !is_waiting || delivery.may_have_arrived {
-                        to.note(delivery);
+                        to.record_delivery(delivery);
                     }
                     if is_waiting && delivery.content.clear {
                         reports.push(stored);
                     } else if is_waiting {
-                        changes.update(&stored, &cancelled(delivery, now_ms));
+                        changes.update(&stored, &cancelled_delivery(delivery, now_ms));
                     }
                 }
             }
         }
         for mut range in ended {
-            while !to.are_reached()
+            while !to.all_reached()
                 && let Some(found) = next_page(store, &mut range).await?
             {
                 for it in &found {
-                    to.note(&it.value);
+                    to.record_delivery(&it.value);
                 }
             }
         }
-        if !to.are_reached() {
+        if !to.all_reached() {
             to.note_unindexed(store).await?;
         }
         for report in reports {
             let mut reached = to.reached.iter();
             if !reached.any(|it| is_for(&report.value, it.as_ref())) {
-                changes.update(&report, &cancelled(&report.value, now_ms));
+                changes.update(&report, &cancelled_delivery(&report.value, now_ms));
             }
         }
         let of_it = to.paged.into_keys();
@@ -229,7 +229,7 @@ async fn next_page(
     let Some((last, _)) = entries.last() else {
         return Ok(None);
     };
-    range.go_on_after(last);
+    range.exclude_through(last);
     let keys = entries.into_iter().map(|(_, key)| key).collect();
     let (found, _) = store.get_readable::<Delivery>(keys).await?;
     Ok(Some(found.into_iter().flatten().collect()))
@@ -242,7 +242,7 @@ pub(crate) async fn is_unneeded(store: &Store, delivery: &Delivery) -> Result<bo
         return Ok(false);
     };
     let over = [ResponseState::Acknowledged, ResponseState::Ended];
-    let ranges = over.map(|it| Range::under(&by_response(it).id(contact.response).build()));
+    let ranges = over.map(|it| Range::with_prefix(&by_response(it).id(contact.response).build()));
     let index = Index::OccurrenceByResponse;
     let found = store
         .engine()
@@ -251,7 +251,7 @@ pub(crate) async fn is_unneeded(store: &Store, delivery: &Delivery) -> Result<bo
 }
 
 /// Returns a delivery with the state of one that is no longer needed.
-pub(crate) fn cancelled(delivery: &Delivery, now_ms: i64) -> Delivery {
+pub(crate) fn cancelled_delivery(delivery: &Delivery, now_ms: i64) -> Delivery {
     Delivery {
         state: DeliveryState::Cancelled,
         end_ms: Some(now_ms),

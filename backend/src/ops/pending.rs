@@ -1,7 +1,7 @@
 //! Held notifications and digests: listing, sending by hand, and re-evaluation.
 
 pub mod digests;
-pub mod look;
+pub mod review;
 
 use crate::{
     decide::{Causes, Step, StepKind, Transition, notify},
@@ -9,15 +9,15 @@ use crate::{
     error::Error,
     limits::DELIVERIES_SCANNED_MAX,
     ops::{
-        cause_lookup::settled,
+        cause_lookup::decide_with_causes,
         commit::commit,
-        deciding::{Deciding, new_id},
+        decision_context::{DecisionContext, new_id},
         edit::{Edits, OccurrenceTarget},
         intake::Intake,
         loop_guard::{RecordedReports, Reports},
         page::{PageRequest, Scope},
         revision,
-        tag_scope::own_rule,
+        tag_scope::check_rule_owner,
     },
     store::{Changes, Direction, Index, Lane, engine::Range, record::bytes::Key},
 };
@@ -60,11 +60,11 @@ impl Filter {
             .with("before", self.before_ms.map(i64::to_be_bytes))
     }
 
-    fn asks_for(&self, kind: Kind) -> bool {
+    fn includes_kind(&self, kind: Kind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
     }
 
-    fn passes(&self, occurrence: &Occurrence, pending: &Pending) -> bool {
+    fn matches(&self, occurrence: &Occurrence, pending: &Pending) -> bool {
         let is_named = |name: &String| *name == pending.rule_name.as_str();
         let silence = &self.silence_name;
         let mut silences = pending
@@ -76,7 +76,7 @@ impl Filter {
         } else {
             Kind::Update
         };
-        self.asks_for(kind)
+        self.includes_kind(kind)
             && (self.rule_names.is_empty() || self.rule_names.iter().any(is_named))
             && (silence.is_empty() || silences.any(|it| it.name.as_str() == silence))
             && self.event.is_none_or(|it| it == occurrence.event)
@@ -85,7 +85,7 @@ impl Filter {
 
 /// A held message.
 #[derive(Debug, Clone)]
-pub enum Waits {
+pub enum HeldMessage {
     /// A notification to be re-evaluated.
     Decision {
         /// The held notification.
@@ -105,22 +105,22 @@ pub enum Waits {
 /// # Errors
 /// Returns [`Error::Invalid`] if the page size or token is invalid, or an error if the store fails.
 pub async fn list(
-    deciding: &Deciding,
+    deciding: &DecisionContext,
     filter: &Filter,
     page: &PageRequest,
-) -> Result<(Vec<Waits>, String), Error> {
+) -> Result<(Vec<HeldMessage>, String), Error> {
     let limit = page.limit()?;
     let scope = filter.scope();
-    let snapshot = deciding.ruleset.refreshed().await?;
+    let snapshot = deciding.ruleset.refresh().await?;
     let end = filter.before_ms.map(|it| Key::new().moment(it).build());
     let mut range = Range {
         start: Vec::new(),
         end,
     };
     if let Some(last) = scope.last_key(&page.token)? {
-        range.go_on_after(&last);
+        range.exclude_through(&last);
     }
-    let mut digests = digests::waiting(&deciding.store, filter, &range).await?;
+    let mut digests = digests::waiting_digests(&deciding.store, filter, &range).await?;
     let (mut items, mut looked_at) = (Vec::new(), 0);
     loop {
         let found = deciding.store.page_by::<Occurrence>(
@@ -134,16 +134,16 @@ pub async fn list(
             items.extend(digests.into_values());
             return Ok((items, String::new()));
         };
-        range.go_on_after(last);
+        range.exclude_through(last);
         for (key, stored) in found {
             looked_at += 1;
             let occurrence = stored.value;
             let later = digests.split_off(&key);
             items.extend(std::mem::replace(&mut digests, later).into_values());
             for pending in &occurrence.pending {
-                if filter.passes(&occurrence, pending) {
+                if filter.matches(&occurrence, pending) {
                     let rule = snapshot.rule(pending.rule);
-                    items.push(Waits::Decision {
+                    items.push(HeldMessage::Decision {
                         destinations: rule.map_or_else(Vec::new, |it| it.destination_names.clone()),
                         pending: Box::new(pending.clone()),
                         occurrence: Box::new(occurrence.clone()),
@@ -164,14 +164,17 @@ pub async fn list(
 /// Returns [`Error::NotFound`] if no notification of the rule is held, and
 /// [`Error::FailedPrecondition`] if it cannot be sent.
 pub async fn release(
-    (deciding, intake): (&Deciding, &Intake),
+    (deciding, intake): (&DecisionContext, &Intake),
     rule: &str,
     target: OccurrenceTarget,
 ) -> Result<Vec<RecordId>, Error> {
     let store = &deciding.store;
     let decide = async || {
         let causes = Causes::default();
-        settled(store, &causes, || released(deciding, rule, target, &causes)).await
+        decide_with_causes(store, &causes, || {
+            decide_release(deciding, rule, target, &causes)
+        })
+        .await
     };
     let ((ids, reports), _) = commit(store, Lane::Admin, decide).await?;
     intake.report_all(reports);
@@ -185,18 +188,18 @@ fn waiting_for_group(occurrence: &Occurrence, rule: RecordId) -> bool {
 }
 
 /// Decides what to send of a held notification, given the causes resolved so far.
-async fn released(
-    deciding: &Deciding,
+async fn decide_release(
+    deciding: &DecisionContext,
     rule: &str,
     target: OccurrenceTarget,
     causes: &Causes,
 ) -> Result<(Changes, (Vec<RecordId>, RecordedReports)), Error> {
     let store = &deciding.store;
-    let snapshot = deciding.ruleset.refreshed().await?;
+    let snapshot = deciding.ruleset.refresh().await?;
     let mut edits = Edits::read(store, &[target]).await?;
-    let past = revision::past(store, &snapshot, edits.occurrences())
+    let past = revision::read_past(store, &snapshot, edits.occurrences())
         .await?
-        .asking(causes);
+        .with_causes(causes);
     let Some(occurrence) = edits.get(0) else {
         return Err(target.not_found());
     };
@@ -209,7 +212,7 @@ async fn released(
         )));
     };
     let mut changes = store.changes();
-    own_rule((store, &mut changes), (rule_id, &rule_name)).await?;
+    check_rule_owner((store, &mut changes), (rule_id, &rule_name)).await?;
     if waiting_for_group(occurrence, rule_id) {
         return Err(Error::FailedPrecondition(
             "the receivers of its group are notified with the group's next message".into(),
@@ -225,14 +228,14 @@ async fn released(
     };
     let notices = notify(occurrence, &step, &snapshot, &mut || new_id(now_ms));
     if notices.deliveries.is_empty() {
-        let status = occurrence.status.word();
+        let status = occurrence.status.as_str();
         return Err(Error::FailedPrecondition(format!(
             "nothing to send: the occurrence is {status}, or the rule has no message for it; held notifications are evaluated automatically"
         )));
     }
     let mut reports = Reports::default();
-    reports.note(&notices, occurrence, now_ms);
-    changes.rest_on(&snapshot);
+    reports.add_reports(&notices, occurrence, now_ms);
+    changes.depend_on(&snapshot);
     for delivery in &notices.deliveries {
         changes.insert(delivery);
     }

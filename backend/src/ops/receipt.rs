@@ -47,7 +47,7 @@ const NO_ROOM: &str = "cannot be accepted; send it without an idempotency key to
 /// Truncates refusals to fit into a receipt: beyond [`RECEIPT_REASON_BYTES_MAX`] bytes, reasons are
 /// replaced by a placeholder. The first response is built from the result too, so that repeated
 /// responses are equal.
-pub fn fitting(mut refused: Vec<Refusal>) -> Vec<Refusal> {
+pub fn truncate_refusals(mut refused: Vec<Refusal>) -> Vec<Refusal> {
     let mut room = RECEIPT_REASON_BYTES_MAX;
     for refusal in &mut refused {
         if let Some(left) = room.checked_sub(refusal.reason.len()) {
@@ -81,7 +81,7 @@ struct ReceiptTally {
 
 /// Limits for stored receipts.
 #[derive(Debug, Clone, Copy)]
-pub struct Most {
+pub struct ReceiptLimits {
     /// Maximum number of receipts.
     pub count: usize,
     /// Maximum total size in bytes.
@@ -100,7 +100,7 @@ impl ReceiptSweep {
 
     /// Sweeps once a minute until shutdown.
     pub async fn run(mut self, shutdown: CancellationToken) {
-        let most = Most {
+        let most = ReceiptLimits {
             count: RECEIPTS_MAX,
             bytes: RECEIPT_BYTES_MAX,
         };
@@ -124,12 +124,12 @@ impl ReceiptSweep {
     ///
     /// # Errors
     /// Returns an error if the store fails; earlier deletions are kept.
-    pub async fn sweep(&mut self, most: Most) -> Result<usize, Error> {
+    pub async fn sweep(&mut self, most: ReceiptLimits) -> Result<usize, Error> {
         let now_ms = self.clock.now_ms();
-        let old = until(now_ms - millis(RECEIPT_TIME));
+        let old = older_range(now_ms - millis(RECEIPT_TIME));
         let mut forgotten = 0;
         loop {
-            let step = self.forget(old.clone(), RECEIPT_BATCH).await?;
+            let step = self.delete_first(old.clone(), RECEIPT_BATCH).await?;
             forgotten += step;
             if step == 0 {
                 break;
@@ -153,7 +153,7 @@ impl ReceiptSweep {
             if excess == 0 {
                 return Ok(forgotten);
             }
-            let step = self.forget(Range::under(&[]), excess.min(RECEIPT_BATCH));
+            let step = self.delete_first(Range::with_prefix(&[]), excess.min(RECEIPT_BATCH));
             match step.await? {
                 // The tally was wrong; it is rebuilt by the next sweep.
                 0 => self.tally = ReceiptTally::default(),
@@ -172,7 +172,7 @@ impl ReceiptSweep {
             };
         }
         // Receipts in flight already have their time, so skip the most recent interval.
-        let settled = until(now_ms - millis(RECEIPT_SWEEP_INTERVAL));
+        let settled = older_range(now_ms - millis(RECEIPT_SWEEP_INTERVAL));
         loop {
             let found = self.store.page_by::<Receipt>(
                 Index::ReceiptByTime,
@@ -195,7 +195,7 @@ impl ReceiptSweep {
     }
 
     /// Deletes the first receipts of a range of the index.
-    async fn forget(&mut self, range: Range, limit: usize) -> Result<usize, Error> {
+    async fn delete_first(&mut self, range: Range, limit: usize) -> Result<usize, Error> {
         let decide = async || {
             let found = self.store.page_by::<Receipt>(
                 Index::ReceiptByTime,
@@ -223,7 +223,7 @@ impl ReceiptSweep {
 }
 
 /// Returns the range of receipts older than the given time.
-fn until(ms: i64) -> Range {
+fn older_range(ms: i64) -> Range {
     Range {
         start: Vec::new(),
         end: Some(Key::new().moment(ms).build()),
@@ -270,8 +270,8 @@ mod tests {
         (store, clock, sweep)
     }
 
-    fn most(count: usize) -> Most {
-        Most {
+    fn most(count: usize) -> ReceiptLimits {
+        ReceiptLimits {
             count,
             bytes: UNBOUNDED,
         }
@@ -297,9 +297,9 @@ mod tests {
     #[tokio::test]
     async fn oldest_receipts_are_evicted_beyond_the_byte_limit() {
         let (store, clock, mut sweep) = four().await;
-        let all = store.page::<Receipt>(Range::under(&[]), Direction::Ascending, 9);
+        let all = store.page::<Receipt>(Range::with_prefix(&[]), Direction::Ascending, 9);
         let each = all.await.unwrap()[0].bytes;
-        let most = |bytes| Most {
+        let most = |bytes| ReceiptLimits {
             count: UNBOUNDED,
             bytes,
         };
@@ -323,7 +323,7 @@ mod tests {
             place,
             reason: "x".repeat(RECEIPT_REASON_BYTES_MAX / 4),
         };
-        let fitting = fitting((0..6).map(refusal).collect());
+        let fitting = truncate_refusals((0..6).map(refusal).collect());
         let cut: Vec<_> = fitting.iter().map(|it| it.reason == NO_ROOM).collect();
         assert_eq!(cut, [false, false, false, false, true, true]);
         assert_eq!(fitting[5].place, 5);

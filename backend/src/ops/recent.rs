@@ -18,12 +18,12 @@ pub const RECENT_MAX: usize = 10_000;
 
 /// Counts notifications by the time-ordered indexes. Test deliveries are not counted.
 #[derive(Debug, Clone)]
-pub struct Recent {
+pub struct RecentNotifications {
     store: Store,
     clock: Arc<dyn Clock>,
 }
 
-impl Recent {
+impl RecentNotifications {
     /// Creates a counter for the given store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }
@@ -34,7 +34,7 @@ impl Recent {
     ///
     /// # Errors
     /// Returns an error if the store fails.
-    pub async fn of_rule(&self, rule: RecordId) -> Result<usize, Error> {
+    pub async fn count_by_rule(&self, rule: RecordId) -> Result<usize, Error> {
         self.count(Index::DeliveryByRule, rule).await
     }
 
@@ -43,7 +43,7 @@ impl Recent {
     ///
     /// # Errors
     /// Returns an error if the store fails.
-    pub async fn shadows_of_rule(&self, rule: RecordId) -> Result<usize, Error> {
+    pub async fn count_shadow_messages(&self, rule: RecordId) -> Result<usize, Error> {
         self.count(Index::NotificationByTrigger, rule).await
     }
 
@@ -52,7 +52,7 @@ impl Recent {
     ///
     /// # Errors
     /// Returns an error if the store fails.
-    pub async fn of_trigger(&self, trigger: RecordId) -> Result<usize, Error> {
+    pub async fn count_by_trigger(&self, trigger: RecordId) -> Result<usize, Error> {
         self.count(Index::NotificationByTrigger, trigger).await
     }
 
@@ -61,7 +61,7 @@ impl Recent {
     ///
     /// # Errors
     /// Returns an error if the store fails.
-    pub async fn of_destination(&self, destination: RecordId) -> Result<usize, Error> {
+    pub async fn count_by_destination(&self, destination: RecordId) -> Result<usize, Error> {
         self.count(Index::NotificationByDestination, destination)
             .await
     }
@@ -71,8 +71,8 @@ impl Recent {
     ///
     /// # Errors
     /// Returns an error if the store fails.
-    pub async fn last_of_rule(&self, rule: RecordId) -> Result<Option<i64>, Error> {
-        let range = Range::under(&rule.to_bytes());
+    pub async fn last_by_rule(&self, rule: RecordId) -> Result<Option<i64>, Error> {
+        let range = Range::with_prefix(&rule.to_bytes());
         let entries = self
             .store
             .engine()
@@ -91,7 +91,7 @@ impl Recent {
         let day_ago = RecordId::first_at((self.clock.now_ms() - DAY_MS).try_into().unwrap_or(0));
         Range {
             start: Key::new().id(of).id(day_ago).build(),
-            end: Range::under(&of.to_bytes()).end,
+            end: Range::with_prefix(&of.to_bytes()).end,
         }
     }
 }

@@ -1,11 +1,13 @@
 //! References between resources, such as the rules that use a trigger.
 
 use crate::{
-    domain::{Name, Revised, Rule, Silence, Stage},
+    domain::{Name, RevisedResource, Rule, Silence, Stage},
     error::{Error, Reason},
     limits::PAGE_SIZE_MAX,
     ops::revision,
-    store::{Changes, Direction, Index, Kind, Record, Store, Stored, engine::Range, record::uses},
+    store::{
+        Changes, Direction, Index, Kind, Record, Store, Stored, engine::Range, record::users_prefix,
+    },
 };
 
 /// Maximum number of names in an error message.
@@ -13,12 +15,12 @@ const NAMED_MAX: usize = 10;
 
 /// A resource used by rules.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Used<'a> {
+pub(super) enum UsedResource<'a> {
     Trigger(&'a Name),
     Destination(&'a Name),
 }
 
-impl Used<'_> {
+impl UsedResource<'_> {
     fn name(&self) -> &Name {
         match self {
             Self::Trigger(name) | Self::Destination(name) => name,
@@ -47,22 +49,22 @@ impl Used<'_> {
     }
 
     fn range(&self) -> Range {
-        Range::under(&uses(self.index(), self.kind(), self.name()).build())
+        Range::with_prefix(&users_prefix(self.index(), self.kind(), self.name()).build())
     }
 }
 
 /// Returns the names of the rules that use a resource, in order; at most [`PAGE_SIZE_MAX`].
-pub(super) async fn rules_of(store: &Store, used: Used<'_>) -> Result<Vec<Name>, Error> {
-    names(store, (used.index(), used.kind()), used.name()).await
+pub(super) async fn rules_using(store: &Store, used: UsedResource<'_>) -> Result<Vec<Name>, Error> {
+    user_names(store, (used.index(), used.kind()), used.name()).await
 }
 
 /// Returns the names that an index lists as users of a resource.
-async fn names(
+async fn user_names(
     store: &Store,
     (index, kind): (Index, Kind),
     name: &Name,
 ) -> Result<Vec<Name>, Error> {
-    let range = Range::under(&uses(index, kind, name).build());
+    let range = Range::with_prefix(&users_prefix(index, kind, name).build());
     let engine = store.engine();
     let found = engine.entries(index, range, Direction::Ascending, PAGE_SIZE_MAX);
     let name = |(_, user): (_, Vec<u8>)| Name::parse(std::str::from_utf8(&user).ok()?).ok();
@@ -74,7 +76,7 @@ async fn names(
 pub(super) struct References(Vec<(&'static str, Name)>);
 
 impl References {
-    pub(super) async fn of(store: &Store, kind: Kind, name: &Name) -> Result<Self, Error> {
+    pub(super) async fn find(store: &Store, kind: Kind, name: &Name) -> Result<Self, Error> {
         let backs: &[(Index, &str)] = match kind {
             Kind::Destination => &[
                 (Index::ContactByUse, "contact"),
@@ -98,7 +100,7 @@ impl References {
         };
         let mut all = Vec::new();
         for (index, word) in backs {
-            let found = names(store, (*index, kind), name).await?;
+            let found = user_names(store, (*index, kind), name).await?;
             all.extend(found.into_iter().map(|user| (*word, user)));
         }
         Ok(Self(all))
@@ -165,9 +167,9 @@ pub(super) fn bytes_of(names: &[Name]) -> usize {
 ///
 /// # Errors
 /// Returns [`Error::FailedPrecondition`] if a rule uses it and `force` is not set.
-pub(super) async fn release(
+pub(super) async fn remove_from_rules(
     store: &Store,
-    used: Used<'_>,
+    used: UsedResource<'_>,
     force: bool,
     now_ms: i64,
     changes: &mut Changes,
@@ -188,18 +190,20 @@ pub(super) async fn release(
         range.start = [&last[..], &[0]].concat();
         let rules: Vec<_> = rules.into_iter().map(|(_, rule)| rule).collect();
         if !force {
-            return Err(in_use(used, &rules));
+            return Err(in_use_error(used, &rules));
         }
         for stored in rules {
             let mut rule = stored.value.clone();
             match used {
-                Used::Trigger(name) => rule.trigger_names.retain(|other| other != name),
-                Used::Destination(name) => rule.destination_names.retain(|other| other != name),
+                UsedResource::Trigger(name) => rule.trigger_names.retain(|other| other != name),
+                UsedResource::Destination(name) => {
+                    rule.destination_names.retain(|other| other != name)
+                }
             }
             rule.revision += 1;
             rule.update_ms = now_ms;
-            let was = Revised::Rule(stored.value.clone());
-            revision::keep(store, was, now_ms, false, changes).await?;
+            let was = RevisedResource::Rule(stored.value.clone());
+            revision::store_revision(store, was, now_ms, false, changes).await?;
             changes.update(&stored, &rule);
         }
     }
@@ -213,7 +217,7 @@ pub(super) async fn release_rule(
     now_ms: i64,
     changes: &mut Changes,
 ) -> Result<(), Error> {
-    let mut range = Range::under(&[]);
+    let mut range = Range::with_prefix(&[]);
     loop {
         let page = store
             .page::<Silence>(range.clone(), Direction::Ascending, PAGE_SIZE_MAX)
@@ -221,7 +225,7 @@ pub(super) async fn release_rule(
         let Some(last) = page.last() else {
             return Ok(());
         };
-        range.go_on_after(&last.value.key());
+        range.exclude_through(&last.value.key());
         for stored in page {
             let is_over = stored.value.progress.stage == Stage::Over;
             if is_over || !stored.value.rule_names.contains(rule) {
@@ -236,14 +240,14 @@ pub(super) async fn release_rule(
             }
             silence.revision += 1;
             silence.update_ms = now_ms;
-            let was = Revised::Silence(stored.value.clone());
-            revision::keep(store, was, now_ms, false, changes).await?;
+            let was = RevisedResource::Silence(stored.value.clone());
+            revision::store_revision(store, was, now_ms, false, changes).await?;
             changes.update(&stored, &silence);
         }
     }
 }
 
-fn in_use(used: Used<'_>, rules: &[Stored<Rule>]) -> Error {
+fn in_use_error(used: UsedResource<'_>, rules: &[Stored<Rule>]) -> Error {
     let named: Vec<_> = rules
         .iter()
         .take(NAMED_MAX)

@@ -9,7 +9,7 @@ use crate::{
     ops::{
         resource::{Resource, Resources},
         tag_scope::TagScope,
-        validate::Faults,
+        validate::Violations,
     },
     store::{Changes, Kind, Record, Store, Stored},
 };
@@ -17,23 +17,26 @@ use crate::{
 /// Checks the references of a draft: the resource must exist, its author must be allowed to refer
 /// to it, and it must not be deleted before the draft is stored.
 #[derive(Debug)]
-pub(super) struct Refers<'a> {
+pub(super) struct ReferenceChecker<'a> {
     store: &'a Store,
     scope: Option<TagScope>,
     /// References of the stored definition, which an edit may keep.
     kept: Vec<(Kind, Name)>,
-    pub(super) faults: &'a mut Faults,
+    pub(super) faults: &'a mut Violations,
     changes: &'a mut Changes,
 }
 
-impl<'a> Refers<'a> {
+impl<'a> ReferenceChecker<'a> {
     /// Creates the checks for a draft that replaces `stored`, or is new.
-    pub(super) fn of<K, T: Record>(
+    pub(super) fn new<K, T: Record>(
         all: &'a Resources<K>,
         stored: Option<&T>,
-        (faults, changes): (&'a mut Faults, &'a mut Changes),
+        (faults, changes): (&'a mut Violations, &'a mut Changes),
     ) -> Self {
-        let kept = stored.map(Record::refers).unwrap_or_default().into_iter();
+        let kept = stored
+            .map(Record::references)
+            .unwrap_or_default()
+            .into_iter();
         Self {
             store: &all.store,
             scope: TagScope::of_caller(),
@@ -49,7 +52,7 @@ impl<'a> Refers<'a> {
     /// # Errors
     /// Returns [`Error::PermissionDenied`] if the author may not refer to one of them, or an error
     /// if the store fails.
-    pub(super) async fn many<T: Resource>(
+    pub(super) async fn resolve_all<T: Resource>(
         &mut self,
         field: &str,
         texts: &[String],
@@ -66,13 +69,13 @@ impl<'a> Refers<'a> {
         for (at, (text, stored)) in texts.iter().zip(stored).enumerate() {
             match stored {
                 Some(stored) if seen.insert(text) => {
-                    self.refer(field, &stored)?;
+                    self.add_reference(field, &stored)?;
                     found.push(stored);
                 }
                 Some(_) => {}
                 None => self
                     .faults
-                    .add(format!("{field}[{at}]"), missing::<T>(text)),
+                    .add(format!("{field}[{at}]"), missing_message::<T>(text)),
             }
         }
         Ok(found)
@@ -81,8 +84,8 @@ impl<'a> Refers<'a> {
     /// Returns the resource with the given name; an empty or unknown name is a violation.
     ///
     /// # Errors
-    /// Returns an error in the same cases as [`Self::many`].
-    pub(super) async fn one<T: Resource>(
+    /// Returns an error in the same cases as [`Self::resolve_all`].
+    pub(super) async fn resolve<T: Resource>(
         &mut self,
         field: &str,
         text: &str,
@@ -91,15 +94,15 @@ impl<'a> Refers<'a> {
             let fault = format!("is required: the name of a {}", T::WORD);
             self.faults.add(field, fault);
         }
-        self.if_any(field, text).await
+        self.resolve_optional(field, text).await
     }
 
     /// Returns the resource with the given name, or `None` for an empty name; an unknown name is a
     /// violation.
     ///
     /// # Errors
-    /// Returns an error in the same cases as [`Self::many`].
-    pub(super) async fn if_any<T: Resource>(
+    /// Returns an error in the same cases as [`Self::resolve_all`].
+    pub(super) async fn resolve_optional<T: Resource>(
         &mut self,
         field: &str,
         text: &str,
@@ -109,13 +112,13 @@ impl<'a> Refers<'a> {
         }
         let stored = self.store.get::<T>(text.into()).await?;
         match &stored {
-            Some(stored) => self.refer(field, stored)?,
-            None => self.faults.add(field, missing::<T>(text)),
+            Some(stored) => self.add_reference(field, stored)?,
+            None => self.faults.add(field, missing_message::<T>(text)),
         }
         Ok(stored)
     }
 
-    fn refer<T: Resource>(&mut self, field: &str, stored: &Stored<T>) -> Result<(), Error> {
+    fn add_reference<T: Resource>(&mut self, field: &str, stored: &Stored<T>) -> Result<(), Error> {
         let is_kept = || {
             let mut kept = self.kept.iter();
             kept.any(|(kind, name)| (*kind, name) == (T::KIND, stored.value.name()))
@@ -136,7 +139,7 @@ fn is_shared(kind: Kind) -> bool {
     matches!(kind, Kind::Trigger | Kind::Calendar)
 }
 
-fn missing<T: Resource>(text: &str) -> String {
+fn missing_message<T: Resource>(text: &str) -> String {
     match Name::parse(text) {
         Ok(name) => format!("there is no {} `{name}`", T::WORD),
         Err(fault) => fault,

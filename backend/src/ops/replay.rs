@@ -12,7 +12,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use self::timeline::Happening;
+use self::timeline::ReplayEvent;
 pub use self::timeline::{Opening, Timeline};
 use crate::{
     clock::{Clock, ManualClock},
@@ -23,7 +23,7 @@ use crate::{
     error::Error,
     limits::{REPLAY_ROWS_MAX, REPLAY_STEP},
     ops::{
-        deciding::Deciding,
+        decision_context::DecisionContext,
         intake::Intake,
         review::Reviewer,
         ruleset::Ruleset,
@@ -66,27 +66,27 @@ pub struct Message {
 /// # Errors
 /// Returns an error if the store fails.
 pub async fn replay(
-    (definitions, like): (&Store, &Deciding),
+    (definitions, like): (&Store, &DecisionContext),
     timeline: &Timeline,
     until_ms: i64,
     end: Duration,
 ) -> Result<Replayed, Error> {
     let start_ms = timeline.start_ms().unwrap_or(until_ms);
-    let mut world = World::under(definitions, like, start_ms).await?;
+    let mut world = ReplayService::with_definitions(definitions, like, start_ms).await?;
     for (done, step) in timeline.steps.iter().enumerate() {
         let is_to_look = done % REPLAY_STEP == 0;
-        let is_over = || like.clock.passed() >= end;
+        let is_over = || like.clock.elapsed() >= end;
         let is_full = async || Ok::<_, Error>(world.rows().await? > REPLAY_ROWS_MAX);
         if is_to_look && (is_over() || is_full().await?) {
             // This moment may be incomplete.
-            return world.replayed(step.at_ms - 1).await;
+            return world.into_result(step.at_ms - 1).await;
         }
         if !world.pass_until(step.at_ms, end).await? {
             let reached_ms = world.clock.now_ms() - 1;
-            return world.replayed(reached_ms).await;
+            return world.into_result(reached_ms).await;
         }
-        world.live(&step.happening).await?;
-        scan::turn().await;
+        world.apply(&step.happening).await?;
+        scan::yield_if_needed().await;
     }
     let is_whole = world.pass_until(until_ms, end).await?;
     let reached_ms = if is_whole {
@@ -94,15 +94,15 @@ pub async fn replay(
     } else {
         world.clock.now_ms() - 1
     };
-    world.replayed(reached_ms).await
+    world.into_result(reached_ms).await
 }
 
 /// A service in memory.
-struct World {
+struct ReplayService {
     /// The real clock, which limits the duration of the replay.
     real: Arc<dyn Clock>,
     clock: Arc<ManualClock>,
-    deciding: Deciding,
+    deciding: DecisionContext,
     intake: Intake,
     reviewer: Reviewer,
     /// Time up to which everything due is done.
@@ -111,9 +111,13 @@ struct World {
     _workers: JoinSet<()>,
 }
 
-impl World {
-    async fn under(definitions: &Store, like: &Deciding, start_ms: i64) -> Result<Self, Error> {
-        let store = definitions.apart();
+impl ReplayService {
+    async fn with_definitions(
+        definitions: &Store,
+        like: &DecisionContext,
+        start_ms: i64,
+    ) -> Result<Self, Error> {
+        let store = definitions.empty_copy();
         copy::<Calendar>(definitions, &store, |_| {}).await?;
         copy::<Trigger>(definitions, &store, |_| {}).await?;
         copy::<Destination>(definitions, &store, |_| {}).await?;
@@ -122,10 +126,10 @@ impl World {
         copy::<Inhibition>(definitions, &store, |it| it.counted_revision = 0).await?;
         copy::<Silence>(definitions, &store, |it| it.progress = Progress::default()).await?;
         let mut changes = store.changes();
-        changes.insert(&without_age(definitions).await?);
+        changes.insert(&without_aging(definitions).await?);
         store.apply(Lane::Admin, changes).await?;
         let clock = Arc::new(ManualClock::at(start_ms));
-        let deciding = Deciding {
+        let deciding = DecisionContext {
             beats: Arc::default(),
             ruleset: Arc::new(Ruleset::load(store.clone()).await?),
             store,
@@ -134,7 +138,7 @@ impl World {
         let (intake, workers) = Intake::new(deciding.clone());
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
-        tasks.spawn(scan::carried(workers.run(stop.clone())));
+        tasks.spawn(scan::carry_scan(workers.run(stop.clone())));
         let world = Self {
             real: Arc::clone(&like.clock),
             reviewer: Reviewer::new(deciding.clone(), intake.clone()),
@@ -145,7 +149,7 @@ impl World {
             _stop: stop.drop_guard(),
             _workers: tasks,
         };
-        world.look().await;
+        world.check().await;
         Ok(world)
     }
 
@@ -155,12 +159,12 @@ impl World {
         while let Some(due_ms) = self.reviewer.next_due_ms(self.looked_ms).await?
             && due_ms <= at_ms
         {
-            if self.real.passed() >= end {
+            if self.real.elapsed() >= end {
                 return Ok(false);
             }
             self.advance(due_ms);
             self.looked_ms = due_ms;
-            self.look().await;
+            self.check().await;
         }
         self.advance(at_ms);
         Ok(true)
@@ -172,22 +176,22 @@ impl World {
             .advance(Duration::from_millis(left_ms.try_into().unwrap_or(0)));
     }
 
-    async fn look(&self) {
-        self.reviewer.pass().await;
-        self.settled().await;
+    async fn check(&self) {
+        self.reviewer.run_once().await;
+        self.wait_until_settled().await;
     }
 
-    async fn live(&mut self, happening: &Happening) -> Result<(), Error> {
+    async fn apply(&mut self, happening: &ReplayEvent) -> Result<(), Error> {
         match happening {
-            Happening::Event(event, chain) if chain.is_empty() => {
+            ReplayEvent::Event(event, chain) if chain.is_empty() => {
                 let event = vec![(**event).clone()];
                 self.intake.submit(event, None).await?;
             }
-            Happening::Event(event, chain) => {
+            ReplayEvent::Event(event, chain) => {
                 let event = (**event).clone();
                 self.intake.submit_internal(event, chain.clone()).await?;
             }
-            Happening::Change(target, change, author) => {
+            ReplayEvent::Change(target, change, author) => {
                 let item = StatusItem {
                     target: *target,
                     change: change.clone(),
@@ -198,13 +202,13 @@ impl World {
                 set_status(by, &[item], author).await?;
             }
         }
-        self.settled().await;
+        self.wait_until_settled().await;
         Ok(())
     }
 
     /// Waits until the service's own events are accepted.
-    async fn settled(&self) {
-        while self.intake.queued().1 > 0 {
+    async fn wait_until_settled(&self) {
+        while self.intake.queue_size().1 > 0 {
             tokio::task::yield_now().await;
         }
     }
@@ -214,13 +218,13 @@ impl World {
     }
 
     /// Returns what was reported up to `until_ms`.
-    async fn replayed(self, until_ms: i64) -> Result<Replayed, Error> {
+    async fn into_result(self, until_ms: i64) -> Result<Replayed, Error> {
         let store = &self.deciding.store;
         let mut replayed = Replayed {
             until_ms,
             ..Replayed::default()
         };
-        let mut pages = store.pages::<Delivery>(Range::under(&[]));
+        let mut pages = store.pages::<Delivery>(Range::with_prefix(&[]));
         while let Some(page) = pages.next().await? {
             let sent = page.into_iter().map(|it| it.value).filter(|it| {
                 let is_kept = matches!(it.state, DeliveryState::Shadowed | DeliveryState::Folded);
@@ -232,11 +236,13 @@ impl World {
                 destination: it.destination_name,
             }));
         }
-        let mut pages = store.pages::<Occurrence>(Range::under(&[]));
+        let mut pages = store.pages::<Occurrence>(Range::with_prefix(&[]));
         while let Some(page) = pages.next().await? {
             for occurrence in page.into_iter().map(|it| it.value) {
                 if let Some(at_ms) = first_notified_ms(&occurrence) {
-                    replayed.notified.insert(Opening::of(&occurrence), at_ms);
+                    replayed
+                        .notified
+                        .insert(Opening::from_occurrence(&occurrence), at_ms);
                 }
             }
         }
@@ -251,7 +257,7 @@ fn first_notified_ms(occurrence: &Occurrence) -> Option<i64> {
 }
 
 /// Returns the current settings with aging disabled.
-async fn without_age(definitions: &Store) -> Result<Settings, Error> {
+async fn without_aging(definitions: &Store) -> Result<Settings, Error> {
     let values = SharedSettings {
         info_age_max: NO_AGE,
         warning_age_max: NO_AGE,
@@ -263,7 +269,7 @@ async fn without_age(definitions: &Store) -> Result<Settings, Error> {
 }
 
 async fn copy<T: Record>(from: &Store, to: &Store, change: impl Fn(&mut T)) -> Result<(), Error> {
-    let mut pages = from.pages::<T>(Range::under(&[]));
+    let mut pages = from.pages::<T>(Range::with_prefix(&[]));
     while let Some(page) = pages.next().await? {
         let mut changes = to.changes();
         for mut record in page.into_iter().map(|it| it.value) {

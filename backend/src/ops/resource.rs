@@ -18,16 +18,16 @@ use crate::{
         etag,
         fields::FieldsSeen,
         page::{Page, PageRequest},
-        recent::Recent,
+        recent::RecentNotifications,
         revision,
         tag_scope::TagScope,
-        wire::Shows,
+        wire::FromDomain,
     },
     store::{Changes, Direction, Lane, Range, Store, Stored},
 };
 
 use name_index::NameIndex;
-pub(super) use name_index::alike;
+pub(super) use name_index::find_lookalike;
 
 pub use list::Filter;
 
@@ -81,9 +81,9 @@ macro_rules! resource {
             fn update_ms(&self) -> i64 {
                 self.update_ms
             }
-            fn was(&self) -> Option<$crate::domain::Revised> {
-                let was: fn(Self) -> Option<$crate::domain::Revised> = $was;
-                was(self.clone())
+            fn as_revision(&self) -> Option<$crate::domain::RevisedResource> {
+                let as_revision: fn(Self) -> Option<$crate::domain::RevisedResource> = $was;
+                as_revision(self.clone())
             }
         }
     };
@@ -157,7 +157,7 @@ impl Origin {
     }
 
     /// The origin of the next revision of a stored resource.
-    pub(super) fn of<T: Resource>(stored: &T, now_ms: i64) -> Self {
+    pub(super) fn next_revision<T: Resource>(stored: &T, now_ms: i64) -> Self {
         Self {
             id: stored.id(),
             revision: stored.revision() + 1,
@@ -173,7 +173,7 @@ pub trait Drafted: Resource + PartialEq {
     type Draft: Described;
     /// The form that readers get. Built from the resource alone, it lacks information about its
     /// use.
-    type View: Shows<Self> + Send;
+    type View: FromDomain<Self> + Send;
 
     /// Returns the resource that a draft describes, and the other changes that come with it;
     /// `stored` is the version that it replaces. Referenced resources are touched in the changes,
@@ -181,7 +181,7 @@ pub trait Drafted: Resource + PartialEq {
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] with all violations.
-    fn checked(
+    fn from_draft(
         all: &Resources<Self>,
         draft: &Self::Draft,
         stored: Option<&Self>,
@@ -193,7 +193,7 @@ pub trait Drafted: Resource + PartialEq {
     ///
     /// # Errors
     /// Returns [`Error::FailedPrecondition`] if it is in use and `force` is not set.
-    fn released(
+    fn changes_on_delete(
         all: &Resources<Self>,
         _resource: &Self,
         _force: bool,
@@ -209,7 +209,7 @@ pub trait Drafted: Resource + PartialEq {
         _all: &Resources<Self>,
         resource: Self,
     ) -> impl Future<Output = Result<(Self::View, usize), Error>> + Send {
-        async move { Ok((Shows::of(resource), 0)) }
+        async move { Ok((FromDomain::from_domain(resource), 0)) }
     }
 
     /// Returns warnings about settings that its author may not have intended.
@@ -262,7 +262,7 @@ pub enum Put<T> {
 pub struct Resources<T> {
     pub(super) store: Store,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) recent: Recent,
+    pub(super) recent: RecentNotifications,
     pub(super) fields: FieldsSeen,
     pub(super) guard: Arc<Guard>,
     /// Locked during creation, so that no two similar-looking names are created concurrently.
@@ -274,7 +274,7 @@ impl<T: Drafted> Resources<T> {
     /// Manages the resources of a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
-            recent: Recent::new(store.clone(), Arc::clone(&clock)),
+            recent: RecentNotifications::new(store.clone(), Arc::clone(&clock)),
             fields: FieldsSeen::new(store.clone(), Arc::clone(&clock)),
             guard: Arc::default(),
             names: Arc::default(),
@@ -286,7 +286,7 @@ impl<T: Drafted> Resources<T> {
 
     /// Restricts destinations to addresses that the guard allows.
     #[must_use]
-    pub fn behind(mut self, guard: Arc<Guard>) -> Self {
+    pub fn with_guard(mut self, guard: Arc<Guard>) -> Self {
         self.guard = guard;
         self
     }
@@ -303,7 +303,7 @@ impl<T: Drafted> Resources<T> {
 
     /// Returns [`Error::Exhausted`] if creating another one would exceed the limit.
     pub(super) async fn check_room(&self, stored: Option<&T>, most: usize) -> Result<(), Error> {
-        let all = Range::under(&[]);
+        let all = Range::with_prefix(&[]);
         let page = self.store.page::<T>(all, Direction::Ascending, most);
         if stored.is_some() || page.await?.len() < most {
             return Ok(());
@@ -327,11 +327,11 @@ impl<T: Drafted> Resources<T> {
         let mut names = self.names.lock().await;
         let text = draft.name();
         let alike = match Name::parse(text) {
-            Ok(name) => names.alike::<T>(&self.store, &name).await?,
+            Ok(name) => names.find_lookalike::<T>(&self.store, &name).await?,
             Err(_fault) => None,
         };
         let decide = async || {
-            let (new, mut changes) = T::checked(self, draft, None, origin).await?;
+            let (new, mut changes) = T::from_draft(self, draft, None, origin).await?;
             if let Some(other) = &alike {
                 return Err(Error::AlreadyExists(format!(
                     "{} `{other}` already exists and looks the same as `{text}`",
@@ -340,7 +340,10 @@ impl<T: Drafted> Resources<T> {
             }
             check_free::<T>(&self.store, new.name()).await?;
             changes.insert(&new);
-            Ok((unless(validate_only, &self.store, changes)?, new))
+            Ok((
+                changes_unless_validating(validate_only, &self.store, changes)?,
+                new,
+            ))
         };
         Ok(commit(&self.store, Lane::Admin, decide).await?.0)
     }
@@ -414,13 +417,18 @@ impl<T: Drafted> Resources<T> {
         let decide = async || {
             let stored = find::<T>(&self.store, name).await?;
             check_etag(etag, &stored.value)?;
-            let origin = Origin::of(&stored.value, self.clock.now_ms());
-            let (new, mut changes) = T::checked(self, draft, Some(&stored.value), origin).await?;
-            if let Some(was) = stored.value.was() {
-                revision::keep(&self.store, was, new.update_ms(), false, &mut changes).await?;
+            let origin = Origin::next_revision(&stored.value, self.clock.now_ms());
+            let (new, mut changes) =
+                T::from_draft(self, draft, Some(&stored.value), origin).await?;
+            if let Some(was) = stored.value.as_revision() {
+                revision::store_revision(&self.store, was, new.update_ms(), false, &mut changes)
+                    .await?;
             }
             changes.update(&stored, &new);
-            Ok((unless(validate_only, &self.store, changes)?, new))
+            Ok((
+                changes_unless_validating(validate_only, &self.store, changes)?,
+                new,
+            ))
         };
         Ok(commit(&self.store, Lane::Admin, decide).await?.0)
     }
@@ -451,7 +459,7 @@ impl<T: Drafted> Resources<T> {
             return Err(Error::Aborted(there));
         }
         check_etag(etag, &stored)?;
-        let (same, _) = T::checked(self, draft, Some(&stored), Origin::as_is(&stored)).await?;
+        let (same, _) = T::from_draft(self, draft, Some(&stored), Origin::as_is(&stored)).await?;
         if same == stored {
             return Ok(Put::Unchanged(stored));
         }
@@ -479,10 +487,10 @@ impl<T: Drafted> Resources<T> {
             check_etag(etag, &stored.value)?;
             // Read the resource before its users: a user added in between touches it, so the commit
             // conflicts.
-            let mut changes = T::released(self, &stored.value, force).await?;
-            if let Some(was) = stored.value.was() {
+            let mut changes = T::changes_on_delete(self, &stored.value, force).await?;
+            if let Some(was) = stored.value.as_revision() {
                 let now_ms = self.clock.now_ms();
-                revision::keep(&self.store, was, now_ms, true, &mut changes).await?;
+                revision::store_revision(&self.store, was, now_ms, true, &mut changes).await?;
             }
             changes.delete(&stored);
             Ok((changes, ()))
@@ -496,7 +504,11 @@ impl<T: Drafted> Resources<T> {
 ///
 /// # Errors
 /// Returns [`Error::PermissionDenied`] if the changes are outside the caller's scope.
-fn unless(validate_only: bool, store: &Store, changes: Changes) -> Result<Changes, Error> {
+fn changes_unless_validating(
+    validate_only: bool,
+    store: &Store,
+    changes: Changes,
+) -> Result<Changes, Error> {
     if !validate_only {
         return Ok(changes);
     }

@@ -14,9 +14,9 @@ use crate::{
     lifecycle::StateChange,
     limits::{DELIVERIES_SCANNED_MAX, ITEMS_PER_REQUEST_MAX},
     ops::{
-        cause_lookup::settled,
+        cause_lookup::decide_with_causes,
         commit::commit,
-        deciding::{Deciding, new_id},
+        decision_context::{DecisionContext, new_id},
         edit::{Edits, OccurrenceTarget},
         group,
         intake::Intake,
@@ -24,7 +24,7 @@ use crate::{
         page::{PageRequest, Scope},
         revision,
         set_status::{StatusItem, set_status},
-        tag_scope::own_rule,
+        tag_scope::check_rule_owner,
         wire::time::timestamp,
     },
     store::{
@@ -50,7 +50,7 @@ pub struct ResponseFilter {
 /// Lists and changes responses.
 #[derive(Debug, Clone)]
 pub struct Responses {
-    deciding: Deciding,
+    deciding: DecisionContext,
     intake: Intake,
 }
 
@@ -72,7 +72,7 @@ impl ResponseFilter {
             .with("eventId", self.event.map(EventId::to_bytes))
     }
 
-    fn passes(&self, occurrence: &Occurrence, notified: &Notified) -> bool {
+    fn matches(&self, occurrence: &Occurrence, notified: &Notified) -> bool {
         let is_named = |name: &String| *name == notified.rule_name.as_str();
         (self.rule_names.is_empty() || self.rule_names.iter().any(is_named))
             && self.event.is_none_or(|it| it == occurrence.event)
@@ -81,7 +81,7 @@ impl ResponseFilter {
 
 impl Responses {
     /// Manages the responses of a store; the service's own events go through the intake.
-    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+    pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self { deciding, intake }
     }
 
@@ -101,7 +101,7 @@ impl Responses {
         let last = scope.last_key(&page.token)?;
         let (mut found, mut looked_at) = (Vec::new(), 0);
         for state in filter.states() {
-            let mut range = Range::under(&by_response(state).build());
+            let mut range = Range::with_prefix(&by_response(state).build());
             if let Some(last) = &last {
                 if range.end.as_ref().is_some_and(|end| end <= last) {
                     continue;
@@ -128,8 +128,8 @@ impl Responses {
                     let id = id_at(&key, 1);
                     let passing = responses(&stored.value)
                         .find(|(_, it)| Some(it.id) == id)
-                        .filter(|(notified, _)| filter.passes(&stored.value, notified));
-                    found.extend(passing.map(|it| self.shown(&stored.value, it)));
+                        .filter(|(notified, _)| filter.matches(&stored.value, notified));
+                    found.extend(passing.map(|it| self.response_view(&stored.value, it)));
                     if found.len() >= limit || looked_at >= DELIVERIES_SCANNED_MAX {
                         return Ok((found, scope.token(&key)));
                     }
@@ -146,18 +146,18 @@ impl Responses {
     pub async fn get(&self, id: &str) -> Result<v1::Response, Error> {
         let (stored, id) = self.find(id).await?;
         let mut found = responses(&stored.value).filter(|(_, it)| it.id == id);
-        let found = found.next().map(|it| self.shown(&stored.value, it));
-        found.ok_or_else(|| gone(&id.to_string()))
+        let found = found.next().map(|it| self.response_view(&stored.value, it));
+        found.ok_or_else(|| not_found(&id.to_string()))
     }
 
     async fn find(&self, text: &str) -> Result<(Stored<Occurrence>, RecordId), Error> {
-        let id = RecordId::parse(text).ok_or_else(|| gone(text))?;
+        let id = RecordId::parse(text).ok_or_else(|| not_found(text))?;
         let store = &self.deciding.store;
         for state in ResponseState::ALL {
             let key = by_response(state).id(id);
             let found = store.page_by::<Occurrence>(
                 Index::OccurrenceByResponse,
-                Range::under(&key.build()),
+                Range::with_prefix(&key.build()),
                 Direction::Ascending,
                 1,
             );
@@ -165,22 +165,22 @@ impl Responses {
                 return Ok((stored, id));
             }
         }
-        Err(gone(text))
+        Err(not_found(text))
     }
 
     /// Converts a response for the wire. A contact who acknowledged as a client or user is named
     /// like one who used a link.
-    fn shown(&self, occurrence: &Occurrence, of: (&Notified, &Response)) -> v1::Response {
+    fn response_view(&self, occurrence: &Occurrence, of: (&Notified, &Response)) -> v1::Response {
         let snapshot = self.deciding.ruleset.current();
         let by = acknowledged_by(occurrence);
         let contact = by.and_then(|by| {
             let is_of = |it: &&Arc<Contact>| {
-                it.client.as_ref() == Some(by) || Name::of_person(&it.subject).as_ref() == Some(by)
+                it.client.as_ref() == Some(by) || Name::for_user(&it.subject).as_ref() == Some(by)
             };
             snapshot.responders().contacts.values().find(is_of)
         });
-        let contact = contact.map(|it| Name::of_contact(&it.name));
-        shown(occurrence, of, contact.as_ref().or(by))
+        let contact = contact.map(|it| Name::for_contact(&it.name));
+        response_to_wire(occurrence, of, contact.as_ref().or(by))
     }
 
     /// Runs the next step of a response now; `seen` are the round and the step that the caller
@@ -198,40 +198,43 @@ impl Responses {
         let store = &self.deciding.store;
         let decide = async || {
             let causes = Causes::default();
-            settled(store, &causes, || self.escalated((id, seen), &causes)).await
+            decide_with_causes(store, &causes, || {
+                self.decide_escalation((id, seen), &causes)
+            })
+            .await
         };
         let ((response, reports), _) = commit(store, Lane::Admin, decide).await?;
         self.intake.report_all(reports);
         Ok(response)
     }
 
-    async fn escalated(
+    async fn decide_escalation(
         &self,
         (text, seen): (&str, Option<(i32, i32)>),
         causes: &Causes,
     ) -> Result<(Changes, (v1::Response, RecordedReports)), Error> {
-        let Deciding {
+        let DecisionContext {
             store,
             ruleset,
             clock,
             ..
         } = &self.deciding;
-        let snapshot = ruleset.refreshed().await?;
+        let snapshot = ruleset.refresh().await?;
         let (stored, id) = self.find(text).await?;
         let mut changes = store.changes();
         let notified = responses(&stored.value).find(|(_, it)| it.id == id);
-        let (notified, _) = notified.ok_or_else(|| gone(text))?;
+        let (notified, _) = notified.ok_or_else(|| not_found(text))?;
         let rule = (notified.rule, &notified.rule_name);
-        own_rule((store, &mut changes), rule).await?;
-        let past = revision::past(store, &snapshot, std::iter::once(&stored.value)).await?;
-        let past = past.asking(causes);
+        check_rule_owner((store, &mut changes), rule).await?;
+        let past = revision::read_past(store, &snapshot, std::iter::once(&stored.value)).await?;
+        let past = past.with_causes(causes);
         let (mut next, now_ms) = (stored.value.clone(), clock.now_ms());
         let under_way = next
             .notified
             .iter_mut()
             .filter_map(|it| it.response.as_mut());
         let mut under_way = under_way.filter(|it| it.id == id);
-        let response = under_way.next().ok_or_else(|| gone(text))?;
+        let response = under_way.next().ok_or_else(|| not_found(text))?;
         let refused = |why: &str| Err(Error::FailedPrecondition(why.to_owned()));
         let now = (number(response.round), number(response.step));
         if seen.is_some_and(|it| it != now) {
@@ -258,23 +261,23 @@ impl Responses {
         let mut notices = notify(&mut next, &step, &snapshot, &mut || new_id(now_ms));
         group::respond::report_on_groups((store, &*snapshot), &mut notices).await?;
         let mut reports = Reports::default();
-        reports.note(&notices, &next, now_ms);
-        changes.rest_on(&snapshot);
+        reports.add_reports(&notices, &next, now_ms);
+        changes.depend_on(&snapshot);
         for delivery in &notices.deliveries {
             changes.insert(delivery);
         }
         changes.update(&stored, &next);
         let found = responses(&next).find(|(_, it)| it.id == id);
         let found = found
-            .map(|it| self.shown(&next, it))
-            .ok_or_else(|| gone(text))?;
+            .map(|it| self.response_view(&next, it))
+            .ok_or_else(|| not_found(text))?;
         let reports = reports.record(&mut changes);
         Ok((changes, (found, reports)))
     }
 
     /// Acknowledges an occurrence as a contact, together with the others of its group; without
     /// `confirm`, only reads it. Returns the occurrence, and the number of others in its group that
-    /// were not acknowledged before. Histories name the author as [`Name::of_contact`] does.
+    /// were not acknowledged before. Histories name the author as [`Name::for_contact`] does.
     ///
     /// # Errors
     /// Returns [`Error::NotFound`] if there is no such occurrence, and
@@ -287,7 +290,7 @@ impl Responses {
         let missing = || Error::NotFound(format!("there is no occurrence `{id}`"));
         let target = OccurrenceId::parse(id).ok_or_else(missing)?;
         let contact = Name::parse(contact).map_err(|fault| Error::invalid("contact", fault))?;
-        let author = Name::of_contact(&contact);
+        let author = Name::for_contact(&contact);
         let read = async |target| {
             let mut edits = Edits::read(&self.deciding.store, &[target]).await?;
             edits.get(0).cloned().ok_or_else(missing)
@@ -324,7 +327,7 @@ impl Responses {
         };
         let mut items = vec![StatusItem { target, change }];
         if let Some(group) = group {
-            items.extend(self.others(group, &before, &items[0].change).await?);
+            items.extend(self.other_members(group, &before, &items[0].change).await?);
         }
         let others = items.len() - 1;
         for (at, items) in items.chunks(ITEMS_PER_REQUEST_MAX).enumerate() {
@@ -338,7 +341,7 @@ impl Responses {
     }
 
     /// Returns the same change for the other unacknowledged members of a group.
-    async fn others(
+    async fn other_members(
         &self,
         group: RecordId,
         carrier: &Occurrence,
@@ -360,7 +363,7 @@ impl Responses {
     }
 }
 
-fn gone(id: &str) -> Error {
+fn not_found(id: &str) -> Error {
     let id: String = id.chars().take(40).collect();
     Error::NotFound(format!("there is no response `{id}`"))
 }
@@ -383,7 +386,7 @@ pub fn acknowledged_by(occurrence: &Occurrence) -> Option<&Name> {
 }
 
 /// Converts a response for the wire, acknowledged by `by`.
-fn shown(
+fn response_to_wire(
     occurrence: &Occurrence,
     (notified, response): (&Notified, &Response),
     by: Option<&Name>,

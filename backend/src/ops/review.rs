@@ -14,8 +14,8 @@ use crate::{
     error::{Error, log_failure},
     limits::{REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL, REVIEW_RETRY},
     ops::{
-        deciding::Deciding, group, intake::Intake, pending::look::PendingReview, revision,
-        silence::lifecycle, unanswered,
+        decision_context::DecisionContext, group, intake::Intake, pending::review::PendingReview,
+        revision, silence::lifecycle, unanswered,
     },
     store::LogPosition,
 };
@@ -23,7 +23,7 @@ use crate::{
 /// Evaluates held notifications when they are due, and deletes expired definitions.
 #[derive(Debug)]
 pub struct Reviewer {
-    deciding: Deciding,
+    deciding: DecisionContext,
     intake: Intake,
     looks: PendingReview,
     ageing: Ageing,
@@ -31,7 +31,7 @@ pub struct Reviewer {
 
 impl Reviewer {
     /// Reviews the given store; the service's own events go through the intake.
-    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+    pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         let looks = PendingReview::new(deciding.clone(), intake.clone());
         let ageing = Ageing::new(&deciding, intake.clone());
         Self {
@@ -56,10 +56,10 @@ impl Reviewer {
                 };
                 self.sweep().await;
                 let now_ms = self.deciding.clock.now_ms();
-                if let Err(error) = revision::forget(&self.deciding.store, now_ms).await {
+                if let Err(error) = revision::delete_unused(&self.deciding.store, now_ms).await {
                     log_failure("failed to delete old revisions", &error);
                 }
-                self.wait(log, since_ms, latest).await;
+                self.wait_until_due(log, since_ms, latest).await;
             }
         };
         tokio::select! {
@@ -70,14 +70,14 @@ impl Reviewer {
 
     /// Processes everything that is due now, including the work that each node does for what it
     /// owns. Failed work is left for the next pass, which should come soon if this returns false.
-    pub async fn pass(&self) -> bool {
+    pub async fn run_once(&self) -> bool {
         let is_evaluated = self.evaluate().await;
-        self.ageing.pass().await && is_evaluated
+        self.ageing.run_once().await && is_evaluated
     }
 
     /// Reports silences that begin and end, and re-evaluates held notifications.
     async fn evaluate(&self) -> bool {
-        let held = self.holds().await;
+        let held = self.review_holds().await;
         if let Err(error) = &held {
             log_failure(
                 "failed to report silences or to evaluate held notifications",
@@ -89,10 +89,10 @@ impl Reviewer {
     }
 
     /// A failure of one part does not stop the others. Returns the first error.
-    async fn holds(&self) -> Result<(), Error> {
+    async fn review_holds(&self) -> Result<(), Error> {
         let resumed = self.intake.resume(&self.deciding.store).await;
-        let said = lifecycle::say(&self.deciding, &self.intake).await;
-        let looked = self.looks.pass().await;
+        let said = lifecycle::report_stages(&self.deciding, &self.intake).await;
+        let looked = self.looks.run_once().await;
         let ended = lifecycle::end_idle(&self.deciding).await;
         let counted = unanswered::report(&self.deciding, &self.intake).await;
         resumed.and(said).and(looked).and(ended).and(counted)
@@ -100,17 +100,22 @@ impl Reviewer {
 
     /// Deletes expired silences and groups.
     async fn sweep(&self) {
-        if let Err(error) = lifecycle::forget(&self.deciding).await {
+        if let Err(error) = lifecycle::delete_expired(&self.deciding).await {
             log_failure("failed to delete old silences", &error);
         }
-        if let Err(error) = group::forget(&self.deciding).await {
+        if let Err(error) = group::delete_expired(&self.deciding).await {
             log_failure("failed to delete old groups", &error);
         }
     }
 
     /// Waits until something becomes due after `since_ms`, including by concurrent commits, for at
     /// most `most`.
-    async fn wait(&self, mut log: watch::Receiver<LogPosition>, since_ms: i64, most: Duration) {
+    async fn wait_until_due(
+        &self,
+        mut log: watch::Receiver<LogPosition>,
+        since_ms: i64,
+        most: Duration,
+    ) {
         let clock = &self.deciding.clock;
         let latest_ms = since_ms.saturating_add(millis(most));
         loop {
@@ -118,7 +123,7 @@ impl Reviewer {
             let next_ms = next.unwrap_or(latest_ms).min(latest_ms);
             tokio::select! {
                 () = clock.wait_until(next_ms) => return,
-                () = self.deciding.store.until_advance() => continue,
+                () = self.deciding.store.until_progress_due() => continue,
                 changed = log.changed() => if changed.is_err() {
                     return clock.wait_until(next_ms).await;
                 }
@@ -143,11 +148,11 @@ impl Reviewer {
 
     async fn next_held_ms(&self, since_ms: i64) -> Result<Option<i64>, Error> {
         let waits = self.looks.next_ms(since_ms).await?;
-        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let snapshot = self.deciding.ruleset.refresh().await?;
         let said = lifecycle::next_ms(&snapshot, since_ms);
         let is_marked = unanswered::is_marked(&self.deciding.store).await?;
         let counted = is_marked.then(|| self.deciding.clock.now_ms());
-        self.deciding.store.advance();
+        self.deciding.store.record_progress();
         Ok([waits, said, counted].into_iter().flatten().min())
     }
 }

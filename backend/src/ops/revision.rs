@@ -3,8 +3,8 @@
 
 use crate::{
     clock::millis,
-    decide::{Past, Snapshot, Wanted},
-    domain::{Name, Occurrence, RecordId, Revised, Revision, RevisionOf},
+    decide::{NeededRevisions, Past, Snapshot},
+    domain::{Name, Occurrence, RecordId, RevisedResource, Revision, RevisionKind},
     error::Error,
     limits::{
         EVENT_AHEAD_MAX, REVISIONS_MAX, REVISIONS_OF_ONE_MAX, REVISIONS_STEP, SHIFTS_TIME_MAX,
@@ -22,9 +22,9 @@ use crate::{
 ///
 /// # Errors
 /// Returns an error if the store fails.
-pub async fn keep(
+pub async fn store_revision(
     store: &Store,
-    was: Revised,
+    was: RevisedResource,
     until_ms: i64,
     deleted: bool,
     changes: &mut Changes,
@@ -38,7 +38,7 @@ pub async fn keep(
     changes.insert(&kept);
     if let Some(revision) = oldest.revision.checked_sub(REVISIONS_OF_ONE_MAX) {
         oldest.revision = revision;
-        let key = Key::new().revision(kept.of(), &oldest).build();
+        let key = Key::new().revision(kept.kind(), &oldest).build();
         if let Some(stored) = store.get::<Revision>(key).await? {
             changes.delete(&stored);
         }
@@ -51,13 +51,17 @@ pub async fn keep(
 ///
 /// # Errors
 /// Returns an error if the store fails.
-pub async fn of_name(
+pub async fn by_name(
     store: &Store,
-    of: RevisionOf,
+    of: RevisionKind,
     name: &Name,
 ) -> Result<Vec<Revision>, EngineError> {
     let prefix = Key::new().byte(of as u8).name(name.as_str()).build();
-    let found = store.page::<Revision>(Range::under(&prefix), Direction::Ascending, REVISIONS_MAX);
+    let found = store.page::<Revision>(
+        Range::with_prefix(&prefix),
+        Direction::Ascending,
+        REVISIONS_MAX,
+    );
     Ok(found
         .await?
         .into_iter()
@@ -71,7 +75,7 @@ pub async fn of_name(
 /// # Errors
 /// Returns an error if the engine fails.
 pub async fn newest_end_ms(store: &Store) -> Result<Option<i64>, EngineError> {
-    let all = Range::under(&[]);
+    let all = Range::with_prefix(&[]);
     let engine = store.engine();
     let newest = engine.entries(Index::RevisionByEnd, all, Direction::Descending, 1);
     Ok(newest.await?.first().and_then(|(key, _)| moment_at(key, 0)))
@@ -83,9 +87,9 @@ pub async fn newest_end_ms(store: &Store) -> Result<Option<i64>, EngineError> {
 ///
 /// # Errors
 /// Returns an error if the store fails; earlier deletions are kept.
-pub async fn forget(store: &Store, now_ms: i64) -> Result<(), Error> {
+pub async fn delete_unused(store: &Store, now_ms: i64) -> Result<(), Error> {
     let engine = store.engine();
-    let all = || Range::under(&[]);
+    let all = || Range::with_prefix(&[]);
     let listed_ms = now_ms.saturating_sub(millis(SHIFTS_TIME_MAX));
     let mut rest = all();
     loop {
@@ -110,7 +114,7 @@ pub async fn forget(store: &Store, now_ms: i64) -> Result<(), Error> {
             let mut changes = store.changes();
             for (at, (_, stored)) in oldest.iter().enumerate() {
                 let needed_ms = match stored.value.was {
-                    Revised::Schedule(_) => needed_ms.min(listed_ms),
+                    RevisedResource::Schedule(_) => needed_ms.min(listed_ms),
                     _ => needed_ms,
                 };
                 if at < excess || stored.value.until_ms < needed_ms {
@@ -125,7 +129,7 @@ pub async fn forget(store: &Store, now_ms: i64) -> Result<(), Error> {
             Ok((changes, last.map(|(key, _)| key.clone())))
         };
         match commit(store, Lane::Bulk, decide).await?.0 {
-            Some(last) => rest.go_on_after(&last),
+            Some(last) => rest.exclude_through(&last),
             None => return Ok(()),
         }
     }
@@ -136,12 +140,12 @@ pub async fn forget(store: &Store, now_ms: i64) -> Result<(), Error> {
 ///
 /// # Errors
 /// Returns an error if the store fails.
-pub async fn past(
+pub async fn read_past(
     store: &Store,
     snapshot: &Snapshot,
     occurrences: impl Iterator<Item = &Occurrence>,
 ) -> Result<Past, EngineError> {
-    let wanted = Wanted::of(snapshot, occurrences);
+    let wanted = NeededRevisions::collect(snapshot, occurrences);
     let mut past = Past::default();
     let revisions = wanted.revisions.iter();
     let mut keys: Vec<_> = revisions
@@ -156,8 +160,8 @@ pub async fn past(
         }
     }
     for (name, id) in &wanted.deleted {
-        if past.deleted(*id).is_none()
-            && let Some(last) = last(store, RevisionOf::Rule, name, *id).await?
+        if past.deleted_rule(*id).is_none()
+            && let Some(last) = last(store, RevisionKind::Rule, name, *id).await?
         {
             past.add(last);
         }
@@ -171,12 +175,12 @@ pub async fn past(
 /// Returns an error if the store fails.
 pub async fn last(
     store: &Store,
-    of: RevisionOf,
+    of: RevisionKind,
     name: &Name,
     id: RecordId,
 ) -> Result<Option<Revision>, EngineError> {
     let prefix = Key::new().byte(of as u8).name(name.as_str()).id(id).build();
-    let range = Range::under(&prefix);
+    let range = Range::with_prefix(&prefix);
     let mut found = store
         .page::<Revision>(range, Direction::Descending, 1)
         .await?;

@@ -29,7 +29,7 @@ pub fn route(snapshot: &Snapshot, occurrence: &Occurrence, now_ms: i64) -> Route
     let silences = snapshot.silences().matching(occurrence, now_ms);
     let silences = silences.into_iter().filter(|silence| {
         let names: Vec<_> = rules.iter().collect();
-        silence.covers(occurrence, &names) && rules.iter().all(|rule| silence.concerns(rule))
+        silence.covers(occurrence, &names) && rules.iter().all(|rule| silence.applies_to_rule(rule))
     });
     Route {
         occurrence: occurrence.id(),

@@ -8,8 +8,8 @@ use bellwether_proto::v1;
 
 use crate::{
     domain::{
-        Calendar, Destination, EscalationPolicy, FlappingLimits, Grouping, Name, Revised, Rule,
-        Trigger, rule::REPEAT_INTERVAL_SECONDS_DEFAULT,
+        Calendar, Destination, EscalationPolicy, FlappingLimits, Grouping, Name, RevisedResource,
+        Rule, Trigger, rule::REPEAT_INTERVAL_SECONDS_DEFAULT,
     },
     error::Error,
     limits::{
@@ -23,13 +23,14 @@ use crate::{
     ops::{
         etag::etag,
         references,
-        refers::Refers,
+        refers::ReferenceChecker,
         resource::{Drafted, Origin, Resource, Resources, resource},
         settings,
-        validate::{Faults, language},
+        validate::{Violations, convert_language},
         wire::{
-            Shows, count,
+            FromDomain,
             time::{self, timestamp},
+            to_i32,
         },
     },
     store::{Changes, Stored},
@@ -40,43 +41,51 @@ pub use preview::{Installation, Preview, Previews};
 /// Manages rules.
 pub type Rules = Resources<Rule>;
 
-resource!(Rule, v1::Rule, "rule", |was| Some(Revised::Rule(was)));
+resource!(Rule, v1::Rule, "rule", |was| Some(RevisedResource::Rule(
+    was
+)));
 
 impl Drafted for Rule {
     type Draft = v1::Rule;
     type View = v1::Rule;
 
-    async fn checked(
+    async fn from_draft(
         all: &Rules,
         draft: &v1::Rule,
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
         let mut changes = all.store.changes();
-        let mut faults = Faults::default();
+        let mut faults = Violations::default();
         let name = faults.name(&draft.name, stored.is_none());
-        faults.texts(&draft.description, &draft.tags);
-        let language = language(draft.template_language, &mut faults).unwrap_or_default();
+        faults.check_texts(&draft.description, &draft.tags);
+        let language = convert_language(draft.template_language, &mut faults).unwrap_or_default();
         let snippets = settings::in_force(&all.store).await?.templates;
         faults.extend(message::check_message(language, &draft.message, &snippets));
-        let repeat_interval_seconds = repeat_interval(draft.repeat_interval, &mut faults);
-        let delay_ms = delay(draft, &mut faults);
-        let auto_pause_ms = auto_pause(draft, &mut faults);
-        let group = draft.group.as_ref().map(|it| grouping(it, &mut faults));
+        let repeat_interval_seconds = check_repeat_interval(draft.repeat_interval, &mut faults);
+        let delay_ms = check_delay(draft, &mut faults);
+        let auto_pause_ms = check_auto_pause(draft, &mut faults);
+        let group = draft
+            .group
+            .as_ref()
+            .map(|it| check_grouping(it, &mut faults));
         let flapping = draft.flapping.as_ref();
         let flapping = flapping.map(|it| limits(it, &mut faults));
-        let mut refers = Refers::of(all, stored, (&mut faults, &mut changes));
+        let mut refers = ReferenceChecker::new(all, stored, (&mut faults, &mut changes));
         let triggers = refers
-            .many::<Trigger>("triggerNames", &draft.trigger_names)
+            .resolve_all::<Trigger>("triggerNames", &draft.trigger_names)
             .await?;
         let destinations = refers
-            .many::<Destination>("destinationNames", &draft.destination_names)
+            .resolve_all::<Destination>("destinationNames", &draft.destination_names)
             .await?;
         let active_calendar = refers
-            .if_any::<Calendar>("activeCalendarName", &draft.active_calendar_name)
+            .resolve_optional::<Calendar>("activeCalendarName", &draft.active_calendar_name)
             .await?;
         let escalation_policy = refers
-            .if_any::<EscalationPolicy>("escalationPolicyName", &draft.escalation_policy_name)
+            .resolve_optional::<EscalationPolicy>(
+                "escalationPolicyName",
+                &draft.escalation_policy_name,
+            )
             .await?;
         let rule = name.map(|name| Self {
             id: origin.id,
@@ -105,7 +114,7 @@ impl Drafted for Rule {
         Ok((faults.or(rule)?, changes))
     }
 
-    async fn released(all: &Rules, rule: &Self, _force: bool) -> Result<Changes, Error> {
+    async fn changes_on_delete(all: &Rules, rule: &Self, _force: bool) -> Result<Changes, Error> {
         let mut changes = all.store.changes();
         let now_ms = all.clock.now_ms();
         references::release_rule(&all.store, &rule.name, now_ms, &mut changes).await?;
@@ -113,22 +122,22 @@ impl Drafted for Rule {
     }
 
     async fn view(all: &Rules, rule: Self) -> Result<(v1::Rule, usize), Error> {
-        let recent = all.recent.of_rule(rule.id).await?;
-        let shadows = all.recent.shadows_of_rule(rule.id).await?;
-        let last_ms = all.recent.last_of_rule(rule.id).await?;
+        let recent = all.recent.count_by_rule(rule.id).await?;
+        let shadows = all.recent.count_shadow_messages(rule.id).await?;
+        let last_ms = all.recent.last_by_rule(rule.id).await?;
         let view = v1::Rule {
-            recent_notification_count: Some(count(recent)),
-            recent_shadow_count: Some(count(shadows)),
+            recent_notification_count: Some(to_i32(recent)),
+            recent_shadow_count: Some(to_i32(shadows)),
             last_notification_time: last_ms.map(timestamp),
-            ..v1::Rule::of(rule)
+            ..v1::Rule::from_domain(rule)
         };
         Ok((view, 0))
     }
 }
 
-impl Shows<Rule> for v1::Rule {
+impl FromDomain<Rule> for v1::Rule {
     /// Leaves out information about its use.
-    fn of(rule: Rule) -> Self {
+    fn from_domain(rule: Rule) -> Self {
         let texts = |names: &[Name]| names.iter().map(ToString::to_string).collect();
         Self {
             name: rule.name.to_string(),
@@ -178,7 +187,7 @@ fn names<T: Resource>(resources: &[Stored<T>]) -> Vec<Name> {
     resources.iter().map(name).collect()
 }
 
-fn repeat_interval(asked: Option<i64>, faults: &mut Faults) -> u32 {
+fn check_repeat_interval(asked: Option<i64>, faults: &mut Violations) -> u32 {
     let Some(seconds) = asked else {
         return REPEAT_INTERVAL_SECONDS_DEFAULT;
     };
@@ -194,7 +203,7 @@ fn repeat_interval(asked: Option<i64>, faults: &mut Faults) -> u32 {
         })
 }
 
-pub(super) fn grouping(draft: &v1::Grouping, faults: &mut Faults) -> Grouping {
+pub(super) fn check_grouping(draft: &v1::Grouping, faults: &mut Violations) -> Grouping {
     let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     if draft.by.len() > GROUP_BY_MAX {
         let count = draft.by.len();
@@ -208,7 +217,7 @@ pub(super) fn grouping(draft: &v1::Grouping, faults: &mut Faults) -> Grouping {
             Ok(_) if draft.by[..at].contains(name) => {
                 faults.add(path, format!("`{name}` is listed twice"));
             }
-            Ok(field) if !field.is_kept() => {
+            Ok(field) if !field.is_retained() => {
                 let fault = format!("`{name}` differs with every event; group by a stable field");
                 faults.add(path, fault);
             }
@@ -240,7 +249,7 @@ pub(super) fn grouping(draft: &v1::Grouping, faults: &mut Faults) -> Grouping {
     }
 }
 
-fn limits(draft: &v1::Flapping, faults: &mut Faults) -> FlappingLimits {
+fn limits(draft: &v1::Flapping, faults: &mut Violations) -> FlappingLimits {
     let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     let openings = FLAPPING_OPENINGS_MIN..=FLAPPING_OPENINGS_MAX;
     let open_count = u32::try_from(draft.open_count).unwrap_or_default();
@@ -271,7 +280,7 @@ fn limits(draft: &v1::Flapping, faults: &mut Faults) -> FlappingLimits {
     }
 }
 
-fn auto_pause(draft: &v1::Rule, faults: &mut Faults) -> i64 {
+fn check_auto_pause(draft: &v1::Rule, faults: &mut Violations) -> i64 {
     let pause_ms = draft.auto_pause.as_ref().map_or(0, time::length_ms);
     let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     let (least, most) = (RULE_AUTO_PAUSE_MIN, RULE_AUTO_PAUSE_MAX);
@@ -286,7 +295,7 @@ fn auto_pause(draft: &v1::Rule, faults: &mut Faults) -> i64 {
     pause_ms
 }
 
-fn delay(draft: &v1::Rule, faults: &mut Faults) -> i64 {
+fn check_delay(draft: &v1::Rule, faults: &mut Violations) -> i64 {
     let delay_max_ms = i64::try_from(RULE_DELAY_MAX.as_millis()).unwrap_or(i64::MAX);
     let delay_ms = draft.delay.as_ref().map_or(0, time::length_ms);
     if !(0..=delay_max_ms).contains(&delay_ms) {

@@ -19,7 +19,7 @@ use crate::{
     ops::revision,
     store::{
         Direction, EngineError, Kind, LogPosition, Record, Store,
-        engine::{Logged, Range},
+        engine::{LogStep, Range},
     },
 };
 
@@ -52,7 +52,7 @@ const PAGE: usize = 1_000;
 
 /// The rules in force, kept up to date with the change log.
 ///
-/// Once an edit is acknowledged it is in the log, and [`Ruleset::refreshed`] reads the log up to
+/// Once an edit is acknowledged it is in the log, and [`Ruleset::refresh`] reads the log up to
 /// the head known to this process. Decisions carry this position ([`Snapshot::position`]) and
 /// conflict if another process has edited since. An edit therefore applies to every event accepted
 /// after its acknowledgement.
@@ -131,7 +131,7 @@ impl Ruleset {
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing; the next call reads the same edits again.
-    pub async fn refreshed(&self) -> Result<Arc<Snapshot>, EngineError> {
+    pub async fn refresh(&self) -> Result<Arc<Snapshot>, EngineError> {
         let head = *self.head.borrow();
         let mut loaded = self.loaded.lock().await;
         let changed = self.store.engine().last_changed(&FOLLOWED);
@@ -158,41 +158,41 @@ impl Loaded {
             ..Self::default()
         };
         loaded.edition = loaded.position.to_number();
-        for trigger in all::<Trigger>(store).await? {
+        for trigger in read_all::<Trigger>(store).await? {
             loaded.add_trigger(trigger);
         }
-        let rules = all::<Rule>(store).await?.into_iter();
+        let rules = read_all::<Rule>(store).await?.into_iter();
         loaded.rules = rules.map(|it| (it.name.clone(), Arc::new(it))).collect();
-        let destinations = all::<Destination>(store).await?.into_iter();
+        let destinations = read_all::<Destination>(store).await?.into_iter();
         loaded.destinations = destinations
             .map(|it| (it.name.clone(), Arc::new(it)))
             .collect();
         loaded.newest_end_ms = revision::newest_end_ms(store).await?;
-        let calendars = all::<Calendar>(store).await?.into_iter();
+        let calendars = read_all::<Calendar>(store).await?.into_iter();
         loaded.calendars = calendars
             .map(|it| (it.name.clone(), Arc::new(it)))
             .collect();
-        loaded.ask_calendars();
-        for inhibition in all::<Inhibition>(store).await? {
+        loaded.request_calendars();
+        for inhibition in read_all::<Inhibition>(store).await? {
             let name = inhibition.name.clone();
             loaded.put_inhibition(name, Some(inhibition));
         }
         loaded.match_inhibitions();
-        for silence in all::<Silence>(store).await? {
+        for silence in read_all::<Silence>(store).await? {
             loaded.add_silence(silence);
         }
         loaded.match_silences();
-        let heartbeats = all::<Heartbeat>(store).await?.into_iter();
+        let heartbeats = read_all::<Heartbeat>(store).await?.into_iter();
         loaded.put_heartbeats(heartbeats.map(|it| (it.name.clone(), Some(it))).collect());
-        let contacts = all::<Contact>(store).await?.into_iter();
+        let contacts = read_all::<Contact>(store).await?.into_iter();
         loaded.contacts = contacts.map(|it| (it.name.clone(), Arc::new(it))).collect();
-        let schedules = all::<Schedule>(store).await?.into_iter();
+        let schedules = read_all::<Schedule>(store).await?.into_iter();
         loaded.schedules = schedules
             .map(|it| (it.name.clone(), Arc::new(it)))
             .collect();
-        let policies = all::<EscalationPolicy>(store).await?.into_iter();
+        let policies = read_all::<EscalationPolicy>(store).await?.into_iter();
         loaded.policies = policies.map(|it| (it.name.clone(), Arc::new(it))).collect();
-        loaded.ask_responders();
+        loaded.request_responders();
         loaded.read_settings(store).await?;
         Ok(loaded)
     }
@@ -219,7 +219,7 @@ impl Loaded {
         let name = silence.name.clone();
         let is_over = silence.progress.stage == Stage::Over;
         let loaded = LoadedSilence::new(silence).filter(|_| !is_over);
-        let loaded = loaded.map(|it| it.on(&self.asked));
+        let loaded = loaded.map(|it| it.with_calendar(&self.asked));
         match loaded {
             Some(loaded) => drop(self.silences.insert(name, Arc::new(loaded))),
             None => drop(self.silences.remove(&name)),
@@ -267,11 +267,11 @@ impl Loaded {
         is_other
     }
 
-    fn ask_calendars(&mut self) {
+    fn request_calendars(&mut self) {
         self.asked = Arc::new(Calendars::new(self.calendars.values().map(AsRef::as_ref)));
         for loaded in self.silences.values_mut() {
             if loaded.silence.calendar.is_some() {
-                *loaded = Arc::new(LoadedSilence::clone(loaded).on(&self.asked));
+                *loaded = Arc::new(LoadedSilence::clone(loaded).with_calendar(&self.asked));
             }
         }
         let heartbeats = self.heartbeats.values().map(|it| &it.heartbeat);
@@ -290,15 +290,15 @@ impl Loaded {
         keys: Vec<Vec<u8>>,
     ) -> Result<(), EngineError> {
         match kind {
-            Kind::Contact => put(&mut self.contacts, named(store, keys).await?),
-            Kind::Schedule => put(&mut self.schedules, named(store, keys).await?),
-            _ => put(&mut self.policies, named(store, keys).await?),
+            Kind::Contact => put(&mut self.contacts, read_named(store, keys).await?),
+            Kind::Schedule => put(&mut self.schedules, read_named(store, keys).await?),
+            _ => put(&mut self.policies, read_named(store, keys).await?),
         }
-        self.ask_responders();
+        self.request_responders();
         Ok(())
     }
 
-    fn ask_responders(&mut self) {
+    fn request_responders(&mut self) {
         let calendars = &self.asked;
         let schedules = self.schedules.iter().filter_map(|(name, it)| {
             let loaded = LoadedSchedule::new(Schedule::clone(it), calendars);
@@ -333,7 +333,7 @@ impl Loaded {
         let snapshot = snapshot.with_responders(Arc::clone(&self.responders));
         let snapshot = snapshot.with_settings(Arc::clone(&self.settings));
         let snapshot = snapshot.with_silences(Arc::clone(&self.matched));
-        snapshot.of_edition(self.edition)
+        snapshot.with_edition(self.edition)
     }
 
     /// Reads the change log to its end; returns whether any definition in force changed.
@@ -347,12 +347,12 @@ impl Loaded {
             let Some(last) = news.last().map(|logged| logged.position) else {
                 return Ok(changed);
             };
-            changed |= self.take_in(store, &news).await?;
+            changed |= self.apply_steps(store, &news).await?;
             self.position = last;
         }
     }
 
-    async fn take_in(&mut self, store: &Store, news: &[Logged]) -> Result<bool, EngineError> {
+    async fn apply_steps(&mut self, store: &Store, news: &[LogStep]) -> Result<bool, EngineError> {
         let mut changed = false;
         for kind in FOLLOWED.into_iter().filter(|it| *it != Kind::Revision) {
             let all = news.iter().flat_map(|logged| &logged.changed);
@@ -372,7 +372,7 @@ impl Loaded {
             keys.dedup();
             match kind {
                 Kind::Trigger => {
-                    for (name, found) in named::<Trigger>(store, keys).await? {
+                    for (name, found) in read_named::<Trigger>(store, keys).await? {
                         match found {
                             Some(trigger) => self.add_trigger(trigger),
                             None => drop(self.triggers.remove(&name)),
@@ -380,25 +380,25 @@ impl Loaded {
                     }
                 }
                 Kind::Settings => self.read_settings(store).await?,
-                Kind::Heartbeat => self.put_heartbeats(named(store, keys).await?),
-                Kind::Rule => put(&mut self.rules, named(store, keys).await?),
+                Kind::Heartbeat => self.put_heartbeats(read_named(store, keys).await?),
+                Kind::Rule => put(&mut self.rules, read_named(store, keys).await?),
                 Kind::Inhibition => {
-                    let is_other = self.take_inhibitions(named(store, keys).await?);
+                    let is_other = self.take_inhibitions(read_named(store, keys).await?);
                     if let (true, Some(last)) = (is_other, news.last()) {
                         self.edition = last.position.to_number();
                     }
                 }
                 Kind::Calendar => {
-                    put(&mut self.calendars, named(store, keys).await?);
-                    self.ask_calendars();
+                    put(&mut self.calendars, read_named(store, keys).await?);
+                    self.request_calendars();
                     self.match_silences();
-                    self.ask_responders();
+                    self.request_responders();
                 }
                 Kind::Contact | Kind::Schedule | Kind::Policy => {
                     self.take_responders(kind, store, keys).await?;
                 }
                 Kind::Silence => {
-                    for (name, found) in named::<Silence>(store, keys).await? {
+                    for (name, found) in read_named::<Silence>(store, keys).await? {
                         match found {
                             Some(silence) => self.add_silence(silence),
                             None => drop(self.silences.remove(&name)),
@@ -406,7 +406,7 @@ impl Loaded {
                     }
                     self.match_silences();
                 }
-                _ => put(&mut self.destinations, named(store, keys).await?),
+                _ => put(&mut self.destinations, read_named(store, keys).await?),
             }
         }
         if changed {
@@ -428,7 +428,7 @@ fn put<T>(map: &mut BTreeMap<Name, Arc<T>>, found: Vec<(Name, Option<T>)>) {
 }
 
 /// Reads records whose keys are names.
-async fn named<T: Record>(
+async fn read_named<T: Record>(
     store: &Store,
     keys: Vec<Vec<u8>>,
 ) -> Result<Vec<(Name, Option<T>)>, EngineError> {
@@ -447,7 +447,7 @@ async fn named<T: Record>(
         .collect())
 }
 
-async fn all<T: Record>(store: &Store) -> Result<Vec<T>, EngineError> {
+async fn read_all<T: Record>(store: &Store) -> Result<Vec<T>, EngineError> {
     let mut all: Vec<T> = Vec::new();
     let mut start = Vec::new();
     loop {

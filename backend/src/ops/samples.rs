@@ -16,7 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::{
     clock::{Clock, ManualClock},
     domain::{Destination, Occurrence, Rule, SharedSettings, Trigger},
-    ops::{deciding::Deciding, intake::Intake, ruleset::Ruleset, settings},
+    ops::{decision_context::DecisionContext, intake::Intake, ruleset::Ruleset, settings},
     store::{
         Direction, Lane, Record, Sealer, Store,
         engine::{Action, Change, Expect, Range, memory::MemoryEngine},
@@ -35,7 +35,7 @@ impl Clock for HurriedClock {
         START_MS
     }
 
-    fn passed(&self) -> Duration {
+    fn elapsed(&self) -> Duration {
         Duration::from_secs(self.0.fetch_add(6, Ordering::Relaxed))
     }
 
@@ -43,15 +43,15 @@ impl Clock for HurriedClock {
 }
 
 /// Returns the dependencies of decisions on a store, with a clock at [`START_MS`].
-pub(crate) async fn deciding(store: Store) -> (Deciding, Arc<ManualClock>) {
+pub(crate) async fn deciding(store: Store) -> (DecisionContext, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at(START_MS));
     (deciding_at(store, &clock).await, clock)
 }
 
 /// Like [`deciding`], with an existing clock.
-pub(crate) async fn deciding_at(store: Store, clock: &Arc<ManualClock>) -> Deciding {
+pub(crate) async fn deciding_at(store: Store, clock: &Arc<ManualClock>) -> DecisionContext {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-    Deciding {
+    DecisionContext {
         beats: Arc::default(),
         ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
         store,
@@ -60,7 +60,7 @@ pub(crate) async fn deciding_at(store: Store, clock: &Arc<ManualClock>) -> Decid
 }
 
 /// Returns an intake that runs until the guard is dropped.
-pub(crate) fn intake(deciding: &Deciding) -> (Intake, DropGuard) {
+pub(crate) fn intake(deciding: &DecisionContext) -> (Intake, DropGuard) {
     let (intake, workers) = Intake::new(deciding.clone());
     let shutdown = CancellationToken::new();
     #[expect(
@@ -93,7 +93,7 @@ pub(crate) async fn damage<T: Record>(store: &Store, key: Vec<u8>) {
 }
 
 pub(crate) async fn all<T: Record>(store: &Store) -> Vec<T> {
-    let range = Range::under(&[]);
+    let range = Range::with_prefix(&[]);
     let page = store.page::<T>(range, Direction::Ascending, 100_000).await;
     page.unwrap().into_iter().map(|it| it.value).collect()
 }

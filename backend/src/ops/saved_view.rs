@@ -13,8 +13,8 @@ use crate::{
     ops::{
         etag::etag,
         resource::{Drafted, Origin, Resources, resource},
-        validate::Faults,
-        wire::{Shows, time::timestamp},
+        validate::Violations,
+        wire::{FromDomain, time::timestamp},
     },
     store::Changes,
 };
@@ -28,15 +28,15 @@ impl Drafted for SavedView {
     type Draft = v1::View;
     type View = v1::View;
 
-    async fn checked(
+    async fn from_draft(
         all: &SavedViews,
         draft: &v1::View,
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut faults = Faults::default();
+        let mut faults = Violations::default();
         let name = faults.name(&draft.name, stored.is_none());
-        faults.texts(&draft.description, &draft.tags);
+        faults.check_texts(&draft.description, &draft.tags);
         check_filter(&draft.filter, all.clock.now_ms(), &mut faults);
         let sort = SortField::from_word(&draft.sort);
         let sort = sort.map_err(|fault| faults.add("sort", fault));
@@ -64,14 +64,14 @@ impl Drafted for SavedView {
     }
 }
 
-impl Shows<SavedView> for v1::View {
-    fn of(view: SavedView) -> Self {
+impl FromDomain<SavedView> for v1::View {
+    fn from_domain(view: SavedView) -> Self {
         Self {
             name: view.name.to_string(),
             description: view.description,
             tags: view.tags,
             filter: view.filter,
-            sort: view.sort.word().to_owned(),
+            sort: view.sort.as_str().to_owned(),
             ascending: view.ascending,
             includes_closed: view.includes_closed,
             group_by: view.group_by.unwrap_or_default(),
@@ -88,7 +88,7 @@ fn group_by(draft: &v1::View) -> Option<&str> {
 }
 
 /// Filters are stored as text but must be valid when saved.
-fn check_filter(text: &str, now_ms: i64, faults: &mut Faults) {
+fn check_filter(text: &str, now_ms: i64, faults: &mut Violations) {
     if text.trim().is_empty() {
         return;
     }
@@ -106,7 +106,7 @@ fn check_filter(text: &str, now_ms: i64, faults: &mut Faults) {
     }
 }
 
-fn check_columns(columns: &[String], faults: &mut Faults) {
+fn check_columns(columns: &[String], faults: &mut Violations) {
     if columns.len() > VIEW_COLUMNS_MAX {
         let count = columns.len();
         let fault = format!("has {count} titles; the limit is {VIEW_COLUMNS_MAX}");

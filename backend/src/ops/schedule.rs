@@ -12,7 +12,7 @@ use crate::{
     calendar,
     decide::{Calendars, LoadedSchedule},
     domain::{
-        Calendar, Name, Revised, Schedule,
+        Calendar, Name, RevisedResource, Schedule,
         schedule::{Layer, Override},
     },
     error::Error,
@@ -21,38 +21,38 @@ use crate::{
         etag::etag,
         oncall_watch,
         references::References,
-        refers::Refers,
+        refers::ReferenceChecker,
         resource::{Drafted, Origin, Resource as _, Resources, resource},
-        validate::Faults,
-        wire::{Shows, time::timestamp},
+        validate::Violations,
+        wire::{FromDomain, time::timestamp},
     },
     store::{Changes, Kind, Store},
 };
-use layers::Under;
+use layers::LayerChecker;
 
-pub use shifts::{OnCallThen, SchedulePreview, ShownShift, ShownShifts};
+pub use shifts::{OnCallAt, SchedulePreview, ShownShift, ShownShifts};
 
 /// Manages schedules.
 pub type Schedules = Resources<Schedule>;
 
 resource!(Schedule, v1::Schedule, "schedule", |was| Some(
-    Revised::Schedule(was)
+    RevisedResource::Schedule(was)
 ));
 
 impl Drafted for Schedule {
     type Draft = v1::Schedule;
     type View = v1::Schedule;
 
-    async fn checked(
+    async fn from_draft(
         all: &Schedules,
         draft: &v1::Schedule,
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
         let mut changes = all.store.changes();
-        let mut faults = Faults::default();
+        let mut faults = Violations::default();
         let name = faults.name(&draft.name, stored.is_none());
-        faults.texts(&draft.description, &draft.tags);
+        faults.check_texts(&draft.description, &draft.tags);
         let zone = if draft.time_zone.is_empty() {
             faults.add(
                 "timeZone",
@@ -67,13 +67,13 @@ impl Drafted for Schedule {
         let count = draft.layers.len();
         let mut layers = Vec::with_capacity(count);
         if (1..=SCHEDULE_LAYERS_MAX).contains(&count) {
-            let mut refers = Refers::of(all, stored, (&mut faults, &mut changes));
+            let mut refers = ReferenceChecker::new(all, stored, (&mut faults, &mut changes));
             for (at, layer) in draft.layers.iter().enumerate() {
-                let mut under = Under {
+                let mut under = LayerChecker {
                     path: format!("layers[{at}]"),
                     refers: &mut refers,
                 };
-                layers.extend(under.layer(layer, zone.as_ref()).await?);
+                layers.extend(under.check_layer(layer, zone.as_ref()).await?);
             }
         } else {
             let fault = format!("has {count} layers; expected 1 to {SCHEDULE_LAYERS_MAX}");
@@ -100,8 +100,12 @@ impl Drafted for Schedule {
         Ok((faults.or(schedule)?, changes))
     }
 
-    async fn released(all: &Schedules, schedule: &Self, _force: bool) -> Result<Changes, Error> {
-        let references = References::of(&all.store, Kind::Schedule, &schedule.name).await?;
+    async fn changes_on_delete(
+        all: &Schedules,
+        schedule: &Self,
+        _force: bool,
+    ) -> Result<Changes, Error> {
+        let references = References::find(&all.store, Kind::Schedule, &schedule.name).await?;
         references.refuse(Self::WORD, &schedule.name)?;
         let mut changes = all.store.changes();
         let now_ms = all.clock.now_ms();
@@ -110,23 +114,25 @@ impl Drafted for Schedule {
     }
 
     async fn view(all: &Schedules, schedule: Self) -> Result<(v1::Schedule, usize), Error> {
-        let loaded = loaded(&all.store, schedule.clone()).await?;
+        let loaded = load_schedule(&all.store, schedule.clone()).await?;
         let now_ms = all.clock.now_ms();
-        let now = loaded.as_ref().map(|it| texts(it.at(now_ms).contacts));
+        let now = loaded
+            .as_ref()
+            .map(|it| texts(it.on_call_at(now_ms).contacts));
         let next = loaded.as_ref().and_then(|it| it.next(now_ms));
         let view = v1::Schedule {
             on_call_names: now.unwrap_or_default(),
             next_change_time: next.as_ref().map(|it| timestamp(it.start_ms)),
             next_names: next.map(|it| texts(&it.contacts)).unwrap_or_default(),
-            ..v1::Schedule::of(schedule)
+            ..v1::Schedule::from_domain(schedule)
         };
         Ok((view, 0))
     }
 }
 
-impl Shows<Schedule> for v1::Schedule {
+impl FromDomain<Schedule> for v1::Schedule {
     /// Leaves out who is on call.
-    fn of(schedule: Schedule) -> Self {
+    fn from_domain(schedule: Schedule) -> Self {
         let layer = |it: Layer| {
             let hand_offs = it.hand_offs.text();
             let slots = it.slots.iter();
@@ -153,7 +159,7 @@ impl Shows<Schedule> for v1::Schedule {
             time_zone: schedule.time_zone,
             layers: schedule.layers.into_iter().map(layer).collect(),
             gaps_allowed: Some(schedule.gaps_allowed),
-            overrides: overrides.into_iter().map(Shows::of).collect(),
+            overrides: overrides.into_iter().map(FromDomain::from_domain).collect(),
             on_call_names: Vec::new(),
             next_change_time: None,
             next_names: Vec::new(),
@@ -165,8 +171,8 @@ impl Shows<Schedule> for v1::Schedule {
     }
 }
 
-impl Shows<Override> for v1::ScheduleOverride {
-    fn of(it: Override) -> Self {
+impl FromDomain<Override> for v1::ScheduleOverride {
+    fn from_domain(it: Override) -> Self {
         Self {
             id: it.id.to_string(),
             contact_names: texts(&it.contacts),
@@ -179,7 +185,7 @@ impl Shows<Override> for v1::ScheduleOverride {
 }
 
 /// Loads a schedule with its calendars; `None` if this machine no longer knows its time zone.
-async fn loaded(store: &Store, schedule: Schedule) -> Result<Option<LoadedSchedule>, Error> {
+async fn load_schedule(store: &Store, schedule: Schedule) -> Result<Option<LoadedSchedule>, Error> {
     let read = async |names: Vec<&Name>| {
         let keys = names.into_iter().map(|it| it.as_str().into());
         let found = store.get_many::<Calendar>(keys.collect()).await?;

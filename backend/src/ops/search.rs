@@ -12,12 +12,12 @@ mod walk;
 pub use count::{Bucket, count, frequency};
 pub use filter::Filter;
 pub use group::{Group, Groups, group};
-pub(crate) use page::changed;
+pub(crate) use page::changed_occurrences;
 pub(crate) use walk::{Sort, Walk};
 
 use self::{
     cursor::{Cursor, Position},
-    page::{Filled, Filling},
+    page::{FillOutcome, PageFiller},
 };
 use crate::{
     clock::Clock,
@@ -90,7 +90,7 @@ pub async fn search(
     clock: &dyn Clock,
     request: &SearchRequest,
 ) -> Result<SearchPage, Error> {
-    let end = clock.passed() + PAGE_TIME_MAX;
+    let end = clock.elapsed() + PAGE_TIME_MAX;
     let scope = Scope::new("events in order, then by start and id")
         .with("sort", [[request.sort as u8, u8::from(request.ascending)]])
         .with("query", [&request.fingerprint]);
@@ -112,7 +112,7 @@ pub async fn search(
         direction,
     };
     let (begun, newest_ms) = (cursor.begun, cursor.newest_ms);
-    let mut page = Filling::new(store, request, (clock, end));
+    let mut page = PageFiller::new(store, request, (clock, end));
     let filled = if request.backward {
         // Moved occurrences come last, so the whole order precedes them.
         let place = match &cursor.at {
@@ -123,22 +123,22 @@ pub async fn search(
         let walk = Walk::narrow(store, &request.filter, sort, after, None).await?;
         page.walk(walk, Position::InOrder).await?
     } else {
-        page.forward(sort, cursor).await?
+        page.fill_forward(sort, cursor).await?
     };
     let (mut positions, mut occurrences): (Vec<_>, Vec<_>) = page.found.into_iter().unzip();
     if request.backward {
         positions.reverse();
         occurrences.reverse();
     }
-    let ended = filled == Filled::ToTheEnd;
+    let ended = filled == FillOutcome::ToTheEnd;
     let total = if ended && request.cursor.is_empty() {
         Some(occurrences.len())
     } else {
-        total(store, request, sort).await?
+        count_total(store, request, sort).await?
     };
     let (first, last) = match filled {
-        Filled::Until(position) if request.backward => (Some(position), positions.pop()),
-        Filled::Until(position) => (positions.first().cloned(), Some(position)),
+        FillOutcome::Until(position) if request.backward => (Some(position), positions.pop()),
+        FillOutcome::Until(position) => (positions.first().cloned(), Some(position)),
         _ => (positions.first().cloned(), positions.pop()),
     };
     let cursor = |at: Option<Position>| {
@@ -173,7 +173,11 @@ async fn begin(store: &Store, request: &SearchRequest) -> Result<Cursor, Error> 
 }
 
 /// Returns the total; `None` if that takes more than [`TOTAL_SCANNED_MAX`] reads.
-async fn total(store: &Store, request: &SearchRequest, sort: Sort) -> Result<Option<usize>, Error> {
+async fn count_total(
+    store: &Store,
+    request: &SearchRequest,
+    sort: Sort,
+) -> Result<Option<usize>, Error> {
     let mut walk = Walk::narrow(store, &request.filter, sort, None, None).await?;
     if request.filter.is_answered_by(sort.field) {
         let count = walk.count(TOTAL_SCANNED_MAX + 1).await?;
@@ -186,7 +190,7 @@ async fn total(store: &Store, request: &SearchRequest, sort: Sort) -> Result<Opt
             return Ok(Some(total));
         }
         scanned += batch.len();
-        total += request.filter.meant(batch).await.len();
+        total += request.filter.retain_matching(batch).await.len();
         if scanned > TOTAL_SCANNED_MAX {
             return Ok(None);
         }

@@ -8,15 +8,15 @@ use crate::{
     error::Error,
     lifecycle::{Assignment, Cause, StateChange},
     ops::{
-        cause_lookup::settled,
+        cause_lookup::decide_with_causes,
         commit::commit,
-        deciding::Deciding,
+        decision_context::DecisionContext,
         edit::{Edits, OccurrenceTarget},
         intake::Intake,
         loop_guard::{RecordedReports, Reports},
         page_cancel::cancel_pages,
         revision,
-        tag_scope::own_event,
+        tag_scope::check_event_owner,
     },
     store::{Changes, Lane, Store},
 };
@@ -50,7 +50,7 @@ pub struct Changed {
 /// # Cancel safety
 /// The changes may still be committed after the future is dropped.
 pub async fn set_status(
-    (deciding, intake): (&Deciding, &Intake),
+    (deciding, intake): (&DecisionContext, &Intake),
     items: &[StatusItem],
     author: &Name,
 ) -> Result<Vec<Result<Changed, Error>>, Error> {
@@ -64,8 +64,8 @@ pub async fn set_status(
     );
     let decide = async || {
         let causes = Causes::default();
-        settled(&deciding.store, &causes, || {
-            decided(deciding, items, &targets, &causes, author)
+        decide_with_causes(&deciding.store, &causes, || {
+            decide_items(deciding, items, &targets, &causes, author)
         })
         .await
     };
@@ -77,21 +77,21 @@ pub async fn set_status(
 type Answers = Vec<Result<Changed, Error>>;
 
 /// Decides the results of the items, given the causes resolved so far.
-async fn decided(
-    deciding: &Deciding,
+async fn decide_items(
+    deciding: &DecisionContext,
     items: &[StatusItem],
     targets: &[OccurrenceTarget],
     causes: &Causes,
     author: &Name,
 ) -> Result<(Changes, (Answers, RecordedReports)), Error> {
-    let snapshot = deciding.ruleset.refreshed().await?;
+    let snapshot = deciding.ruleset.refresh().await?;
     let mut edits = Edits::read(&deciding.store, targets).await?;
     edits.read_reopened(&deciding.store).await?;
-    let past = revision::past(&deciding.store, &snapshot, edits.occurrences()).await?;
-    let past = past.asking(causes);
+    let past = revision::read_past(&deciding.store, &snapshot, edits.occurrences()).await?;
+    let past = past.with_causes(causes);
     let unknown = unknown_assignees(&deciding.store, items).await?;
     let mut changes = deciding.store.changes();
-    changes.rest_on(&snapshot);
+    changes.depend_on(&snapshot);
     let cause = Cause {
         author: Some(author),
         reason: CloseReason::Operator,
@@ -105,7 +105,7 @@ async fn decided(
             answers.push(Err(item.target.not_found()));
             continue;
         };
-        if let Err(outside) = own_event(&mut changes, occurrence) {
+        if let Err(outside) = check_event_owner(&mut changes, occurrence) {
             answers.push(Err(outside));
             continue;
         }
@@ -127,12 +127,12 @@ async fn decided(
             answers.push(allowed.map(|()| changed));
             continue;
         };
-        let altered = deciding.alter((&snapshot, &past), occurrence, &item.change, cause);
+        let altered = deciding.apply_change((&snapshot, &past), occurrence, &item.change, cause);
         deliveries.extend(altered.deliveries);
         reports.append(altered.reports);
         answers.push(Ok(changed));
     }
-    for changed in edits.changed() {
+    for changed in edits.changed_occurrences() {
         let store = &deciding.store;
         cancel_pages(store, changed, &mut deliveries, cause.now_ms, &mut changes).await?;
     }

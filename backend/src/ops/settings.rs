@@ -18,15 +18,15 @@ use crate::{
         commit::commit,
         etag::etag,
         resource::{Described, Drafted, Origin, Resource, Resources},
-        validate::Faults,
+        validate::Violations,
         wire::{
-            Shows,
+            FromDomain,
             time::{duration, length_ms, timestamp},
         },
     },
     store::{
         Changes, Lane, Store, Stored,
-        audit::{By, by},
+        audit::{Actor, run_as},
     },
 };
 
@@ -65,7 +65,7 @@ pub fn values_of(stored: Option<&Stored<Settings>>) -> SharedSettings {
 /// # Errors
 /// Returns an error if the store fails.
 #[expect(clippy::too_many_lines, reason = "a field after the other")]
-pub async fn settle(store: &Store, clock: &dyn Clock, config: &Config) -> Result<(), Error> {
+pub async fn store_initial(store: &Store, clock: &dyn Clock, config: &Config) -> Result<(), Error> {
     let (now_ms, is_shared) = (clock.now_ms(), store.engine().is_shared());
     let decide = async || {
         let mut changes = store.changes();
@@ -82,16 +82,16 @@ pub async fn settle(store: &Store, clock: &dyn Clock, config: &Config) -> Result
             }),
             Some(_) if is_shared => {}
             Some(found) => {
-                let next = of_file(&found.value, config);
+                let next = apply_file(&found.value, config);
                 if next != found.value {
-                    let origin = Origin::of(&found.value, now_ms);
-                    changes.update(&found, &edited(next, origin));
+                    let origin = Origin::next_revision(&found.value, now_ms);
+                    changes.update(&found, &apply_edit(next, origin));
                 }
             }
         }
         Ok((changes, before))
     };
-    let author = By {
+    let author = Actor {
         client: FILE.into(),
         address: None,
         method: "",
@@ -101,7 +101,7 @@ pub async fn settle(store: &Store, clock: &dyn Clock, config: &Config) -> Result
     // The initial settings are not an edit.
     let (before, position) = match stored(store).await? {
         None => commit(store, Lane::Admin, decide).await?,
-        Some(_) => by(author, commit(store, Lane::Admin, decide)).await?,
+        Some(_) => run_as(author, commit(store, Lane::Admin, decide)).await?,
     };
     match before {
         None => {
@@ -156,7 +156,7 @@ pub(crate) fn first(values: SharedSettings, now_ms: i64) -> Result<Settings, Err
 
 /// Applies the file of the only node to the stored settings: sets the values in the file, and
 /// resets values that were in the file at the last start but no longer are.
-fn of_file(stored: &Settings, config: &Config) -> Settings {
+fn apply_file(stored: &Settings, config: &Config) -> Settings {
     let mut next = stored.clone();
     for key in &stored.from_file {
         next.values.take(key, &SharedSettings::default());
@@ -168,7 +168,7 @@ fn of_file(stored: &Settings, config: &Config) -> Settings {
     next
 }
 
-fn edited(settings: Settings, origin: Origin) -> Settings {
+fn apply_edit(settings: Settings, origin: Origin) -> Settings {
     Settings {
         revision: origin.revision,
         update_ms: origin.update_ms,
@@ -177,7 +177,7 @@ fn edited(settings: Settings, origin: Origin) -> Settings {
 }
 
 /// Returns the values in this node's file that differ from those in force.
-fn ignored(config: &Config, in_force: &SharedSettings) -> Vec<SettingDifference> {
+fn ignored_differences(config: &Config, in_force: &SharedSettings) -> Vec<SettingDifference> {
     let mut differences = config.shared.differences(in_force);
     differences.retain(|it| config.given.iter().any(|key| key == it.key));
     differences
@@ -232,7 +232,7 @@ impl Resource for Settings {
         self.update_ms
     }
 
-    fn was(&self) -> Option<crate::domain::Revised> {
+    fn as_revision(&self) -> Option<crate::domain::RevisedResource> {
         None
     }
 }
@@ -241,13 +241,13 @@ impl Drafted for Settings {
     type Draft = v1::Settings;
     type View = v1::Settings;
 
-    async fn checked(
+    async fn from_draft(
         all: &InstallationSettings,
         draft: &v1::Settings,
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut faults = Faults::default();
+        let mut faults = Violations::default();
         if Described::name(draft) != Self::NAME {
             let fault = format!("must be `{}`, the name of the only settings", Self::NAME);
             faults.add("name", fault);
@@ -258,7 +258,7 @@ impl Drafted for Settings {
             Some(stored) if !all.store.engine().is_shared() => {
                 for it in stored.values.differences(&values) {
                     if stored.from_file.iter().any(|key| key == it.key) {
-                        faults.add(field(it.key), given(&it));
+                        faults.add(field(it.key), format_difference(&it));
                     }
                 }
                 stored.from_file.clone()
@@ -299,13 +299,13 @@ impl InstallationSettings {
             let mut next = found.value.clone();
             if is_quiet != next.values.is_quiet() {
                 next.values.quiet_since_ms = is_quiet.then_some(now_ms);
-                next = edited(next, Origin::of(&found.value, now_ms));
+                next = apply_edit(next, Origin::next_revision(&found.value, now_ms));
                 changes.update(&found, &next);
             }
             Ok((changes, next))
         };
         let (settings, _) = commit(&self.store, Lane::Admin, decide).await?;
-        Ok(v1::Settings::of(settings))
+        Ok(v1::Settings::from_domain(settings))
     }
 }
 
@@ -316,7 +316,7 @@ fn field(key: &str) -> &'static str {
         .map_or("", |(_, field)| field)
 }
 
-fn given(it: &SettingDifference) -> String {
+fn format_difference(it: &SettingDifference) -> String {
     format!(
         "is {} = {} in the settings file of this service, which applies at each start; change or \
          remove it there and restart",
@@ -326,7 +326,7 @@ fn given(it: &SettingDifference) -> String {
 
 /// Returns the values of a draft; omitted ones get their default.
 #[expect(clippy::too_many_lines, reason = "a field after the other")]
-fn values(draft: &v1::Settings, faults: &mut Faults) -> SharedSettings {
+fn values(draft: &v1::Settings, faults: &mut Violations) -> SharedSettings {
     let defaults = SharedSettings::default();
     let tenant = if draft.tenant.is_empty() {
         defaults.tenant
@@ -404,8 +404,8 @@ fn values(draft: &v1::Settings, faults: &mut Faults) -> SharedSettings {
     }
 }
 
-impl Shows<Settings> for v1::Settings {
-    fn of(settings: Settings) -> Self {
+impl FromDomain<Settings> for v1::Settings {
+    fn from_domain(settings: Settings) -> Self {
         let Settings {
             id,
             name,

@@ -26,7 +26,7 @@ impl SignInStates {
     }
 
     /// Returns a state for the browser with the given verifier.
-    pub fn make(&self, verifier: &str) -> String {
+    pub fn create(&self, verifier: &str) -> String {
         let lifetime_ms = i64::try_from(BROWSER_SIGN_IN.as_millis()).unwrap_or(i64::MAX);
         let until_ms = self.clock.now_ms().saturating_add(lifetime_ms);
         let mut state = until_ms.to_be_bytes().to_vec();
@@ -68,7 +68,7 @@ mod tests {
     fn state_is_valid_only_for_its_verifier_and_lifetime() {
         let clock = Arc::new(ManualClock::at(START_MS));
         let states = SignInStates::new(Store::in_memory(), Arc::clone(&clock) as Arc<dyn Clock>);
-        let state = states.make("v");
+        let state = states.create("v");
         assert!(states.check(&state, "v").is_ok());
         for (state, verifier) in [
             (&*state, "w"),

@@ -13,7 +13,7 @@ use crate::{
     clock::{DAY_MS, MINUTE_MS},
     decide::{Calendars, LoadedSilence},
     domain::{
-        Calendar, EventId, Name, Query, Revised, Rule, Silence, SilenceState,
+        Calendar, EventId, Name, Query, RevisedResource, Rule, Silence, SilenceState,
         silence::{NEVER_MS, own_event},
     },
     error::{Error, Reason, Violation},
@@ -22,11 +22,11 @@ use crate::{
     },
     matching,
     ops::{
-        refers::Refers,
+        refers::ReferenceChecker,
         resource::{Drafted, Origin, Resources, resource},
         tag_scope::TagScope,
-        validate::Faults,
-        wire::Shows,
+        validate::Violations,
+        wire::FromDomain,
     },
     store::{
         Changes, EngineError, Index, SilenceStanding, Store, engine::Range, record::bytes::Key,
@@ -104,14 +104,14 @@ pub struct SilenceView {
 pub type Silences = Resources<Silence>;
 
 resource!(Silence, SilenceDraft, "silence", |was| Some(
-    Revised::Silence(was)
+    RevisedResource::Silence(was)
 ));
 
 impl Drafted for Silence {
     type Draft = SilenceDraft;
     type View = SilenceView;
 
-    async fn checked(
+    async fn from_draft(
         all: &Silences,
         draft: &SilenceDraft,
         stored: Option<&Self>,
@@ -122,21 +122,23 @@ impl Drafted for Silence {
             refuse_expired(stored, now_ms)?;
         }
         let mut changes = all.store.changes();
-        let mut faults = Faults::new(&draft.faults);
+        let mut faults = Violations::new(&draft.faults);
         let name = faults.name(&draft.name, stored.is_none());
-        faults.texts(&draft.description, &draft.tags);
-        faults.sentence("reason", &draft.reason, SILENCE_TEXT_CHARACTERS_MAX);
+        faults.check_texts(&draft.description, &draft.tags);
+        faults.check_sentence("reason", &draft.reason, SILENCE_TEXT_CHARACTERS_MAX);
         covers_something(draft, &mut faults);
-        let mut refers = Refers::of(all, stored, (&mut faults, &mut changes));
-        let rules = refers.many::<Rule>("ruleNames", &draft.rule_names).await?;
+        let mut refers = ReferenceChecker::new(all, stored, (&mut faults, &mut changes));
+        let rules = refers
+            .resolve_all::<Rule>("ruleNames", &draft.rule_names)
+            .await?;
         let calendar = refers
-            .if_any::<Calendar>("calendar.calendarName", &draft.calendar)
+            .resolve_optional::<Calendar>("calendar.calendarName", &draft.calendar)
             .await?;
         if let (Some(scope), Some(query), []) = (TagScope::of_caller(), &draft.query, &*rules) {
             scope.check_query("query", query)?;
         }
-        let span = span(draft, stored, now_ms, &mut faults);
-        lengths(draft, span, &mut faults);
+        let span = check_span(draft, stored, now_ms, &mut faults);
+        check_lengths(draft, span, &mut faults);
         let silence = name.zip(span).map(|(name, (start_ms, end_ms))| Self {
             id: origin.id,
             name,
@@ -163,14 +165,14 @@ impl Drafted for Silence {
     }
 
     async fn view(all: &Silences, silence: Self) -> Result<(SilenceView, usize), Error> {
-        let count = async |standing| counted(&all.store, standing, &silence).await;
+        let count = async |standing| count_standing(&all.store, standing, &silence).await;
         let comments = silence.comments.iter();
         let bytes = comments.map(|it| it.text.len() + it.author.as_str().len());
         let bytes = bytes.sum();
         let now_ms = all.clock.now_ms();
         let loaded = LoadedSilence::new(silence.clone());
         let loaded = match loaded {
-            Some(loaded) => Some(loaded.on(&calendars_of(&all.store, &silence).await?)),
+            Some(loaded) => Some(loaded.with_calendar(&calendars_of(&all.store, &silence).await?)),
             None => None,
         };
         let loaded = loaded.as_ref();
@@ -187,10 +189,10 @@ impl Drafted for Silence {
             is_counted: !is_in_force || silence.progress.counted_revision == silence.revision,
             state: loaded.map_or(silence.state(now_ms), |it| it.state(now_ms)),
             ends_ms: loaded.and_then(|it| {
-                let first_ms = it.begins_ms(now_ms).unwrap_or(now_ms);
-                it.ends_ms(first_ms)
+                let first_ms = it.next_start_ms(now_ms).unwrap_or(now_ms);
+                it.current_end_ms(first_ms)
             }),
-            begins_ms: loaded.and_then(|it| it.begins_ms(now_ms)),
+            begins_ms: loaded.and_then(|it| it.next_start_ms(now_ms)),
             covered: current(SilenceStanding::Covered).await?,
             pending: current(SilenceStanding::Pending).await?,
             skipped: count(SilenceStanding::Skipped).await?,
@@ -208,9 +210,9 @@ impl Drafted for Silence {
     }
 }
 
-impl Shows<Silence> for SilenceView {
+impl FromDomain<Silence> for SilenceView {
     /// Leaves out information about its effect.
-    fn of(silence: Silence) -> Self {
+    fn from_domain(silence: Silence) -> Self {
         Self {
             // The progress is filled in later.
             state: silence.state(silence.update_ms),
@@ -243,13 +245,13 @@ async fn calendars_of(store: &Store, silence: &Silence) -> Result<Calendars, Err
 }
 
 /// Counts the occurrences with a given standing towards a silence.
-async fn counted(
+async fn count_standing(
     store: &Store,
     standing: SilenceStanding,
     silence: &Silence,
 ) -> Result<usize, EngineError> {
     let prefix = Key::new().byte(standing as u8).id(silence.id).build();
-    let (engine, range) = (store.engine(), Range::under(&prefix));
+    let (engine, range) = (store.engine(), Range::with_prefix(&prefix));
     engine
         .count(Index::OccurrenceBySilence, range, SILENCES_COUNTED_MAX)
         .await
@@ -268,7 +270,7 @@ fn refuse_expired(silence: &Silence, now_ms: i64) -> Result<(), Error> {
     })
 }
 
-fn covers_something(draft: &SilenceDraft, faults: &mut Faults) {
+fn covers_something(draft: &SilenceDraft, faults: &mut Violations) {
     match &draft.query {
         Some(query) => {
             if let Err(violations) = matching::compile(query) {
@@ -283,11 +285,11 @@ fn covers_something(draft: &SilenceDraft, faults: &mut Faults) {
     }
 }
 
-fn span(
+fn check_span(
     draft: &SilenceDraft,
     stored: Option<&Silence>,
     now_ms: i64,
-    faults: &mut Faults,
+    faults: &mut Violations,
 ) -> Option<(i64, i64)> {
     let (start_field, end_field) = if draft.calendar.is_empty() {
         ("span.startTime", "span.endTime")
@@ -322,8 +324,8 @@ fn span(
     } else if draft.calendar.is_empty() && end_ms.saturating_sub(start_ms) > length_max_ms {
         Some(format!(
             "is {} after the start; the limit is {}",
-            days(end_ms - start_ms),
-            days(length_max_ms)
+            format_days(end_ms - start_ms),
+            format_days(length_max_ms)
         ))
     } else {
         None
@@ -337,14 +339,14 @@ fn span(
     }
 }
 
-fn lengths(draft: &SilenceDraft, span: Option<(i64, i64)>, faults: &mut Faults) {
+fn check_lengths(draft: &SilenceDraft, span: Option<(i64, i64)>, faults: &mut Violations) {
     let idle_max_ms = millis(SILENCE_IDLE_MAX);
     let is_idle_wrong = |it: &i64| !(0..=idle_max_ms).contains(it);
     if draft
         .expire_when_idle_ms
         .is_some_and(|it| is_idle_wrong(&it))
     {
-        let fault = format!("must be a duration from 0 to {}", days(idle_max_ms));
+        let fault = format!("must be a duration from 0 to {}", format_days(idle_max_ms));
         faults.add("expireWhenIdle", fault);
     }
     let (Some(before_ms), Some((start_ms, end_ms))) = (draft.warn_before_ms, span) else {
@@ -363,7 +365,7 @@ fn lengths(draft: &SilenceDraft, span: Option<(i64, i64)>, faults: &mut Faults) 
 }
 
 /// Formats a length in days and minutes, rounded up to a minute.
-fn days(ms: i64) -> String {
+fn format_days(ms: i64) -> String {
     let minutes = (ms + MINUTE_MS - 1) / MINUTE_MS;
     let minutes_per_day = DAY_MS / MINUTE_MS;
     let (days, rest) = (minutes / minutes_per_day, minutes % minutes_per_day);
@@ -387,7 +389,7 @@ fn millis(duration: Duration) -> i64 {
 }
 
 /// Generates a name for a silence created without one.
-pub fn made_name() -> String {
+pub fn generate_name() -> String {
     let mut chance = rand::rng();
     let characters = (0..8).map(|_| char::from(chance.sample(Alphanumeric)));
     let characters: String = characters.collect();
@@ -395,7 +397,7 @@ pub fn made_name() -> String {
 }
 
 /// Returns the id of the event about a silence.
-pub fn event_of(silence: &Name) -> EventId {
+pub fn silence_event_id(silence: &Name) -> EventId {
     let (name, dimensions) = own_event(silence);
     EventId::derive(name, &dimensions)
 }

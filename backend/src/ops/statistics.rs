@@ -34,7 +34,7 @@ pub struct Columns {
 impl Columns {
     /// Returns columns that cover the given number of minutes, as short as the maximum number of
     /// columns allows.
-    fn back(now_ms: i64, minutes: u32) -> Self {
+    fn covering(now_ms: i64, minutes: u32) -> Self {
         let fits = |step: &u32| minutes.div_ceil(*step) <= STATISTICS_COLUMNS_MAX;
         let step = STEPS.into_iter().find(fits);
         let step = step.unwrap_or(6 * HOUR_MINUTES);
@@ -57,7 +57,7 @@ impl Columns {
         i64::from(self.step) * MINUTE_MS
     }
 
-    fn at(&self, minute: u32) -> Option<usize> {
+    fn column_index(&self, minute: u32) -> Option<usize> {
         let at = minute.checked_sub(self.start)? / self.step;
         Some(at as usize).filter(|at| *at < self.count)
     }
@@ -77,7 +77,7 @@ impl Columns {
                         Period::Minute(minute) => minute,
                         Period::Day(_) | Period::Now => continue,
                     };
-                    if let Some(at) = self.at(minute) {
+                    if let Some(at) = self.column_index(minute) {
                         columns[at].add_all(&found.numbers);
                     }
                 }
@@ -99,19 +99,19 @@ pub struct DeliveryCounts {
 impl DeliveryCounts {
     /// Returns the total of a tally over all columns.
     pub fn total(&self, tally: Tally) -> i64 {
-        self.happened.iter().map(|column| column.of(tally)).sum()
+        self.happened.iter().map(|column| column.get(tally)).sum()
     }
 
     /// Returns the number of waiting deliveries at the end of each column, computed backward from
     /// the current number.
-    pub fn waited(&self) -> Vec<i64> {
-        let mut waiting = self.now.of(Tally::Waiting);
+    pub fn waiting_at_end(&self) -> Vec<i64> {
+        let mut waiting = self.now.get(Tally::Waiting);
         let mut waited = Vec::with_capacity(self.happened.len());
         for column in self.happened.iter().rev() {
             waited.push(waiting.max(0));
             let ended = [Tally::Delivered, Tally::Dead, Tally::Cancelled];
-            let ended: i64 = ended.into_iter().map(|tally| column.of(tally)).sum();
-            waiting += ended - column.of(Tally::Decided);
+            let ended: i64 = ended.into_iter().map(|tally| column.get(tally)).sum();
+            waiting += ended - column.get(Tally::Decided);
         }
         waited.reverse();
         waited
@@ -119,13 +119,13 @@ impl DeliveryCounts {
 
     /// Whether nothing is waiting and nothing happened.
     pub fn is_idle(&self) -> bool {
-        self.now.of(Tally::Waiting) == 0 && self.happened.iter().all(Numbers::is_zero)
+        self.now.get(Tally::Waiting) == 0 && self.happened.iter().all(Numbers::is_zero)
     }
 
     /// Sort key: waiting deliveries first, then activity.
     fn rank(&self) -> (i64, i64) {
         let happened = [Tally::Decided, Tally::Failed].map(|tally| self.total(tally));
-        (self.now.of(Tally::Waiting), happened.into_iter().sum())
+        (self.now.get(Tally::Waiting), happened.into_iter().sum())
     }
 }
 
@@ -148,12 +148,12 @@ pub struct Statistics {
 
 /// Reads statistics of the recent past.
 #[derive(Debug, Clone)]
-pub struct Counting {
+pub struct StatisticsReader {
     store: Store,
     clock: Arc<dyn Clock>,
 }
 
-impl Counting {
+impl StatisticsReader {
     /// Creates a reader for the given store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }
@@ -164,7 +164,7 @@ impl Counting {
     /// # Errors
     /// Returns [`Error::Invalid`] if the span is out of range, or an error if the store fails.
     pub async fn statistics(&self, span_ms: i64, rules: &Snapshot) -> Result<Statistics, Error> {
-        let columns = Columns::back(self.clock.now_ms(), minutes(span_ms)?);
+        let columns = Columns::covering(self.clock.now_ms(), minutes(span_ms)?);
         let destinations = rules
             .destinations()
             .map(|it| (it.name.to_string(), it.id))
@@ -172,7 +172,7 @@ impl Counting {
         let of_rules = rules.rules().iter();
         let of_rules = of_rules.map(|it| (it.name.to_string(), it.id)).collect();
         Ok(Statistics {
-            since_ms: self.store.counted_since_ms().await?,
+            since_ms: self.store.counters_since_ms().await?,
             columns,
             events: self.events(&columns).await?,
             deliveries: self.delivery_counts(&columns, Subject::Deliveries).await?,
@@ -188,9 +188,9 @@ impl Counting {
     /// # Errors
     /// Returns an error if the store fails.
     pub async fn events_per_minute(&self) -> Result<Vec<i64>, EngineError> {
-        let columns = Columns::back(self.clock.now_ms(), HOUR_MINUTES);
+        let columns = Columns::covering(self.clock.now_ms(), HOUR_MINUTES);
         let minutes = columns.read(&self.store, Subject::Events).await?;
-        let all = |minute: Numbers| Severity::ALL.map(|severity| minute.of(severity));
+        let all = |minute: Numbers| Severity::ALL.map(|severity| minute.get(severity));
         let sum = |minute| all(minute).into_iter().sum();
         Ok(minutes.into_iter().map(sum).collect())
     }
@@ -200,7 +200,7 @@ impl Counting {
     /// # Errors
     /// Returns an error if the store fails.
     pub async fn last_hour(&self, destination: RecordId) -> Result<DeliveryCounts, EngineError> {
-        let columns = Columns::back(self.clock.now_ms(), HOUR_MINUTES);
+        let columns = Columns::covering(self.clock.now_ms(), HOUR_MINUTES);
         self.delivery_counts(&columns, Subject::Destination(destination))
             .await
     }
@@ -221,7 +221,7 @@ impl Counting {
 
     async fn events(&self, columns: &Columns) -> Result<BTreeMap<Severity, Vec<i64>>, EngineError> {
         let taken = columns.read(&self.store, Subject::Events).await?;
-        let of = |severity: Severity| taken.iter().map(move |column| column.of(severity));
+        let of = |severity: Severity| taken.iter().map(move |column| column.get(severity));
         let all = Severity::ALL.map(|severity| (severity, of(severity).collect()));
         let all = all.into_iter();
         Ok(all
@@ -234,7 +234,7 @@ impl Counting {
         columns: &Columns,
         subject: Subject,
     ) -> Result<DeliveryCounts, EngineError> {
-        let now = self.store.counted_now(&[subject]).await?;
+        let now = self.store.current_counts(&[subject]).await?;
         Ok(DeliveryCounts {
             now: now.first().copied().unwrap_or_default(),
             happened: columns.read(&self.store, subject).await?,
@@ -279,11 +279,14 @@ mod tests {
     fn columns_use_the_shortest_step_and_end_now() {
         let now_ms = 1_700_000_123_456;
         for (minutes, step, count) in [(1, 1, 1), (60, 1, 60), (1440, 15, 96), (43_200, 360, 120)] {
-            let columns = Columns::back(now_ms, minutes);
+            let columns = Columns::covering(now_ms, minutes);
             assert_eq!((columns.step, columns.count), (step, count), "{minutes}");
-            assert_eq!(columns.at(minute(now_ms)), Some(count - 1));
-            assert_eq!(columns.at(minute(now_ms) - minutes + step), Some(0));
-            assert_eq!(columns.at(columns.start.wrapping_sub(1)), None);
+            assert_eq!(columns.column_index(minute(now_ms)), Some(count - 1));
+            assert_eq!(
+                columns.column_index(minute(now_ms) - minutes + step),
+                Some(0)
+            );
+            assert_eq!(columns.column_index(columns.start.wrapping_sub(1)), None);
         }
     }
 
@@ -302,6 +305,6 @@ mod tests {
             now,
             happened: vec![column(5, 0, 0), column(0, 2, 1), column(1, 0, 0)],
         };
-        assert_eq!(counts.waited(), [5, 2, 3]);
+        assert_eq!(counts.waiting_at_end(), [5, 2, 3]);
     }
 }

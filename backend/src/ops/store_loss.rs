@@ -24,7 +24,7 @@ pub fn event(losses: &StoreLosses, now_ms: i64) -> IncomingEvent {
             .into(),
         severity: Some(Severity::Critical),
         status: Some(Status::Open),
-        ..IncomingEvent::own("database lost commits", "store-loss", [], now_ms)
+        ..IncomingEvent::own_event("database lost commits", "store-loss", [], now_ms)
     }
 }
 

@@ -46,7 +46,7 @@ enum Level {
 impl Level {
     /// Returns the level; `None` between two levels or if it is unknown, which keeps the current
     /// one.
-    fn of(condition: &Condition, space: Option<FreeSpace>) -> Option<Self> {
+    fn from_condition(condition: &Condition, space: Option<FreeSpace>) -> Option<Self> {
         let is_above =
             |it: FreeSpace, floors| it.free_bytes >= it.floor_bytes.saturating_mul(floors);
         match (condition, space) {
@@ -86,7 +86,7 @@ impl StoreWatch {
         let work = async {
             loop {
                 let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
-                if let Err(error) = self.look().await {
+                if let Err(error) = self.check().await {
                     // The next check reports it, if it still applies.
                     log_failure("failed to report that the disk is full", &error);
                 }
@@ -99,7 +99,7 @@ impl StoreWatch {
         }
     }
 
-    async fn look(&mut self) -> Result<(), Error> {
+    async fn check(&mut self) -> Result<(), Error> {
         let mut condition = self.store.engine().condition();
         if condition.was_shown_by_a_write() {
             self.write().await;
@@ -130,12 +130,12 @@ impl StoreWatch {
 
     /// Logs a change of the state, at most once a minute.
     fn log(&mut self, condition: &Condition) {
-        let passed = self.clock.passed();
+        let passed = self.clock.elapsed();
         let (last, is_early) = match self.logged {
-            None => (Condition::default().word(), false),
+            None => (Condition::default().as_str(), false),
             Some((word, at)) => (word, passed.saturating_sub(at) < LOGGED_EVERY),
         };
-        if is_early || last == condition.word() {
+        if is_early || last == condition.as_str() {
             return;
         }
         if condition.accepts_events() {
@@ -143,13 +143,14 @@ impl StoreWatch {
         } else {
             tracing::error!("{condition}");
         }
-        self.logged = Some((condition.word(), passed));
+        self.logged = Some((condition.as_str(), passed));
     }
 
     /// Opens, updates or closes the event about the disk.
     async fn report(&mut self, condition: &Condition) -> Result<(), Error> {
         let space = self.store.engine().free_space();
-        let level = Level::of(condition, space).filter(|level| self.said != Some(*level));
+        let level =
+            Level::from_condition(condition, space).filter(|level| self.said != Some(*level));
         let Some(level) = level else {
             return Ok(());
         };
@@ -201,7 +202,7 @@ fn event(level: Level, space: Option<FreeSpace>, now_ms: i64) -> IncomingEvent {
         ),
         severity,
         status: Some(status),
-        ..IncomingEvent::own("disk nearly full", "disk-nearly-full", [], now_ms)
+        ..IncomingEvent::own_event("disk nearly full", "disk-nearly-full", [], now_ms)
     }
 }
 
@@ -265,7 +266,7 @@ mod tests {
         let mut said = Vec::new();
         for free_mebibytes in free {
             engine.set_free_space(Some(space(free_mebibytes)));
-            watch.look().await.unwrap();
+            watch.check().await.unwrap();
             let newest = find::newest(&store, event(Level::Full, None, 0).id()).await;
             let newest = newest.unwrap();
             said.push(newest.map(|it| (it.number, it.status, it.severity, it.count)));
@@ -312,7 +313,7 @@ mod tests {
             engine.set_free_space(Some(space(free)));
             let own = |name: &str| {
                 let name = format!("{name} {free}");
-                IncomingEvent::own(&name, "own", [], clock.now_ms())
+                IncomingEvent::own_event(&name, "own", [], clock.now_ms())
             };
             let host = free.to_string();
             let accepted = tokio::join!(
@@ -345,13 +346,13 @@ mod tests {
         ] {
             engine.fail_writes(failure);
             engine.set_free_space(Some(space(free)));
-            drop(watch.look().await);
-            assert_eq!(condition.borrow().word(), word);
+            drop(watch.check().await);
+            assert_eq!(condition.borrow().as_str(), word);
             logged.push(watch.logged.map(|(word, _)| word));
         }
         assert_eq!(logged[1..], [Some("unwritable"); 3], "within a minute");
         clock.advance(LOGGED_EVERY);
-        drop(watch.look().await);
+        drop(watch.check().await);
         assert_eq!(watch.logged.map(|(word, _)| word), Some("writable"));
     }
 }

@@ -12,18 +12,18 @@ use crate::{
     ops::named::Resource,
     store::{
         Changes, Store, Stored,
-        audit::{self, By},
+        audit::{self, Actor},
     },
 };
 
 /// The tags that a client is restricted to.
 #[derive(Debug, Clone)]
-pub(super) struct TagScope(Arc<By>);
+pub(super) struct TagScope(Arc<Actor>);
 
 impl TagScope {
     /// Returns the scope of the client that this task works for; `None` if it is not restricted.
     pub(super) fn of_caller() -> Option<Self> {
-        let by = audit::current()?;
+        let by = audit::current_actor()?;
         (!by.scope.tags.is_empty()).then_some(Self(by))
     }
 
@@ -31,7 +31,7 @@ impl TagScope {
         &self.0.scope.tags
     }
 
-    fn hold(&self, tags: &[String]) -> bool {
+    fn allows(&self, tags: &[String]) -> bool {
         tags.iter().any(|tag| self.tags().contains(tag))
     }
 
@@ -40,7 +40,7 @@ impl TagScope {
         self.tags().iter().filter_map(|tag| tag.split_once(':'))
     }
 
-    fn refused(&self, what: &str) -> Error {
+    fn denied_error(&self, what: &str) -> Error {
         let tags: Vec<_> = self.tags().iter().map(|it| format!("`{it}`")).collect();
         let (client, tags) = (&self.0.client, tags.join(", "));
         Error::PermissionDenied(format!("{what} is outside the scope of `{client}`: {tags}"))
@@ -52,11 +52,11 @@ impl TagScope {
     /// Returns [`Error::PermissionDenied`] with the definition and the field that refers to it
     /// otherwise.
     pub(super) fn check<T: Resource>(&self, field: &str, resource: &T) -> Result<(), Error> {
-        if self.hold(resource.tags()) {
+        if self.allows(resource.tags()) {
             return Ok(());
         }
         let (word, name) = (T::WORD, resource.name());
-        Err(self.refused(&format!("{field}: {word} `{name}` is")))
+        Err(self.denied_error(&format!("{field}: {word} `{name}` is")))
     }
 
     /// Checks that a query matches only events within the scope: it must require a dimension that a
@@ -65,7 +65,7 @@ impl TagScope {
     /// # Errors
     /// Returns [`Error::PermissionDenied`] with the field and a suggestion otherwise.
     pub(super) fn check_query(&self, field: &str, query: &Query) -> Result<(), Error> {
-        if self.bound(&query.clause) {
+        if self.is_within_scope(&query.clause) {
             return Ok(());
         }
         let own: Vec<_> = self
@@ -76,11 +76,11 @@ impl TagScope {
             [] => String::new(),
             own => format!(" (add {} to the query)", own.join(" or ")),
         };
-        Err(self.refused(&format!("{field}: matches events{asked}")))
+        Err(self.denied_error(&format!("{field}: matches events{asked}")))
     }
 
     /// Whether a clause matches only events within the scope.
-    fn bound(&self, clause: &Clause) -> bool {
+    fn is_within_scope(&self, clause: &Clause) -> bool {
         is_bound(clause, &|key, value| {
             self.dimensions().any(|own| own == (key, value))
         })
@@ -92,11 +92,11 @@ impl TagScope {
     /// # Errors
     /// Returns [`Error::PermissionDenied`] with the occurrence otherwise.
     pub(super) fn check_event(&self, occurrence: &Occurrence) -> Result<(), Error> {
-        if self.hold(&audit::event_tags(occurrence)) {
+        if self.allows(&audit::event_tags(occurrence)) {
             return Ok(());
         }
         let id = occurrence.id();
-        Err(self.refused(&format!("occurrence `{id}` is")))
+        Err(self.denied_error(&format!("occurrence `{id}` is")))
     }
 }
 
@@ -129,14 +129,14 @@ pub(super) fn is_bound(clause: &Clause, is_own: &dyn Fn(&str, &str) -> bool) -> 
 /// # Errors
 /// Returns [`Error::PermissionDenied`] with the definition and the field that refers to it
 /// otherwise.
-pub(super) fn own<T: Resource>(
+pub(super) fn check_owner<T: Resource>(
     changes: &mut Changes,
     field: &str,
     owner: &Stored<T>,
 ) -> Result<(), Error> {
     if let Some(scope) = TagScope::of_caller() {
         scope.check(field, &owner.value)?;
-        changes.belong_to(owner);
+        changes.set_owner(owner);
     }
     Ok(())
 }
@@ -145,10 +145,13 @@ pub(super) fn own<T: Resource>(
 ///
 /// # Errors
 /// Returns an error in the same cases as [`TagScope::check_event`].
-pub(super) fn own_event(changes: &mut Changes, occurrence: &Occurrence) -> Result<(), Error> {
+pub(super) fn check_event_owner(
+    changes: &mut Changes,
+    occurrence: &Occurrence,
+) -> Result<(), Error> {
     if let Some(scope) = TagScope::of_caller() {
         scope.check_event(occurrence)?;
-        changes.belong_to_event(occurrence);
+        changes.set_owner_event(occurrence);
     }
     Ok(())
 }
@@ -158,7 +161,7 @@ pub(super) fn own_event(changes: &mut Changes, occurrence: &Occurrence) -> Resul
 /// # Errors
 /// Returns [`Error::PermissionDenied`] with the rule, also if it was deleted, or an error if the
 /// store fails.
-pub(super) async fn own_rule(
+pub(super) async fn check_rule_owner(
     (store, changes): (&Store, &mut Changes),
     (id, name): (RecordId, &Name),
 ) -> Result<(), Error> {
@@ -167,8 +170,8 @@ pub(super) async fn own_rule(
     };
     let rule = store.get::<Rule>(name.as_str().into()).await?;
     match rule.filter(|it| it.value.id == id) {
-        Some(rule) => own(changes, "ruleName", &rule),
-        None => Err(scope.refused(&format!("ruleName: rule `{name}` is"))),
+        Some(rule) => check_owner(changes, "ruleName", &rule),
+        None => Err(scope.denied_error(&format!("ruleName: rule `{name}` is"))),
     }
 }
 
@@ -176,7 +179,7 @@ pub(super) async fn own_rule(
 ///
 /// # Errors
 /// Returns [`Error::PermissionDenied`] with the delivery, or an error if the store fails.
-pub(super) async fn own_delivery(
+pub(super) async fn check_delivery_owner(
     (store, changes): (&Store, &mut Changes),
     delivery: &Delivery,
 ) -> Result<(), Error> {
@@ -186,22 +189,22 @@ pub(super) async fn own_delivery(
     let destination = delivery.destination_name.as_bytes().to_vec();
     let destination = store.get::<Destination>(destination).await?;
     let is_own = |it: &Stored<Destination>| {
-        it.value.id == delivery.destination && scope.hold(&it.value.tags)
+        it.value.id == delivery.destination && scope.allows(&it.value.tags)
     };
     if let Some(destination) = destination.filter(is_own) {
-        changes.belong_to(&destination);
+        changes.set_owner(&destination);
         return Ok(());
     }
     let rule = delivery.content.rule.name.as_bytes().to_vec();
     let rule = store.get::<Rule>(rule).await?;
     let is_own =
-        |it: &Stored<Rule>| Some(it.value.id) == delivery.rule && scope.hold(&it.value.tags);
+        |it: &Stored<Rule>| Some(it.value.id) == delivery.rule && scope.allows(&it.value.tags);
     if let Some(rule) = rule.filter(is_own) {
-        changes.belong_to(&rule);
+        changes.set_owner(&rule);
         return Ok(());
     }
     let (id, to) = (delivery.id, &delivery.destination_name);
-    Err(scope.refused(&format!("delivery `{id}` to `{to}` is")))
+    Err(scope.denied_error(&format!("delivery `{id}` to `{to}` is")))
 }
 
 #[cfg(test)]
@@ -219,7 +222,7 @@ mod tests {
             tags: ["team:db".to_owned()].into(),
             ..KeyScope::default()
         };
-        let by = By {
+        let by = Actor {
             client: "db".into(),
             address: None,
             method: "",
@@ -233,7 +236,7 @@ mod tests {
             store.apply(Lane::Admin, changes).await?;
             Ok(())
         };
-        audit::by(by, work).await
+        audit::run_as(by, work).await
     }
 
     type Owned<'a> = &'a dyn Fn(&mut Changes) -> Result<(), Error>;
@@ -248,13 +251,18 @@ mod tests {
         assert!(!other.notified.is_empty());
         let cases: [(&str, &Occurrence, Owned<'_>, bool); 5] = [
             ("no owner", &own, &|_| Ok(()), false),
-            ("own event", &own, &|it| own_event(it, &own), true),
-            ("other event", &other, &|it| own_event(it, &other), false),
+            ("own event", &own, &|it| check_event_owner(it, &own), true),
+            (
+                "other event",
+                &other,
+                &|it| check_event_owner(it, &other),
+                false,
+            ),
             (
                 "unchecked event",
                 &other,
                 &|it| {
-                    it.belong_to_event(&other);
+                    it.set_owner_event(&other);
                     Ok(())
                 },
                 false,
@@ -263,7 +271,7 @@ mod tests {
                 "caller",
                 &own,
                 &|it| {
-                    it.belong_to_caller();
+                    it.set_owner_caller();
                     Ok(())
                 },
                 true,
@@ -292,7 +300,7 @@ mod tests {
             tags: tags.iter().map(ToString::to_string).collect(),
             ..KeyScope::default()
         };
-        let scope = TagScope(Arc::new(By {
+        let scope = TagScope(Arc::new(Actor {
             client: "db".into(),
             address: None,
             method: "",

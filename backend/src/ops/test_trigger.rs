@@ -73,13 +73,13 @@ impl TestRun {
 
     /// Adds warnings about the draft.
     #[must_use]
-    pub fn warning(mut self, warnings: Vec<String>) -> Self {
+    pub fn with_warnings(mut self, warnings: Vec<String>) -> Self {
         self.test.warnings = warnings;
         self
     }
 
     /// Returns the results so far.
-    pub fn so_far(&self) -> &TriggerTest {
+    pub fn results(&self) -> &TriggerTest {
         &self.test
     }
 
@@ -98,7 +98,7 @@ impl TestRun {
     /// # Errors
     /// Returns an error if the store fails.
     pub async fn step(&mut self) -> Result<(), Error> {
-        let _place = scan::step().await;
+        let _place = scan::wait_for_step().await;
         let store = self.store.clone();
         let filter = self.filter.clone();
         let mut walk = Walk::new(&store, &filter, NEWEST_FIRST, self.after.as_deref());
@@ -114,17 +114,17 @@ impl TestRun {
             self.test.reached_ms = Some(last.value.last_seen_ms);
             self.looked_at += batch.len();
             for (_, found) in batch {
-                if self.filter.admits(&found.value) {
-                    self.look_at(found.value);
+                if self.filter.matches(&found.value) {
+                    self.test_occurrence(found.value);
                 }
-                scan::turn().await;
+                scan::yield_if_needed().await;
             }
             tokio::task::yield_now().await;
         }
         Ok(())
     }
 
-    fn look_at(&mut self, occurrence: Occurrence) {
+    fn test_occurrence(&mut self, occurrence: Occurrence) {
         let test = &mut self.test;
         test.scanned += 1;
         if let (Some(count), Some(saved)) = (&mut test.matched_by_saved, &self.saved) {
@@ -143,9 +143,9 @@ impl TestRun {
     /// # Errors
     /// Returns an error if the store fails.
     pub async fn run(&mut self, clock: &dyn Clock, most: usize) -> Result<(), Error> {
-        let end = clock.passed() + TRIGGER_TEST_TIME_MAX;
+        let end = clock.elapsed() + TRIGGER_TEST_TIME_MAX;
         while !self.is_over {
-            if self.looked_at >= most || clock.passed() >= end {
+            if self.looked_at >= most || clock.elapsed() >= end {
                 self.test.stopped_early = true;
                 return Ok(());
             }

@@ -7,18 +7,18 @@ use bellwether_proto::{
 
 use crate::{
     clock::DAY_MS,
-    domain::{Name, Query, Revised, Trigger},
+    domain::{Name, Query, RevisedResource, Trigger},
     error::{Error, Violation},
     limits::TRIGGER_TEST_OCCURRENCES_MAX,
     matching::{self, CompiledQuery},
     ops::{
         etag::etag,
-        references::{Used, bytes_of, release, rules_of},
+        references::{UsedResource, bytes_of, remove_from_rules, rules_using},
         resource::{Drafted, Origin, Resources, resource},
         search,
         test_trigger::TestRun,
-        validate::Faults,
-        wire::{Shows, count, query, time::timestamp},
+        validate::Violations,
+        wire::{FromDomain, query, time::timestamp, to_i32},
     },
     store::Changes,
 };
@@ -31,24 +31,24 @@ const FILTER_PATH: &str = "type.event.filter";
 pub type Triggers = Resources<Trigger>;
 
 resource!(Trigger, v1::Trigger, "trigger", |was| Some(
-    Revised::Trigger(was)
+    RevisedResource::Trigger(was)
 ));
 
 impl Drafted for Trigger {
     type Draft = v1::Trigger;
     type View = v1::Trigger;
 
-    async fn checked(
+    async fn from_draft(
         all: &Triggers,
         draft: &v1::Trigger,
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut faults = Faults::default();
-        let query = faults.of(|it| condition(draft.r#type.clone(), it));
+        let mut faults = Violations::default();
+        let query = faults.read(|it| convert_condition(draft.r#type.clone(), it));
         let name = faults.name(&draft.name, stored.is_none());
-        faults.texts(&draft.description, &draft.tags);
-        compiled(query.as_ref(), &mut faults);
+        faults.check_texts(&draft.description, &draft.tags);
+        compile_query(query.as_ref(), &mut faults);
         let trigger = name.zip(query).map(|(name, query)| Self {
             id: origin.id,
             name,
@@ -62,21 +62,25 @@ impl Drafted for Trigger {
         Ok((faults.or(trigger)?, all.store.changes()))
     }
 
-    async fn released(all: &Triggers, trigger: &Self, force: bool) -> Result<Changes, Error> {
+    async fn changes_on_delete(
+        all: &Triggers,
+        trigger: &Self,
+        force: bool,
+    ) -> Result<Changes, Error> {
         let mut changes = all.store.changes();
-        let used = Used::Trigger(&trigger.name);
-        release(&all.store, used, force, all.clock.now_ms(), &mut changes).await?;
+        let used = UsedResource::Trigger(&trigger.name);
+        remove_from_rules(&all.store, used, force, all.clock.now_ms(), &mut changes).await?;
         Ok(changes)
     }
 
     async fn view(all: &Triggers, trigger: Self) -> Result<(v1::Trigger, usize), Error> {
-        let rule_names = rules_of(&all.store, Used::Trigger(&trigger.name)).await?;
+        let rule_names = rules_using(&all.store, UsedResource::Trigger(&trigger.name)).await?;
         let bytes = bytes_of(&rule_names);
-        let recent = all.recent.of_trigger(trigger.id).await?;
+        let recent = all.recent.count_by_trigger(trigger.id).await?;
         let view = v1::Trigger {
             rule_names: rule_names.iter().map(ToString::to_string).collect(),
-            recent_notification_count: Some(count(recent)),
-            ..v1::Trigger::of(trigger)
+            recent_notification_count: Some(to_i32(recent)),
+            ..v1::Trigger::from_domain(trigger)
         };
         Ok((view, bytes))
     }
@@ -86,9 +90,9 @@ impl Drafted for Trigger {
     }
 }
 
-impl Shows<Trigger> for v1::Trigger {
+impl FromDomain<Trigger> for v1::Trigger {
     /// Leaves out information about its use.
-    fn of(trigger: Trigger) -> Self {
+    fn from_domain(trigger: Trigger) -> Self {
         Self {
             name: trigger.name.to_string(),
             description: trigger.description,
@@ -130,9 +134,9 @@ impl Triggers {
         draft: &v1::Trigger,
         (start_ms, end_ms): (Option<i64>, Option<i64>),
     ) -> Result<TestRun, Error> {
-        let mut faults = Faults::default();
-        let drafted = faults.of(|it| condition(draft.r#type.clone(), it));
-        let query = compiled(drafted.as_ref(), &mut faults);
+        let mut faults = Violations::default();
+        let drafted = faults.read(|it| convert_condition(draft.r#type.clone(), it));
+        let query = compile_query(drafted.as_ref(), &mut faults);
         if start_ms.zip(end_ms).is_some_and(|(start, end)| start > end) {
             faults.add("timeRange", "ends before it starts");
         }
@@ -153,12 +157,12 @@ impl Triggers {
             end_ms,
             ..search::Filter::default()
         };
-        Ok(TestRun::new(self.store.clone(), query, saved, span).warning(warnings))
+        Ok(TestRun::new(self.store.clone(), query, saved, span).with_warnings(warnings))
     }
 }
 
 /// Converts the condition of a trigger; returns `None` after adding a violation.
-fn condition(wire: Option<v1::TriggerType>, faults: &mut Vec<Violation>) -> Option<Query> {
+fn convert_condition(wire: Option<v1::TriggerType>, faults: &mut Vec<Violation>) -> Option<Query> {
     let refused =
         |kind| format!("this service ingests events; trigger type `{kind}` is not supported");
     let (field, fault) = match wire.and_then(|wire| wire.r#type) {
@@ -199,7 +203,7 @@ pub fn event_type(query: &Query) -> v1::TriggerType {
 }
 
 /// Compiles the query; returns `None` if there is none, or after adding violations.
-fn compiled(query: Option<&Query>, faults: &mut Faults) -> Option<CompiledQuery> {
+fn compile_query(query: Option<&Query>, faults: &mut Violations) -> Option<CompiledQuery> {
     matching::compile(query?)
         .map_err(|violations| faults.add_under(QUERY_PATH, violations))
         .ok()

@@ -12,7 +12,7 @@ use crate::{
     limits::CHAIN_MAX,
     ops::{
         commit::commit,
-        deciding::{Deciding, new_id},
+        decision_context::{DecisionContext, new_id},
         find,
         intake::Intake,
         loop_guard::{NO_RESPONSE, RecordedReports, is_mark},
@@ -40,7 +40,7 @@ const HOSTS: [&str; 6] = ["host", "hostname", "node", "instance", "device", "ser
 struct Count {
     count: usize,
     /// The most severe, then oldest ones.
-    worst: Vec<Named>,
+    most_severe: Vec<Named>,
 }
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ struct Named {
 /// # Errors
 /// Returns an error if the store fails.
 pub(crate) async fn is_marked(store: &Store) -> Result<bool, EngineError> {
-    let all = Range::under(&[]);
+    let all = Range::with_prefix(&[]);
     let found = store.page::<OwnEvent>(all, Direction::Ascending, BATCH);
     Ok(found.await?.iter().any(|it| is_mark(&it.value)))
 }
@@ -66,7 +66,7 @@ pub(crate) async fn is_marked(store: &Store) -> Result<bool, EngineError> {
 ///
 /// # Errors
 /// Returns an error if the store fails.
-pub(crate) async fn report(deciding: &Deciding, intake: &Intake) -> Result<(), Error> {
+pub(crate) async fn report(deciding: &DecisionContext, intake: &Intake) -> Result<(), Error> {
     let decide = async || decided(deciding).await;
     let ((reports, closed), _) = commit(&deciding.store, Lane::Bulk, decide).await?;
     intake.report_all(reports);
@@ -79,7 +79,7 @@ pub(crate) async fn report(deciding: &Deciding, intake: &Intake) -> Result<(), E
 /// Returns the reports, and the closings of the events that earlier versions opened for each
 /// response.
 async fn decided(
-    deciding: &Deciding,
+    deciding: &DecisionContext,
 ) -> Result<(Changes, (RecordedReports, Vec<IncomingEvent>)), Error> {
     let store = &deciding.store;
     let mut changes = store.changes();
@@ -140,14 +140,14 @@ async fn decided(
 }
 
 async fn own_events(store: &Store) -> Result<Vec<Stored<OwnEvent>>, EngineError> {
-    let (mut all, mut range) = (Vec::new(), Range::under(&[]));
+    let (mut all, mut range) = (Vec::new(), Range::with_prefix(&[]));
     loop {
         let page = store.page::<OwnEvent>(range.clone(), Direction::Ascending, BATCH);
         let page = page.await?;
         let Some(last) = page.last() else {
             return Ok(all);
         };
-        range.go_on_after(&last.value.id.to_bytes());
+        range.exclude_through(&last.value.id.to_bytes());
         all.extend(page);
         // The next review counts again if any mark is left.
         if all.len() >= OWN_EVENTS_MAX {
@@ -174,13 +174,13 @@ async fn is_open(store: &Store, event: EventId) -> Result<bool, EngineError> {
 async fn counts(store: &Store) -> Result<BTreeMap<String, Count>, EngineError> {
     let mut counts: BTreeMap<String, Count> = BTreeMap::new();
     for state in [ResponseState::Active, ResponseState::Held] {
-        let mut range = Range::under(&by_response(state).build());
+        let mut range = Range::with_prefix(&by_response(state).build());
         loop {
             let (index, ascending) = (Index::OccurrenceByResponse, Direction::Ascending);
             let page = store.page_by::<Occurrence>(index, range.clone(), ascending, BATCH);
             let page = page.await?;
             let Some((last, _)) = page.last() else { break };
-            range.go_on_after(last);
+            range.exclude_through(last);
             for (key, stored) in &page {
                 let occurrence = &stored.value;
                 let id = id_at(key, 1);
@@ -206,24 +206,24 @@ impl Count {
     fn add(&mut self, occurrence: &Occurrence, rule: &Name, response: &Response) {
         self.count += 1;
         let rank = (Reverse(occurrence.severity), response.begin_ms);
-        let last = self.worst.get(NAMED_MAX - 1);
+        let last = self.most_severe.get(NAMED_MAX - 1);
         if last.is_some_and(|last| last.rank <= rank) {
             return;
         }
         let text = format!(
             "{} {} on {} (rule {rule})",
-            occurrence.severity.word(),
+            occurrence.severity.as_str(),
             shortened(&occurrence.name),
             host(occurrence)
         );
         let severity = occurrence.severity;
-        self.worst.push(Named {
+        self.most_severe.push(Named {
             rank,
             severity,
             text,
         });
-        self.worst.sort_by_key(|it| it.rank);
-        self.worst.truncate(NAMED_MAX);
+        self.most_severe.sort_by_key(|it| it.rank);
+        self.most_severe.truncate(NAMED_MAX);
     }
 }
 
@@ -245,7 +245,7 @@ fn host(occurrence: &Occurrence) -> String {
 }
 
 fn event(policy: &str, now_ms: i64) -> IncomingEvent {
-    IncomingEvent::own(
+    IncomingEvent::own_event(
         NO_RESPONSE,
         ESCALATION_KIND,
         [(POLICY_DIMENSION, policy)],
@@ -254,23 +254,26 @@ fn event(policy: &str, now_ms: i64) -> IncomingEvent {
 }
 
 fn opened(policy: &str, count: &Count, now_ms: i64) -> IncomingEvent {
-    let worst = count.worst.first();
-    let worst_text = worst.map_or("", |it| &it.text);
+    let most_severe = count.most_severe.first();
+    let worst_text = most_severe.map_or("", |it| &it.text);
     let summary = match count.count {
         1 => format!("no one responded by the policy {policy} to {worst_text}"),
         count => format!(
             "no one responded by the policy {policy} to {count} events, the worst: {worst_text}"
         ),
     };
-    let mut lines: Vec<_> = count.worst.iter().map(|it| it.text.clone()).collect();
+    let mut lines: Vec<_> = count.most_severe.iter().map(|it| it.text.clone()).collect();
     let others = count.count - lines.len();
     if others > 0 {
         lines.push(format!("and {others} more"));
     }
-    let severity = worst.map_or(Severity::Info, |it| it.severity);
+    let severity = most_severe.map_or(Severity::Info, |it| it.severity);
     #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53")]
     let number = Value::Number(count.count as f64);
-    let named = count.worst.iter().map(|it| Value::Text(it.text.clone()));
+    let named = count
+        .most_severe
+        .iter()
+        .map(|it| Value::Text(it.text.clone()));
     IncomingEvent {
         summary,
         body: lines.join("\n"),
@@ -279,7 +282,7 @@ fn opened(policy: &str, count: &Count, now_ms: i64) -> IncomingEvent {
             ("responses".to_owned(), number),
             (
                 "worstSeverity".to_owned(),
-                Value::Text(severity.word().into()),
+                Value::Text(severity.as_str().into()),
             ),
             ("worst".to_owned(), Value::List(named.collect())),
         ]

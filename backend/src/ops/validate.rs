@@ -11,16 +11,16 @@ use crate::{
 
 /// The violations of a draft found so far.
 #[derive(Debug, Default)]
-pub(super) struct Faults(Vec<Violation>);
+pub(super) struct Violations(Vec<Violation>);
 
-impl Faults {
+impl Violations {
     /// Starts with violations found while parsing the draft.
     pub(super) fn new(found: &[Violation]) -> Self {
         Self(found.to_vec())
     }
 
     /// Reads a part of a draft, collecting violations.
-    pub(super) fn of<T>(&mut self, read: impl FnOnce(&mut Vec<Violation>) -> T) -> T {
+    pub(super) fn read<T>(&mut self, read: impl FnOnce(&mut Vec<Violation>) -> T) -> T {
         read(&mut self.0)
     }
 
@@ -36,7 +36,7 @@ impl Faults {
     }
 
     /// Checks that a text is not blank and not too long.
-    pub(super) fn sentence(&mut self, field: &str, text: &str, characters_max: usize) {
+    pub(super) fn check_sentence(&mut self, field: &str, text: &str, characters_max: usize) {
         let characters = text.chars().count();
         if text.trim().is_empty() {
             self.add(field, "is required");
@@ -80,7 +80,7 @@ impl Faults {
     }
 
     /// Parses an optional name; returns `None` for an empty text.
-    pub(super) fn name_if_any(&mut self, field: &str, text: &str) -> Option<Name> {
+    pub(super) fn optional_name(&mut self, field: &str, text: &str) -> Option<Name> {
         if text.is_empty() {
             return None;
         }
@@ -89,7 +89,7 @@ impl Faults {
             .ok()
     }
 
-    pub(super) fn texts(&mut self, description: &str, tags: &[String]) {
+    pub(super) fn check_texts(&mut self, description: &str, tags: &[String]) {
         let characters = description.chars().count();
         if characters > DESCRIPTION_CHARACTERS_MAX {
             self.add(
@@ -131,8 +131,8 @@ impl Faults {
 }
 
 /// Converts a template language from the wire; returns `None` after adding a violation.
-pub(super) fn language(number: i32, faults: &mut Faults) -> Option<TemplateLanguage> {
-    let language = TemplateLanguage::of_number(number);
+pub(super) fn convert_language(number: i32, faults: &mut Violations) -> Option<TemplateLanguage> {
+    let language = TemplateLanguage::from_number(number);
     if language.is_none() {
         let fault = format!("unknown value {number}; expected one of MUSTACHE, JINJA");
         faults.add("templateLanguage", fault);
@@ -141,11 +141,11 @@ pub(super) fn language(number: i32, faults: &mut Faults) -> Option<TemplateLangu
 }
 
 /// Returns a length in milliseconds, adding a violation if it is out of bounds.
-pub(super) fn within(
+pub(super) fn check_length(
     field: &str,
     length_ms: i64,
     (least, most): (Duration, Duration),
-    faults: &mut Faults,
+    faults: &mut Violations,
 ) -> i64 {
     if !(millis(least)..=millis(most)).contains(&length_ms) {
         let (least, most) = (least.as_secs(), most.as_secs());

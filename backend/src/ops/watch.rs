@@ -25,7 +25,7 @@ const GATHER: Duration = Duration::from_millis(10);
 
 /// Changes of occurrences.
 #[derive(Debug, Clone, Default)]
-pub struct News {
+pub struct WatchUpdate {
     /// Current versions of changed occurrences that match the filter.
     pub changed: Vec<Occurrence>,
     /// Changed occurrences that do not match, or no longer match.
@@ -94,7 +94,7 @@ impl Watch {
     /// # Errors
     /// Returns [`Error::Exhausted`] if the caller has fallen behind the retention of the log, or an
     /// error if the store fails.
-    pub async fn next(&mut self) -> Result<News, Error> {
+    pub async fn next(&mut self) -> Result<WatchUpdate, Error> {
         if self.waiting.is_empty() && self.begun {
             let has_news = time::timeout(
                 HEARTBEAT,
@@ -106,11 +106,11 @@ impl Watch {
             }
         }
         self.begun = true;
-        let _place = scan::step().await;
+        let _place = scan::wait_for_step().await;
         self.read_log().await?;
-        let mut news = News {
+        let mut news = WatchUpdate {
             gap: std::mem::take(&mut self.gap),
-            ..News::default()
+            ..WatchUpdate::default()
         };
         let mut bytes = 0;
         while bytes < WATCH_MESSAGE_BYTES
@@ -121,13 +121,13 @@ impl Watch {
             let keys: Vec<_> = self.waiting.drain(..step).collect();
             let found = self.store.get_many::<Occurrence>(keys).await?;
             for found in found.into_iter().flatten() {
-                if self.filter.admits(&found.value) {
+                if self.filter.matches(&found.value) {
                     bytes += found.value.weight_bytes();
                     news.changed.push(found.value);
                 } else {
                     news.left.push(found.value.id());
                 }
-                scan::turn().await;
+                scan::yield_if_needed().await;
             }
         }
         // Omit the token while occurrences are buffered: resuming from it would skip them.

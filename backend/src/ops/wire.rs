@@ -4,17 +4,12 @@ pub mod query;
 pub mod time;
 
 /// The view of a value for clients. Like `From`, but also usable between types of two other crates.
-pub trait Shows<T> {
+pub trait FromDomain<T> {
     /// Converts a value to its view.
-    fn of(value: T) -> Self;
+    fn from_domain(value: T) -> Self;
 }
 
 /// Converts a count for the wire, saturating.
-pub fn count(count: usize) -> i32 {
-    i32::try_from(count).unwrap_or(i32::MAX)
-}
-
-/// Converts a number for the wire, saturating.
-pub fn number(number: i64) -> i32 {
-    i32::try_from(number).unwrap_or(i32::MAX)
+pub fn to_i32(count: impl TryInto<i32>) -> i32 {
+    count.try_into().unwrap_or(i32::MAX)
 }

@@ -19,10 +19,12 @@ use tonic::{Request, Status};
 
 use crate::{error::Error, ops::client::Caller};
 
-pub use deadline::timeout_asked;
-pub use guard::{Admitted, DIALECT_HEADER, Denied, Guard, Guarded, code_of, intake_bytes_max};
+pub use deadline::requested_timeout;
+pub use guard::{
+    AdmittedCall, DIALECT_HEADER, Guard, Guarded, RejectedCall, code_of, intake_bytes_max,
+};
 pub use people::People;
-pub use refusals::{Refusals, words as refusal_words};
+pub use refusals::{Refusals, labels as refusal_words};
 pub use scanning::too_large;
 
 #[derive(Debug, Clone, Copy)]

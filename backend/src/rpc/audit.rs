@@ -16,16 +16,16 @@ enum Subject {
     Named(String),
 }
 
-pub(super) fn of<T>(name: impl Display, answer: T) -> Response<T> {
+pub(super) fn for_resource<T>(name: impl Display, answer: T) -> Response<T> {
     with(Subject::Named(name.to_string()), answer)
 }
 
 /// Returns the response of a call that changed the named resource, or of a dry run.
-pub(super) fn unless<T>(tried: bool, name: impl Display, answer: T) -> Response<T> {
+pub(super) fn unless_dry_run<T>(tried: bool, name: impl Display, answer: T) -> Response<T> {
     if tried {
         with(Subject::Nothing, answer)
     } else {
-        of(name, answer)
+        for_resource(name, answer)
     }
 }
 
@@ -37,7 +37,7 @@ fn with<T>(subject: Subject, answer: T) -> Response<T> {
 
 /// Logs a call, with the method and the subject in its response. A call without a subject is logged
 /// as well.
-pub(super) fn note(
+pub(super) fn log_call(
     audit: &Audit,
     author: &Name,
     request_id: Option<&HeaderValue>,

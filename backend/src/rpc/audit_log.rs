@@ -8,7 +8,7 @@ use tonic::{Request, Response, Status, async_trait};
 use super::{access, convert::audit as convert};
 use crate::{
     domain::Role,
-    ops::{audit::AuditLog, wire::Shows},
+    ops::{audit::AuditLog, wire::FromDomain},
 };
 
 /// The audit service.
@@ -34,7 +34,7 @@ impl AuditService for AuditApi {
         let (filter, page) = convert::list(request.into_inner(), is_admin)?;
         let (entries, next_page_token) = self.log.list(&filter, &page).await?;
         Ok(Response::new(v1::ListAuditEntriesResponse {
-            entries: entries.into_iter().map(Shows::of).collect(),
+            entries: entries.into_iter().map(FromDomain::from_domain).collect(),
             next_page_token,
         }))
     }

@@ -17,7 +17,7 @@ use tonic::{Request, Response, Status, async_trait};
 use crate::{
     error::Error,
     limits::{BACKUP_BYTES_PER_SECOND, BACKUPS_MAX},
-    ops::wire::Shows,
+    ops::wire::FromDomain,
     store::{
         Store,
         backup::{BackupError, BackupRecord, Reader},
@@ -58,7 +58,7 @@ impl BackupStream {
             return Ok(None);
         };
         let bytes: usize = step.records.iter().map(BackupRecord::bytes).sum();
-        let mut response = ReadBackupResponse::of(step);
+        let mut response = ReadBackupResponse::from_domain(step);
         response.row_count = std::mem::take(&mut self.row_count);
         // The rest is small, and must not fall behind concurrent writes.
         if !self.reader.is_catching_up() {

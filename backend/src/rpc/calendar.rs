@@ -39,7 +39,7 @@ impl CalendarService for CalendarApi {
     ) -> Result<Response<v1::PreviewCalendarResponse>, Status> {
         let request = request.into_inner();
         let draft = request.calendar.unwrap_or_default();
-        let asked = convert::asked(request.start.as_ref(), request.end.as_ref());
+        let asked = convert::requested_span(request.start.as_ref(), request.end.as_ref());
         let (expansion, standing) = self.calendars.preview(draft, asked).await?;
         Ok(Response::new(v1::PreviewCalendarResponse {
             spans: convert::spans(&expansion),
@@ -54,7 +54,7 @@ impl CalendarService for CalendarApi {
         request: Request<v1::ExpandCalendarRequest>,
     ) -> Result<Response<v1::ExpandCalendarResponse>, Status> {
         let request = request.into_inner();
-        let asked = convert::asked(request.start.as_ref(), request.end.as_ref());
+        let asked = convert::requested_span(request.start.as_ref(), request.end.as_ref());
         let expansion = self.calendars.expand(&request.name, asked).await?;
         Ok(Response::new(v1::ExpandCalendarResponse {
             spans: convert::spans(&expansion),

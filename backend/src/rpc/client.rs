@@ -12,7 +12,7 @@ use super::{
 use crate::ops::{
     client::{ClientDraft, Clients, Keys},
     page::PageRequest,
-    wire::Shows,
+    wire::FromDomain,
 };
 
 /// The client service.
@@ -40,10 +40,10 @@ impl ClientService for ClientApi {
         // Respond only once the key is accepted on all nodes.
         self.keys.catch_up_everywhere().await?;
         let answer = v1::CreateClientResponse {
-            client: Some(v1::Client::of(client)),
+            client: Some(v1::Client::from_domain(client)),
             key: key.reveal().to_owned(),
         };
-        Ok(audit::of(draft.name, answer))
+        Ok(audit::for_resource(draft.name, answer))
     }
 
     async fn list_clients(
@@ -57,7 +57,11 @@ impl ClientService for ClientApi {
         };
         let page = self.clients.list(&page).await?;
         Ok(Response::new(v1::ListClientsResponse {
-            clients: page.items.into_iter().map(Shows::of).collect(),
+            clients: page
+                .items
+                .into_iter()
+                .map(FromDomain::from_domain)
+                .collect(),
             next_page_token: page.next_page_token,
         }))
     }
@@ -70,8 +74,11 @@ impl ClientService for ClientApi {
         let client = self.clients.update(&name, &edit).await?;
         // Respond only once the change is effective on all nodes.
         self.keys.catch_up_everywhere().await?;
-        let client = Some(v1::Client::of(client));
-        Ok(audit::of(name, v1::UpdateClientResponse { client }))
+        let client = Some(v1::Client::from_domain(client));
+        Ok(audit::for_resource(
+            name,
+            v1::UpdateClientResponse { client },
+        ))
     }
 
     async fn rotate_client_key(
@@ -84,10 +91,10 @@ impl ClientService for ClientApi {
         // Respond only once the new key is accepted on all nodes.
         self.keys.catch_up_everywhere().await?;
         let answer = v1::RotateClientKeyResponse {
-            client: Some(v1::Client::of(client)),
+            client: Some(v1::Client::from_domain(client)),
             key: key.reveal().to_owned(),
         };
-        Ok(audit::of(request.name, answer))
+        Ok(audit::for_resource(request.name, answer))
     }
 
     async fn revoke_client(
@@ -98,7 +105,7 @@ impl ClientService for ClientApi {
         self.clients.revoke(&name).await?;
         // Respond only once the key is rejected on all nodes.
         self.keys.catch_up_everywhere().await?;
-        Ok(audit::of(name, v1::RevokeClientResponse {}))
+        Ok(audit::for_resource(name, v1::RevokeClientResponse {}))
     }
 
     async fn get_caller(
@@ -109,7 +116,7 @@ impl ClientService for ClientApi {
         if let Some(until_ms) = caller.signed_in_until_ms {
             let person = v1::Client {
                 name: caller.name.to_string(),
-                role: v1::Role::of(caller.role).into(),
+                role: v1::Role::from_domain(caller.role).into(),
                 expire_time: Some(timestamp(until_ms)),
                 ..v1::Client::default()
             };
@@ -119,7 +126,7 @@ impl ClientService for ClientApi {
         }
         let client = self.clients.get(&caller.name, caller.id).await?;
         Ok(Response::new(v1::GetCallerResponse {
-            client: Some(v1::Client::of(client)),
+            client: Some(v1::Client::from_domain(client)),
         }))
     }
 }

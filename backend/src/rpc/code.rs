@@ -4,11 +4,11 @@ use tonic::Code;
 
 /// Returns the labels of all errors.
 pub fn errors() -> impl Iterator<Item = &'static str> {
-    (1..=16).map(|code| word(Code::from_i32(code)))
+    (1..=16).map(|code| code_label(Code::from_i32(code)))
 }
 
 /// Returns the label of a code.
-pub fn word(code: Code) -> &'static str {
+pub fn code_label(code: Code) -> &'static str {
     match code {
         Code::Ok => "ok",
         Code::Cancelled => "cancelled",

@@ -10,7 +10,7 @@ use tonic::{Request, Response, Status, async_trait};
 use super::{
     access::caller,
     audit,
-    convert::{event, list::count, time::timestamp},
+    convert::{event, list::to_i32, time::timestamp},
 };
 use crate::{
     error::{Error, Violation},
@@ -53,7 +53,7 @@ impl ConfigService for ConfigApi {
             changes: changes.into_iter().map(|it| wire(it, shown)).collect(),
         };
         let summary = format!("{count} resources");
-        Ok(audit::unless(shown || count == 0, summary, answer))
+        Ok(audit::unless_dry_run(shown || count == 0, summary, answer))
     }
 
     async fn preview_impact(
@@ -73,24 +73,24 @@ impl From<Impact> for v1::PreviewImpactResponse {
         let counted = |all: Vec<Counted>| {
             let all = all.into_iter().map(|it| v1::ImpactCount {
                 name: it.name,
-                message_count: Some(count(it.messages)),
-                message_count_before: Some(count(it.messages_before)),
+                message_count: Some(to_i32(it.messages)),
+                message_count_before: Some(to_i32(it.messages_before)),
             });
             all.collect()
         };
         Self {
-            message_count: Some(count(impact.messages)),
-            message_count_before: Some(count(impact.messages_before)),
+            message_count: Some(to_i32(impact.messages)),
+            message_count_before: Some(to_i32(impact.messages_before)),
             rules: counted(impact.rules),
             destinations: counted(impact.destinations),
-            no_longer_notified_count: Some(count(impact.no_longer_notified_count)),
+            no_longer_notified_count: Some(to_i32(impact.no_longer_notified_count)),
             no_longer_notified: impact
                 .no_longer_notified
                 .into_iter()
                 .map(event::single)
                 .collect(),
-            newly_notified_count: Some(count(impact.newly_notified_count)),
-            occurrence_count: Some(count(impact.occurrence_count)),
+            newly_notified_count: Some(to_i32(impact.newly_notified_count)),
+            occurrence_count: Some(to_i32(impact.occurrence_count)),
             start_time: Some(timestamp(impact.start_ms)),
             end_time: Some(timestamp(impact.end_ms)),
             stopped_early: impact.stopped_early,

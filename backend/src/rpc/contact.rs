@@ -11,7 +11,7 @@ use crate::{
     domain::{Contact, ContactMethod, Name, PagedContact, RecordId, TemplateLanguage},
     ops::{
         contact::Contacts,
-        destination::{About, Test, TestTarget, Tester},
+        destination::{Test, TestSubject, TestTarget, Tester},
         link::SignedLinks,
     },
 };
@@ -49,7 +49,7 @@ impl ContactApi {
             target: TestTarget::Stored(method.destination.to_string()),
             message: String::new(),
             message_language: TemplateLanguage::default(),
-            about: About::Sample,
+            about: TestSubject::Sample,
             contact: Some(PagedContact {
                 name: contact.clone(),
                 variables: method.variables,
@@ -105,7 +105,10 @@ impl ContactService for ContactApi {
         let name = request.into_inner().name;
         let contact = self.contacts.issue_feed(&name).await?;
         let url = self.feed_url(&contact);
-        Ok(audit::of(name, v1::GetContactFeedResponse { url }))
+        Ok(audit::for_resource(
+            name,
+            v1::GetContactFeedResponse { url },
+        ))
     }
 
     async fn rotate_contact_feed(
@@ -115,6 +118,9 @@ impl ContactService for ContactApi {
         let name = request.into_inner().name;
         let contact = self.contacts.rotate_feed(&name).await?;
         let url = self.feed_url(&contact);
-        Ok(audit::of(name, v1::RotateContactFeedResponse { url }))
+        Ok(audit::for_resource(
+            name,
+            v1::RotateContactFeedResponse { url },
+        ))
     }
 }

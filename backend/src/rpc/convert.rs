@@ -22,7 +22,7 @@ pub mod rule;
 pub mod search;
 pub mod silence;
 pub mod statistics;
-pub mod trigger_tried;
+pub mod trigger_test;
 mod truncate;
 
 pub use crate::ops::wire::{query, time};

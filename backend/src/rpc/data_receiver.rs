@@ -18,8 +18,11 @@ use tonic::{
 
 use super::{
     access,
-    code::word,
-    convert::incoming::{fitted, incoming, sentence},
+    code::code_label,
+    convert::{
+        incoming::{incoming, join_violations, truncated},
+        list::to_i32,
+    },
 };
 use crate::{
     clock::Clock,
@@ -28,13 +31,13 @@ use crate::{
     limits::{DIALECT_EVENTS_MAX, EVENTS_PER_REQUEST_MAX, STREAM_BATCH_EVENTS, STREAM_GATHER_TIME},
     ops::{
         client::Caller,
-        intake::{Intake, Once},
+        intake::{IdempotentOutcome, Intake},
         receipt::{self, Claim},
     },
     trace::{self, Span, SpanKind},
 };
 use dialect::NATIVE;
-pub use dialect::words as dialect_words;
+pub use dialect::labels as dialect_words;
 use idempotency::REPLAYED;
 
 /// The intake service.
@@ -80,24 +83,24 @@ impl DataReceiver {
         metadata: &MetadataMap,
         request: Events,
     ) -> Result<Response<EventStatusResult>, Status> {
-        let (dialect, total) = (dialect::word(metadata), request.events.len());
+        let (dialect, total) = (dialect::dialect_label(metadata), request.events.len());
         let mut span = Span::begin("PutEvents", SpanKind::Server, traceparent(metadata));
-        span.note("rpc.service", || "zenoss.cloud.DataReceiverService");
-        span.note("bellwether.client", || caller.name.to_string());
-        span.note("bellwether.dialect", || dialect);
+        span.set_attribute("rpc.service", || "zenoss.cloud.DataReceiverService");
+        span.set_attribute("bellwether.client", || caller.name.to_string());
+        span.set_attribute("bellwether.dialect", || dialect);
         let received = match span.context() {
             None => self.receive_from(dialect, caller, metadata, request).await,
             context => {
                 // Boxed, so that calls without a trace have a smaller future.
                 let work = Box::pin(self.receive_from(dialect, caller, metadata, request));
-                trace::within(context, work).await
+                trace::run_within(context, work).await
             }
         };
         received.inspect_err(|status| {
             span.fail(status.message());
             self.intake
                 .metrics()
-                .refused(dialect, word(status.code()), total);
+                .record_refused(dialect, code_label(status.code()), total);
         })
     }
 
@@ -132,16 +135,16 @@ impl DataReceiver {
         };
         let (refused, is_replayed) = match key {
             None => {
-                let taken = self.take_in(dialect, request.events, &caller).await;
+                let taken = self.ingest(dialect, request.events, &caller).await;
                 (taken?, false)
             }
             Some(key) => {
                 let (refused, is_replayed) =
-                    self.take_in_once(dialect, request, caller, key).await?;
+                    self.ingest_once(dialect, request, caller, key).await?;
                 (refused.into_iter().map(as_invalid).collect(), is_replayed)
             }
         };
-        let mut response = Response::new(result(total, refused, detailed.then_some(kept)));
+        let mut response = Response::new(build_result(total, refused, detailed.then_some(kept)));
         if is_replayed {
             let value = MetadataValue::from_static("true");
             response.metadata_mut().insert(REPLAYED, value);
@@ -154,7 +157,7 @@ impl DataReceiver {
     /// # Errors
     /// Returns an error if no event was stored although one is valid. For a dialect also if some
     /// were stored: its sender repeats whole requests, and only after a transient error.
-    async fn take_in(
+    async fn ingest(
         &self,
         dialect: &'static str,
         events: Vec<Event>,
@@ -183,19 +186,19 @@ impl DataReceiver {
                 }
                 taken_in -= 1;
                 let (place, reason) = (places[at], error.to_string());
-                let code = self.refused(dialect, error, 1).code();
+                let code = self.refused_status(dialect, error, 1).code();
                 refused.push((Refusal { place, reason }, code));
             }
-            metrics.accepted(dialect, taken_in, submitted.opened);
+            metrics.record_accepted(dialect, taken_in, submitted.opened);
         }
         refused.sort_by_key(|(refusal, _)| refusal.place);
-        metrics.refused(dialect, word(Code::InvalidArgument), invalid);
+        metrics.record_refused(dialect, code_label(Code::InvalidArgument), invalid);
         Ok(refused)
     }
 
-    /// Ingests a list like [`DataReceiver::take_in`] on the first request with that key; later ones
+    /// Ingests a list like [`DataReceiver::ingest`] on the first request with that key; later ones
     /// return the first result, and true.
-    async fn take_in_once(
+    async fn ingest_once(
         &self,
         dialect: &'static str,
         request: Events,
@@ -206,7 +209,7 @@ impl DataReceiver {
         let Sorted {
             accepted, refused, ..
         } = self.sort(dialect, request.events, &caller);
-        let refused = receipt::fitting(refused);
+        let refused = receipt::truncate_refusals(refused);
         let claim = Claim {
             client: caller.id,
             key,
@@ -216,13 +219,13 @@ impl DataReceiver {
         let (author, metrics) = (Some(caller.name), self.intake.metrics());
         let taken_in = accepted.len();
         match self.intake.submit_once(accepted, author, claim).await? {
-            Once::Now(opened) => {
-                metrics.refused(dialect, word(Code::InvalidArgument), refused.len());
-                metrics.accepted(dialect, taken_in, opened);
+            IdempotentOutcome::Now(opened) => {
+                metrics.record_refused(dialect, code_label(Code::InvalidArgument), refused.len());
+                metrics.record_accepted(dialect, taken_in, opened);
                 Ok((refused, false))
             }
-            Once::Earlier(refused) => {
-                metrics.replayed(dialect, taken_in);
+            IdempotentOutcome::Earlier(refused) => {
+                metrics.record_replayed(dialect, taken_in);
                 Ok((refused, true))
             }
         }
@@ -230,10 +233,14 @@ impl DataReceiver {
 
     fn sort(&self, dialect: &str, events: Vec<Event>, caller: &Caller) -> Sorted {
         let now_ms = self.clock.now_ms();
-        let incoming = if dialect == NATIVE { incoming } else { fitted };
+        let incoming = if dialect == NATIVE {
+            incoming
+        } else {
+            truncated
+        };
         let mut sorted = Sorted::default();
         for (place, event) in events.into_iter().enumerate() {
-            match incoming(event, now_ms).and_then(|event| within(&caller.scope, event)) {
+            match incoming(event, now_ms).and_then(|event| check_source(&caller.scope, event)) {
                 Ok(mut event) => {
                     dialect::identify(dialect, caller.id, &mut event);
                     sorted.places.push(place);
@@ -241,7 +248,7 @@ impl DataReceiver {
                 }
                 Err(violations) => sorted.refused.push(Refusal {
                     place,
-                    reason: sentence(&violations),
+                    reason: join_violations(&violations),
                 }),
             }
         }
@@ -249,7 +256,7 @@ impl DataReceiver {
     }
 
     /// Ingests the next available events of a stream. Returns whether more can follow.
-    async fn take_in_next(
+    async fn ingest_next(
         &self,
         stream: &mut Streaming<EventWrapper>,
         caller: &Caller,
@@ -259,9 +266,11 @@ impl DataReceiver {
         let mut next = stream.message().await;
         let until = Instant::now() + STREAM_GATHER_TIME;
         loop {
-            match next.map(|wrapper| wrapper.map(|wrapper| self.unwrap(wrapper, &caller.scope))) {
+            match next
+                .map(|wrapper| wrapper.map(|wrapper| self.unwrap_event(wrapper, &caller.scope)))
+            {
                 Ok(Some(Ok(event))) => accepted.push(event),
-                Ok(Some(Err(error))) => fault = Some(self.refused(NATIVE, error, 1)),
+                Ok(Some(Err(error))) => fault = Some(self.refused_status(NATIVE, error, 1)),
                 Ok(None) => break,
                 Err(status) => fault = Some(status),
             }
@@ -285,15 +294,16 @@ impl DataReceiver {
             let author = Some(caller.name.clone());
             let mut taken_in = accepted.len();
             let submitted = self.intake.submit(accepted, author).await;
-            let submitted = submitted.map_err(|error| self.refused(NATIVE, error, taken_in))?;
+            let submitted =
+                submitted.map_err(|error| self.refused_status(NATIVE, error, taken_in))?;
             let mut first = None;
             for (_, error) in submitted.failed {
                 taken_in -= 1;
-                let status = self.refused(NATIVE, error, 1);
+                let status = self.refused_status(NATIVE, error, 1);
                 first = first.or(Some(status));
             }
             let metrics = self.intake.metrics();
-            metrics.accepted(NATIVE, taken_in, submitted.opened);
+            metrics.record_accepted(NATIVE, taken_in, submitted.opened);
             if let Some(status) = first {
                 return Err(status);
             }
@@ -301,11 +311,11 @@ impl DataReceiver {
         fault.map_or(Ok(goes_on), Err)
     }
 
-    fn refused(&self, dialect: &'static str, error: Error, events: usize) -> Status {
+    fn refused_status(&self, dialect: &'static str, error: Error, events: usize) -> Status {
         let status = Status::from(error);
         self.intake
             .metrics()
-            .refused(dialect, word(status.code()), events);
+            .record_refused(dialect, code_label(status.code()), events);
         status
     }
 
@@ -321,12 +331,16 @@ impl DataReceiver {
         }
     }
 
-    fn unwrap(&self, wrapper: EventWrapper, scope: &KeyScope) -> Result<IncomingEvent, Error> {
+    fn unwrap_event(
+        &self,
+        wrapper: EventWrapper,
+        scope: &KeyScope,
+    ) -> Result<IncomingEvent, Error> {
         let Some(EventType::Canonical(event)) = wrapper.event_type else {
             return Err(Error::invalid("canonical", "is required"));
         };
         let event = incoming(event, self.clock.now_ms());
-        let event = event.and_then(|event| within(scope, event));
+        let event = event.and_then(|event| check_source(scope, event));
         event.map_err(|violations| {
             let inside =
                 |it: Violation| Violation::new(format!("canonical.{}", it.field), it.description);
@@ -353,13 +367,13 @@ impl DataReceiverService for DataReceiver {
         let caller = access::caller(&request)?;
         idempotency::refuse_key(request.metadata())?;
         let mut stream = request.into_inner();
-        while self.take_in_next(&mut stream, &caller).await? {}
+        while self.ingest_next(&mut stream, &caller).await? {}
         Ok(Response::new(Void {}))
     }
 }
 
 /// Checks that the source of an event is within the caller's scope.
-fn within(scope: &KeyScope, event: IncomingEvent) -> Result<IncomingEvent, Vec<Violation>> {
+fn check_source(scope: &KeyScope, event: IncomingEvent) -> Result<IncomingEvent, Vec<Violation>> {
     if scope.sources.is_empty() {
         return Ok(event);
     }
@@ -383,15 +397,14 @@ fn as_invalid(refusal: Refusal) -> (Refusal, Code) {
 
 /// Builds the response to a list; `kept` contains the events if the caller wants rejected ones
 /// returned.
-fn result(
+fn build_result(
     total: usize,
     refused: Vec<(Refusal, Code)>,
     kept: Option<Vec<Event>>,
 ) -> EventStatusResult {
-    let count = |count| i32::try_from(count).unwrap_or(i32::MAX);
     let mut result = EventStatusResult {
-        failed: count(refused.len()),
-        succeeded: count(total.saturating_sub(refused.len())),
+        failed: to_i32(refused.len()),
+        succeeded: to_i32(total.saturating_sub(refused.len())),
         message: match refused.first() {
             None => "all events were accepted".into(),
             Some((Refusal { place, reason }, _)) => {
@@ -405,7 +418,7 @@ fn result(
         let detail = |(refusal, code): (Refusal, Code)| EventError {
             error: format!("events[{}]: {}", refusal.place, refusal.reason),
             event: kept.get_mut(refusal.place).map(std::mem::take),
-            index: Some(count(refusal.place)),
+            index: Some(to_i32(refusal.place)),
             code: code.into(),
         };
         result.failed_events = refused.into_iter().map(detail).collect();

@@ -51,7 +51,7 @@ impl DeliveryCalls {
                 let read = self.deliveries.condition("filter.filter", &text).await?;
                 let (condition, warnings) = read;
                 let matching = Selection::Matching {
-                    filter: filter.under(condition),
+                    filter: filter.with_condition(condition),
                     limit,
                     token,
                 };
@@ -61,12 +61,12 @@ impl DeliveryCalls {
         })
     }
 
-    async fn shown(
+    async fn delivery_view(
         &self,
         delivery: Delivery,
         attempts: Vec<Attempt>,
     ) -> Result<v1::Delivery, Error> {
-        let waiting = self.deliveries.waiting(&delivery, true).await?;
+        let waiting = self.deliveries.wait_reason(&delivery, true).await?;
         Ok(convert::delivery(delivery, attempts, waiting))
     }
 }
@@ -82,7 +82,7 @@ impl DeliveryService for DeliveryCalls {
         let with_counts = request.with_counts;
         let (filter, page) = convert::list(request)?;
         let (condition, warnings) = self.deliveries.condition("filter", &text).await?;
-        let filter = filter.under(condition);
+        let filter = filter.with_condition(condition);
         let counts = if with_counts {
             Some(self.deliveries.counts(&filter).await?)
         } else {
@@ -92,7 +92,7 @@ impl DeliveryService for DeliveryCalls {
         let mut shown = Vec::with_capacity(deliveries.len());
         let mut reasons = self.deliveries.wait_reasons();
         for delivery in deliveries {
-            let waiting = reasons.of(&delivery, false).await?;
+            let waiting = reasons.reason(&delivery, false).await?;
             shown.push(convert::delivery(delivery, Vec::new(), waiting));
         }
         Ok(Response::new(v1::ListDeliveriesResponse {
@@ -112,7 +112,7 @@ impl DeliveryService for DeliveryCalls {
         let rendered = would_send(&delivery, &self.installation).await?;
         let delivery = Some(v1::Delivery {
             rendered: rendered.map(json::object),
-            ..self.shown(delivery, attempts).await?
+            ..self.delivery_view(delivery, attempts).await?
         });
         Ok(Response::new(v1::GetDeliveryResponse { delivery }))
     }
@@ -123,8 +123,11 @@ impl DeliveryService for DeliveryCalls {
     ) -> Result<Response<v1::RetryDeliveryResponse>, Status> {
         let id = convert::id(&request.into_inner().id)?;
         let delivery = self.deliveries.retry(id).await?;
-        let delivery = Some(self.shown(delivery, Vec::new()).await?);
-        Ok(audit::of(id, v1::RetryDeliveryResponse { delivery }))
+        let delivery = Some(self.delivery_view(delivery, Vec::new()).await?);
+        Ok(audit::for_resource(
+            id,
+            v1::RetryDeliveryResponse { delivery },
+        ))
     }
 
     async fn cancel_delivery(
@@ -133,8 +136,11 @@ impl DeliveryService for DeliveryCalls {
     ) -> Result<Response<v1::CancelDeliveryResponse>, Status> {
         let id = convert::id(&request.into_inner().id)?;
         let delivery = self.deliveries.cancel(id).await?;
-        let delivery = Some(self.shown(delivery, Vec::new()).await?);
-        Ok(audit::of(id, v1::CancelDeliveryResponse { delivery }))
+        let delivery = Some(self.delivery_view(delivery, Vec::new()).await?);
+        Ok(audit::for_resource(
+            id,
+            v1::CancelDeliveryResponse { delivery },
+        ))
     }
 
     async fn retry_deliveries(
@@ -149,8 +155,8 @@ impl DeliveryService for DeliveryCalls {
             .bulk(BulkAction::Retry, selection, request.dry_run);
         let tally = retried.await?;
         let count = tally.count;
-        let answer = bulk::retried(tally, warnings);
-        Ok(audit::unless(request.dry_run, count, answer))
+        let answer = bulk::retry_response(tally, warnings);
+        Ok(audit::unless_dry_run(request.dry_run, count, answer))
     }
 
     async fn cancel_deliveries(
@@ -165,10 +171,10 @@ impl DeliveryService for DeliveryCalls {
             .bulk(BulkAction::Cancel, selection, request.dry_run);
         let tally = cancelled.await?;
         let count = tally.count;
-        Ok(audit::unless(
+        Ok(audit::unless_dry_run(
             request.dry_run,
             count,
-            bulk::cancelled(tally, warnings),
+            bulk::cancel_response(tally, warnings),
         ))
     }
 

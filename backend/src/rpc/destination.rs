@@ -35,7 +35,7 @@ impl TestedDestinations {
         validate_only: bool,
     ) -> Result<Saved<Destination>, Error> {
         let saved = self.all.create(draft, validate_only).await?;
-        self.tested(saved, validate_only).await
+        self.with_test_result(saved, validate_only).await
     }
 
     async fn update(
@@ -44,10 +44,10 @@ impl TestedDestinations {
         validate_only: bool,
     ) -> Result<Saved<Destination>, Error> {
         let saved = self.all.update(draft, validate_only).await?;
-        self.tested(saved, validate_only).await
+        self.with_test_result(saved, validate_only).await
     }
 
-    async fn tested(
+    async fn with_test_result(
         &self,
         saved: Saved<Destination>,
         validate_only: bool,
@@ -91,17 +91,18 @@ impl DestinationApi {
         }
     }
 
-    async fn asked(&self, mut request: v1::TestDestinationRequest) -> Result<Test, Error> {
+    async fn requested_test(&self, mut request: v1::TestDestinationRequest) -> Result<Test, Error> {
         let event = request.event.take();
         let about = convert::about(&request.event_id, event, self.tester.now_ms())?;
         let message = request.message.clone();
-        let language = TemplateLanguage::of_number(request.template_language).ok_or_else(|| {
-            let fault = "is an unknown value; expected one of MUSTACHE, JINJA";
-            Error::invalid("templateLanguage", fault)
-        })?;
+        let language =
+            TemplateLanguage::from_number(request.template_language).ok_or_else(|| {
+                let fault = "is an unknown value; expected one of MUSTACHE, JINJA";
+                Error::invalid("templateLanguage", fault)
+            })?;
         self.destinations.check_message(language, &message).await?;
         // The sender renders with the settings as of the last refresh.
-        self.ruleset.refreshed().await?;
+        self.ruleset.refresh().await?;
         let target = self.target(request).await?;
         Ok(Test {
             target,
@@ -160,7 +161,7 @@ impl DestinationService for DestinationApi {
         let answer = v1::PauseDestinationResponse {
             destination: Some(view),
         };
-        Ok(audit::of(name, answer))
+        Ok(audit::for_resource(name, answer))
     }
 
     async fn resume_destination(
@@ -172,14 +173,14 @@ impl DestinationService for DestinationApi {
         let answer = v1::ResumeDestinationResponse {
             destination: Some(view),
         };
-        Ok(audit::of(name, answer))
+        Ok(audit::for_resource(name, answer))
     }
 
     async fn test_destination(
         &self,
         request: Request<v1::TestDestinationRequest>,
     ) -> Result<Response<v1::TestDestinationResponse>, Status> {
-        let test = self.asked(request.into_inner()).await?;
+        let test = self.requested_test(request.into_inner()).await?;
         let (delivery, attempt, times) = self.tester.test(test).await?;
         Ok(Response::new(convert::tested(&delivery, attempt, times)))
     }
@@ -198,11 +199,11 @@ impl DestinationService for DestinationApi {
             event: request.event,
             ..v1::TestDestinationRequest::default()
         };
-        let test = self.asked(asked).await?;
+        let test = self.requested_test(asked).await?;
         let rendered = self.tester.render(test).await?;
         let route = match &rendered.event {
             Some(event) => {
-                let snapshot = self.ruleset.refreshed().await.map_err(Error::from)?;
+                let snapshot = self.ruleset.refresh().await.map_err(Error::from)?;
                 let route = route::route(&snapshot, event, self.tester.now_ms());
                 // There is no occurrence yet.
                 Some(v1::EventRoute {

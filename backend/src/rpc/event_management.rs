@@ -12,7 +12,7 @@ use crate::{
     limits::ITEMS_PER_REQUEST_MAX,
     ops::{
         annotate::{self, Annotated},
-        deciding::Deciding,
+        decision_context::DecisionContext,
         intake::Intake,
         set_status,
     },
@@ -25,13 +25,13 @@ const MAY_REOPEN: &str = "its sender has not closed it: its next report reopens 
 /// The event management service.
 #[derive(Debug)]
 pub struct EventManagement {
-    deciding: Deciding,
+    deciding: DecisionContext,
     intake: Intake,
 }
 
 impl EventManagement {
     /// Creates the service; events of the service itself are sent through `intake`.
-    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+    pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self { deciding, intake }
     }
 }
@@ -54,7 +54,7 @@ impl EventManagementService for EventManagement {
                 ..AnnotationResult::default()
             })
             .collect();
-        let mut outcomes = Outcomes::take(items.into_iter().map(operator::annotation));
+        let mut outcomes = Outcomes::collect(items.into_iter().map(operator::annotation));
         let answers = annotate::annotate(&self.deciding, &outcomes.valid, &author).await?;
         for (result, outcome) in results.iter_mut().zip(outcomes.merge(answers)) {
             result.success = Some(outcome.is_ok());
@@ -85,7 +85,7 @@ impl EventManagementService for EventManagement {
         } = request.into_inner();
         check_count("statuses", items.len())?;
         let read = |item| operator::status(item, without_updates);
-        let mut outcomes = Outcomes::take(items.iter().map(read));
+        let mut outcomes = Outcomes::collect(items.iter().map(read));
         let modules = (&self.deciding, &self.intake);
         let answers = set_status::set_status(modules, &outcomes.valid, &author).await?;
         let results = items.into_iter().zip(outcomes.merge(answers));
@@ -134,7 +134,7 @@ struct Outcomes<T> {
 }
 
 impl<T> Outcomes<T> {
-    fn take(items: impl Iterator<Item = Result<T, Error>>) -> Self {
+    fn collect(items: impl Iterator<Item = Result<T, Error>>) -> Self {
         let mut outcomes = Self {
             valid: Vec::new(),
             faults: Vec::new(),

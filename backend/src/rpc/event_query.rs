@@ -16,6 +16,7 @@ use tonic::{Request, Response, Status, async_trait};
 use super::convert::{
     event,
     explain::{explanation, timeline},
+    list::to_i32,
     search::{self as input, ReadQuery},
 };
 use crate::{
@@ -63,7 +64,7 @@ impl EventQueries {
     }
 
     /// Returns a converted query, with warnings about likely mistakes.
-    async fn hinted<T>(
+    async fn with_warnings<T>(
         &self,
         asked: Result<ReadQuery<T>, Error>,
     ) -> Result<(T, Vec<String>), Error> {
@@ -76,7 +77,8 @@ impl EventQueries {
         &self,
         query: Option<EventQuery>,
     ) -> Result<(search::Filter, Vec<String>), Error> {
-        self.hinted(input::filter(query, self.clock.now_ms())).await
+        self.with_warnings(input::filter(query, self.clock.now_ms()))
+            .await
     }
 
     async fn newest(&self, id: &str) -> Result<Occurrence, Error> {
@@ -139,7 +141,7 @@ impl EventQueryService for EventQueries {
     ) -> Result<Response<SearchEventsResponse>, Status> {
         let query = request.into_inner().query;
         let asked = input::search(query, self.clock.now_ms());
-        let (request, warnings) = self.hinted(asked).await?;
+        let (request, warnings) = self.with_warnings(asked).await?;
         let found = search::search(&self.store, &*self.clock, &request).await?;
         Ok(Response::new(SearchEventsResponse {
             warnings,
@@ -154,7 +156,7 @@ impl EventQueryService for EventQueries {
         let (filter, warnings) = self.filter(request.into_inner().query).await?;
         let count = search::count(&self.store, &filter).await?;
         Ok(Response::new(CountEventsResponse {
-            count: Some(event::small(count)),
+            count: Some(to_i32(count)),
             warnings,
         }))
     }
@@ -205,7 +207,7 @@ impl EventQueryService for EventQueries {
             );
             return Err(Error::invalid("occurrenceIds", fault).into());
         }
-        let snapshot = self.ruleset.refreshed().await.map_err(Error::from)?;
+        let snapshot = self.ruleset.refresh().await.map_err(Error::from)?;
         let now_ms = self.clock.now_ms();
         let mut routes = Vec::with_capacity(ids.len());
         for (at, id) in ids.iter().enumerate() {
@@ -216,7 +218,7 @@ impl EventQueryService for EventQueries {
             if let Some(occurrence) = found.map_err(Error::from)? {
                 routes.push(event::route(&route::route(&snapshot, &occurrence, now_ms)));
             }
-            scan::turn().await;
+            scan::yield_if_needed().await;
         }
         Ok(Response::new(RouteEventsResponse { routes }))
     }
@@ -274,14 +276,14 @@ impl EventQueryService for EventQueries {
             })?
             .pop()
             .unwrap_or(newest);
-        let snapshot = self.ruleset.refreshed().await.map_err(Error::from)?;
+        let snapshot = self.ruleset.refresh().await.map_err(Error::from)?;
         let now_ms = self.clock.now_ms();
         let mut rules = explain::explain(&self.store, &snapshot, &occurrence, now_ms).await?;
         explain::add_waits(&self.deliveries, &mut rules).await?;
         Ok(Response::new(ExplainEventResponse {
             event_id: occurrence.event.to_string(),
             occurrence_id: occurrence.id().to_string(),
-            timeline: timeline(explain::story(&occurrence, &rules)),
+            timeline: timeline(explain::timeline(&occurrence, &rules)),
             rules: rules.into_iter().map(explanation).collect(),
             time: now_ms,
             last_decision_time: occurrence.evaluation.map(|evaluation| evaluation.at_ms),

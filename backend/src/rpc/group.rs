@@ -5,7 +5,7 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::{access, audit, convert::group as convert};
 use crate::ops::{
-    deciding::Deciding,
+    decision_context::DecisionContext,
     group::list::{get, list, set},
     intake::Intake,
 };
@@ -13,13 +13,13 @@ use crate::ops::{
 /// The group service.
 #[derive(Debug)]
 pub struct GroupApi {
-    deciding: Deciding,
+    deciding: DecisionContext,
     intake: Intake,
 }
 
 impl GroupApi {
     /// Creates the service; events of the service itself are sent through `intake`.
-    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+    pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self { deciding, intake }
     }
 }
@@ -60,8 +60,8 @@ impl GroupService for GroupApi {
         let (id, change) = convert::change(&request)?;
         let changed = set((&self.deciding, &self.intake), id, &change, &author).await?;
         let answer = v1::SetGroupStatusResponse {
-            changed_count: Some(super::convert::list::count(changed)),
+            changed_count: Some(super::convert::list::to_i32(changed)),
         };
-        Ok(audit::of(request.id, answer))
+        Ok(audit::for_resource(request.id, answer))
     }
 }

@@ -7,9 +7,14 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::{access, audit, serve::serve};
 use crate::ops::{
-    heartbeat::{Expectations, HeartbeatKeys, HeartbeatPreviews, Heartbeats, Previewed, Signal},
+    heartbeat::{
+        Expectations, HeartbeatKeys, HeartbeatPreview, HeartbeatPreviews, Heartbeats, Signal,
+    },
     page::PageRequest,
-    wire::time::{length, timestamp},
+    wire::{
+        time::{length, timestamp},
+        to_i32,
+    },
 };
 
 /// Shorter than any key, and longer than any signal name.
@@ -75,9 +80,12 @@ impl HeartbeatService for HeartbeatApi {
     ) -> Result<Response<v1::ForgetExpectationResponse>, Status> {
         let request = request.into_inner();
         self.expectations
-            .forget(&request.name, &request.key)
+            .delete(&request.name, &request.key)
             .await?;
-        Ok(audit::of(request.name, v1::ForgetExpectationResponse {}))
+        Ok(audit::for_resource(
+            request.name,
+            v1::ForgetExpectationResponse {},
+        ))
     }
 
     async fn preview_heartbeat(
@@ -98,7 +106,7 @@ impl HeartbeatService for HeartbeatApi {
         let key = key.reveal().to_owned();
         let path = format!("/v1/data-receiver/heartbeats/{key}");
         let answer = v1::RotateHeartbeatKeyResponse { key, path };
-        Ok(audit::of(name, answer))
+        Ok(audit::for_resource(name, answer))
     }
 
     async fn beat(
@@ -107,9 +115,9 @@ impl HeartbeatService for HeartbeatApi {
     ) -> Result<Response<v1::BeatResponse>, Status> {
         let scope = access::caller(&request)?.scope;
         let request = request.into_inner();
-        let signal = Signal::of(request.start, request.exit)?;
+        let signal = Signal::from_call(request.start, request.exit)?;
         self.expectations
-            .beat_of(&scope.sources, &request.name, &request.dimensions, signal)
+            .record_beat_from(&scope.sources, &request.name, &request.dimensions, signal)
             .await?;
         Ok(Response::new(v1::BeatResponse {}))
     }
@@ -120,10 +128,10 @@ impl HeartbeatService for HeartbeatApi {
     ) -> Result<Response<v1::BeatByKeyResponse>, Status> {
         let request = parse_address(request.into_inner());
         let name = self.keys.check(&request.name, &request.key).await?;
-        let signal = Signal::of_address(&request)?;
+        let signal = Signal::from_request(&request)?;
         if signal != Signal::Log {
             let none = BTreeMap::new();
-            self.expectations.beat(&name, &none, signal).await?;
+            self.expectations.record_beat(&name, &none, signal).await?;
         }
         Ok(Response::new(v1::BeatByKeyResponse {}))
     }
@@ -143,8 +151,7 @@ fn parse_address(request: v1::BeatByKeyRequest) -> v1::BeatByKeyRequest {
     }
 }
 
-fn shown(previewed: Previewed) -> v1::PreviewHeartbeatResponse {
-    let count = |many: usize| Some(i32::try_from(many).unwrap_or(i32::MAX));
+fn shown(previewed: HeartbeatPreview) -> v1::PreviewHeartbeatResponse {
     let expectations = previewed.expectations.into_iter();
     let expectations = expectations.map(|it| {
         let values = it.values.into_iter();
@@ -155,14 +162,14 @@ fn shown(previewed: Previewed) -> v1::PreviewHeartbeatResponse {
             beat_count: Some(i64::try_from(it.beat_count).unwrap_or(i64::MAX)),
             longest_gap: Some(length(it.longest_ms)),
             last_beat_time: it.last_ms.map(timestamp),
-            alarm_count: count(it.alarm_count),
+            alarm_count: Some(to_i32(it.alarm_count)),
         }
     });
     v1::PreviewHeartbeatResponse {
         expectations: expectations.collect(),
-        expectation_count: count(previewed.expectation_count),
-        alarm_count: count(previewed.alarm_count),
-        occurrence_count: count(previewed.occurrence_count),
+        expectation_count: Some(to_i32(previewed.expectation_count)),
+        alarm_count: Some(to_i32(previewed.alarm_count)),
+        occurrence_count: Some(to_i32(previewed.occurrence_count)),
         start_time: Some(timestamp(previewed.start_ms)),
         stopped_early: previewed.stopped_early,
         warnings: previewed.warnings,

@@ -4,7 +4,7 @@ use bellwether_proto::v1::{self, insight_service_server::InsightService};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::convert::{
-    list::{count, number},
+    list::to_i32,
     time::{length, millis, timestamp},
 };
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
         noise::{NoiseBy, NoiseTally},
     },
     error::Error,
-    ops::noise::{NoiseAsked, NoiseLine, NoiseReports, NoiseRows},
+    ops::noise::{NoiseLine, NoiseReports, NoiseRequest, NoiseRows},
 };
 
 /// The service for noise reports.
@@ -53,7 +53,7 @@ impl InsightService for InsightApi {
                 return Err(Error::invalid("by", fault).into());
             }
         };
-        let asked = NoiseAsked {
+        let asked = NoiseRequest {
             start_ms: request.start.as_ref().map(millis),
             end_ms: request.end.as_ref().map(millis),
             rows,
@@ -68,19 +68,19 @@ impl InsightService for InsightApi {
             start_time: Some(timestamp(report.start_ms)),
             end_time: Some(timestamp(report.end_ms)),
             events_start_time: Some(timestamp(report.events_start_ms)),
-            left_out_count: Some(count(report.left_out)),
+            left_out_count: Some(to_i32(report.left_out)),
         }))
     }
 }
 
 fn row(line: NoiseLine, has_holds: bool) -> v1::NoiseRow {
     let numbers = &line.numbers;
-    let of = |tally| Some(number(numbers.of(tally)));
-    let occurrences = numbers.of(NoiseTally::Occurrence);
-    let acknowledged = numbers.of(NoiseTally::Acknowledged).min(occurrences);
-    let skipped: Vec<(HoldKind, i64)> = numbers.skipped().collect();
-    let all_skipped = skipped.iter().map(|(_, count)| count).sum();
-    let share = |part: i64| f64::from(number(part)) / f64::from(number(occurrences));
+    let of = |tally| Some(to_i32(numbers.get(tally)));
+    let occurrences = numbers.get(NoiseTally::Occurrence);
+    let acknowledged = numbers.get(NoiseTally::Acknowledged).min(occurrences);
+    let skipped: Vec<(HoldKind, i64)> = numbers.skipped_by_hold().collect();
+    let all_skipped: i64 = skipped.iter().map(|(_, count)| count).sum();
+    let share = |part: i64| f64::from(to_i32(part)) / f64::from(to_i32(occurrences));
     let median = numbers.median_acknowledge_seconds();
     let skipped = skipped.into_iter();
     v1::NoiseRow {
@@ -89,23 +89,23 @@ fn row(line: NoiseLine, has_holds: bool) -> v1::NoiseRow {
         delivery_count: of(NoiseTally::Delivery),
         digested_count: of(NoiseTally::Digested),
         dry_run_count: of(NoiseTally::DryRun),
-        skipped_count: has_holds.then(|| number(all_skipped)),
+        skipped_count: has_holds.then(|| to_i32(all_skipped)),
         skipped_by_hold: skipped
-            .map(|(kind, count)| (kind.word().to_owned(), number(count)))
+            .map(|(kind, count)| (kind.as_str().to_owned(), to_i32(count)))
             .collect(),
         occurrence_count: of(NoiseTally::Occurrence),
-        acknowledged_count: Some(number(acknowledged)),
+        acknowledged_count: Some(to_i32(acknowledged)),
         acknowledged_share: (occurrences > 0).then(|| share(acknowledged)),
         median_acknowledge_time: median.map(|seconds| length(seconds.saturating_mul(1_000))),
         closed_soon_count: of(NoiseTally::ClosedSoon),
         never_acted_on_count: of(NoiseTally::NeverActedOn),
-        night_count: Some(number(line.night)),
+        night_count: Some(to_i32(line.night)),
         events: line
             .events
             .into_iter()
             .map(|(name, count)| v1::NoiseEvent {
                 name,
-                notification_count: Some(number(count)),
+                notification_count: Some(to_i32(count)),
             })
             .collect(),
     }

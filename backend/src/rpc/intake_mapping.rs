@@ -11,8 +11,8 @@ use tonic::{Request, Response, Status, async_trait};
 use super::{
     access,
     convert::{
-        incoming::{fitted, sentence},
-        list::count,
+        incoming::{join_violations, truncated},
+        list::to_i32,
     },
     data_receiver::DataReceiver,
     serve::serve,
@@ -21,7 +21,7 @@ use crate::{
     clock::Clock,
     error::Error,
     limits::{MAPPING_HEADERS_MAX, MAPPING_TEST_BYTES_MAX},
-    ops::intake_mapping::{Evaluator, Mappings, merges, try_draft, verify},
+    ops::intake_mapping::{Evaluator, Mappings, find_merges, try_draft, verify},
 };
 
 const REFUSED_SHOWN: usize = 10;
@@ -99,14 +99,14 @@ impl IntakeMappingService for IntakeMappingApi {
             .await?;
         let now_ms = self.clock.now_ms();
         let faults = mapped.events.iter().enumerate().filter_map(|(at, event)| {
-            let faults = fitted(event.clone(), now_ms).err()?;
-            Some(format!("events[{at}]: {}", sentence(&faults)))
+            let faults = truncated(event.clone(), now_ms).err()?;
+            Some(format!("events[{at}]: {}", join_violations(&faults)))
         });
         Ok(Response::new(v1::TestIntakeMappingResponse {
             faults: faults.chain(mapped.refused.iter().map(entry)).collect(),
-            merges: merges(&mapped.events, root),
+            merges: find_merges(&mapped.events, root),
             events: mapped.events,
-            dropped_count: Some(count(mapped.dropped)),
+            dropped_count: Some(to_i32(mapped.dropped)),
         }))
     }
 
@@ -155,7 +155,7 @@ impl IntakeMappingService for IntakeMappingApi {
         }
         let mut response = Response::new(v1::ReceiveWebhookResponse {
             succeeded: Some(result.succeeded),
-            dropped: Some(count(mapped.dropped)),
+            dropped: Some(to_i32(mapped.dropped)),
         });
         *response.metadata_mut() = passed;
         Ok(response)

@@ -21,7 +21,7 @@ use crate::{
         response::{Responses, acknowledged_by},
         schedule::Schedules,
     },
-    store::audit::{self, By},
+    store::audit::{self, Actor},
 };
 
 const MEMBERS: i32 = 100;
@@ -68,10 +68,15 @@ impl LinkApi {
     }
 
     /// Returns the caller by a link: a contact, or an anonymous holder.
-    fn by(&self, address: Option<IpAddr>, method: &'static str, contact: Option<&Name>) -> By {
-        By {
+    fn actor(
+        &self,
+        address: Option<IpAddr>,
+        method: &'static str,
+        contact: Option<&Name>,
+    ) -> Actor {
+        Actor {
             client: contact
-                .map(|it| Name::of_contact(it).to_string())
+                .map(|it| Name::for_contact(it).to_string())
                 .unwrap_or_default(),
             address,
             method,
@@ -116,7 +121,7 @@ impl LinkApi {
 }
 
 /// Returns what was found, and `None` if there is nothing of that name.
-fn if_any<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
+fn optional<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
     match found {
         Err(Error::NotFound(_) | Error::Invalid(_)) => Ok(None),
         found => found.map(Some),
@@ -129,7 +134,7 @@ impl LinkService for LinkApi {
         &self,
         request: Request<OpenLinkRequest>,
     ) -> Result<Response<OpenLinkResponse>, Status> {
-        let by = self.by(access::address(&request), OPEN_LINK, None);
+        let by = self.actor(access::address(&request), OPEN_LINK, None);
         let OpenLinkRequest { id, until, sign } = request.into_inner();
         self.links.check(&id, until, &sign)?;
         let kind = if GroupId::parse(&id).is_some() {
@@ -154,7 +159,7 @@ impl LinkService for LinkApi {
         &self,
         request: Request<OpenFeedRequest>,
     ) -> Result<Response<OpenFeedResponse>, Status> {
-        let by = self.by(access::address(&request), OPEN_FEED, None);
+        let by = self.actor(access::address(&request), OPEN_FEED, None);
         let OpenFeedRequest {
             name,
             sign,
@@ -162,12 +167,12 @@ impl LinkService for LinkApi {
         } = request.into_inner();
         let reason = "through the address of its feed";
         if contact_name.is_empty() {
-            let found = if_any(self.schedules.find(&name).await)?;
+            let found = optional(self.schedules.find(&name).await)?;
             let schedule = self.links.check_feed(found, |it| Grant::Feed(it), &sign)?;
             self.audit.read_by_grant(by, "schedule", &name, reason);
             return Ok(Response::new(self.schedules.feed(schedule).await?));
         }
-        let found = if_any(self.contacts.find(&contact_name).await)?;
+        let found = optional(self.contacts.find(&contact_name).await)?;
         let contact = self
             .links
             .check_feed(found, |it| Grant::ContactFeed(it), &sign)?;
@@ -185,14 +190,14 @@ impl LinkService for LinkApi {
         let link = (&*request.id, &*request.response, &*request.contact);
         self.links.check_acknowledge(link, &request.sign)?;
         let contact = Name::parse(link.2).map_err(|fault| Error::invalid("contact", fault))?;
-        let by = self.by(address, ACKNOWLEDGE, Some(&contact));
+        let by = self.actor(address, ACKNOWLEDGE, Some(&contact));
         if !request.confirm {
             let reason = "through the link to acknowledge";
             self.audit
                 .read_by_grant(by.clone(), "occurrence", link.0, reason);
         }
         let acknowledging = self.responses.acknowledge(link, request.confirm);
-        let (found, others) = audit::by(by, acknowledging).await?;
+        let (found, others) = audit::run_as(by, acknowledging).await?;
         let by = acknowledged_by(&found).map(ToString::to_string);
         let is_acknowledged = found.acknowledged;
         Ok(Response::new(AcknowledgeResponse {

@@ -59,20 +59,20 @@ impl Intake {
         let (mut metadata, _, read) = request.into_parts();
         metadata.insert(
             DIALECT_HEADER,
-            MetadataValue::from_static(Dialect::Otlp.word()),
+            MetadataValue::from_static(Dialect::Otlp.as_str()),
         );
         DataReceiver::admit(&caller, &metadata)?;
         let Logs {
             events,
             mut left_out,
-        } = Logs::of(&read.request, &self.settings);
+        } = Logs::from_request(&read.request, &self.settings);
         left_out.add_unreadable(read.unreadable);
         drop(read.request);
         let mut events = Events {
             detailed_response: false,
             events,
         };
-        left_out.add_beyond(bulk::fit(&mut events));
+        left_out.add_excess(bulk::shrink(&mut events));
         let received = self.receiver.receive(caller, &metadata, events).await?;
         let (metadata, result, extensions) = received.into_parts();
         let failed = usize::try_from(result.failed).unwrap_or_default();

@@ -19,7 +19,7 @@ pub const EXPORT_LOGS: &str = "/opentelemetry.proto.collector.logs.v1.LogsServic
 
 /// The permission that a method requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Need {
+pub enum Permission {
     /// None, not even a key.
     Nothing,
     /// Any key.
@@ -36,8 +36,8 @@ pub enum Need {
     Admin,
 }
 
-impl Need {
-    fn of(word: &str) -> Option<Self> {
+impl Permission {
+    fn from_name(word: &str) -> Option<Self> {
         let all = [
             Self::Ingest,
             Self::Viewer,
@@ -48,7 +48,7 @@ impl Need {
         match word {
             "none" => Some(Self::Nothing),
             "any" => Some(Self::Key),
-            word => all.into_iter().find(|need| need.word() == word),
+            word => all.into_iter().find(|need| need.as_str() == word),
         }
     }
 
@@ -65,14 +65,14 @@ impl Need {
     }
 
     /// Returns the name of the minimum role; `any` if all roles are sufficient.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Nothing | Self::Key => "any",
-            Self::Ingest => Role::Ingest.word(),
-            Self::Viewer => Role::Viewer.word(),
-            Self::Operator => Role::Operator.word(),
-            Self::Editor => Role::Editor.word(),
-            Self::Admin => Role::Admin.word(),
+            Self::Ingest => Role::Ingest.as_str(),
+            Self::Viewer => Role::Viewer.as_str(),
+            Self::Operator => Role::Operator.as_str(),
+            Self::Editor => Role::Editor.as_str(),
+            Self::Admin => Role::Admin.as_str(),
         }
     }
 }
@@ -100,7 +100,7 @@ pub enum Class {
 }
 
 impl Class {
-    fn of(class: options::call::Class) -> Option<Self> {
+    fn from_option(class: options::call::Class) -> Option<Self> {
         use options::call::Class;
         Some(match class {
             Class::Unspecified => return None,
@@ -131,7 +131,7 @@ pub struct Audit {
 
 impl Audit {
     /// Whether the call is audited for reading.
-    pub fn reads(&self) -> bool {
+    pub fn audits_reads(&self) -> bool {
         &*self.action == "read"
     }
 }
@@ -142,7 +142,7 @@ pub struct Method {
     /// `/package.Service/Method`.
     pub path: Box<str>,
     /// Required permission.
-    pub need: Need,
+    pub need: Permission,
     /// Class of its calls.
     pub class: Class,
     /// Whether a call may scan many records or compute for long, so that it runs on separate
@@ -172,23 +172,27 @@ pub fn services() -> impl Iterator<Item = &'static str> {
 }
 
 /// Methods of third-party services, whose files have no options.
-const FOREIGN: [(&str, Need, Class); 5] = [
-    (EXPORT_LOGS, Need::Ingest, Class::Intake),
-    ("/grpc.health.v1.Health/Check", Need::Nothing, Class::Probe),
+const FOREIGN: [(&str, Permission, Class); 5] = [
+    (EXPORT_LOGS, Permission::Ingest, Class::Intake),
+    (
+        "/grpc.health.v1.Health/Check",
+        Permission::Nothing,
+        Class::Probe,
+    ),
     (
         "/grpc.health.v1.Health/Watch",
-        Need::Nothing,
+        Permission::Nothing,
         Class::HealthWatch,
     ),
     // The API is described only to callers with a key.
     (
         "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
-        Need::Key,
+        Permission::Key,
         Class::Stream,
     ),
     (
         "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-        Need::Key,
+        Permission::Key,
         Class::Stream,
     ),
 ];
@@ -229,8 +233,8 @@ impl Method {
         });
         Some(Self {
             path: path.into(),
-            need: Need::of(&options.role)?,
-            class: Class::of(call.class())?,
+            need: Permission::from_name(&options.role)?,
+            class: Class::from_option(call.class())?,
             scans: call.scans,
             audit,
         })
@@ -264,14 +268,14 @@ mod tests {
         assert_eq!(method("/bellwether.v1.ClientService/DropAll"), None);
     }
 
-    fn needing(needs: &[Need]) -> Vec<&'static str> {
+    fn needing(needs: &[Permission]) -> Vec<&'static str> {
         let needing = METHODS.values().filter(|it| needs.contains(&it.need));
         needing.map(|it| &*it.path).collect()
     }
 
     #[test]
     fn public_and_admin_methods_are_as_listed() {
-        let open = needing(&[Need::Nothing, Need::Key]);
+        let open = needing(&[Permission::Nothing, Permission::Key]);
         let expected = [
             "/bellwether.v1.ClientService/GetCaller",
             "/bellwether.v1.HeartbeatService/BeatByKey",
@@ -294,7 +298,7 @@ mod tests {
             "/zenoss.cloud.DataReceiverService/PutEvent",
             PUT_EVENTS,
         ];
-        assert_eq!(needing(&[Need::Ingest]), expected);
+        assert_eq!(needing(&[Permission::Ingest]), expected);
         let expected = [
             "/bellwether.v1.BackupService/ReadBackup",
             "/bellwether.v1.CheckService/CheckStore",
@@ -306,12 +310,17 @@ mod tests {
             "/bellwether.v1.SettingsService/SetQuiet",
             "/bellwether.v1.SettingsService/UpdateSettings",
         ];
-        assert_eq!(needing(&[Need::Admin]), expected);
+        assert_eq!(needing(&[Permission::Admin]), expected);
     }
 
     #[test]
     fn low_roles_have_no_change_methods() {
-        let weak = [Need::Nothing, Need::Key, Need::Ingest, Need::Viewer];
+        let weak = [
+            Permission::Nothing,
+            Permission::Key,
+            Permission::Ingest,
+            Permission::Viewer,
+        ];
         for method in METHODS.values().filter(|it| weak.contains(&it.need)) {
             let changes = method.class == Class::Change || method.audit.is_some();
             assert!(!changes, "{}", method.path);
@@ -321,7 +330,7 @@ mod tests {
     #[test]
     fn editor_and_admin_changes_are_audited() {
         for method in METHODS.values().filter(|it| it.class != Class::Read) {
-            let is_weighty = matches!(method.need, Need::Editor | Need::Admin);
+            let is_weighty = matches!(method.need, Permission::Editor | Permission::Admin);
             assert!(!is_weighty || method.audit.is_some(), "{}", method.path);
         }
     }
@@ -336,12 +345,12 @@ mod tests {
             Role::Admin,
         ];
         let cases = [
-            (Need::Key, [true, true, true, true, true]),
-            (Need::Ingest, [true, false, false, false, true]),
-            (Need::Viewer, [false, true, true, true, true]),
-            (Need::Operator, [false, false, true, true, true]),
-            (Need::Editor, [false, false, false, true, true]),
-            (Need::Admin, [false, false, false, false, true]),
+            (Permission::Key, [true, true, true, true, true]),
+            (Permission::Ingest, [true, false, false, false, true]),
+            (Permission::Viewer, [false, true, true, true, true]),
+            (Permission::Operator, [false, false, true, true, true]),
+            (Permission::Editor, [false, false, false, true, true]),
+            (Permission::Admin, [false, false, false, false, true]),
         ];
         for (need, allowed) in cases {
             assert_eq!(roles.map(|role| need.allows(role)), allowed, "{need:?}");

@@ -12,7 +12,7 @@ use super::convert::{event, statistics, time::length_ms};
 use crate::{
     clock::{Clock, millis},
     error::Error,
-    ops::{overview::overview, ruleset::Ruleset, statistics::Counting},
+    ops::{overview::overview, ruleset::Ruleset, statistics::StatisticsReader},
     store::Store,
 };
 
@@ -53,7 +53,7 @@ impl OverviewService for Overviews {
         &self,
         _request: Request<GetOverviewRequest>,
     ) -> Result<Response<GetOverviewResponse>, Status> {
-        let snapshot = self.ruleset.refreshed().await.map_err(Error::from)?;
+        let snapshot = self.ruleset.refresh().await.map_err(Error::from)?;
         let overview = overview(&self.store, &self.clock, &snapshot, self.data_dir.clone()).await?;
         Ok(Response::new(event::overview(overview, self.start_ms)))
     }
@@ -64,8 +64,8 @@ impl OverviewService for Overviews {
     ) -> Result<Response<GetStatisticsResponse>, Status> {
         let span = request.into_inner().span;
         let span_ms = span.as_ref().map_or(millis(SPAN_DEFAULT), length_ms);
-        let snapshot = self.ruleset.refreshed().await.map_err(Error::from)?;
-        let counting = Counting::new(self.store.clone(), Arc::clone(&self.clock));
+        let snapshot = self.ruleset.refresh().await.map_err(Error::from)?;
+        let counting = StatisticsReader::new(self.store.clone(), Arc::clone(&self.clock));
         let found = counting.statistics(span_ms, &snapshot).await?;
         Ok(Response::new(statistics::statistics(found)))
     }

@@ -4,18 +4,18 @@ use bellwether_proto::v1::{self, pending_service_server::PendingService};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{audit, convert::pending as convert};
-use crate::ops::{deciding::Deciding, intake::Intake, pending};
+use crate::ops::{decision_context::DecisionContext, intake::Intake, pending};
 
 /// The service for pending notifications.
 #[derive(Debug)]
 pub struct PendingApi {
-    deciding: Deciding,
+    deciding: DecisionContext,
     intake: Intake,
 }
 
 impl PendingApi {
     /// Creates the service; events of the service itself are sent through `intake`.
-    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+    pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self { deciding, intake }
     }
 }
@@ -46,6 +46,6 @@ impl PendingService for PendingApi {
             delivery_ids: sent.iter().map(ToString::to_string).collect(),
         };
         let named = format!("{} of {}", request.rule_name, request.event_id);
-        Ok(audit::of(named, answer))
+        Ok(audit::for_resource(named, answer))
     }
 }

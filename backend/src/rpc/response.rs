@@ -97,6 +97,9 @@ impl ResponseService for ResponseApi {
             }
         };
         let response = Some(self.responses.escalate(&id, seen).await?);
-        Ok(audit::of(id, v1::EscalateResponseResponse { response }))
+        Ok(audit::for_resource(
+            id,
+            v1::EscalateResponseResponse { response },
+        ))
     }
 }

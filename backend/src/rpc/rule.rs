@@ -3,9 +3,9 @@
 use bellwether_proto::v1::{self, rule_service_server::RuleService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{convert::list::count, serve::serve};
+use super::{convert::list::to_i32, serve::serve};
 use crate::ops::{
-    notify_open::{NotifyOpen, Stores},
+    notify_open::{NotifyOpen, StoredDefinition},
     rule::{Installation, Rules},
 };
 
@@ -40,9 +40,9 @@ impl RuleService for RuleApi {
         delete_rule(DeleteRuleRequest) -> DeleteRuleResponse, |_never| false;
         stored |api, request, stored| {
             notify_count: {
-                let stores = Stores::Rule(stored.resource.clone());
-                let answer = api.opens.answer(request.notify_open, request.validate_only, stores);
-                answer.await?.map(count)
+                let stores = StoredDefinition::Rule(stored.resource.clone());
+                let answer = api.opens.notify_or_count(request.notify_open, request.validate_only, stores);
+                answer.await?.map(to_i32)
             },
         }
     }

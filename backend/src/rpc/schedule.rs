@@ -89,7 +89,10 @@ impl ScheduleService for ScheduleApi {
         let name = request.into_inner().name;
         let schedule = self.schedules.issue_feed(&name).await?;
         let url = self.feed_url(&schedule);
-        Ok(audit::of(name, v1::GetScheduleFeedResponse { url }))
+        Ok(audit::for_resource(
+            name,
+            v1::GetScheduleFeedResponse { url },
+        ))
     }
 
     async fn rotate_schedule_feed(
@@ -99,7 +102,10 @@ impl ScheduleService for ScheduleApi {
         let name = request.into_inner().name;
         let schedule = self.schedules.rotate_feed(&name).await?;
         let url = self.feed_url(&schedule);
-        Ok(audit::of(name, v1::RotateScheduleFeedResponse { url }))
+        Ok(audit::for_resource(
+            name,
+            v1::RotateScheduleFeedResponse { url },
+        ))
     }
 
     async fn preview_schedule(
@@ -130,7 +136,7 @@ impl ScheduleService for ScheduleApi {
             .create_override(&request.name, &draft)
             .await?;
         let r#override = Some(made);
-        Ok(audit::of(
+        Ok(audit::for_resource(
             request.name,
             v1::CreateOverrideResponse { r#override },
         ))
@@ -144,6 +150,9 @@ impl ScheduleService for ScheduleApi {
         self.schedules
             .delete_override(&request.name, &request.id)
             .await?;
-        Ok(audit::of(request.name, v1::DeleteOverrideResponse {}))
+        Ok(audit::for_resource(
+            request.name,
+            v1::DeleteOverrideResponse {},
+        ))
     }
 }

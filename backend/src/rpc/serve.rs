@@ -34,13 +34,13 @@ macro_rules! serve {
             Ok(tonic::Response::new(v1::$Listed {
                 $many: page.items,
                 next_page_token: page.next_page_token,
-                total_size: Some($crate::rpc::convert::list::count(page.total)),
+                total_size: Some($crate::rpc::convert::list::to_i32(page.total)),
             }))
         } }
 
         serve! { @method $get(self, request: $Get) -> $Got {
             let found = self.$all.get(&request.name).await?;
-            $(let found = self.$detail.detailed(found).await?;)?
+            $(let found = self.$detail.with_expectations(found).await?;)?
             Ok(tonic::Response::new(v1::$Got { $one: Some(found) }))
         } }
 
@@ -53,7 +53,7 @@ macro_rules! serve {
             let forced: fn(&v1::$Delete) -> bool = $forced;
             let force = forced(&request);
             self.$all.delete(&request.name, &request.etag, force).await?;
-            Ok($crate::rpc::audit::of(request.name, v1::$Deleted {}))
+            Ok($crate::rpc::audit::for_resource(request.name, v1::$Deleted {}))
         } }
     };
     (@method $name:ident($self:ident, $request:ident: $Request:ident) -> $Answer:ident $body:tt) => {
@@ -82,7 +82,7 @@ macro_rules! serve {
             $one: Some(stored.view),
         };
         let name = answer.$one.as_ref().map(|it| it.name.clone()).unwrap_or_default();
-        Ok($crate::rpc::audit::unless(request.validate_only, name, answer))
+        Ok($crate::rpc::audit::unless_dry_run(request.validate_only, name, answer))
     }};
 }
 pub(super) use serve;

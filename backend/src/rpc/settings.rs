@@ -23,12 +23,12 @@ impl SettingsApi {
     }
 
     /// Waits until every node has read the stored settings.
-    async fn followed(&self) -> Result<(), Error> {
+    async fn wait_until_followed(&self) -> Result<(), Error> {
         let engine = self.store.engine();
         let position = *engine.log_signal().borrow();
         engine
             .cluster()
-            .followed_by_all(position, STORE_NODES_FOLLOW_TIME_MAX)
+            .wait_until_followed(position, STORE_NODES_FOLLOW_TIME_MAX)
             .await?;
         Ok(())
     }
@@ -52,11 +52,11 @@ impl SettingsService for SettingsApi {
         let (draft, tried) = (request.settings.unwrap_or_default(), request.validate_only);
         let stored = self.settings.update(&draft, tried).await?;
         if !tried {
-            self.followed().await?;
+            self.wait_until_followed().await?;
         }
         let settings = Some(stored.view);
         let answer = v1::UpdateSettingsResponse { settings };
-        Ok(audit::unless(tried, Settings::NAME, answer))
+        Ok(audit::unless_dry_run(tried, Settings::NAME, answer))
     }
 
     async fn set_quiet(
@@ -64,9 +64,9 @@ impl SettingsService for SettingsApi {
         request: Request<v1::SetQuietRequest>,
     ) -> Result<Response<v1::SetQuietResponse>, Status> {
         let settings = self.settings.set_quiet(request.into_inner().quiet).await?;
-        self.followed().await?;
+        self.wait_until_followed().await?;
         let settings = Some(settings);
         let answer = v1::SetQuietResponse { settings };
-        Ok(audit::unless(false, Settings::NAME, answer))
+        Ok(audit::unless_dry_run(false, Settings::NAME, answer))
     }
 }

@@ -25,7 +25,7 @@ impl SignInApi {
         Self(sign_ins, states)
     }
 
-    fn set_up(&self) -> Result<&SignIns, Error> {
+    fn configured(&self) -> Result<&SignIns, Error> {
         let why = "sign-in is off (`oidc.issuer`)";
         self.0
             .as_deref()
@@ -45,7 +45,7 @@ impl SignInService for SignInApi {
                 issuer: config.issuer.clone(),
                 client_id: config.client_id.clone(),
                 scopes: config.scopes.clone(),
-                takes_access_token: config.takes_access_token(),
+                takes_access_token: config.accepts_access_token(),
                 page: config.page.clone(),
             }
         });
@@ -56,8 +56,8 @@ impl SignInService for SignInApi {
         &self,
         request: Request<StartSignInRequest>,
     ) -> Result<Response<StartSignInResponse>, Status> {
-        let state = |verifier: &str| self.1.make(verifier);
-        let start = self.set_up()?.start(address(&request), state).await?;
+        let state = |verifier: &str| self.1.create(verifier);
+        let start = self.configured()?.start(address(&request), state).await?;
         Ok(Response::new(StartSignInResponse {
             address: start.address,
             state: start.state,
@@ -86,7 +86,7 @@ impl SignInService for SignInApi {
                 return Err(Error::invalid(field, why).into());
             }
         }
-        let sign_ins = self.set_up()?;
+        let sign_ins = self.configured()?;
         // Checked first, so that a sign-in that was not started here causes no request to the
         // provider.
         self.1.check(&state, &verifier)?;

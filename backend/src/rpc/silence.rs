@@ -5,7 +5,7 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::{
     access, audit,
-    convert::{list::count, silence as convert},
+    convert::{list::to_i32, silence as convert},
 };
 use crate::ops::silence::Silencing;
 
@@ -38,7 +38,7 @@ impl SilenceService for SilenceApi {
             warnings: view.warnings.clone(),
             silence: Some(view.into()),
         };
-        Ok(audit::unless(tried, name, answer))
+        Ok(audit::unless_dry_run(tried, name, answer))
     }
 
     async fn list_silences(
@@ -50,7 +50,7 @@ impl SilenceService for SilenceApi {
         Ok(Response::new(v1::ListSilencesResponse {
             silences: page.items.into_iter().map(Into::into).collect(),
             next_page_token: page.next_page_token,
-            total_size: Some(count(page.total)),
+            total_size: Some(to_i32(page.total)),
         }))
     }
 
@@ -78,7 +78,7 @@ impl SilenceService for SilenceApi {
             warnings: view.warnings.clone(),
             silence: Some(view.into()),
         };
-        Ok(audit::unless(tried, name, answer))
+        Ok(audit::unless_dry_run(tried, name, answer))
     }
 
     async fn delete_silence(
@@ -87,7 +87,10 @@ impl SilenceService for SilenceApi {
     ) -> Result<Response<v1::DeleteSilenceResponse>, Status> {
         let request = request.into_inner();
         self.silences.delete(&request.name, &request.etag).await?;
-        Ok(audit::of(request.name, v1::DeleteSilenceResponse {}))
+        Ok(audit::for_resource(
+            request.name,
+            v1::DeleteSilenceResponse {},
+        ))
     }
 
     async fn preview_silence(
@@ -109,7 +112,7 @@ impl SilenceService for SilenceApi {
         let extension = convert::extension(&request)?;
         let extended = self.silences.extend(&request.name, extension, &editor);
         let silence = Some(extended.await?.into());
-        Ok(audit::of(
+        Ok(audit::for_resource(
             request.name,
             v1::ExtendSilenceResponse { silence },
         ))
@@ -122,7 +125,10 @@ impl SilenceService for SilenceApi {
         let editor = access::caller(&request)?.name;
         let name = request.into_inner().name;
         let silence = Some(self.silences.expire(&name, &editor).await?.into());
-        Ok(audit::of(name, v1::ExpireSilenceResponse { silence }))
+        Ok(audit::for_resource(
+            name,
+            v1::ExpireSilenceResponse { silence },
+        ))
     }
 
     async fn comment_silence(
@@ -133,7 +139,7 @@ impl SilenceService for SilenceApi {
         let request = request.into_inner();
         let commented = self.silences.comment(&request.name, &request.text, &editor);
         let silence = Some(commented.await?.into());
-        Ok(audit::of(
+        Ok(audit::for_resource(
             request.name,
             v1::CommentSilenceResponse { silence },
         ))

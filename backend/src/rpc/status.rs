@@ -22,13 +22,13 @@ impl From<Error> for Status {
     /// Converts an error. The sources of an internal error are logged.
     fn from(error: Error) -> Self {
         if let Error::Internal(source) | Error::Indeterminate(source) = &error {
-            log_failure("internal fault", &chain(source.as_ref()));
+            log_failure("internal fault", &error_chain(source.as_ref()));
         }
         let (code, reason) = code_and_reason(&error);
         let mut details = ErrorDetails::with_error_info(reason, ERROR_DOMAIN, HashMap::new());
         match &error {
             Error::Invalid(violations) => {
-                details.set_bad_request(fitting(violations));
+                details.set_bad_request(fit_violations(violations));
             }
             Error::Exhausted {
                 retry_after: Some(after),
@@ -88,7 +88,7 @@ fn message(error: &Error) -> String {
 
 /// Returns the violations that fit into the details, in order; the last one reports the number of
 /// others.
-fn fitting(violations: &[Violation]) -> Vec<FieldViolation> {
+fn fit_violations(violations: &[Violation]) -> Vec<FieldViolation> {
     let mut room = VIOLATION_BYTES_MAX;
     let mut fitting = Vec::new();
     for violation in violations {
@@ -111,7 +111,7 @@ fn fitting(violations: &[Violation]) -> Vec<FieldViolation> {
     fitting
 }
 
-fn chain(mut fault: &dyn StdError) -> String {
+fn error_chain(mut fault: &dyn StdError) -> String {
     let mut text = fault.to_string();
     while let Some(source) = fault.source() {
         text.push_str(": ");

@@ -57,7 +57,7 @@ use crate::{
     ops::{
         audit::AuditLog,
         client::{ClientDraft, Clients, Keys},
-        deciding::Deciding,
+        decision_context::DecisionContext,
         delivery::Deliveries,
         destination::{Destinations, Tester},
         fields::FieldsSeen,
@@ -223,7 +223,12 @@ impl World {
     }
 }
 
-fn routes(deciding: &Deciding, intake: Intake, clients: &Clients, keys: &Arc<Keys>) -> Routes {
+fn routes(
+    deciding: &DecisionContext,
+    intake: Intake,
+    clients: &Clients,
+    keys: &Arc<Keys>,
+) -> Routes {
     let store = || deciding.store.clone();
     let clock = || Arc::clone(&deciding.clock);
     let ruleset = Arc::clone(&deciding.ruleset);
@@ -290,7 +295,7 @@ fn destination_api(store: Store, clock: Arc<dyn Clock>, ruleset: Arc<Ruleset>) -
     );
     let tester = Tester::new(store.clone(), Arc::clone(&clock), sender, config.delivery);
     let tester = Arc::new(tester);
-    let destinations = Destinations::new(store, clock).behind(egress);
+    let destinations = Destinations::new(store, clock).with_guard(egress);
     DestinationApi::new(destinations, tester, ruleset)
 }
 

@@ -8,13 +8,13 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{
-    convert::{list::count, trigger_tried},
+    convert::{list::to_i32, trigger_test},
     serve::serve,
 };
 use crate::{
     error::Error,
     ops::{
-        notify_open::{NotifyOpen, Stores},
+        notify_open::{NotifyOpen, StoredDefinition},
         test_trigger::TestRun,
         trigger::Triggers,
     },
@@ -44,7 +44,7 @@ type TestProgress =
     Pin<Box<dyn Stream<Item = Result<v1::TestTriggerWithProgressResponse, Status>> + Send>>;
 
 /// Returns the next message of a test, and the rest of the test.
-async fn tell(
+async fn next_progress(
     (mut run, is_begun): (TestRun, bool),
 ) -> (
     Result<v1::TestTriggerWithProgressResponse, Status>,
@@ -53,7 +53,7 @@ async fn tell(
     if is_begun && let Err(error) = run.step().await {
         return (Err(error.into()), None);
     }
-    let progress = trigger_tried::progress(&run);
+    let progress = trigger_test::progress(&run);
     let left = (!run.is_over()).then_some((run, true));
     (Ok(progress), left)
 }
@@ -70,9 +70,9 @@ impl TriggerService for TriggerApi {
         stored |api, request, stored| {
             warnings: stored.warnings.clone(),
             notify_count: {
-                let stores = Stores::Trigger(stored.resource.clone());
-                let answer = api.opens.answer(request.notify_open, request.validate_only, stores);
-                answer.await?.map(count)
+                let stores = StoredDefinition::Trigger(stored.resource.clone());
+                let answer = api.opens.notify_or_count(request.notify_open, request.validate_only, stores);
+                answer.await?.map(to_i32)
             },
         }
     }
@@ -81,9 +81,9 @@ impl TriggerService for TriggerApi {
         &self,
         request: Request<v1::TestTriggerRequest>,
     ) -> Result<Response<v1::TestTriggerResponse>, Status> {
-        let (draft, span) = trigger_tried::draft(request.into_inner());
+        let (draft, span) = trigger_test::draft(request.into_inner());
         let run = self.triggers.test(&draft, span).await?;
-        Ok(Response::new(trigger_tried::result(&run)))
+        Ok(Response::new(trigger_test::result(&run)))
     }
 
     type TestTriggerWithProgressStream = TestProgress;
@@ -92,7 +92,7 @@ impl TriggerService for TriggerApi {
         &self,
         request: Request<v1::TestTriggerRequest>,
     ) -> Result<Response<TestProgress>, Status> {
-        let (draft, span) = trigger_tried::draft(request.into_inner());
+        let (draft, span) = trigger_test::draft(request.into_inner());
         let run = self.triggers.begin_test(&draft, span).await?;
         let shutdown = self.shutdown.clone();
         let reported = stream::unfold(Some((run, false)), move |state| {
@@ -100,7 +100,7 @@ impl TriggerService for TriggerApi {
             async move {
                 let state = state?;
                 tokio::select! {
-                    reported = tell(state) => Some(reported),
+                    reported = next_progress(state) => Some(reported),
                     () = shutdown.cancelled() => {
                         let stops = Error::Unavailable("the service is stopping".into());
                         Some((Err(stops.into()), None))

@@ -59,7 +59,7 @@ impl FairSlots {
     /// # Errors
     ///
     /// Returns [`Error::Exhausted`] if too many calls wait, in total or of that client.
-    pub(crate) async fn take(self: &Arc<Self>, client: &Arc<str>) -> Result<Slot, Error> {
+    pub(crate) async fn acquire(self: &Arc<Self>, client: &Arc<str>) -> Result<Slot, Error> {
         let slot = {
             let mut state = self.state();
             state.waiting.retain(|it| !it.slot.is_closed());
@@ -70,7 +70,7 @@ impl FairSlots {
             let own = state.waiting.iter().filter(|it| it.client == *client);
             let is_share = own.count() >= self.waiting_most / SHARE;
             if is_share || state.waiting.len() >= self.waiting_most {
-                return Err(busy(self.work, is_share));
+                return Err(busy_error(self.work, is_share));
             }
             let (sender, slot) = oneshot::channel();
             state.waiting.push_back(Waiting {
@@ -97,12 +97,12 @@ impl FairSlots {
 }
 
 impl State {
-    fn held(&self, client: &Arc<str>) -> usize {
+    fn held_by(&self, client: &Arc<str>) -> usize {
         self.by.get(client).copied().unwrap_or(0)
     }
 
     fn may_have(&self, client: &Arc<str>, most: usize) -> bool {
-        self.taken < most && self.held(client) < (most / SHARE).max(1)
+        self.taken < most && self.held_by(client) < (most / SHARE).max(1)
     }
 
     fn count(&mut self, client: &Arc<str>) {
@@ -116,7 +116,7 @@ impl State {
         self.waiting.retain(|it| !it.slot.is_closed());
         let may = |at: &usize| self.may_have(&self.waiting[*at].client, most);
         let slots = (0..self.waiting.len()).filter(may);
-        let next = slots.min_by_key(|at| self.held(&self.waiting[*at].client))?;
+        let next = slots.min_by_key(|at| self.held_by(&self.waiting[*at].client))?;
         self.waiting.remove(next)
     }
 }
@@ -145,7 +145,7 @@ impl Drop for Slot {
     }
 }
 
-fn busy(work: &str, is_share: bool) -> Error {
+fn busy_error(work: &str, is_share: bool) -> Error {
     let of = if is_share { " from this client" } else { "" };
     Error::Exhausted {
         message: format!("too many {work}{of} are queued; retry in a moment"),

@@ -33,9 +33,9 @@ async fn endless(is_amid: bool, alive: Arc<AtomicUsize>) {
     let _alive = Alive(alive);
     loop {
         if is_amid {
-            while !effort::Host::is_over(&OfTask) {}
+            while !effort::ComputeHost::is_over(&TaskEffort) {}
         }
-        turn().await;
+        yield_if_needed().await;
     }
 }
 
@@ -103,13 +103,13 @@ async fn greedy_client_does_not_starve_others() {
 async fn next_slot_goes_to_the_client_with_fewest() {
     let slots = FairSlots::new(8, 16, "searches");
     let [a, b]: [Arc<str>; 2] = ["a".into(), "b".into()];
-    let first = slots.take(&a).await.unwrap();
-    let second = slots.take(&a).await.unwrap();
-    let mut left = Box::pin(slots.take(&a));
-    let mut waits = Box::pin(slots.take(&a));
+    let first = slots.acquire(&a).await.unwrap();
+    let second = slots.acquire(&a).await.unwrap();
+    let mut left = Box::pin(slots.acquire(&a));
+    let mut waits = Box::pin(slots.acquire(&a));
     assert!(futures_util::poll!(&mut left).is_pending());
     assert!(futures_util::poll!(&mut waits).is_pending());
-    let others = slots.take(&b).await.unwrap();
+    let others = slots.acquire(&b).await.unwrap();
     drop(left);
     drop(first);
     let third = waits.await.unwrap();
@@ -117,7 +117,7 @@ async fn next_slot_goes_to_the_client_with_fewest() {
     let all = join_all((0..8).map(|at| {
         let client: Arc<str> = format!("{}", at / 2).into();
         let slots = &slots;
-        async move { slots.take(&client).await.unwrap() }
+        async move { slots.acquire(&client).await.unwrap() }
     }));
     assert_eq!(timeout(LONG, all).await.unwrap().len(), 8);
 }
@@ -146,7 +146,7 @@ async fn steps_of_long_scans_take_turns() {
     let works = (0..2 * SCAN_STEPS_RUNNING_MAX).map(|_| {
         let (at_once, most) = (Arc::clone(&at_once), Arc::clone(&most));
         scans.begin(&scanner("a"), async move {
-            let slot = step().await;
+            let slot = wait_for_step().await;
             assert!(slot.is_some());
             most.fetch_max(at_once.fetch_add(1, SeqCst) + 1, SeqCst);
             yield_now().await;
@@ -154,8 +154,8 @@ async fn steps_of_long_scans_take_turns() {
         })
     });
     for work in works.collect::<Vec<_>>() {
-        work.done().await.unwrap();
+        work.finish().await.unwrap();
     }
     assert!(most.load(SeqCst) <= SCAN_STEPS_RUNNING_MAX / 4);
-    assert!(step().await.is_none(), "nothing is scanned here");
+    assert!(wait_for_step().await.is_none(), "nothing is scanned here");
 }

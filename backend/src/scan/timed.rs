@@ -35,7 +35,7 @@ pub(crate) struct Caller(Arc<AtomicBool>);
 
 impl Caller {
     /// Returns the flag that tells the work that its caller has left.
-    pub(crate) fn is_left(&self) -> Arc<AtomicBool> {
+    pub(crate) fn left_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
 }
@@ -47,7 +47,7 @@ impl Drop for Caller {
 }
 
 /// Runs work on this thread. Returns its result, and whether it was ended early.
-pub(crate) fn timed<T>(
+pub(crate) fn run_timed<T>(
     time: Duration,
     is_left: Arc<AtomicBool>,
     work: impl FnOnce() -> T,

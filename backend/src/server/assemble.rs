@@ -47,17 +47,17 @@ use super::{
     exposition::Exposition,
     front::Front,
     panics,
-    work::{Work, lead},
+    work::{Work, run_while_leading},
 };
 use crate::{
     background::Background,
     clock::Clock,
-    config::{Config, Telling},
+    config::{Config, ReportPublisher},
     delivery::{Dispatcher, DispatcherStatus, EgressWatch, Pings, Retention, recovery},
     destination::{Guard as EgressGuard, PingFailure, Purpose, Renderers, Sender},
     error::{Error, log_failure},
     limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX, RENDER_STUCK_LOOK, REQUEST_BYTES_MAX},
-    metrics::KnownLabels,
+    metrics::LabelValues,
     oidc::SignIns,
     ops::{
         audit::AuditLog,
@@ -67,7 +67,7 @@ use crate::{
         clock_watch::ClockWatch,
         config::{Configuration, Impacts},
         contact::Contacts,
-        deciding::Deciding,
+        decision_context::DecisionContext,
         delivery::{Deliveries, Holds},
         destination::{Destinations, FailingWatch, Tester},
         escalation_policy::{EscalationPolicies, PolicyPreview},
@@ -145,14 +145,14 @@ struct Modules {
     keys: Arc<Keys>,
     people: Option<Arc<People>>,
     audit: Arc<AuditLog>,
-    deciding: Deciding,
+    deciding: DecisionContext,
     intake: Intake,
     sender: Sender,
     egress: Arc<EgressGuard>,
     holds: Holds,
     dispatcher: watch::Sender<DispatcherStatus>,
     unreached: watch::Sender<Vec<String>>,
-    telling: Telling,
+    telling: ReportPublisher,
 }
 
 pub(super) struct Assembled {
@@ -200,7 +200,9 @@ async fn assemble_over(
         modules.store.metrics().store_lost(losses.count);
     }
     let scans = Scans::start().map_err(StartError::Threads)?;
-    let guard = modules.guard(scans).believing(config.proxies.clone());
+    let guard = modules
+        .guard(scans)
+        .with_trusted_proxies(config.proxies.clone());
     let reviewing = Background::start("review").map_err(StartError::Threads)?;
     let (services, health) = modules.services(config, streams).await?;
     let mut work = modules.work(config, workers, (reviewing, health));
@@ -224,7 +226,7 @@ async fn assemble_over(
     let receiver = DataReceiver::new(modules.intake.clone(), Arc::clone(&modules.clock));
     let receiver = Arc::new(receiver);
     let counted = CountedLayer(modules.store.metrics().clone());
-    let routes = checked(services, &guard, &counted);
+    let routes = with_layers(services, &guard, &counted);
     let intake = DataReceiverServiceServer::from_arc(Arc::clone(&receiver))
         .max_decoding_message_size(DIALECT_BYTES_MAX)
         .max_encoding_message_size(ANSWER_BYTES_MAX);
@@ -266,10 +268,10 @@ impl Modules {
         }
         recovery::recover(&store, clock.as_ref()).await?;
         recovery::note_threads(&store).await?;
-        settings::settle(&store, clock.as_ref(), config).await?;
+        settings::store_initial(&store, clock.as_ref(), config).await?;
         let own_listeners = [&[own][..], &config.egress.own].concat();
         let egress = Arc::new(EgressGuard::new(&config.egress, own_listeners));
-        let deciding = Deciding {
+        let deciding = DecisionContext {
             store: store.clone(),
             clock: Arc::clone(&clock),
             ruleset: Arc::new(Ruleset::load(store.clone()).await.map_err(Error::from)?),
@@ -293,7 +295,7 @@ impl Modules {
                 links(config, &store, &clock, &audit),
                 Some(sink),
             )
-            .counting(store.metrics().clone()),
+            .with_metrics(store.metrics().clone()),
             audit,
             deciding,
             intake,
@@ -301,7 +303,7 @@ impl Modules {
             holds: Holds::default(),
             dispatcher: watch::Sender::default(),
             unreached: watch::Sender::default(),
-            telling: Telling::new(Arc::clone(store.engine())),
+            telling: ReportPublisher::new(Arc::clone(store.engine())),
             store,
             clock,
             clock_watch,
@@ -313,7 +315,7 @@ impl Modules {
     fn guard(&self, scans: Scans) -> Guard {
         let reports = self.intake.clone();
         let refusals = Refusals::new(move |event| reports.report(event, Vec::new()))
-            .counting(self.store.metrics().clone());
+            .with_metrics(self.store.metrics().clone());
         let (keys, audit) = (Arc::clone(&self.keys), Arc::clone(&self.audit));
         Guard::new(keys, Arc::new(refusals), audit, scans).with_people(self.people.clone())
     }
@@ -355,7 +357,7 @@ impl Modules {
         let mut work = Work::default();
         work.add("intake", |stop| workers.run(stop));
         work.add("store watch", |stop| store_watch.run(stop));
-        work.add("health", |stop| health.follow(stop));
+        work.add("health", |stop| health.report_until_shutdown(stop));
         work.add("hold watch", |stop| holds.run(stop));
         work.add("key watch", |stop| keys.run(stop));
         work.add("audit log", |stop| audit.run(stop));
@@ -394,15 +396,15 @@ impl Modules {
         let apart = threads.clone();
         work.add("ageing", |stop| apart.run(ageing.run(stop)));
         let engine = || Arc::clone(self.store.engine());
-        let (leading, of_the_leader) = (engine(), self.of_the_leader());
+        let (leading, of_the_leader) = (engine(), self.leader_work());
         work.add("leading work", |stop| {
-            threads.run(lead(leading, of_the_leader, stop))
+            threads.run(run_while_leading(leading, of_the_leader, stop))
         });
         let engine = engine();
         work.add("store share", |stop| async move {
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = engine.cluster().forgotten() => {}
+                () = engine.cluster().wait_until_forgotten() => {}
             }
         });
         work
@@ -420,21 +422,21 @@ impl Modules {
         )
         .with_holds(self.holds.clone())
         .with_unreached(self.unreached.clone())
-        .telling(self.dispatcher.clone())
+        .with_status_channel(self.dispatcher.clone())
     }
 
     /// Returns a function that creates the leader's work, called each time this node becomes the
     /// leader.
-    fn of_the_leader(&self) -> impl Fn() -> Work + Send + Sync + 'static {
+    fn leader_work(&self) -> impl Fn() -> Work + Send + Sync + 'static {
         let (shared, clock) = (self.store.clone(), Arc::clone(&self.clock));
-        let (deciding, intake) = (self.deciding.leading(Duty::Review), self.intake.clone());
+        let (deciding, intake) = (self.deciding.for_leader(Duty::Review), self.intake.clone());
         let clock_watch = Arc::clone(&self.clock_watch);
         move || {
-            let store = || shared.leading(Duty::Sweep);
+            let store = || shared.for_leader(Duty::Sweep);
             let clock = || Arc::clone(&clock);
             let reviewer = Reviewer::new(deciding.clone(), intake.clone());
             // Its commits do not show that the review makes progress.
-            let expecting = deciding.leading(Duty::Sweep);
+            let expecting = deciding.for_leader(Duty::Sweep);
             let on_call = OnCallWatch::new(expecting.clone(), intake.clone());
             let failing = FailingWatch::new(expecting.clone(), intake.clone());
             let heartbeats = HeartbeatWatch::new(expecting, intake.clone());
@@ -443,7 +445,7 @@ impl Modules {
             let receipts = ReceiptSweep::new(store(), clock());
             let mut work = Work::default();
             let (steps, leading) = (Arc::clone(&clock_watch), store());
-            work.add("clock changes", |stop| steps.lead(leading, stop));
+            work.add("clock changes", |stop| steps.run_as_leader(leading, stop));
             work.add("review", |stop| reviewer.run(stop));
             work.add("heartbeats", |stop| heartbeats.run(stop));
             work.add("on call", |stop| on_call.run(stop));
@@ -476,7 +478,7 @@ impl Modules {
         let installation = Installation {
             settings: self.deciding.ruleset.settings(),
             // Previews are displayed rather than sent, so their links must not contain valid signatures.
-            links: links(config, &self.store, &self.clock, &self.audit).masked(),
+            links: links(config, &self.store, &self.clock, &self.audit).with_masked_signatures(),
             renderers: self.sender.renderers(),
         };
         let (store, clock) = (|| self.store.clone(), || Arc::clone(&self.clock));
@@ -539,7 +541,7 @@ impl Modules {
             TriggerServiceServer:
                 TriggerApi::new(Triggers::new(store(), clock()), opens.clone(), streams.clone()),
             DestinationServiceServer:
-                DestinationApi::new(Destinations::new(store(), clock()).behind(Arc::clone(&self.egress)), Arc::clone(&tester), ruleset()),
+                DestinationApi::new(Destinations::new(store(), clock()).with_guard(Arc::clone(&self.egress)), Arc::clone(&tester), ruleset()),
             RuleServiceServer: RuleApi::new(Rules::new(store(), clock()), opens, installation.clone()),
             ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
             ConfigServiceServer: ConfigApi::new(self.configuration(), impacts),
@@ -586,7 +588,7 @@ impl Modules {
             DataReceiverServiceServer: DataReceiver::new(self.intake.clone(), clock()),
         }
         let (reporter, health) = health_reporter();
-        tell_health(&reporter, &Condition::default(), false).await;
+        report_health(&reporter, &Condition::default(), false).await;
         services.add_service(health);
         let fault = |fault| Error::Internal(Box::new(fault));
         services.add_service(reflection().build_v1().map_err(fault)?);
@@ -595,14 +597,14 @@ impl Modules {
     }
 }
 
-fn known_labels() -> KnownLabels {
-    KnownLabels {
+fn known_labels() -> LabelValues {
+    LabelValues {
         dialects: dialect_words().collect(),
         codes: code::errors().collect(),
         methods: methods::names().collect(),
         refusals: refusal_words().into(),
         pings: [&["accepted"][..], &PingFailure::WORDS].concat(),
-        purposes: Purpose::ALL.map(Purpose::word).into(),
+        purposes: Purpose::ALL.map(Purpose::as_str).into(),
     }
 }
 
@@ -621,7 +623,7 @@ const INTAKE: [&str; 2] = [
 
 /// Reports the health of each service. The service as a whole and those in [`INTAKE`] are healthy
 /// while events are accepted, the others while the store is readable.
-async fn tell_health(reporter: &HealthReporter, condition: &Condition, is_stuck: bool) {
+async fn report_health(reporter: &HealthReporter, condition: &Condition, is_stuck: bool) {
     for name in std::iter::once("").chain(methods::services()) {
         let serves = if name.is_empty() || INTAKE.contains(&name) {
             condition.accepts_events()
@@ -649,20 +651,20 @@ struct Health {
 
 impl Health {
     /// Reports the health until shutdown, or until the store went back to an earlier state.
-    async fn follow(mut self, stop: CancellationToken) {
-        let mut reach = self.engine.cluster().within_reach();
+    async fn report_until_shutdown(mut self, stop: CancellationToken) {
+        let mut reach = self.engine.cluster().watch_reachability();
         let reporter = self.reporter.clone();
         let engine = Arc::clone(&self.engine);
         let follow = async {
             let mut was_stuck = false;
             loop {
-                let stuck = self.renderers.stuck();
+                let stuck = self.renderers.stuck_count();
                 if stuck > 0 && !was_stuck {
                     tracing::error!(stuck, "threads that render messages do not stop");
                 }
                 was_stuck = stuck > 0;
                 let is_stuck = was_stuck || *self.are_holds_late.borrow_and_update();
-                tell_health(&self.reporter, &self.engine.condition(), is_stuck).await;
+                report_health(&self.reporter, &self.engine.condition(), is_stuck).await;
                 let reached = async {
                     match &mut reach {
                         Some(reach) => reach.changed().await.is_ok(),
@@ -678,8 +680,8 @@ impl Health {
             }
         };
         let went_back = async {
-            engine.cluster().gone_back().await;
-            tell_health(&reporter, &Condition::Unreachable, false).await;
+            engine.cluster().wait_until_reverted().await;
+            report_health(&reporter, &Condition::Unreachable, false).await;
         };
         tokio::select! {
             () = stop.cancelled() => {}
@@ -691,7 +693,7 @@ impl Health {
 
 /// Wraps the services in the layers of every call, from the outside: metrics, panics, decoding
 /// errors, deadline, and admission.
-fn checked(routes: Routes, guard: &Guard, counted: &CountedLayer) -> Routes {
+fn with_layers(routes: Routes, guard: &Guard, counted: &CountedLayer) -> Routes {
     let guarded = guard.protect(routes).into_axum_router();
     let checked = guarded
         .layer(DeadlineLayer)

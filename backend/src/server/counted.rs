@@ -12,7 +12,7 @@ use tower::{Layer, Service};
 
 use crate::{
     metrics::Metrics,
-    rpc::{access::code_of, code::word, methods::method},
+    rpc::{access::code_of, code::code_label, methods::method},
 };
 
 const UNKNOWN: &str = "unknown";
@@ -56,7 +56,11 @@ where
         let answering = self.inner.call(request);
         Box::pin(async move {
             let response = answering.await?;
-            metrics.called(name, word(code_of(response.headers())), begin.elapsed());
+            metrics.record_call(
+                name,
+                code_label(code_of(response.headers())),
+                begin.elapsed(),
+            );
             Ok(response)
         })
     }
@@ -70,7 +74,7 @@ pub(super) async fn counted<T>(
     let begin = Instant::now();
     let answer = call.await;
     let code = answer.as_ref().err().map_or(Code::Ok, Status::code);
-    metrics.called(name(path), word(code), begin.elapsed());
+    metrics.record_call(name(path), code_label(code), begin.elapsed());
     answer
 }
 

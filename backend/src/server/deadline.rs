@@ -14,7 +14,7 @@ use tower::{Layer, Service};
 
 use crate::{
     limits::REQUEST_TIME_MAX,
-    rpc::{access::timeout_asked, methods::method},
+    rpc::{access::requested_timeout, methods::method},
 };
 
 /// Whether a call runs for as long as the caller wants; admission ends it at the caller's deadline.
@@ -61,7 +61,7 @@ where
         let limit = limit(request.headers());
         let answer = self.inner.call(request);
         Box::pin(async move {
-            within(limit, answer)
+            with_time_limit(limit, answer)
                 .await
                 .unwrap_or_else(|late| Ok(late.into_http()))
         })
@@ -69,7 +69,7 @@ where
 }
 
 pub(super) fn limit(headers: &HeaderMap) -> Duration {
-    let asked = timeout_asked(headers).unwrap_or(REQUEST_TIME_MAX);
+    let asked = requested_timeout(headers).unwrap_or(REQUEST_TIME_MAX);
     asked.min(REQUEST_TIME_MAX)
 }
 
@@ -77,7 +77,10 @@ pub(super) fn limit(headers: &HeaderMap) -> Duration {
 ///
 /// # Errors
 /// Returns an error if it is exceeded.
-pub(super) async fn within<T>(limit: Duration, call: impl Future<Output = T>) -> Result<T, Status> {
+pub(super) async fn with_time_limit<T>(
+    limit: Duration,
+    call: impl Future<Output = T>,
+) -> Result<T, Status> {
     let late = || {
         let message = format!("the call took longer than {} ms", limit.as_millis());
         Status::deadline_exceeded(message)

@@ -16,7 +16,7 @@ fn limit_in(text: &str) -> usize {
     limit.unwrap_or(REQUEST_BYTES_MAX)
 }
 
-pub(super) fn malformed(error: &DecodeError) -> Status {
+pub(super) fn malformed_status(error: &DecodeError) -> Status {
     Status::invalid_argument(error.to_string())
 }
 

@@ -58,14 +58,14 @@ impl Direct {
         Box::pin(async move {
             let limit = deadline::limit(metadata.as_ref());
             let receive = |caller, message| self.receive(caller, &metadata, message);
-            let passing = self
-                .guard
-                .pass(Self::METHOD, metadata.as_ref(), message, receive);
+            let passing =
+                self.guard
+                    .admit_and_call(Self::METHOD, metadata.as_ref(), message, receive);
             let caught = AssertUnwindSafe(passing).catch_unwind();
             let answering = async {
-                deadline::within(limit, caught)
+                deadline::with_time_limit(limit, caught)
                     .await?
-                    .unwrap_or_else(|_panic| Err(panics::panicked()))
+                    .unwrap_or_else(|_panic| Err(panics::panic_status()))
             };
             counted(&self.metrics, Self::METHOD, answering).await
         })
@@ -77,7 +77,7 @@ impl Direct {
     /// Returns the error of a call with that key.
     pub fn identify(&self, metadata: MetadataMap) -> BoxFuture<'_, Result<(), Status>> {
         Box::pin(async move {
-            self.guard.recognise(metadata.as_ref()).await?;
+            self.guard.identify(metadata.as_ref()).await?;
             Ok(())
         })
     }
@@ -93,7 +93,7 @@ impl Direct {
             return Err(decoding::too_large(bytes_max));
         }
         let request = repair::decoded::<Events>(&message);
-        let request = request.map_err(|error| decoding::malformed(&error))?;
+        let request = request.map_err(|error| decoding::malformed_status(&error))?;
         let answer = self.receiver.receive(caller, metadata, request).await?;
         let (metadata, answer, _) = answer.into_parts();
         Ok((metadata, answer.encode_to_vec().into()))

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, pin::Pin, sync::Arc};
 
-use bellwether_process::metrics::{Source, written};
+use bellwether_process::metrics::{Source, render};
 use prometheus_client::{
     metrics::{
         counter::ConstCounter,
@@ -77,9 +77,9 @@ struct Waiting {
 impl Source for Exposition {
     fn lines(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
         Box::pin(async {
-            let mut lines = written(self.store.metrics().registry());
+            let mut lines = render(self.store.metrics().registry());
             if let Some(registry) = self.store.engine().registry() {
-                lines.push_str(&written(registry));
+                lines.push_str(&render(registry));
             }
             let mut now = Registry::with_prefix(PREFIX);
             self.add_parts(&mut now);
@@ -89,7 +89,7 @@ impl Source for Exposition {
                 // Unavailable values are omitted.
                 log_failure("failed to read the metrics of the store", &error);
             }
-            lines.push_str(&written(&now));
+            lines.push_str(&render(&now));
             lines
         })
     }
@@ -97,7 +97,7 @@ impl Source for Exposition {
 
 impl Exposition {
     fn add_parts(&self, to: &mut Registry) {
-        let (requests, kib) = self.intake.queued();
+        let (requests, kib) = self.intake.queue_size();
         gauge(
             to,
             "intake_queue_requests",
@@ -133,7 +133,7 @@ impl Exposition {
             gauge(to, "nodes_leading", help, leading);
         }
         let help = "Slots that this node owns, whose destinations it delivers to";
-        let owned = engine.cluster().owned().borrow().count();
+        let owned = engine.cluster().watch_ownership().borrow().count();
         gauge(to, "slots_owned", help, owned);
         let offset_ms = self.clock.now_ms().saturating_sub(SystemClock.now_ms());
         let help = "Offset of the database's clock from this machine's clock";
@@ -146,7 +146,7 @@ impl Exposition {
         let condition = self.store.engine().condition();
         let state = Family::<[(&str, &str); 1], Gauge>::default();
         for word in Condition::WORDS {
-            let is_in = i64::from(condition.word() == word);
+            let is_in = i64::from(condition.as_str() == word);
             state.get_or_create(&[("state", word)]).set(is_in);
         }
         let help = "Whether the store is in this state; events are accepted only in `writable`";
@@ -181,7 +181,7 @@ impl Exposition {
         );
         self.add_open(to).await?;
         self.add_held(to).await?;
-        let by_name = self.waiting().await?;
+        let by_name = self.find_backlog().await?;
         let families = [
             (
                 "destination_waiting",
@@ -224,11 +224,11 @@ impl Exposition {
     async fn add_open(&self, to: &mut Registry) -> Result<(), Error> {
         let open = Family::<[(&str, &str); 1], Gauge>::default();
         for severity in Severity::ALL {
-            let range = Range::under(&[Status::Open as u8, severity as u8]);
+            let range = Range::with_prefix(&[Status::Open as u8, severity as u8]);
             let index = Index::OccurrenceByState;
             let count = self.store.engine().count(index, range, OPEN_COUNTED_MAX);
             let count = i64::try_from(count.await?).unwrap_or(i64::MAX);
-            open.get_or_create(&[("severity", severity.word())])
+            open.get_or_create(&[("severity", severity.as_str())])
                 .set(count);
         }
         to.register(
@@ -272,7 +272,7 @@ impl Exposition {
             "Age of the oldest due hold that is not evaluated; 0 if there is none",
             age_seconds,
         );
-        let snapshot = self.ruleset.refreshed().await?;
+        let snapshot = self.ruleset.refresh().await?;
         let silences = snapshot.silences().all().iter();
         // A flexible silence is active only after it started.
         let active = silences.filter(|it| it.state(now_ms) == SilenceState::Active);
@@ -280,13 +280,13 @@ impl Exposition {
         Ok(())
     }
 
-    async fn waiting(&self) -> Result<BTreeMap<String, Waiting>, Error> {
-        let snapshot = self.ruleset.refreshed().await?;
+    async fn find_backlog(&self) -> Result<BTreeMap<String, Waiting>, Error> {
+        let snapshot = self.ruleset.refresh().await?;
         let mut found: Vec<_> = snapshot.destinations().collect();
         found.sort_by(|one, other| one.name.cmp(&other.name));
         let ranges: Vec<_> = found
             .iter()
-            .map(|destination| Range::under(&destination.id.to_bytes()))
+            .map(|destination| Range::with_prefix(&destination.id.to_bytes()))
             .collect();
         let engine = self.store.engine();
         let due = Index::DeliveryByDue;
@@ -297,7 +297,7 @@ impl Exposition {
             .iter()
             .map(|destination| Subject::Destination(destination.id))
             .collect();
-        let counted = self.store.counted_now(&subjects).await?;
+        let counted = self.store.current_counts(&subjects).await?;
         let found = found.into_iter().zip(counted).zip(entries.await?);
         for (at, ((destination, counted), entries)) in found.enumerate() {
             let name = if at < DESTINATIONS_MAX {
@@ -310,12 +310,12 @@ impl Exposition {
                 .filter_map(|(key, _)| id_at(key, BEFORE_DELIVERY));
             let oldest_ms = deliveries.map(RecordId::time_ms).min().unwrap_or(now_ms);
             let waiting = by_name.entry(name.to_owned()).or_default();
-            waiting.count += counted.of(Tally::Waiting);
-            waiting.dead += counted.of(Tally::Dead);
+            waiting.count += counted.get(Tally::Waiting);
+            waiting.dead += counted.get(Tally::Dead);
             #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
             let seconds = now_ms.saturating_sub(oldest_ms) as f64 / 1e3;
             waiting.oldest_seconds = waiting.oldest_seconds.max(seconds);
-            match self.holds.of(destination.id) {
+            match self.holds.get(destination.id) {
                 Some(Hold::Paused) => waiting.paused += 1,
                 Some(Hold::Breaker { .. }) => waiting.breakers_open += 1,
                 Some(

@@ -11,14 +11,14 @@ use crate::{
     error::Error,
     ops::client::{ClientDraft, Clients},
     store::{
-        audit::{By, by},
+        audit::{Actor, run_as},
         open::{make_in_database, open_for_command},
     },
 };
 
 /// The result of creating a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Made {
+pub enum CreatedStore {
     /// A store, and a client whose key is in the given file.
     Store,
     /// Nothing: there was a store with clients.
@@ -41,7 +41,7 @@ pub fn create_client<'a>(
         let engine = Arc::clone(store.engine());
         let clock = engine.clock();
         let clock = clock.unwrap_or_else(|| Arc::new(SystemClock) as Arc<dyn Clock>);
-        let author = By {
+        let author = Actor {
             client: COMMAND.into(),
             address: None,
             method: "",
@@ -49,7 +49,7 @@ pub fn create_client<'a>(
             scope: Arc::new(KeyScope::default()),
         };
         let clients = Clients::new(store, clock);
-        let created = by(author, clients.create(draft)).await;
+        let created = run_as(author, clients.create(draft)).await;
         let closed = engine.close().await;
         let (_, key) = created?;
         closed.map_err(Error::from)?;
@@ -66,7 +66,7 @@ pub fn create_client<'a>(
 pub fn init_store<'a>(
     database: &'a DatabaseConfig,
     admin_key_file: &'a Path,
-) -> BoxFuture<'a, Result<Made, StartError>> {
+) -> BoxFuture<'a, Result<CreatedStore, StartError>> {
     Box::pin(async move {
         let store = make_in_database(database).await?;
         let engine = Arc::clone(store.engine());
@@ -81,6 +81,10 @@ pub fn init_store<'a>(
         let closed = engine.close().await;
         let made = made?;
         closed.map_err(Error::from)?;
-        Ok(if made { Made::Store } else { Made::Nothing })
+        Ok(if made {
+            CreatedStore::Store
+        } else {
+            CreatedStore::Nothing
+        })
     })
 }

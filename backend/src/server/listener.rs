@@ -4,7 +4,7 @@ use std::{convert::Infallible, sync::Arc};
 
 use bellwether_process::{
     listen::{
-        Activity, Allowance, Cors, Hosts, Limits, Peer, REQUEST_ID, Serve, Streams, host_fault,
+        Activity, Allowance, Cors, Hosts, Limits, Peer, REQUEST_ID, Serve, Streams, host_error,
         request_id,
     },
     metrics::Page,
@@ -115,13 +115,13 @@ impl<S> Calls<S> {
             *response.headers_mut() = headers;
             response
         };
-        if host_fault(&request).is_some() {
+        if host_error(&request).is_some() {
             return bare(StatusCode::BAD_REQUEST, HeaderMap::new());
         }
-        if !self.hosts.hold(&request) {
+        if !self.hosts.contains_host(&request) {
             return bare(StatusCode::MISDIRECTED_REQUEST, HeaderMap::new());
         }
-        if let Some(page) = self.metrics.filter(|_| Page::is_asked(&request)) {
+        if let Some(page) = self.metrics.filter(|_| Page::is_metrics_request(&request)) {
             return page
                 .answer(&request)
                 .await

@@ -10,10 +10,10 @@ pub(super) type Answer = fn(Box<dyn Any + Send>) -> Response<Body>;
 
 /// Without this, a panic would reset the stream, which a caller would attribute to itself.
 pub(super) fn layer() -> CatchPanicLayer<Answer> {
-    CatchPanicLayer::custom(|_panic| panicked().into_http())
+    CatchPanicLayer::custom(|_panic| panic_status().into_http())
 }
 
-pub(super) fn panicked() -> Status {
+pub(super) fn panic_status() -> Status {
     tracing::error!("a call panicked");
     Status::internal("internal error")
 }

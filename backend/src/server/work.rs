@@ -42,13 +42,13 @@ impl Work {
 
 /// Runs the leader's work while this process is the leader, until it is stopped or a part of the
 /// work ends unexpectedly.
-pub(super) async fn lead(
+pub(super) async fn run_while_leading(
     engine: Arc<dyn Engine>,
     work: impl Fn() -> Work,
     stop: CancellationToken,
 ) {
     while stop
-        .run_until_cancelled(engine.cluster().lead())
+        .run_until_cancelled(engine.cluster().wait_for_leadership())
         .await
         .is_some()
     {
@@ -56,8 +56,8 @@ pub(super) async fn lead(
         let mut started = work().start(&stopping);
         let has_failed = tokio::select! {
             () = stop.cancelled() => false,
-            () = engine.cluster().deposed() => false,
-            _part = started.failed() => true,
+            () = engine.cluster().wait_until_deposed() => false,
+            _part = started.failed_task() => true,
         };
         stopping.cancel();
         started.stop().await;
@@ -82,7 +82,7 @@ pub(super) struct Started {
 }
 
 impl Started {
-    pub(super) async fn failed(&mut self) -> &'static str {
+    pub(super) async fn failed_task(&mut self) -> &'static str {
         match self.parts.join_next().await {
             Some(Ok((name, panicked))) => {
                 tracing::error!(part = name, panicked, "a task of the service ended");

@@ -123,7 +123,7 @@ impl Cells {
         config.shared = SharedSettings {
             error_age_max: AGE,
             together_from: 0,
-            ..SharedSettings::without_end()
+            ..SharedSettings::without_expiry()
         };
         let mut services = Vec::new();
         for _ in 0..CELLS {
@@ -188,7 +188,7 @@ impl Cells {
             for (cell, service) in self.services.iter_mut().enumerate() {
                 if self.lost != Some(cell) {
                     let (deciding, intake) = (service.deciding().clone(), service.intake().clone());
-                    assert!(Reviewer::new(deciding, intake).pass().await);
+                    assert!(Reviewer::new(deciding, intake).run_once().await);
                     next_ms = next_ms.min(service.settled().await);
                 }
             }

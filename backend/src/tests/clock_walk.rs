@@ -22,7 +22,7 @@ use crate::{
     lifecycle::StateChange,
     ops::{
         clock_watch::ClockWatch,
-        deciding::Deciding,
+        decision_context::DecisionContext,
         edit::OccurrenceTarget,
         heartbeat::{Expectations, HeartbeatWatch, Signal},
         intake::Intake,
@@ -92,7 +92,7 @@ struct Beats {
 
 struct Node {
     watch: Arc<ClockWatch>,
-    deciding: Deciding,
+    deciding: DecisionContext,
     intake: Intake,
     reviewer: Reviewer,
     heartbeats: HeartbeatWatch,
@@ -124,7 +124,7 @@ impl Node {
         let store = Store::new(Arc::clone(engine) as _, Arc::clone(sealer));
         let below = Arc::clone(clock) as Arc<dyn Clock>;
         let watch = Arc::new(ClockWatch::open(store.clone(), below).await.unwrap());
-        let deciding = Deciding {
+        let deciding = DecisionContext {
             beats: Arc::default(),
             ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
             clock: watch.clock(),
@@ -155,7 +155,7 @@ impl Walk {
         let settings = SharedSettings {
             error_age_max: Duration::from_millis(AGE_MS.unsigned_abs()),
             together_from: 0,
-            ..SharedSettings::without_end()
+            ..SharedSettings::without_expiry()
         };
         samples::save_settings(&store, settings).await;
         let fixed_ms = 20 * HOUR_MS;
@@ -203,7 +203,7 @@ impl Walk {
     }
 
     fn passed_ms(&self) -> i64 {
-        i64::try_from(self.clock.passed().as_millis()).unwrap()
+        i64::try_from(self.clock.elapsed().as_millis()).unwrap()
     }
 
     fn count(&mut self, what: &'static str) {
@@ -278,12 +278,16 @@ impl Walk {
             let follows = self.random.random_bool(0.5);
             self.nodes[self.leader].apply().await;
             if follows {
-                self.nodes[1 - self.leader].watch.follow().await.unwrap();
+                self.nodes[1 - self.leader]
+                    .watch
+                    .apply_recorded()
+                    .await
+                    .unwrap();
             }
-            self.nodes[self.leader].heartbeats.pass().await.unwrap();
+            self.nodes[self.leader].heartbeats.run_once().await.unwrap();
         }
         assert!(
-            self.nodes[self.leader].reviewer.pass().await,
+            self.nodes[self.leader].reviewer.run_once().await,
             "a look failed"
         );
         self.observe().await;
@@ -380,7 +384,7 @@ impl Walk {
         let passed_ms = self.passed_ms();
         let node = self.any_node();
         let all = Expectations::new(node.deciding.clone(), node.intake.clone());
-        all.beat("backup", &BTreeMap::new(), Signal::Beat)
+        all.record_beat("backup", &BTreeMap::new(), Signal::Beat)
             .await
             .unwrap();
         self.beats = Beats {

@@ -23,7 +23,7 @@ async fn new_counters_start_the_day_after_an_upgrade() {
         written.await.unwrap();
         for now_ms in [70_000, 3 * DAY_MS] {
             store.begin_counting(now_ms).await.unwrap();
-            assert_eq!(store.counted_since_ms().await.unwrap(), Some(5));
+            assert_eq!(store.counters_since_ms().await.unwrap(), Some(5));
             assert_eq!(store.noise_since_ms().await.unwrap(), Some(DAY_MS));
         }
     }

@@ -48,7 +48,7 @@ struct Host {
     occurrence: u32,
     is_open: bool,
     /// The highest severity so far.
-    worst: Severity,
+    most_severe: Severity,
     /// Start of the current round; `None` while someone responds.
     paging_ms: Option<i64>,
     /// Steps of earlier rounds.
@@ -85,7 +85,7 @@ impl Hours {
         config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
         config.shared = SharedSettings {
             together_from: 0,
-            ..SharedSettings::without_end()
+            ..SharedSettings::without_expiry()
         };
         let hours = Self {
             service: Service::start(ground, config, Arc::clone(&clock)).await,
@@ -188,10 +188,10 @@ impl Hours {
                 let paused = self.pauses.entry((host, host_is.occurrence)).or_default();
                 paused.push(now_ms);
             }
-            (_, Some(open)) if open.is_open && severity > open.worst => {
+            (_, Some(open)) if open.is_open && severity > open.most_severe => {
                 let taken = steps.get(&(host, open.occurrence)).map_or(0, Vec::len);
                 let worse = Host {
-                    worst: severity,
+                    most_severe: severity,
                     paging_ms: Some(now_ms),
                     before: taken,
                     until_ms: None,
@@ -204,7 +204,7 @@ impl Hours {
                 let opened = Host {
                     occurrence: known.map_or(0, |it| it.occurrence) + 1,
                     is_open: true,
-                    worst: severity,
+                    most_severe: severity,
                     paging_ms: Some(now_ms),
                     before: 0,
                     until_ms: None,
@@ -311,7 +311,7 @@ impl Hours {
     async fn look(&self) {
         let (deciding, intake) = (self.service.deciding(), self.service.intake());
         let reviewer = Reviewer::new(deciding.clone(), intake.clone());
-        assert!(reviewer.pass().await, "a look failed");
+        assert!(reviewer.run_once().await, "a look failed");
     }
 
     async fn pass(&mut self, half_hours: i64) {

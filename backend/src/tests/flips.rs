@@ -135,7 +135,7 @@ async fn keep_occurrences(store: &Store) {
 async fn answers(store: &Store) -> Vec<Result<String, String>> {
     let mut answers = Vec::new();
     let engine = store.engine();
-    let whole = || Range::under(&[]);
+    let whole = || Range::with_prefix(&[]);
     let told = |answer: Result<String, EngineError>| answer.map_err(|error| error.to_string());
     for kind in Kind::ALL {
         for direction in [Direction::Ascending, Direction::Descending] {
@@ -203,12 +203,17 @@ async fn flipped_bits_never_produce_wrong_answers() {
     let findings = verify(&store, &|_| {}).await;
     let kinds: BTreeSet<_> = findings.records.keys().copied().collect();
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Meta) {
-        assert!(kinds.contains(kind.word()), "no {} is read", kind.word());
+        assert!(
+            kinds.contains(kind.as_str()),
+            "no {} is read",
+            kind.as_str()
+        );
     }
     for index in Index::ALL {
-        let entries = store
-            .engine()
-            .entries(index, Range::under(&[]), Direction::Ascending, 1);
+        let entries =
+            store
+                .engine()
+                .entries(index, Range::with_prefix(&[]), Direction::Ascending, 1);
         assert!(!entries.await.unwrap().is_empty(), "{index:?} is empty");
     }
     let right = answers(&store).await;

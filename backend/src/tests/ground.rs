@@ -43,7 +43,7 @@ impl Ground {
 
     /// Returns `None` if no server is installed.
     pub(super) async fn database() -> Option<Self> {
-        let (url, password, schema) = super::postgres::vacant()?;
+        let (url, password, schema) = super::postgres::free_schema()?;
         let address = Address::parse(&url, Some(password), &schema).unwrap();
         assert_eq!(migrate(&address).await.unwrap(), None);
         Some(Self::Database(

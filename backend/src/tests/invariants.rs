@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::{
-    delivery::decide::is_cut_off,
+    delivery::decide::is_interrupted,
     domain::{Attempt, Delivery, DeliveryState, Occurrence},
     limits::CUT_OFFS_MAX,
     ops::samples::all,
@@ -37,7 +37,7 @@ fn check_delivery(delivery: &Delivery, attempts: &[Attempt], attempts_max: usize
     let numbers: Vec<_> = attempts.iter().map(|attempt| attempt.number).collect();
     let begun: Vec<_> = (1..=delivery.attempts).collect();
     assert_eq!(numbers, begun, "{delivery:?}");
-    let cut_off = attempts.iter().filter(|it| is_cut_off(it)).count();
+    let cut_off = attempts.iter().filter(|it| is_interrupted(it)).count();
     let reduced = usize::from(delivery.is_reduced);
     let counted = numbers.len() - cut_off - delivery.deferrals as usize;
     assert!(

@@ -13,9 +13,9 @@ use crate::{
     destination::{Guard, Sender},
     message::Links,
     ops::{
-        deciding::Deciding, delivery::Deliveries, destination::Destinations, intake::Intake,
-        notify_open::NotifyOpen, rule::Rules, ruleset::Ruleset, settings::settle,
-        trigger::Triggers,
+        decision_context::DecisionContext, delivery::Deliveries, destination::Destinations,
+        intake::Intake, notify_open::NotifyOpen, rule::Rules, ruleset::Ruleset,
+        settings::store_initial, trigger::Triggers,
     },
     store::{Direction, Index, Range, Store},
     tests::ground::Ground,
@@ -35,7 +35,7 @@ pub(super) struct Service {
 
 /// The state in memory.
 struct Life {
-    deciding: Deciding,
+    deciding: DecisionContext,
     intake: Intake,
     status: watch::Receiver<DispatcherStatus>,
     tasks: JoinSet<()>,
@@ -58,8 +58,10 @@ impl Service {
         let store = self.ground.open().await;
         let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as _;
         recover(&store, clock.as_ref()).await.unwrap();
-        settle(&store, clock.as_ref(), &self.config).await.unwrap();
-        let deciding = Deciding {
+        store_initial(&store, clock.as_ref(), &self.config)
+            .await
+            .unwrap();
+        let deciding = DecisionContext {
             beats: Arc::default(),
             ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
             clock: Arc::clone(&clock),
@@ -114,7 +116,7 @@ impl Service {
         self.life.as_ref().expect("it lives")
     }
 
-    pub(super) fn deciding(&self) -> &Deciding {
+    pub(super) fn deciding(&self) -> &DecisionContext {
         &self.life().deciding
     }
 
@@ -144,7 +146,7 @@ impl Service {
 
     pub(super) fn destinations(&self) -> Destinations {
         let guard = Guard::new(&self.config.egress, Vec::new());
-        Destinations::new(self.store().clone(), self.clock()).behind(Arc::new(guard))
+        Destinations::new(self.store().clone(), self.clock()).with_guard(Arc::new(guard))
     }
 
     pub(super) fn deliveries(&self) -> Deliveries {
@@ -154,7 +156,7 @@ impl Service {
     pub(super) async fn waits(&self) -> bool {
         let index = Index::DeliveryByDue;
         let engine = self.store().engine();
-        let first = engine.entries(index, Range::under(&[]), Direction::Ascending, 1);
+        let first = engine.entries(index, Range::with_prefix(&[]), Direction::Ascending, 1);
         !first.await.unwrap().is_empty()
     }
 

@@ -32,7 +32,7 @@ pub struct TraceConfig {
 /// An invalid endpoint.
 #[derive(Debug, thiserror::Error)]
 #[error("traces.endpoint: {0}")]
-pub struct BadTraces(String);
+pub struct TraceConfigError(String);
 
 /// A running export.
 #[derive(Debug)]
@@ -44,8 +44,8 @@ pub struct Exporting(SdkTracerProvider);
 /// # Errors
 ///
 /// Returns an error if the endpoint is invalid.
-pub fn export(config: &TraceConfig, version: &str) -> Result<Exporting, BadTraces> {
-    let bad = |error: &dyn std::fmt::Display| BadTraces(error.to_string());
+pub fn export(config: &TraceConfig, version: &str) -> Result<Exporting, TraceConfigError> {
+    let bad = |error: &dyn std::fmt::Display| TraceConfigError(error.to_string());
     let mut exporter = SpanExporter::builder()
         .with_tonic()
         .with_endpoint(&config.endpoint)

@@ -9,12 +9,12 @@ const NAMES_MAX: usize = 10;
 
 tokio::task_local! {
     /// The client on whose behalf this task stores. Task-local, so that no operation can omit it.
-    static BY: Arc<By>;
+    static BY: Arc<Actor>;
 }
 
 /// The client on whose behalf a change is made.
 #[derive(Debug, Clone)]
-pub struct By {
+pub struct Actor {
     /// Name of the client.
     pub client: String,
     /// Address of the caller.
@@ -28,13 +28,13 @@ pub struct By {
 }
 
 /// Runs `work` on behalf of a client: its changes are recorded in the audit log in the same commit.
-pub fn by<F: Future>(by: By, work: F) -> impl Future<Output = F::Output> {
+pub fn run_as<F: Future>(by: Actor, work: F) -> impl Future<Output = F::Output> {
     BY.scope(Arc::new(by), work)
 }
 
 /// Carries the client of this task over to another task that runs `work`.
-pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
-    let by = current();
+pub fn carry_actor<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    let by = current_actor();
     async {
         match by {
             Some(by) => BY.scope(by, work).await,
@@ -44,11 +44,11 @@ pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
 }
 
 /// Returns the client of this task; `None` for the service's own work.
-pub fn current() -> Option<Arc<By>> {
+pub fn current_actor() -> Option<Arc<Actor>> {
     BY.try_with(Arc::clone).ok()
 }
 
-impl By {
+impl Actor {
     fn may_change(&self, tags: &[String]) -> bool {
         let own = &self.scope.tags;
         own.is_empty() || tags.iter().any(|tag| own.contains(tag))
@@ -79,7 +79,7 @@ impl By {
 
 /// A record as described in the audit log.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct AuditSnapshot {
     /// Name of the record.
     pub name: String,
     /// The record itself; `None` if it is only counted.
@@ -92,12 +92,16 @@ pub struct Seen {
 #[derive(Debug, Clone)]
 pub(super) struct AuditedChange {
     kind: Kind,
-    before: Option<Seen>,
-    after: Option<Seen>,
+    before: Option<AuditSnapshot>,
+    after: Option<AuditSnapshot>,
 }
 
 impl AuditedChange {
-    pub(super) fn of(kind: Kind, before: Option<Seen>, after: Option<Seen>) -> Option<Self> {
+    pub(super) fn new(
+        kind: Kind,
+        before: Option<AuditSnapshot>,
+        after: Option<AuditSnapshot>,
+    ) -> Option<Self> {
         (before.is_some() || after.is_some()).then_some(Self {
             kind,
             before,
@@ -137,22 +141,22 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    pub(super) fn of(kind: Kind, definition: &Seen) -> Self {
+    pub(super) fn for_definition(kind: Kind, definition: &AuditSnapshot) -> Self {
         let state = definition.state.as_ref();
         Self {
-            what: format!("the {} `{}`", kind.word(), definition.name),
+            what: format!("the {} `{}`", kind.as_str(), definition.name),
             tags: state.map_or_else(Vec::new, |it| it.tags().to_vec()),
         }
     }
 
-    pub(super) fn of_caller(tags: Vec<String>) -> Self {
+    pub(super) fn for_caller(tags: Vec<String>) -> Self {
         Self {
             what: "the client".into(),
             tags,
         }
     }
 
-    pub(super) fn of_event(occurrence: &Occurrence) -> Self {
+    pub(super) fn for_event(occurrence: &Occurrence) -> Self {
         Self {
             what: format!("the occurrence `{}`", occurrence.id()),
             tags: event_tags(occurrence),
@@ -178,14 +182,14 @@ pub(super) fn is_owned(kind: Kind) -> bool {
 
 #[derive(Debug)]
 pub(super) struct Audited {
-    pub(super) by: Arc<By>,
+    pub(super) by: Arc<Actor>,
     pub(super) changes: Vec<AuditedChange>,
     pub(super) owners: Vec<Owner>,
     pub(super) owned: Option<Kind>,
 }
 
 impl Audited {
-    pub(super) fn by(by: Arc<By>) -> Self {
+    pub(super) fn for_actor(by: Arc<Actor>) -> Self {
         Self {
             by,
             changes: Vec::new(),
@@ -205,25 +209,25 @@ impl Audited {
         let is_outside =
             |change: &&AuditedChange| !change.tags().all(|tags| self.by.may_change(tags));
         if let Some(change) = self.changes.iter().find(is_outside) {
-            let what = format!("the {} `{}`", change.kind.word(), change.name());
-            return Err(self.forbidden(&what));
+            let what = format!("the {} `{}`", change.kind.as_str(), change.name());
+            return Err(self.forbidden_error(&what));
         }
         let mut owners = self.owners.iter();
         if let Some(owner) = owners.find(|it| !self.by.may_change(&it.tags)) {
-            return Err(self.forbidden(&owner.what));
+            return Err(self.forbidden_error(&owner.what));
         }
         // Fails closed: owned rows without a named owner are rejected.
         let is_named = !self.owners.is_empty() || self.changes.iter().any(AuditedChange::has_state);
         match self.owned {
             Some(kind) if !is_named => {
-                let what = format!("the owner of the {}", kind.word());
-                Err(self.forbidden(&what))
+                let what = format!("the owner of the {}", kind.as_str());
+                Err(self.forbidden_error(&what))
             }
             _ => Ok(()),
         }
     }
 
-    fn forbidden(&self, what: &str) -> EngineError {
+    fn forbidden_error(&self, what: &str) -> EngineError {
         let tags = self.by.scope.tags.iter().map(|it| format!("`{it}`"));
         EngineError::Forbidden(format!(
             "{what} has none of the tags that `{}` is restricted to: {}",
@@ -245,7 +249,7 @@ impl Audited {
                 .as_ref()
                 .map(|after| after.changed_secrets(before.as_ref()));
             entries.push(AuditEntry {
-                kind: change.kind.word().into(),
+                kind: change.kind.as_str().into(),
                 names: vec![name],
                 changed_secrets: changed_secrets.unwrap_or_default(),
                 before,
@@ -255,7 +259,7 @@ impl Audited {
         }
         let first_counted = entries.len();
         for change in counted {
-            let (action, word) = (change.action(), change.kind.word());
+            let (action, word) = (change.action(), change.kind.as_str());
             let outcome = change.after.as_ref().map(|seen| seen.outcome.clone());
             let reason = outcome.unwrap_or_default();
             let is_same = |entry: &&mut AuditEntry| {
@@ -281,7 +285,7 @@ impl Audited {
 }
 
 /// Merges staged changes, so that each record occurs once.
-pub(super) fn merged(changes: Vec<AuditedChange>) -> Vec<AuditedChange> {
+pub(super) fn merge_changes(changes: Vec<AuditedChange>) -> Vec<AuditedChange> {
     let mut merged: Vec<AuditedChange> = Vec::new();
     for next in changes {
         let is_same = |it: &&mut AuditedChange| it.kind == next.kind && it.name() == next.name();

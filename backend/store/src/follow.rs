@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::engine::{Engine, EngineError, Kind, LogPosition, Logged};
+use super::engine::{Engine, EngineError, Kind, LogPosition, LogStep};
 
 const PAGE: usize = 256;
 
@@ -19,9 +19,9 @@ pub struct LogFollower {
 
 /// The result of following the change log.
 #[derive(Debug)]
-pub enum News {
+pub enum LogUpdate {
     /// Commits since the last result, oldest first.
-    Changed(Vec<Logged>),
+    Changed(Vec<LogStep>),
     /// The changes are no longer in the log, so everything has to be read again. Later commits are
     /// returned afterwards.
     Gap,
@@ -39,11 +39,11 @@ impl LogFollower {
     }
 
     /// Returns the next result; `None` if there are no changes. The same result is returned until
-    /// [`LogFollower::done`].
+    /// [`LogFollower::advance`].
     ///
     /// # Errors
     /// Returns any error of the engine.
-    pub async fn next(&mut self) -> Result<Option<News>, EngineError> {
+    pub async fn next(&mut self) -> Result<Option<LogUpdate>, EngineError> {
         if let Some(position) = self.position {
             // Read before asking which kinds changed: a newer head would cover changes that were
             // not checked.
@@ -55,16 +55,16 @@ impl LogFollower {
             if let Some(commits) = self.engine.log_after(position, PAGE).await? {
                 let last = commits.last().map(|commit| commit.position);
                 self.through = last.unwrap_or(position);
-                return Ok(last.map(|_| News::Changed(commits)));
+                return Ok(last.map(|_| LogUpdate::Changed(commits)));
             }
             self.position = None;
         }
         self.through = self.engine.log_head().await?;
-        Ok(Some(News::Gap))
+        Ok(Some(LogUpdate::Gap))
     }
 
     /// Continues after the last result. Returns its end position.
-    pub fn done(&mut self) -> LogPosition {
+    pub fn advance(&mut self) -> LogPosition {
         self.position = Some(self.through);
         self.through
     }
@@ -93,15 +93,18 @@ mod tests {
         let shared = Arc::clone(&engine);
         let store = Store::new(shared, Arc::new(Sealer::ephemeral()));
         let mut follower = LogFollower::new(Arc::clone(store.engine()), &[Kind::Trigger]);
-        assert!(matches!(follower.next().await.unwrap(), Some(News::Gap)));
-        follower.done();
+        assert!(matches!(
+            follower.next().await.unwrap(),
+            Some(LogUpdate::Gap)
+        ));
+        follower.advance();
         engine.announce_next();
         assert!(follower.next().await.unwrap().is_none());
         let mut changes = store.changes();
         changes.insert(&samples::trigger("disk"));
         store.apply(Lane::Admin, changes).await.unwrap();
         let news = follower.next().await.unwrap();
-        assert!(matches!(news, Some(News::Changed(commits)) if commits.len() == 1));
+        assert!(matches!(news, Some(LogUpdate::Changed(commits)) if commits.len() == 1));
     }
 
     #[tokio::test]
@@ -115,18 +118,21 @@ mod tests {
         let before = save("before").await;
         let mut follower = LogFollower::new(Arc::clone(store.engine()), &[Kind::Trigger]);
         for _ in 0..2 {
-            assert!(matches!(follower.next().await.unwrap(), Some(News::Gap)));
+            assert!(matches!(
+                follower.next().await.unwrap(),
+                Some(LogUpdate::Gap)
+            ));
         }
         let meanwhile = save("meanwhile").await;
-        assert_eq!(follower.done(), before);
+        assert_eq!(follower.advance(), before);
         for _ in 0..2 {
-            let Some(News::Changed(commits)) = follower.next().await.unwrap() else {
+            let Some(LogUpdate::Changed(commits)) = follower.next().await.unwrap() else {
                 panic!("no news")
             };
             let changed = vec![(Kind::Trigger, b"meanwhile".to_vec())];
             assert_eq!((commits.len(), &commits[0].changed), (1, &changed));
         }
-        assert_eq!(follower.done(), meanwhile);
+        assert_eq!(follower.advance(), meanwhile);
         assert!(follower.next().await.unwrap().is_none());
         assert_eq!(follower.position(), meanwhile);
     }

@@ -106,7 +106,7 @@ pub enum CommitStep {
 
 impl Default for Families {
     fn default() -> Self {
-        let mut to = Registering::begin();
+        let mut to = RegistryBuilder::begin();
         Self {
             events_accepted: to.counters("events_accepted", "Accepted events"),
             events_deduplicated: to.counters(
@@ -153,13 +153,17 @@ impl Default for Families {
                 || Histogram::new(SLOW),
             ),
             attempts: to.counters("attempts", "Delivery attempts"),
-            attempt_seconds: to.histograms("attempt_seconds", "Duration of attempts", quick),
+            attempt_seconds: to.histograms(
+                "attempt_seconds",
+                "Duration of attempts",
+                quick_histogram,
+            ),
             test_sends: to.counters("test_sends", "Destination tests that were sent"),
             calls: to.counters("calls", "Completed calls"),
             call_seconds: to.histograms(
                 "call_seconds",
                 "Response time of calls; for a stream, until its start",
-                quick,
+                quick_histogram,
             ),
             refusals: to.counters(
                 "refusals",
@@ -171,19 +175,19 @@ impl Default for Families {
             ),
             pings: to.counters("pings", "Pings of the external monitor"),
             renders: to.counters("renders", "Renderings of messages and mapped documents"),
-            registry: to.done(),
+            registry: to.finish(),
         }
     }
 }
 
-pub(crate) struct Registering(Registry);
+pub(crate) struct RegistryBuilder(Registry);
 
-impl Registering {
+impl RegistryBuilder {
     pub(crate) fn begin() -> Self {
         Self(Registry::with_prefix(PREFIX))
     }
 
-    pub(crate) fn done(self) -> Registry {
+    pub(crate) fn finish(self) -> Registry {
         self.0
     }
 
@@ -201,7 +205,7 @@ impl Registering {
     }
 
     fn histogram(&mut self, name: &str, help: &str) -> Histogram {
-        self.family(name, help, quick())
+        self.family(name, help, quick_histogram())
     }
 
     fn histograms<const N: usize>(
@@ -214,13 +218,13 @@ impl Registering {
     }
 }
 
-fn quick() -> Histogram {
+fn quick_histogram() -> Histogram {
     Histogram::new(QUICK)
 }
 
 /// Label values that are known in advance.
 #[derive(Debug, Default)]
-pub struct KnownLabels {
+pub struct LabelValues {
     /// Dialects of received events.
     pub dialects: Vec<&'static str>,
     /// Error codes.
@@ -241,7 +245,7 @@ impl Metrics {
     ///
     /// For calls, only successful ones and those that the service failed are created: all methods
     /// with all codes would dominate the page.
-    pub fn begin(&self, known: &KnownLabels) {
+    pub fn begin(&self, known: &LabelValues) {
         const FAULTS: [&str; 5] = [
             "ok",
             "internal",
@@ -253,7 +257,7 @@ impl Metrics {
         let it = &self.0;
         create(
             &it.renders,
-            pairs(("purpose", &known.purposes), ("outcome", &RENDERED)),
+            label_pairs(("purpose", &known.purposes), ("outcome", &RENDERED)),
         );
         for family in [
             &it.events_accepted,
@@ -265,11 +269,11 @@ impl Metrics {
                 known.dialects.iter().map(|word| [("dialect", *word)]),
             );
         }
-        let each = pairs(("dialect", &known.dialects), ("code", &known.codes));
+        let each = label_pairs(("dialect", &known.dialects), ("code", &known.codes));
         create(&it.events_refused, each);
         create(
             &it.calls,
-            pairs(("method", &known.methods), ("code", &FAULTS)),
+            label_pairs(("method", &known.methods), ("code", &FAULTS)),
         );
         create(
             &it.refusals,
@@ -285,17 +289,17 @@ impl Metrics {
             types.iter().map(|word| [("type", *word)]),
         );
         for family in [&it.deliveries, &it.test_sends] {
-            create(family, pairs(("type", &types), ("state", &ENDS)));
+            create(family, label_pairs(("type", &types), ("state", &ENDS)));
         }
-        let outcomes = Outcome::ALL.map(Outcome::word);
+        let outcomes = Outcome::ALL.map(Outcome::as_str);
         create(
             &it.attempts,
-            pairs(("type", &types), ("outcome", &outcomes)),
+            label_pairs(("type", &types), ("outcome", &outcomes)),
         );
         for family in [&it.delivery_seconds, &it.attempt_seconds] {
             create(family, types.iter().map(|word| [("type", *word)]));
         }
-        let holds = HoldKind::ALL.map(HoldKind::word);
+        let holds = HoldKind::ALL.map(HoldKind::as_str);
         for family in [&it.holds, &it.skipped] {
             create(family, holds.iter().map(|word| [("kind", *word)]));
         }
@@ -312,7 +316,7 @@ impl Metrics {
     }
 
     /// Counts accepted events, and how many of them opened an occurrence.
-    pub fn accepted(&self, dialect: &'static str, events: usize, opened: usize) {
+    pub fn record_accepted(&self, dialect: &'static str, events: usize, opened: usize) {
         let label = [("dialect", dialect)];
         let repeated = events.saturating_sub(opened);
         add(&self.0.events_accepted, &label, events);
@@ -320,34 +324,34 @@ impl Metrics {
     }
 
     /// Counts rejected events.
-    pub fn refused(&self, dialect: &'static str, code: &'static str, events: usize) {
+    pub fn record_refused(&self, dialect: &'static str, code: &'static str, events: usize) {
         let labels = [("dialect", dialect), ("code", code)];
         add(&self.0.events_refused, &labels, events);
     }
 
     /// Counts events of a repeated request, which got its first response again.
-    pub fn replayed(&self, dialect: &'static str, events: usize) {
+    pub fn record_replayed(&self, dialect: &'static str, events: usize) {
         add(&self.0.events_replayed, &[("dialect", dialect)], events);
     }
 
     /// Records the duration of a committed batch of events.
-    pub fn intake_committed(&self, took: Duration) {
+    pub fn record_intake_commit(&self, took: Duration) {
         self.0.intake_commit_seconds.observe(took.as_secs_f64());
     }
 
     /// Records how long events waited for their batch.
-    pub fn intake_waited(&self, waited: Duration) {
+    pub fn record_intake_wait(&self, waited: Duration) {
         self.0.intake_wait_seconds.observe(waited.as_secs_f64());
     }
 
     /// Counts an evaluation of all rules, and the matches.
-    pub fn evaluated(&self, matches: usize) {
+    pub fn record_evaluation(&self, matches: usize) {
         self.0.evaluations.inc();
         self.0.matches.inc_by(matches as u64);
     }
 
     /// Counts the effects of a commit.
-    pub fn committed(&self, steps: &[CommitStep]) {
+    pub fn record_commit(&self, steps: &[CommitStep]) {
         for step in steps {
             match *step {
                 CommitStep::Decided(kind) => {
@@ -388,7 +392,7 @@ impl Metrics {
     }
 
     /// Counts an attempt to a destination of that type.
-    pub fn attempted(&self, kind: &'static str, outcome: &'static str, took: Duration) {
+    pub fn record_attempt(&self, kind: &'static str, outcome: &'static str, took: Duration) {
         let labels = [("type", kind), ("outcome", outcome)];
         add(&self.0.attempts, &labels, 1);
         let seconds = self.0.attempt_seconds.get_or_create(&[("type", kind)]);
@@ -396,25 +400,25 @@ impl Metrics {
     }
 
     /// Counts a completed call.
-    pub fn called(&self, method: &'static str, code: &'static str, took: Duration) {
+    pub fn record_call(&self, method: &'static str, code: &'static str, took: Duration) {
         add(&self.0.calls, &[("method", method), ("code", code)], 1);
         let seconds = self.0.call_seconds.get_or_create(&[("method", method)]);
         seconds.observe(took.as_secs_f64());
     }
 
     /// Counts a ping of the external monitor.
-    pub fn pinged(&self, outcome: &'static str) {
+    pub fn record_ping(&self, outcome: &'static str) {
         add(&self.0.pings, &[("outcome", outcome)], 1);
     }
 
     /// Counts a rendering for that purpose.
-    pub fn rendered(&self, purpose: &'static str, outcome: &'static str) {
+    pub fn record_rendering(&self, purpose: &'static str, outcome: &'static str) {
         let labels = [("purpose", purpose), ("outcome", outcome)];
         add(&self.0.renders, &labels, 1);
     }
 
     /// Counts a rejected call or key.
-    pub fn refused_call(&self, why: &'static str) {
+    pub fn record_refused_call(&self, why: &'static str) {
         add(&self.0.refusals, &[("why", why)], 1);
     }
 }
@@ -430,7 +434,7 @@ fn create<const N: usize, M, C>(
     }
 }
 
-fn pairs<'a>(
+fn label_pairs<'a>(
     (first, values): (&'static str, &'a [&'static str]),
     (second, others): (&'static str, &'a [&'static str]),
 ) -> impl Iterator<Item = [Label; 2]> + 'a {

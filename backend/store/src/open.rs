@@ -25,8 +25,8 @@ pub(super) use self::{
     database::DatabaseDraft,
     draft::Draft,
     folder::private_file,
-    key_check::{Checks, is_of_keys, judge},
-    key_file::ring,
+    key_check::{Checks, is_of_keys, verify_keys},
+    key_file::parse_ring,
     trust::KEY_FILE_BYTES_MAX,
 };
 pub use self::{
@@ -48,18 +48,18 @@ use crate::{
     seal::Sealer,
 };
 
-pub(super) trait Whereabouts: Sync {
-    fn fault(&self, source: EngineError) -> OpenError;
-    fn key_fault(&self, why: String) -> OpenError;
+pub(super) trait LocationErrors: Sync {
+    fn store_error(&self, source: EngineError) -> OpenError;
+    fn key_error(&self, why: String) -> OpenError;
 }
 
-impl Whereabouts for Folder {
-    fn fault(&self, source: EngineError) -> OpenError {
-        Folder::fault(self, source)
+impl LocationErrors for Folder {
+    fn store_error(&self, source: EngineError) -> OpenError {
+        Folder::store_error(self, source)
     }
 
-    fn key_fault(&self, why: String) -> OpenError {
-        KeyFile::of(self).fault(why)
+    fn key_error(&self, why: String) -> OpenError {
+        KeyFile::in_folder(self).key_error(why)
     }
 }
 
@@ -77,9 +77,9 @@ pub fn open(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
         format::check_file(&config.data_dir)?;
         let folder = Folder::claim(&config.data_dir)?;
         let sealer = Arc::new(if folder.has_store() {
-            KeyFile::of(&folder).read()?
+            KeyFile::in_folder(&folder).read()?
         } else {
-            KeyFile::of(&folder).read_or_make()?
+            KeyFile::in_folder(&folder).read_or_make()?
         });
         let settings = Settings {
             accept_loss: config.options.accept_loss,
@@ -94,16 +94,16 @@ pub fn open(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
                 }
                 checked => checked?,
             }
-            make(&folder, settings, &sealer).await?;
+            create_file(&folder, settings, &sealer).await?;
         }
-        if let Some(older) = format::older(&config.data_dir) {
-            pre_upgrade_copy::keep(&folder, older)?;
+        if let Some(older) = format::older_version(&config.data_dir) {
+            pre_upgrade_copy::copy_before_upgrade(&folder, older)?;
         }
         // Written before there is a log, which an older version would ignore.
-        format::raise_file(&folder)?;
+        format::upgrade_file(&folder)?;
         let medium = Disk::store(Arc::clone(&folder), space);
         let store = open_engine(medium, settings, &sealer, &folder).await?;
-        format::raise(&store, &folder).await?;
+        format::upgrade(&store, &folder).await?;
         key_check::check(&store, &sealer, folder.as_ref()).await?;
         Ok(store)
     })
@@ -120,7 +120,7 @@ pub fn open_for_command(config: &Location) -> BoxFuture<'_, Result<Store, OpenEr
             return database::open_beside(database).await;
         }
         // Claiming a folder would create it.
-        if !Folder::holds_store(&config.data_dir) {
+        if !Folder::contains_store(&config.data_dir) {
             return Err(OpenError::NoStore(config.data_dir.clone()));
         }
         open(config).await
@@ -128,7 +128,7 @@ pub fn open_for_command(config: &Location) -> BoxFuture<'_, Result<Store, OpenEr
 }
 
 /// Creates the store's file under a temporary name, so that a crash leaves no incomplete store.
-async fn make(
+async fn create_file(
     folder: &Arc<Folder>,
     settings: Settings,
     sealer: &Arc<Sealer>,
@@ -137,12 +137,15 @@ async fn make(
     let medium = Disk::draft(Arc::clone(folder));
     let store = open_engine(medium, settings, sealer, folder).await?;
     let written = format::write(&store).await;
-    written.map_err(|source| folder.unwritten(&source))?;
+    written.map_err(|source| folder.write_error(&source))?;
     key_check::check(&store, sealer, folder.as_ref()).await?;
-    let store = closed(store, settings, folder).await?;
+    let store = close_and_reopen(store, settings, folder).await?;
     format::check_made(&store, folder).await?;
-    if judge(&store, sealer, folder.as_ref()).await?.is_empty() {
-        return Err(folder.unwritten(&"its key check is missing from its file"));
+    if verify_keys(&store, sealer, folder.as_ref())
+        .await?
+        .is_empty()
+    {
+        return Err(folder.write_error(&"its key check is missing from its file"));
     }
     drop(store);
     format::write_file(folder)?;
@@ -150,20 +153,20 @@ async fn make(
 }
 
 /// Closes a new store, and reopens it read-only from disk.
-async fn closed(
+async fn close_and_reopen(
     store: Store,
     settings: Settings,
     folder: &Arc<Folder>,
 ) -> Result<Store, OpenError> {
     let ended = store.engine().close().await;
-    ended.map_err(|source| folder.unwritten(&source))?;
+    ended.map_err(|source| folder.write_error(&source))?;
     let sealer = store.shared_sealer();
     // The store holds the file open.
     drop(store);
     folder.sync_unfinished()?;
     let medium = Overlay::draft(Arc::clone(folder));
     let opened = open_engine(medium, settings, &sealer, folder).await;
-    opened.map_err(|error| folder.unwritten(&error))
+    opened.map_err(|error| folder.write_error(&error))
 }
 
 /// Opens the store in a data folder without changing any byte of the folder, even if the store was
@@ -177,8 +180,8 @@ pub fn open_to_read(
 ) -> BoxFuture<'_, Result<ReadOnlyStore, OpenError>> {
     Box::pin(async move {
         format::check_file(data_dir)?;
-        let folder = Arc::new(Folder::borrow(data_dir)?);
-        let (sealer, mut key_fault) = match KeyFile::of(&folder).read() {
+        let folder = Arc::new(Folder::lock_shared(data_dir)?);
+        let (sealer, mut key_fault) = match KeyFile::in_folder(&folder).read() {
             Ok(sealer) => (sealer, None),
             Err(error) => (Sealer::ephemeral(), Some(error)),
         };
@@ -187,7 +190,7 @@ pub fn open_to_read(
         let medium = Overlay::new(Arc::clone(&folder));
         let store = open_engine(medium, settings, &sealer, &folder).await?;
         // An older layout is upgraded in memory.
-        format::raise(&store, &folder).await?;
+        format::upgrade(&store, &folder).await?;
         if key_fault.is_none() {
             key_fault = key_check::check(&store, &sealer, folder.as_ref())
                 .await
@@ -218,7 +221,7 @@ async fn open_engine(
         let error = std::io::Error::other(error);
         OpenError::io("open", folder.store_path(), error)
     })?;
-    let engine = engine.map_err(|source| folder.fault(source))?;
+    let engine = engine.map_err(|source| folder.store_error(source))?;
     Ok(Store::new(Arc::new(engine), Arc::clone(sealer)))
 }
 

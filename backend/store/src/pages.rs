@@ -40,7 +40,7 @@ impl<T: Record> Pages<'_, T> {
         let page = self.store.page(range.clone(), Direction::Ascending, PAGE);
         let page: Vec<Stored<T>> = page.await?;
         match page.last() {
-            Some(last) if page.len() == PAGE => range.go_on_after(&last.value.key()),
+            Some(last) if page.len() == PAGE => range.exclude_through(&last.value.key()),
             _ => self.range = None,
         }
         Ok((!page.is_empty()).then_some(page))

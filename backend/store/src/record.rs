@@ -22,9 +22,9 @@ use std::{
 
 use tokio::sync::{RwLock, watch};
 
-pub(super) use self::kinds::{Proven, proven_again, proven_since, with_record};
+pub(super) use self::kinds::{ProofLevel, renew_proof, upgrade_proof, with_record};
 pub use self::kinds::{
-    RUNNING, behind, by_beat, by_response, by_start, in_thread, of_thread, uses,
+    RUNNING, behind, by_beat, by_response, by_start, in_thread, of_thread, users_prefix,
 };
 use self::kinds::{shift_of, with_shift};
 pub use self::shift::ClockFact;
@@ -32,19 +32,19 @@ pub(super) use self::shift::is_of_clock;
 pub use self::v1::audit::chained;
 use self::{chain::Chain, counters::Counts, noise::NoiseCounts};
 use crate::{
-    audit::{self, Audited, AuditedChange, Seen},
+    audit::{self, AuditSnapshot, Audited, AuditedChange},
     decide::Snapshot,
     domain::{
         Name, Occurrence, RecordId, Shift,
-        counter::{Counted, Counter},
+        counter::{CountedIn, Counter},
         noise::DecisionKey,
     },
     engine::{
-        Action, Applied, Change, Direction, DiskShare, Duty, Engine, EngineError, Entry, Expect,
-        Found, Index, Kind, Lane, LogPosition, Range, Row, Set,
+        Action, Applied, Change, ChangeSet, Direction, DiskShare, Duty, Engine, EngineError, Entry,
+        Expect, Index, IndexedRecord, Kind, Lane, LogPosition, Range, Row,
         limits::STORE_LEADER_ADVANCED_EVERY,
         memory::MemoryEngine,
-        ownership::{Claim, Owned, slot_of},
+        ownership::{Claim, OwnedSlots, slot_of},
         staged::StagedEngine,
     },
     metrics::{CommitStep, Metrics},
@@ -53,13 +53,13 @@ use crate::{
 
 /// Whether a new record of this kind adds to the load that the store has to hold. Changes by users
 /// and progress of deliveries do not.
-fn adds(kind: Kind) -> bool {
+fn counts_as_load(kind: Kind) -> bool {
     matches!(kind, Kind::Occurrence | Kind::Delivery)
 }
 
 /// Whether decisions depend on records of this kind, so that they have to be repeated if one
 /// changed: those from which the rules are built.
-fn defines(kind: Kind) -> bool {
+fn is_definition(kind: Kind) -> bool {
     matches!(
         kind,
         Kind::Trigger
@@ -81,23 +81,23 @@ pub trait Record: Shift + Clone + Send + Sync + Sized + 'static {
     /// Returns the index entries of the record, without duplicates.
     fn entries(&self) -> Vec<Entry>;
     /// Returns its references by name.
-    fn refers(&self) -> Vec<Reference<'_>> {
+    fn references(&self) -> Vec<Reference<'_>> {
         Vec::new()
     }
     /// Returns the destination whose owning process has to make the changes; `None` if any may.
-    fn of_destination(&self) -> Option<RecordId> {
+    fn owning_destination(&self) -> Option<RecordId> {
         None
     }
     /// Returns the slot whose owning process has to review the record; `None` if any may.
-    fn reviewed_in(&self) -> Option<u8> {
+    fn review_slot(&self) -> Option<u8> {
         None
     }
     /// Returns the counters that include the record.
-    fn counted(&self) -> Vec<Counted> {
+    fn counter_entries(&self) -> Vec<CountedIn> {
         Vec::new()
     }
     /// Returns the record for the audit log; `None` if it is not audited.
-    fn seen(&self) -> Option<Seen> {
+    fn audit_snapshot(&self) -> Option<AuditSnapshot> {
         None
     }
     /// Encodes the value in the newest encoding, with secrets sealed.
@@ -108,18 +108,18 @@ pub trait Record: Shift + Clone + Send + Sync + Sized + 'static {
     /// Returns [`EngineError::Corrupt`] if the bytes are not a record, or lack the required proof.
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError>;
     /// Returns the delivery that ends with a change, for those that wait for it; nothing for most kinds.
-    fn ended(_before: &Self, _after: Option<&Self>) -> Option<Ended> {
+    fn ended_delivery(_before: &Self, _after: Option<&Self>) -> Option<EndedDelivery> {
         None
     }
     /// Adds what is counted when it is stored where that was; nothing for most kinds.
     fn steps(&self, _before: Option<&Self>, _to: &mut Vec<CommitStep>) {}
     /// Adds the noise counts when it replaces `before`; none for most kinds.
-    fn noise(&self, _before: Option<&Self>, _to: &mut NoiseCounts<'_>) {}
+    fn count_noise(&self, _before: Option<&Self>, _to: &mut NoiseCounts<'_>) {}
 }
 
 /// A delivery that ends with a change.
 #[derive(Debug, Clone, Copy)]
-pub struct Ended {
+pub struct EndedDelivery {
     /// Its destination, by identity.
     pub destination: RecordId,
     /// The delivery.
@@ -156,7 +156,7 @@ pub struct Stored<T> {
 
 impl<T> Stored<T> {
     /// A record as the commit that gave it this version has left it in a store.
-    pub fn written(version: u64, value: T, store: &Store) -> Self {
+    pub fn from_commit(version: u64, value: T, store: &Store) -> Self {
         Self {
             version,
             bytes: 0,
@@ -187,7 +187,7 @@ pub struct Store {
     /// The duty of this store, if not every process that shares the engine has it.
     duty: Option<Duty>,
     /// The slots owned when the work began, if the work is divided among owners.
-    owns: Option<watch::Receiver<Owned>>,
+    owns: Option<watch::Receiver<OwnedSlots>>,
     /// Lane for the service's own work; `None` for work that callers wait for.
     own_lane: Option<Lane>,
     /// The shift that the times of records include, in milliseconds: the sum of the steps of the clock.
@@ -220,7 +220,7 @@ impl Store {
 
     /// Creates an empty store in memory with the same keys.
     #[must_use]
-    pub fn apart(&self) -> Self {
+    pub fn empty_copy(&self) -> Self {
         Self::new(Arc::new(MemoryEngine::new()), Arc::clone(&self.sealer))
     }
 
@@ -325,13 +325,13 @@ impl Store {
     ///
     /// # Errors
     /// Returns any error of the engine.
-    pub async fn last_under<T: Record>(
+    pub async fn last_with_prefix<T: Record>(
         &self,
         index: Index,
         prefixes: &[Vec<u8>],
     ) -> Result<Vec<Option<Stored<T>>>, EngineError> {
-        let found = self.engine.last_under(index, prefixes).await?;
-        let read = |found: Found| self.read(&found.key, &found.row);
+        let found = self.engine.last_with_prefix(index, prefixes).await?;
+        let read = |found: IndexedRecord| self.read(&found.key, &found.row);
         let found = found.into_iter();
         found.map(|found| found.map(read).transpose()).collect()
     }
@@ -340,8 +340,8 @@ impl Store {
     fn read<T: Record>(&self, key: &[u8], row: &Row) -> Result<Stored<T>, EngineError> {
         let mut value = T::decode(&row.value, &self.sealer)?;
         // A proof tells that a record was written, not where it was put.
-        if Proven::first_of(T::KIND).is_some() && value.key() != key {
-            let word = T::KIND.word();
+        if ProofLevel::first_of(T::KIND).is_some() && value.key() != key {
+            let word = T::KIND.as_str();
             let why = format!("a {word} is stored under another record's key");
             return Err(EngineError::Corrupt(why));
         }
@@ -386,7 +386,7 @@ impl Store {
 
     /// Creates an empty change set.
     pub fn changes(&self) -> Changes {
-        let audited = audit::current().map(Audited::by);
+        let audited = audit::current_actor().map(Audited::for_actor);
         Changes {
             sealer: Arc::clone(&self.sealer),
             list: Vec::new(),
@@ -408,7 +408,7 @@ impl Store {
     }
 
     /// Creates an empty change set for restored records, whose past steps are not counted again.
-    pub(super) fn changes_of_the_past(&self) -> Changes {
+    pub(super) fn past_changes(&self) -> Changes {
         Changes {
             is_past: true,
             ..self.changes()
@@ -418,7 +418,7 @@ impl Store {
     /// Returns this store for work of the leading node: its changes are rejected once another node
     /// leads.
     #[must_use]
-    pub fn leading(&self, duty: Duty) -> Self {
+    pub fn for_leader(&self, duty: Duty) -> Self {
         Self {
             duty: self.engine.is_shared().then_some(duty),
             own_lane: Some(Lane::Leader),
@@ -430,8 +430,8 @@ impl Store {
     /// slots that this node does not own are rejected, including those that it lost meanwhile. A
     /// single node owns all.
     #[must_use]
-    pub fn owning(self, duty: Duty, owned: watch::Receiver<Owned>) -> Self {
-        let is_shared = *owned.borrow() != Owned::All;
+    pub fn for_owner(self, duty: Duty, owned: watch::Receiver<OwnedSlots>) -> Self {
+        let is_shared = *owned.borrow() != OwnedSlots::All;
         Self {
             duty: is_shared.then_some(duty),
             owns: is_shared.then_some(owned),
@@ -441,14 +441,14 @@ impl Store {
     }
 
     /// Records that this duty makes progress, even without a commit.
-    pub fn advance(&self) {
+    pub fn record_progress(&self) {
         if let Some(duty) = self.duty {
-            self.engine.cluster().advance(duty);
+            self.engine.cluster().record_progress(duty);
         }
     }
 
     /// Waits until progress is due to be recorded; forever if the store is not shared.
-    pub async fn until_advance(&self) {
+    pub async fn until_progress_due(&self) {
         match self.duty {
             Some(_) => tokio::time::sleep(STORE_LEADER_ADVANCED_EVERY).await,
             None => std::future::pending().await,
@@ -465,7 +465,7 @@ impl Store {
     /// # Errors
     /// Returns any error of the engine.
     pub async fn stage(&self) -> Result<StagedStore, EngineError> {
-        let engine = Arc::new(StagedEngine::over(Arc::clone(&self.engine)).await?);
+        let engine = Arc::new(StagedEngine::new(Arc::clone(&self.engine)).await?);
         let audited = Arc::default();
         let store = Self {
             staged: Some(Arc::clone(&audited)),
@@ -539,15 +539,15 @@ impl Store {
             }
         }
         list.extend(changes.counts.changes());
-        let set = Set {
+        let set = ChangeSet {
             changes: list,
             space: changes.space,
             rests_on: changes.rests_on,
             claims: self.claims(&changes.slots)?,
         };
         let applied = self.engine.apply(lane, set).await?;
-        self.metrics.committed(&changes.steps);
-        self.advance();
+        self.metrics.record_commit(&changes.steps);
+        self.record_progress();
         Ok(applied)
     }
 }
@@ -589,7 +589,7 @@ impl StagedStore {
         changes.list = self.engine.changes();
         if let Some(audited) = &mut changes.audited {
             let mut kept = self.audited.lock().unwrap_or_else(PoisonError::into_inner);
-            audited.changes = audit::merged(std::mem::take(&mut kept));
+            audited.changes = audit::merge_changes(std::mem::take(&mut kept));
         }
         changes
     }
@@ -614,7 +614,7 @@ pub struct Changes {
     /// Checks that the owners of changed rows are unchanged.
     owners: Vec<Change>,
     /// The deliveries that end with them.
-    ended: Vec<Ended>,
+    ended: Vec<EndedDelivery>,
     /// The shift that the times of the records include,
     shift_ms: i64,
     /// if any has times that move,
@@ -656,7 +656,7 @@ impl Changes {
 
     /// Declares the snapshot of the rules on which the decisions depend. If the rules changed
     /// later, the changes conflict.
-    pub fn rest_on(&mut self, rules: &Snapshot) {
+    pub fn depend_on(&mut self, rules: &Snapshot) {
         self.rests_on = Some(LogPosition::from_number(rules.position()));
     }
 
@@ -665,40 +665,43 @@ impl Changes {
         self.space = space;
     }
 
-    fn tell<T: Record>(&mut self, before: Option<&T>, after: Option<&T>) {
+    fn track<T: Record>(&mut self, before: Option<&T>, after: Option<&T>) {
         if let Some(audited) = &mut self.audited {
             if audit::is_owned(T::KIND) {
                 audited.owned = Some(T::KIND);
             }
-            let (before, after) = (before.and_then(T::seen), after.and_then(T::seen));
+            let (before, after) = (
+                before.and_then(T::audit_snapshot),
+                after.and_then(T::audit_snapshot),
+            );
             audited
                 .changes
-                .extend(AuditedChange::of(T::KIND, before, after));
+                .extend(AuditedChange::new(T::KIND, before, after));
         }
     }
 
     fn own<T: Record>(&mut self, record: &T) {
         self.slots.extend(match self.owner {
-            Some(Duty::Ageing) => record.reviewed_in(),
-            Some(_) => record.of_destination().map(slot),
+            Some(Duty::Ageing) => record.review_slot(),
+            Some(_) => record.owning_destination().map(slot),
             None => None,
         });
     }
 
-    fn note<T: Record>(&mut self, before: Option<&T>, after: &T) {
+    fn count_noise_of<T: Record>(&mut self, before: Option<&T>, after: &T) {
         if !self.is_past {
             let (counts, decided) = (&mut self.counts, &mut self.decided);
-            after.noise(before, &mut NoiseCounts { counts, decided });
+            after.count_noise(before, &mut NoiseCounts { counts, decided });
         }
     }
 
     /// Adds a record that must not exist.
     pub fn insert<T: Record>(&mut self, new: &T) {
-        let value = self.encoded(new);
+        let value = self.encode(new);
         self.insert_encoded(new, value);
     }
 
-    fn encoded<T: Record>(&mut self, new: &T) -> Vec<u8> {
+    fn encode<T: Record>(&mut self, new: &T) -> Vec<u8> {
         self.has_times |= T::MOVES;
         with_shift::<T>(new.encode(&self.sealer), self.shift_ms, &self.sealer)
     }
@@ -707,10 +710,10 @@ impl Changes {
     pub(super) fn insert_encoded<T: Record>(&mut self, new: &T, value: Vec<u8>) {
         self.check_single::<T>(&new.key());
         self.own(new);
-        self.counts.come(&new.counted(), self.is_past);
+        self.counts.add_new(&new.counter_entries(), self.is_past);
         new.steps(None, &mut self.steps);
-        self.note(None, new);
-        self.tell(None, Some(new));
+        self.count_noise_of(None, new);
+        self.track(None, Some(new));
         self.list.push(Change {
             kind: T::KIND,
             key: new.key(),
@@ -719,8 +722,8 @@ impl Changes {
             remove: Vec::new(),
             add: new.entries(),
             is_logged: T::KIND.is_logged(),
-            adds: adds(T::KIND),
-            defines: defines(T::KIND),
+            adds: counts_as_load(T::KIND),
+            defines: is_definition(T::KIND),
         });
     }
 
@@ -729,12 +732,12 @@ impl Changes {
         self.check_single::<T>(&old.value.key());
         self.is_outdated |= T::MOVES && old.shift_ms != self.shift_ms;
         self.own(&old.value);
-        let (was, is) = (old.value.counted(), new.counted());
-        self.counts.become_another(&was, &is);
+        let (was, is) = (old.value.counter_entries(), new.counter_entries());
+        self.counts.replace_counted(&was, &is);
         new.steps(Some(&old.value), &mut self.steps);
-        self.note(Some(&old.value), new);
-        self.tell(Some(&old.value), Some(new));
-        self.ended.extend(T::ended(&old.value, Some(new)));
+        self.count_noise_of(Some(&old.value), new);
+        self.track(Some(&old.value), Some(new));
+        self.ended.extend(T::ended_delivery(&old.value, Some(new)));
         let (mut remove, mut add) = (old.as_written().entries(), new.entries());
         remove.retain(|entry| match add.iter().position(|other| other == entry) {
             Some(at) => {
@@ -743,7 +746,7 @@ impl Changes {
             }
             None => true,
         });
-        let value = self.encoded(new);
+        let value = self.encode(new);
         self.list.push(Change {
             kind: T::KIND,
             key: new.key(),
@@ -753,7 +756,7 @@ impl Changes {
             add,
             is_logged: T::KIND.is_logged(),
             adds: false,
-            defines: defines(T::KIND),
+            defines: is_definition(T::KIND),
         });
     }
 
@@ -761,9 +764,9 @@ impl Changes {
     pub fn delete<T: Record>(&mut self, old: &Stored<T>) {
         self.check_single::<T>(&old.value.key());
         self.own(&old.value);
-        self.counts.go(&old.value.counted());
-        self.tell(Some(&old.value), None);
-        self.ended.extend(T::ended(&old.value, None));
+        self.counts.subtract_removed(&old.value.counter_entries());
+        self.track(Some(&old.value), None);
+        self.ended.extend(T::ended_delivery(&old.value, None));
         self.list.push(Change {
             kind: T::KIND,
             key: old.value.key(),
@@ -773,7 +776,7 @@ impl Changes {
             add: Vec::new(),
             is_logged: T::KIND.is_logged(),
             adds: false,
-            defines: defines(T::KIND),
+            defines: is_definition(T::KIND),
         });
     }
 
@@ -783,33 +786,35 @@ impl Changes {
     }
 
     /// Touches a record for an action that does not change its value, and audits that.
-    pub fn act_on<T: Record>(&mut self, old: &Stored<T>) {
-        self.tell(Some(&old.value), Some(&old.value));
+    pub fn audit_action<T: Record>(&mut self, old: &Stored<T>) {
+        self.track(Some(&old.value), Some(&old.value));
         self.touch(old);
     }
 
     /// Declares the definition to which changed rows belong; a restricted client needs permission
     /// to change it. It must not have changed since it was read.
-    pub fn belong_to<T: Record>(&mut self, owner: &Stored<T>) {
-        if let (Some(audited), Some(seen)) = (&mut self.audited, owner.value.seen()) {
-            audited.owners.push(audit::Owner::of(T::KIND, &seen));
+    pub fn set_owner<T: Record>(&mut self, owner: &Stored<T>) {
+        if let (Some(audited), Some(seen)) = (&mut self.audited, owner.value.audit_snapshot()) {
+            audited
+                .owners
+                .push(audit::Owner::for_definition(T::KIND, &seen));
             self.owners.push(check(owner));
         }
     }
 
     /// Declares the event to which changed rows belong; a restricted client needs one of its
     /// dimensions in the scope.
-    pub fn belong_to_event(&mut self, occurrence: &Occurrence) {
+    pub fn set_owner_event(&mut self, occurrence: &Occurrence) {
         if let Some(audited) = &mut self.audited {
-            audited.owners.push(audit::Owner::of_event(occurrence));
+            audited.owners.push(audit::Owner::for_event(occurrence));
         }
     }
 
     /// Declares that the rows belong only to the calling client, as in the test of a draft.
-    pub fn belong_to_caller(&mut self) {
+    pub fn set_owner_caller(&mut self) {
         if let Some(audited) = &mut self.audited {
             let tags = audited.by.scope.tags.iter().cloned().collect();
-            audited.owners.push(audit::Owner::of_caller(tags));
+            audited.owners.push(audit::Owner::for_caller(tags));
         }
     }
 

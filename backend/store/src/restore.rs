@@ -144,11 +144,11 @@ impl RestoreTarget {
         }
     }
 
-    async fn judge(&self) -> Result<Checks, OpenError> {
+    async fn check_keys(&self) -> Result<Checks, OpenError> {
         match self {
-            Self::Folder(draft) => draft.judge().await,
-            Self::Database(draft) => draft.judge().await,
-            Self::Memory(rehearsal) => rehearsal.judge().await,
+            Self::Folder(draft) => draft.check_keys().await,
+            Self::Database(draft) => draft.check_keys().await,
+            Self::Memory(rehearsal) => rehearsal.check_keys().await,
         }
     }
 
@@ -227,7 +227,7 @@ pub fn restore<'a>(
     Box::pin(async move {
         let mut found = Found::open(how)?;
         if config.database.is_none()
-            && let Some(found) = Draft::in_the_way(&config.data_dir)?
+            && let Some(found) = Draft::find_obstacle(&config.data_dir)?
         {
             return Err(RestoreError::NotEmpty {
                 folder: config.data_dir.clone(),
@@ -238,7 +238,7 @@ pub fn restore<'a>(
         let source = &found.source;
         let admin_key = source.key_file("admin.key").map(read).transpose()?;
 
-        let first_position = source.manifest().end.place.of_a_later_life(how.now_ms);
+        let first_position = source.manifest().end.place.first_after_restore(how.now_ms);
         let mut target = RestoreTarget::begin(config, &found.key, first_position).await?;
         match fill(&mut target, source, how, progress).await {
             Ok(mut restored) => {
@@ -281,7 +281,7 @@ async fn fill(
     let filling = |read| progress(Stage::Filling, read, bytes);
     let filled = fill::fill(source, target.store(), how.hold_due_by_ms, &filling).await;
     // With wrong keys no secret can be read, which is the more helpful error.
-    let checks = target.judge().await?;
+    let checks = target.check_keys().await?;
     let mut filled = filled?;
     if filled.unproven > 0 && checks.proves_definitions() {
         return Err(RestoreError::NotWhole(format!(
@@ -293,10 +293,10 @@ async fn fill(
         let made_quiet = make_quiet(target.store(), now_ms).await;
         made_quiet.map_err(|error| RestoreError::NotWhole(error.to_string()))?;
         // A backup without settings gets its only settings record here.
-        filled.records.insert(Kind::Settings.word(), 1);
+        filled.records.insert(Kind::Settings.as_str(), 1);
     }
     target.reopen().await?;
-    if target.judge().await?.is_empty() != checks.is_empty() {
+    if target.check_keys().await?.is_empty() != checks.is_empty() {
         return Err(RestoreError::NotWhole("its key check is missing".into()));
     }
     let checking = |at: Progress| progress(Stage::Checking, at.done, at.total);
@@ -317,7 +317,7 @@ async fn fill(
 
 async fn make_quiet(store: &Store, now_ms: i64) -> Result<(), EngineError> {
     let stored = store.get::<Settings>(Settings::NAME.into()).await?;
-    let mut changes = store.changes_of_the_past();
+    let mut changes = store.past_changes();
     if let Some(stored) = &stored {
         let mut next = stored.value.clone();
         next.values.quiet_since_ms = Some(now_ms);

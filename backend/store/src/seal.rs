@@ -71,7 +71,7 @@ impl Sealer {
         let ready = |(number, key): &(u32, [u8; KEY_BYTES])| RingKey {
             number: *number,
             cipher: XChaCha20Poly1305::new(Key::from_slice(key)),
-            proof: keyed(&keyed(key).chain_update(PROOF).finalize().into_bytes()),
+            proof: new_mac(&new_mac(key).chain_update(PROOF).finalize().into_bytes()),
         };
         Self {
             newest: newest.expect("a ring holds at least one key"),
@@ -119,7 +119,7 @@ impl Sealer {
         if sealed.len() < SEALED_AT || sealed[0] != LAYOUT {
             return Err(SealError);
         }
-        let number = Self::number_in(sealed).ok_or(SealError)?;
+        let number = Self::key_number(sealed).ok_or(SealError)?;
         let nonce = XNonce::from_slice(&sealed[NONCE_AT..SEALED_AT]);
         let aad = context.to_bytes();
         let payload = Payload {
@@ -136,7 +136,7 @@ impl Sealer {
     }
 
     /// Returns the number of the key that sealed a text.
-    pub fn number_in(sealed: &[u8]) -> Option<u32> {
+    pub fn key_number(sealed: &[u8]) -> Option<u32> {
         let number = sealed.get(1..NONCE_AT)?;
         Some(u32::from_be_bytes(number.try_into().ok()?))
     }
@@ -152,7 +152,7 @@ impl Sealer {
         let mut proof = [0; PROOF_BYTES];
         let (number, code) = proof.split_at_mut(4);
         number.copy_from_slice(&self.newest.to_be_bytes());
-        code.copy_from_slice(&over(key, purpose, parts).finalize().into_bytes());
+        code.copy_from_slice(&compute_mac(key, purpose, parts).finalize().into_bytes());
         proof
     }
 
@@ -162,7 +162,7 @@ impl Sealer {
             return false;
         };
         self.key(u32::from_be_bytes(*number))
-            .is_some_and(|key| over(key, purpose, parts).verify_slice(code).is_ok())
+            .is_some_and(|key| compute_mac(key, purpose, parts).verify_slice(code).is_ok())
     }
 
     fn key(&self, number: u32) -> Option<&RingKey> {
@@ -171,7 +171,7 @@ impl Sealer {
 }
 
 /// Computes a code over separated parts.
-fn over(key: &RingKey, purpose: &str, parts: &[&[u8]]) -> Hmac<Sha256> {
+fn compute_mac(key: &RingKey, purpose: &str, parts: &[&[u8]]) -> Hmac<Sha256> {
     let mut code = key.proof.clone();
     for part in std::iter::once(purpose.as_bytes()).chain(parts.iter().copied()) {
         code.update(&(part.len() as u64).to_be_bytes());
@@ -180,7 +180,7 @@ fn over(key: &RingKey, purpose: &str, parts: &[&[u8]]) -> Hmac<Sha256> {
     code
 }
 
-fn keyed(key: &[u8]) -> Hmac<Sha256> {
+fn new_mac(key: &[u8]) -> Hmac<Sha256> {
     <Hmac<Sha256> as Mac>::new_from_slice(key).expect("a key may have any length")
 }
 

@@ -51,7 +51,7 @@ pub struct Findings {
 
 impl Findings {
     /// Adds an error.
-    pub fn tell(&mut self, fault: impl Into<String>) {
+    pub fn add_error(&mut self, fault: impl Into<String>) {
         self.faults += 1;
         if self.descriptions.len() < FAULTS_DESCRIBED_MAX {
             self.descriptions.push(fault.into());
@@ -116,18 +116,18 @@ impl<'a> Check<'a> {
     }
 
     async fn run(mut self) -> Findings {
-        match self.everything().await {
+        match self.check_all().await {
             Ok(is_complete) => self.findings.is_complete = is_complete,
             Err(error) => self
                 .findings
-                .tell(format!("{error}; records after it were not read")),
+                .add_error(format!("{error}; records after it were not read")),
         }
         self.findings
     }
 }
 
 impl Check<'_> {
-    async fn everything(&mut self) -> Result<bool, EngineError> {
+    async fn check_all(&mut self) -> Result<bool, EngineError> {
         self.total = self.store.engine().row_count().await?;
         self.head = self.store.engine().log_head().await?;
         let mut is_readable = true;
@@ -135,9 +135,9 @@ impl Check<'_> {
             match self.kind(kind).await {
                 Err(EngineError::Corrupt(why)) => {
                     is_readable = false;
-                    let word = kind.word();
+                    let word = kind.as_str();
                     self.findings
-                        .tell(format!("{why}; no further {word} records were read"));
+                        .add_error(format!("{why}; no further {word} records were read"));
                 }
                 other => other?,
             }
@@ -145,14 +145,14 @@ impl Check<'_> {
         if !is_readable {
             let rest = "the audit log, the indexes and the change log were not verified, because \
                         some records cannot be read";
-            self.findings.tell(rest);
+            self.findings.add_error(rest);
             return Ok(false);
         }
-        self.audit_log().await?;
+        self.check_audit_log().await?;
         if self.is_in_use {
-            self.entries_in_use().await?;
+            self.check_entries_in_use().await?;
         } else {
-            self.entries_at_rest().await?;
+            self.check_entries().await?;
         }
         self.log().await?;
         Ok(true)
@@ -160,17 +160,17 @@ impl Check<'_> {
 
     async fn kind(&mut self, kind: Kind) -> Result<(), EngineError> {
         match kind {
-            Kind::Counter => self.counters().await,
-            Kind::Meta => self.facts().await,
-            _ => self.records(kind).await,
+            Kind::Counter => self.check_counters().await,
+            Kind::Meta => self.check_facts().await,
+            _ => self.check_records(kind).await,
         }
     }
 
-    async fn entries_at_rest(&mut self) -> Result<(), EngineError> {
-        let wrong = self.indexes().await?;
+    async fn check_entries(&mut self) -> Result<(), EngineError> {
+        let wrong = self.check_indexes().await?;
         if !wrong.is_empty() {
             for kind in Kind::ALL {
-                self.missing(kind, &wrong).await?;
+                self.report_missing(kind, &wrong).await?;
             }
         }
         Ok(())
@@ -189,8 +189,8 @@ impl Check<'_> {
     }
 
     /// Reads the facts, which have no type; only the engine's checksums verify them.
-    async fn facts(&mut self) -> Result<(), EngineError> {
-        let (begun, range) = (Instant::now(), Range::under(b""));
+    async fn check_facts(&mut self) -> Result<(), EngineError> {
+        let (begun, range) = (Instant::now(), Range::with_prefix(b""));
         let engine = self.store.engine();
         let page = engine.page(Kind::Meta, range, Direction::Ascending, usize::MAX);
         let count = page.await?.len();
@@ -200,8 +200,8 @@ impl Check<'_> {
 
     /// Reads the records of a kind; each must decode, belong to its key, have its entries, and have
     /// no dangling references.
-    async fn records(&mut self, kind: Kind) -> Result<(), EngineError> {
-        let mut range = Range::under(b"");
+    async fn check_records(&mut self, kind: Kind) -> Result<(), EngineError> {
+        let mut range = Range::with_prefix(b"");
         loop {
             let begun = Instant::now();
             let engine = self.store.engine();
@@ -210,32 +210,32 @@ impl Check<'_> {
             let Some((last, _)) = page.last() else {
                 return Ok(());
             };
-            range.start = after(last);
+            range.start = key_after(last);
             let count = page.len();
             let head = self.store.engine().log_head().await?;
-            *self.findings.records.entry(kind.word()).or_default() += count as u64;
+            *self.findings.records.entry(kind.as_str()).or_default() += count as u64;
             let (parts, mut faults) = self.read(kind, page, head);
             self.count(&parts);
-            let dangling = references::dangling(kind, &parts, self.store).await?;
+            let dangling = references::dangling_references(kind, &parts, self.store).await?;
             if self.is_in_use {
-                faults.extend(self.entries_of(kind, owned(&parts)).await?);
+                faults.extend(self.entries_of(kind, owned_entries(&parts)).await?);
                 let mut suspects: BTreeSet<_> = faults.into_iter().map(|(key, _)| key).collect();
                 if !dangling.is_empty() {
                     suspects.extend(parts.into_iter().map(|part| part.key));
                 }
                 for key in suspects {
-                    for fault in self.again(kind, &key).await? {
-                        self.findings.tell(fault);
+                    for fault in self.recheck(kind, &key).await? {
+                        self.findings.add_error(fault);
                     }
                 }
             } else {
-                for (key, entry) in owned(&parts) {
+                for (key, entry) in owned_entries(&parts) {
                     let tally = self.expected.entry(entry.index as u8).or_default();
                     tally.add(&entry.key, key);
                 }
                 let faults = faults.into_iter().map(|(_, fault)| fault);
                 for fault in faults.chain(dangling) {
-                    self.findings.tell(fault);
+                    self.findings.add_error(fault);
                 }
             }
             self.advance(count, begun).await;
@@ -252,7 +252,7 @@ impl Check<'_> {
     ) -> (Vec<Part>, Vec<(Vec<u8>, String)>) {
         let (mut parts, mut faults) = (Vec::new(), Vec::new());
         for (key, row) in page {
-            let made_at = self.store.engine().made_at(row.version);
+            let made_at = self.store.engine().position_of_version(row.version);
             if made_at.is_some_and(|it| it > head) {
                 let fault = format!("{} is newer than the change log", name(kind, &key));
                 faults.push((key.clone(), fault));
@@ -266,8 +266,12 @@ impl Check<'_> {
     }
 
     /// Reports which records of a kind are missing from some indexes.
-    async fn missing(&mut self, kind: Kind, wrong: &BTreeSet<u8>) -> Result<(), EngineError> {
-        let mut range = Range::under(b"");
+    async fn report_missing(
+        &mut self,
+        kind: Kind,
+        wrong: &BTreeSet<u8>,
+    ) -> Result<(), EngineError> {
+        let mut range = Range::with_prefix(b"");
         loop {
             let engine = self.store.engine();
             let page = engine.page(kind, range.clone(), Direction::Ascending, PAGE);
@@ -275,15 +279,16 @@ impl Check<'_> {
             let Some((last, _)) = page.last() else {
                 return Ok(());
             };
-            range.start = after(last);
+            range.start = key_after(last);
             // Unreadable ones have already been reported.
             let parts = page
                 .iter()
                 .filter_map(|(key, row)| Part::decode(self.store, kind, key, &row.value).ok());
             let parts: Vec<_> = parts.collect();
-            let owned = owned(&parts).filter(|(_, entry)| wrong.contains(&(entry.index as u8)));
+            let owned =
+                owned_entries(&parts).filter(|(_, entry)| wrong.contains(&(entry.index as u8)));
             for (_, fault) in self.entries_of(kind, owned).await? {
-                self.findings.tell(fault);
+                self.findings.add_error(fault);
             }
         }
     }
@@ -305,7 +310,7 @@ impl Check<'_> {
             let Some(index) = owned.first().map(|(_, entry)| entry.index) else {
                 continue;
             };
-            let ranges: Vec<_> = owned.iter().map(|(_, entry)| only(entry)).collect();
+            let ranges: Vec<_> = owned.iter().map(|(_, entry)| exact_range(entry)).collect();
             let engine = self.store.engine();
             let found = engine.entries_in(index, &ranges, Direction::Ascending, 1);
             for ((record, _), found) in owned.iter().zip(found.await?) {
@@ -319,19 +324,19 @@ impl Check<'_> {
         Ok(faults)
     }
 
-    async fn leads_to(&self, entry: &Entry, record: &[u8]) -> Result<bool, EngineError> {
+    async fn points_to(&self, entry: &Entry, record: &[u8]) -> Result<bool, EngineError> {
         let engine = self.store.engine();
-        let found = engine.entries(entry.index, only(entry), Direction::Ascending, 1);
+        let found = engine.entries(entry.index, exact_range(entry), Direction::Ascending, 1);
         Ok(found
             .await?
             .first()
             .is_some_and(|(_, found)| found == record))
     }
 
-    async fn indexes(&mut self) -> Result<BTreeSet<u8>, EngineError> {
+    async fn check_indexes(&mut self) -> Result<BTreeSet<u8>, EngineError> {
         let mut wrong = BTreeSet::new();
         for index in Index::ALL {
-            let mut range = Range::under(b"");
+            let mut range = Range::with_prefix(b"");
             let mut found = EntryTally::default();
             loop {
                 let begun = Instant::now();
@@ -341,7 +346,7 @@ impl Check<'_> {
                 let Some((last, _)) = page.last() else {
                     break;
                 };
-                range.start = after(last);
+                range.start = key_after(last);
                 for (key, target) in &page {
                     found.add(key, target);
                 }
@@ -358,31 +363,31 @@ impl Check<'_> {
                 let fault = format!(
                     "the index {index:?} has {count} entries, but its records need {expected}"
                 );
-                self.findings.tell(fault);
+                self.findings.add_error(fault);
             }
         }
         Ok(wrong)
     }
 }
 
-fn owned(parts: &[Part]) -> impl Iterator<Item = (&[u8], &Entry)> {
+fn owned_entries(parts: &[Part]) -> impl Iterator<Item = (&[u8], &Entry)> {
     let owned = parts.iter().map(|part| (&*part.key, &part.entries));
     owned.flat_map(|(key, entries)| entries.iter().map(move |entry| (key, entry)))
 }
 
-fn only(entry: &Entry) -> Range {
+fn exact_range(entry: &Entry) -> Range {
     Range {
-        end: Some(after(&entry.key)),
+        end: Some(key_after(&entry.key)),
         start: entry.key.clone(),
     }
 }
 
-fn after(key: &[u8]) -> Vec<u8> {
+fn key_after(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }
 
 fn name(kind: Kind, key: &[u8]) -> String {
-    let word = kind.word();
+    let word = kind.as_str();
     let id = |bytes: &[u8]| Some(RecordId::from_bytes(bytes.try_into().ok()?));
     let by_id = match kind {
         Kind::Occurrence | Kind::Delivery | Kind::Health | Kind::Budget | Kind::OwnEvent => {

@@ -1,6 +1,6 @@
 //! Samples of entries of the audit log.
 
-use bellwether_backend_store::audit::By;
+use bellwether_backend_store::audit::Actor;
 use bellwether_backend_store::record::chained;
 
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 
 /// An entry of the audit log, at the beginning of a chain.
 pub fn audit_entry() -> AuditEntry {
-    let by = By {
+    let by = Actor {
         client: "jane".into(),
         address: Some([192, 0, 2, 7].into()),
         method: "/bellwether.v1.TriggerService/UpdateTrigger",

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::{
-    Applied, Delta, Direction, Engine, EngineError, Found, Index, Kind, Lane, LogPosition, Logged,
-    Range, Row, Set,
+    Applied, ChangeSet, Delta, Direction, Engine, EngineError, Index, IndexedRecord, Kind, Lane,
+    LogPosition, LogStep, Range, Row,
 };
 
 /// How often a call waits for others at the most, before it begins and before it answers.
@@ -66,7 +66,7 @@ impl<E: Engine> FaultyEngine<E> {
         *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults;
     }
 
-    fn faults(&self) -> f64 {
+    fn failure_rate(&self) -> f64 {
         *self.faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -81,7 +81,7 @@ impl<E: Engine> FaultyEngine<E> {
     }
 
     fn fate(&self) -> Fate {
-        let faults = self.faults();
+        let faults = self.failure_rate();
         self.draw(|random| match random.random_range(0..3) {
             _ if !random.random_bool(faults) => Fate::Done,
             0 => Fate::Refused,
@@ -93,25 +93,25 @@ impl<E: Engine> FaultyEngine<E> {
     /// Lets a read pass, or not.
     async fn read(&self) -> Result<(), EngineError> {
         self.delay().await;
-        let faults = self.faults();
+        let faults = self.failure_rate();
         if self.draw(|random| random.random_bool(faults)) {
-            return Err(refusal());
+            return Err(injected_error());
         }
         Ok(())
     }
 }
 
-fn refusal() -> EngineError {
+fn injected_error() -> EngineError {
     EngineError::Unavailable("a test has it fail".into())
 }
 
 #[async_trait]
 impl<E: Engine> Engine for FaultyEngine<E> {
-    async fn apply(&self, lane: Lane, set: Set) -> Result<Applied, EngineError> {
+    async fn apply(&self, lane: Lane, set: ChangeSet) -> Result<Applied, EngineError> {
         self.delay().await;
         let answer = match self.fate() {
             Fate::Done => self.engine.apply(lane, set).await,
-            Fate::Refused => Err(refusal()),
+            Fate::Refused => Err(injected_error()),
             Fate::Unknown { is_done } => {
                 if is_done {
                     // It notifies no one, not even in a dry run.
@@ -151,31 +151,31 @@ impl<E: Engine> Engine for FaultyEngine<E> {
         self.engine.entries(index, range, direction, limit).await
     }
 
-    async fn last_under(
+    async fn last_with_prefix(
         &self,
         index: Index,
         prefixes: &[Vec<u8>],
-    ) -> Result<Vec<Option<Found>>, EngineError> {
+    ) -> Result<Vec<Option<IndexedRecord>>, EngineError> {
         self.read().await?;
-        self.engine.last_under(index, prefixes).await
+        self.engine.last_with_prefix(index, prefixes).await
     }
 
     async fn log_after(
         &self,
         after: LogPosition,
         limit: usize,
-    ) -> Result<Option<Vec<Logged>>, EngineError> {
+    ) -> Result<Option<Vec<LogStep>>, EngineError> {
         self.read().await?;
         self.engine.log_after(after, limit).await
     }
 
-    async fn changed_after(
+    async fn changes_after(
         &self,
         after: LogPosition,
         bytes_max: usize,
     ) -> Result<Option<Delta>, EngineError> {
         self.read().await?;
-        self.engine.changed_after(after, bytes_max).await
+        self.engine.changes_after(after, bytes_max).await
     }
 
     async fn row_count(&self) -> Result<u64, EngineError> {
@@ -200,8 +200,8 @@ impl<E: Engine> Engine for FaultyEngine<E> {
         self.engine.log_signal()
     }
 
-    fn made_at(&self, version: u64) -> Option<LogPosition> {
-        self.engine.made_at(version)
+    fn position_of_version(&self, version: u64) -> Option<LogPosition> {
+        self.engine.position_of_version(version)
     }
 
     fn is_shared(&self) -> bool {

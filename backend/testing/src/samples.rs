@@ -17,9 +17,9 @@ use std::{
 use crate::domain::{
     Calendar, CertificateName, Clause, Client, Delivery, DeliverySettings, DeliveryState,
     Destination, DestinationKind, Dialect, IntakeMapping, KeyScope, Literal, MappedEvent,
-    MappedSeverity, Name, Notified, PreviousKey, Query, Rates, Receipt, RecordId, Refusal, Revised,
-    Revision, Role, Rule, SavedView, Secret, Settings, Severity, SharedSettings, SignatureScheme,
-    SortField, TemplateLanguage, Trigger, WebhookSignature,
+    MappedSeverity, Name, Notified, PreviousKey, Query, Rates, Receipt, RecordId, Refusal,
+    RevisedResource, Revision, Role, Rule, SavedView, Secret, Settings, Severity, SharedSettings,
+    SignatureScheme, SortField, TemplateLanguage, Trigger, WebhookSignature,
     calendar::{Window, WindowText},
     destination::{
         Auth, Email, EventTemplates, Expect, Header, HeaderValue, MailPriority, MsTeams, OnClear,
@@ -257,7 +257,7 @@ pub fn worded_destinations() -> Vec<Destination> {
     ];
     let worded = |(number, kind): (u64, DestinationKind)| Destination {
         id: id(92 + number),
-        name: name(&format!("worded {}", kind.word())),
+        name: name(&format!("worded {}", kind.as_str())),
         kind,
         template_language: TemplateLanguage::Jinja,
         ..destinations().swap_remove(1)
@@ -521,8 +521,8 @@ pub fn receipt() -> Receipt {
 /// A trigger and a rule as they were.
 pub fn revisions() -> [Revision; 2] {
     let was = [
-        Revised::Trigger(trigger("disk")),
-        Revised::Rule(rule("page")),
+        RevisedResource::Trigger(trigger("disk")),
+        RevisedResource::Rule(rule("page")),
     ];
     was.map(|was| Revision {
         was,

@@ -174,7 +174,7 @@ impl SimulatedDisk {
     /// Lets so many bytes fit beyond those that are there, with so many held back.
     pub fn limit_space(&self, free: usize, reserve: usize) {
         let mut state = self.state();
-        state.capacity = Some(state.used() + free + reserve);
+        state.capacity = Some(state.used_blocks() + free + reserve);
         state.reserve = reserve;
     }
 
@@ -201,7 +201,7 @@ impl SimulatedDisk {
         {
             let mut state = other.state();
             let State { live, journal, .. } = &mut *state;
-            let mut parts: Vec<&mut [u8]> = live.iter_mut().map(|file| written(file)).collect();
+            let mut parts: Vec<&mut [u8]> = live.iter_mut().map(|file| trim_zeros(file)).collect();
             parts.extend(journal.as_deref_mut());
             parts.retain(|part| !part.is_empty());
             let is_of_tree = random.random_bool(0.5);
@@ -259,14 +259,14 @@ impl SimulatedDisk {
 }
 
 /// A file without the zeros at its end.
-fn written(file: &mut [u8]) -> &mut [u8] {
+fn trim_zeros(file: &mut [u8]) -> &mut [u8] {
     let end = file.iter().rposition(|byte| *byte != 0);
     &mut file[..end.map_or(0, |end| end + 1)]
 }
 
 impl State {
     /// Blocks that were ever written take room; what lies between them does not.
-    fn used(&self) -> usize {
+    fn used_blocks(&self) -> usize {
         let blocks = self.live[0].chunks(4096);
         let written = blocks.filter(|block| block.iter().any(|byte| *byte != 0));
         // The log takes all of its length, as it is filled with zeros.
@@ -364,7 +364,7 @@ impl Medium for SimulatedDisk {
         self.open_file(1 + number)
     }
 
-    fn left_for(&self, _bytes_on_way: u64) -> DiskShare {
+    fn available_share(&self, _bytes_on_way: u64) -> DiskShare {
         let state = self.state();
         match state.capacity {
             Some(_) if state.reserve == 0 => DiskShare::All,
@@ -380,7 +380,7 @@ impl Medium for SimulatedDisk {
         self.state().checksums.clone()
     }
 
-    fn keep_checksums(&self, checksums: &[u8]) -> io::Result<()> {
+    fn store_checksums(&self, checksums: &[u8]) -> io::Result<()> {
         let mut state = self.state();
         let life = state.life;
         state.operate(life)?;
@@ -456,7 +456,7 @@ impl StorageBackend for OpenFile {
         state.operate(self.life)?;
         let length = usize::try_from(length).map_err(io::Error::other)?;
         let growth = length.saturating_sub(state.live[self.number].len());
-        let is_over = |capacity| state.used() + growth > capacity;
+        let is_over = |capacity| state.used_blocks() + growth > capacity;
         if self.number > 0 && growth > 0 && state.capacity.is_some_and(is_over) {
             return Err(io::ErrorKind::StorageFull.into());
         }
@@ -496,7 +496,7 @@ impl StorageBackend for OpenFile {
                 .get(at..at + data.len())
                 .unwrap_or_default();
             let is_new = position.iter().all(|byte| *byte == 0);
-            if is_new && state.used() + data.len() > capacity {
+            if is_new && state.used_blocks() + data.len() > capacity {
                 return Err(io::ErrorKind::StorageFull.into());
             }
         }

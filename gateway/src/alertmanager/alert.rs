@@ -57,7 +57,7 @@ impl AlertQuery {
             silenced: flag("silenced")?,
             inhibited: flag("inhibited")?,
             matchers: matcher::parse_all(filters(pairs))?,
-            receiver: receiver.map(matcher::anchored).transpose()?,
+            receiver: receiver.map(matcher::compile_anchored).transpose()?,
         })
     }
 
@@ -68,7 +68,7 @@ impl AlertQuery {
         matcher::all(clauses.collect())
     }
 
-    fn takes(&self, alert: &Alert) -> bool {
+    fn accepts(&self, alert: &Alert) -> bool {
         let is_shown = if alert.state() == "active" {
             self.active
         } else {
@@ -115,7 +115,7 @@ impl Alert {
     /// Converts a page of events to alerts, using their routes, and returns those that pass the
     /// filter.
     pub(crate) fn page(
-        asked: &AlertQuery,
+        query: &AlertQuery,
         events: Vec<Event>,
         routes: Vec<EventRoute>,
         silence_id: impl Fn(&str) -> String,
@@ -131,7 +131,7 @@ impl Alert {
             let route = routes.remove(&occurrence.id)?;
             Some(Self::new(event, occurrence, route, &silence_id, now_ms))
         });
-        alerts.filter(|it| asked.takes(it)).collect()
+        alerts.filter(|it| query.accepts(it)).collect()
     }
 
     fn new(
@@ -141,14 +141,14 @@ impl Alert {
         silence_id: impl Fn(&str) -> String,
         now_ms: i64,
     ) -> Self {
-        let mut labels = label::of_dimensions(event.dimensions);
+        let mut labels = label::to_labels(event.dimensions);
         labels.insert(NAME.to_owned(), event.name);
         let fields = occurrence.metadata_fields.unwrap_or_default();
         // The original label. The dimensions lack it if an earlier version stored the event, or the
         // settings exclude it.
         labels.entry(SEVERITY.to_owned()).or_insert_with(|| {
             let severity = Severity::try_from(occurrence.severity).unwrap_or_default();
-            text(&fields, SEVERITY).map_or_else(|| word(severity), str::to_owned)
+            text(&fields, SEVERITY).map_or_else(|| severity_label(severity), str::to_owned)
         });
         let held_by = |kinds: &[HoldKind]| {
             let held = occurrence.holds.iter();
@@ -241,7 +241,7 @@ pub(crate) fn receiver(name: &str) -> Value {
     json!({"name": name})
 }
 
-fn word(severity: Severity) -> String {
+fn severity_label(severity: Severity) -> String {
     let name = severity.as_str_name();
     name.strip_prefix("SEVERITY_")
         .unwrap_or(name)
@@ -262,19 +262,19 @@ fn annotations(summary: &str, body: &str, fields: &Struct) -> BTreeMap<String, S
     let outer = outer.filter(|key| !OTHER_PARTS.contains(&key.as_str()));
     for key in outer {
         if let Some(text) = text(fields, key) {
-            found.insert(key.clone(), shortened(text));
+            found.insert(key.clone(), truncate(text));
         }
     }
     if let Some(nested) = nested {
         for key in nested.fields.keys() {
             if let Some(text) = text(nested, key) {
-                found.insert(key.clone(), shortened(text));
+                found.insert(key.clone(), truncate(text));
             }
         }
     }
     for (key, text) in [("summary", summary), ("description", body)] {
         if !text.is_empty() {
-            found.insert(key.to_owned(), shortened(text));
+            found.insert(key.to_owned(), truncate(text));
         }
     }
     found
@@ -287,11 +287,11 @@ fn text<'a>(fields: &'a Struct, name: &str) -> Option<&'a str> {
     }
 }
 
-fn shortened(text: &str) -> String {
+fn truncate(text: &str) -> String {
     if text.len() <= limits::ANNOTATION_BYTES {
         return text.to_owned();
     }
-    let end = bellwether_proto::text::start(text, limits::ANNOTATION_BYTES).len();
+    let end = bellwether_proto::text::prefix(text, limits::ANNOTATION_BYTES).len();
     format!("{}\u{2026}", &text[..end])
 }
 

@@ -58,7 +58,7 @@ impl Matcher {
         if name.is_empty() {
             return Err("a matcher needs a label name".to_owned());
         }
-        let regex = is_regex.then(|| anchored(value)).transpose()?;
+        let regex = is_regex.then(|| compile_anchored(value)).transpose()?;
         Ok(Self {
             name: name.to_owned(),
             value: value.to_owned(),
@@ -85,10 +85,10 @@ impl Matcher {
 
     /// Whether a set of labels matches; a missing label is equal to an empty one.
     pub(crate) fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
-        self.holds(labels.get(&self.name).map_or("", String::as_str))
+        self.matches_value(labels.get(&self.name).map_or("", String::as_str))
     }
 
-    fn holds(&self, found: &str) -> bool {
+    fn matches_value(&self, found: &str) -> bool {
         let hit = match &self.regex {
             Some(regex) => regex.is_match(found),
             None => found == self.value,
@@ -116,28 +116,28 @@ impl Matcher {
         }
         let field = match self.name.as_str() {
             NAME => "name".to_owned(),
-            label => label::field(label),
+            label => label::field_from_label(label),
         };
         let clause = if self.value.is_empty() && !self.is_regex() {
             not(exists(&field))
         } else if self.regex.as_ref().is_some_and(|it| it.is_match("")) {
-            any(vec![not(exists(&field)), self.of_field(&field)])
+            any(vec![not(exists(&field)), self.field_clause(&field)])
         } else {
-            self.of_field(&field)
+            self.field_clause(&field)
         };
-        Ok(Some(self.signed(clause)))
+        Ok(Some(self.negate_if_unequal(clause)))
     }
 
-    fn of_field(&self, field: &str) -> Clause {
+    fn field_clause(&self, field: &str) -> Clause {
         let field = field.to_owned();
         if self.is_regex() {
             let (start, end) = ANCHORED;
-            return of(Kind::Matches(Matches {
+            return clause_of(Kind::Matches(Matches {
                 field,
                 value: format!("{start}{}{end}", self.value),
             }));
         }
-        of(Kind::Equals(Equals {
+        clause_of(Kind::Equals(Equals {
             field,
             value: Some(equals::Value::StringVal(self.value.clone())),
         }))
@@ -156,7 +156,7 @@ impl Matcher {
                 "matcher of `{SEVERITY}`: every alert has a severity"
             ));
         }
-        let hit = |word: &&&str| self.holds(word) == self.is_equal;
+        let hit = |word: &&&str| self.matches_value(word) == self.is_equal;
         let words = SEVERITIES.iter().filter(hit);
         let values: Vec<_> = words
             .map(|word| Value {
@@ -167,22 +167,22 @@ impl Matcher {
             let field = SEVERITY.to_owned();
             [
                 not(exists(SENT_EARLIER)),
-                of(Kind::In(In { field, values })),
+                clause_of(Kind::In(In { field, values })),
             ]
         });
         let by_word = by_word.and_then(|it| all(it.into()));
-        let earlier = std::iter::once(self.of_field(SENT_EARLIER)).chain(by_word);
+        let earlier = std::iter::once(self.field_clause(SENT_EARLIER)).chain(by_word);
         let earlier = all(vec![not(exists(SENT)), any(earlier.collect())]);
-        let clauses = std::iter::once(self.of_field(SENT)).chain(earlier);
-        Ok(Some(self.signed(any(clauses.collect()))))
+        let clauses = std::iter::once(self.field_clause(SENT)).chain(earlier);
+        Ok(Some(self.negate_if_unequal(any(clauses.collect()))))
     }
 
-    fn signed(&self, clause: Clause) -> Clause {
+    fn negate_if_unequal(&self, clause: Clause) -> Clause {
         if self.is_equal { clause } else { not(clause) }
     }
 
     /// Converts a clause to a matcher; `None` if there is no equivalent one.
-    pub(super) fn of(clause: &Clause) -> Option<Self> {
+    pub(super) fn from_clause(clause: &Clause) -> Option<Self> {
         match clause.kind.as_ref()? {
             Kind::Equals(equals) => {
                 let Some(equals::Value::StringVal(value)) = &equals.value else {
@@ -210,12 +210,13 @@ impl Matcher {
                 Self::new(&name, &escaped.join("|"), true, true).ok()
             }
             Kind::Exists(exists) => Self::new(&label(&exists.field)?, "", false, false).ok(),
-            Kind::Matches(matches) => Self::of_regex(&matches.field, &matches.value),
+            Kind::Matches(matches) => Self::from_regex(&matches.field, &matches.value),
             Kind::Or(or) => {
                 let [absent, matches] = &or.clauses[..] else {
                     return None;
                 };
-                if let (Some(sent), Kind::And(_)) = (Self::of(absent), matches.kind.as_ref()?)
+                if let (Some(sent), Kind::And(_)) =
+                    (Self::from_clause(absent), matches.kind.as_ref()?)
                     && sent.name == SEVERITY
                     && sent.severities() == Ok(Some(clause.clone()))
                 {
@@ -226,14 +227,14 @@ impl Matcher {
                 else {
                     return None;
                 };
-                let matcher = Self::of_regex(&matches.field, &matches.value)?;
-                let absent = Self::of(absent.clause.as_ref()?)?;
+                let matcher = Self::from_regex(&matches.field, &matches.value)?;
+                let absent = Self::from_clause(absent.clause.as_ref()?)?;
                 let is_absent = absent.name == matcher.name && absent.value.is_empty();
                 let takes_empty = matcher.regex.as_ref()?.is_match("");
                 (is_absent && takes_empty).then_some(matcher)
             }
             Kind::Not(inner) => {
-                let matcher = Self::of(inner.clause.as_ref()?)?;
+                let matcher = Self::from_clause(inner.clause.as_ref()?)?;
                 let is_equal = !matcher.is_equal;
                 Some(Self {
                     is_equal,
@@ -244,7 +245,7 @@ impl Matcher {
         }
     }
 
-    fn of_regex(field: &str, value: &str) -> Option<Self> {
+    fn from_regex(field: &str, value: &str) -> Option<Self> {
         let (start, end) = ANCHORED;
         let inner = value.strip_prefix(start)?.strip_suffix(end)?;
         Self::new(&label(field)?, inner, true, true).ok()
@@ -264,7 +265,7 @@ pub(crate) fn parse_all<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<
 }
 
 fn exists(field: &str) -> Clause {
-    of(Kind::Exists(Exists {
+    clause_of(Kind::Exists(Exists {
         field: field.to_owned(),
     }))
 }
@@ -272,18 +273,18 @@ fn exists(field: &str) -> Clause {
 fn any(mut clauses: Vec<Clause>) -> Clause {
     match clauses.len() {
         1 => clauses.remove(0),
-        _ => of(Kind::Or(Or { clauses })),
+        _ => clause_of(Kind::Or(Or { clauses })),
     }
 }
 
 pub(super) fn all(mut clauses: Vec<Clause>) -> Option<Clause> {
     match clauses.len() {
         0 | 1 => clauses.pop(),
-        _ => Some(of(Kind::And(And { clauses }))),
+        _ => Some(clause_of(Kind::And(And { clauses }))),
     }
 }
 
-pub(crate) fn anchored(pattern: &str) -> Result<Regex, String> {
+pub(crate) fn compile_anchored(pattern: &str) -> Result<Regex, String> {
     let whole = format!("^(?:{pattern})$");
     let built = RegexBuilder::new(&whole)
         .size_limit(limits::MATCHER_REGEX_BYTES)
@@ -310,7 +311,7 @@ fn label(field: &str) -> Option<String> {
         field if OTHERS.contains(&field) || field.starts_with("metadata.") => None,
         field => {
             let key = field.strip_prefix("dimensions.").unwrap_or(field);
-            Some(label::of_dimension(key).to_owned())
+            Some(label::to_label(key).to_owned())
         }
     }
 }
@@ -321,13 +322,13 @@ fn severity(text: &str) -> Option<String> {
     SEVERITIES.contains(&word).then(|| word.to_owned())
 }
 
-fn of(kind: Kind) -> Clause {
+fn clause_of(kind: Kind) -> Clause {
     Clause { kind: Some(kind) }
 }
 
 fn not(clause: Clause) -> Clause {
     let clause = Some(Box::new(clause));
-    of(Kind::Not(Box::new(Not { clause })))
+    clause_of(Kind::Not(Box::new(Not { clause })))
 }
 
 #[cfg(test)]
@@ -413,7 +414,7 @@ mod tests {
         ] {
             let matcher = Matcher::parse(text).unwrap();
             let clause = matcher.clause().unwrap().unwrap();
-            assert_eq!(Matcher::of(&clause), Some(matcher), "{text}");
+            assert_eq!(Matcher::from_clause(&clause), Some(matcher), "{text}");
         }
         for text in ["severity=~\".+\"", "severity=~\".*\"", "severity!=\"\""] {
             assert_eq!(Matcher::parse(text).unwrap().clause(), Ok(None), "{text}");
@@ -425,10 +426,10 @@ mod tests {
         let value = |word: &str| Value {
             kind: Some(ValueKind::StringValue(word.to_owned())),
         };
-        let list = of(Kind::In(In {
+        let list = clause_of(Kind::In(In {
             field: SEVERITY.to_owned(),
             values: vec![value("warning"), value("error")],
         }));
-        assert_eq!(Matcher::of(&list).unwrap().value, "warning|error");
+        assert_eq!(Matcher::from_clause(&list).unwrap().value, "warning|error");
     }
 }

@@ -23,11 +23,11 @@ const NEVER: &str = "9999-12-31T23:59:59Z";
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Posted {
+pub(crate) struct SilenceRequest {
     /// Id of the silence to change; empty for a new one.
     #[serde(default)]
     pub(crate) id: Option<String>,
-    matchers: Vec<PostedMatcher>,
+    matchers: Vec<RequestMatcher>,
     #[serde(deserialize_with = "moment")]
     starts_at: Timestamp,
     #[serde(deserialize_with = "moment")]
@@ -49,7 +49,7 @@ fn moment<'de, D: Deserializer<'de>>(text: D) -> Result<Timestamp, D::Error> {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct PostedMatcher {
+struct RequestMatcher {
     name: String,
     value: String,
     #[serde(default)]
@@ -57,7 +57,7 @@ struct PostedMatcher {
     is_equal: Option<bool>,
 }
 
-impl Posted {
+impl SilenceRequest {
     pub(crate) fn read(body: &[u8]) -> Result<Self, String> {
         let posted: Self = serde_json::from_slice(body)
             .map_err(|error| format!("the body is not a silence: {error}"))?;
@@ -142,13 +142,13 @@ impl Posted {
     fn span(&self, now_ms: i64) -> SilenceSpan {
         let is_ahead = self.starts_at.as_millisecond() > now_ms;
         SilenceSpan {
-            start_time: is_ahead.then(|| stamp(self.starts_at)),
-            end_time: Some(stamp(self.ends_at)),
+            start_time: is_ahead.then(|| to_prost(self.starts_at)),
+            end_time: Some(to_prost(self.ends_at)),
         }
     }
 }
 
-fn stamp(at: Timestamp) -> prost_types::Timestamp {
+fn to_prost(at: Timestamp) -> prost_types::Timestamp {
     prost_types::Timestamp {
         seconds: at.as_second(),
         nanos: at.subsec_nanosecond(),
@@ -167,13 +167,13 @@ fn query(matchers: &[Matcher]) -> Result<Query, String> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Shown {
+pub(crate) struct SilenceView {
     silence: Silence,
     matchers: Vec<Matcher>,
 }
 
-impl Shown {
-    pub(crate) fn of(silence: Silence) -> Self {
+impl SilenceView {
+    pub(crate) fn from_silence(silence: Silence) -> Self {
         let matchers = matchers(&silence);
         Self { silence, matchers }
     }
@@ -181,7 +181,7 @@ impl Shown {
     /// Whether the silence passes the filter. Each matcher of the filter must either equal a
     /// matcher of the silence, or match the label value that the silence requires, which is empty
     /// if it has no matcher for that label.
-    pub(crate) fn is_of(&self, filter: &[Matcher]) -> bool {
+    pub(crate) fn passes(&self, filter: &[Matcher]) -> bool {
         filter.iter().all(|wanted| {
             let mut own = self
                 .matchers
@@ -200,7 +200,7 @@ impl Shown {
 
     /// Returns the sort key: active silences by end, then pending ones by start, then expired ones,
     /// newest first.
-    pub(crate) fn order(&self) -> (u8, i64) {
+    pub(crate) fn sort_key(&self) -> (u8, i64) {
         let seconds =
             |time: &Option<prost_types::Timestamp>| time.map_or(i64::MAX, |it| it.seconds);
         match self.silence.state() {
@@ -257,8 +257,8 @@ fn matchers(silence: &Silence) -> Vec<Matcher> {
                 Some(Kind::And(and)) => &and.clauses,
                 _ => std::slice::from_ref(clause),
             };
-            let matchers: Option<Vec<_>> = clauses.iter().map(Matcher::of).collect();
-            matchers.unwrap_or_else(|| own("filter", &silence.filter, false))
+            let matchers: Option<Vec<_>> = clauses.iter().map(Matcher::from_clause).collect();
+            matchers.unwrap_or_else(|| matcher_list("filter", &silence.filter, false))
         }
     };
     let is_several = silence.rule_names.len() > 1;
@@ -274,12 +274,12 @@ fn matchers(silence: &Silence) -> Vec<Matcher> {
         })
         .collect();
     if !names.is_empty() {
-        found.extend(own("rule", &names.join("|"), is_several));
+        found.extend(matcher_list("rule", &names.join("|"), is_several));
     }
     found
 }
 
-fn own(name: &str, value: &str, is_regex: bool) -> Vec<Matcher> {
+fn matcher_list(name: &str, value: &str, is_regex: bool) -> Vec<Matcher> {
     Matcher::new(name, value, is_regex, true)
         .into_iter()
         .collect()
@@ -299,7 +299,7 @@ pub(crate) fn id(name: &str) -> String {
     )
 }
 
-pub(crate) fn fresh_name() -> String {
+pub(crate) fn generate_name() -> String {
     uuid(rand::random(), 4)
 }
 
@@ -330,11 +330,11 @@ mod tests {
 
     #[test]
     fn silence_id_is_a_stable_uuid() {
-        for name in ["db-patch", "", "a b", &fresh_name()] {
+        for name in ["db-patch", "", "a b", &generate_name()] {
             assert!(is_uuid(&id(name)), "{name}: {}", id(name));
             assert_eq!(id(name), id(name));
         }
-        let fresh = fresh_name();
+        let fresh = generate_name();
         assert_eq!(id(&fresh), fresh);
         assert_ne!(id("a"), id("b"));
         assert!(!is_uuid("0123456789abcdef0123456789abcdef0123"));
@@ -359,12 +359,12 @@ mod tests {
         ];
         for (own, filter, expected) in table {
             let matchers = own.iter().map(|it| Matcher::parse(it).unwrap());
-            let shown = Shown {
+            let shown = SilenceView {
                 silence: Silence::default(),
                 matchers: matchers.collect(),
             };
             let filter = [Matcher::parse(filter).unwrap()];
-            assert_eq!(shown.is_of(&filter), expected, "{own:?} {filter:?}");
+            assert_eq!(shown.passes(&filter), expected, "{own:?} {filter:?}");
         }
     }
 }

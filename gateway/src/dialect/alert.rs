@@ -5,7 +5,7 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use super::{
-    Batch, Fault, Incoming, Settings, Severity,
+    Batch, DialectError, Incoming, Settings, Severity,
     draft::Draft,
     json::{Broken, JsonPath, Object, Value},
     quoted,
@@ -50,8 +50,8 @@ pub(super) fn batch(
     for (at, alert) in alerts.iter().enumerate() {
         let place = JsonPath::Element(list, at);
         let made = match broken.get(&at) {
-            Some(why) => Err(Fault::invalid(format!("`{list}[{at}]` {why}"))),
-            None => Object::of(alert, place)
+            Some(why) => Err(DialectError::invalid(format!("`{list}[{at}]` {why}"))),
+            None => Object::new(alert, place)
                 .and_then(|alert| event(&alert, around, incoming.settings, incoming.now_ms)),
         };
         batch.add(made);
@@ -69,47 +69,47 @@ fn event(
     around: Option<&Object<'_>>,
     settings: &Settings,
     now_ms: i64,
-) -> Result<Event, Fault> {
+) -> Result<Event, DialectError> {
     let labels = alert.texts("labels")?;
     if labels.values().all(|value| value.is_empty()) {
         let labels = alert.path("labels");
-        return Err(Fault::invalid(format!(
+        return Err(DialectError::invalid(format!(
             "`{labels}` is required, with at least one label that is not empty"
         )));
     }
-    let mut draft = Draft::new(name(&labels));
+    let mut draft = Draft::new(event_name(&labels));
     let replica = identify(&mut draft, &labels, settings);
     let said = labels.get(SEVERITY).map_or("", |it| it);
     let severity = Severity::of_any_word(said).unwrap_or(settings.alert_severity);
     draft.severity(severity);
     if said != severity.word() {
-        draft.keep(SEVERITY, said);
+        draft.store_field(SEVERITY, said);
     }
     match alert.texts("annotations") {
         Ok(annotations) => annotate(&mut draft, &annotations),
-        Err(_no_object) => draft.keep_members(alert, &["annotations"]),
+        Err(_no_object) => draft.store_members(alert, &["annotations"]),
     }
-    let start_ms = moment(alert, "startsAt")?;
-    let end_ms = moment(alert, "endsAt")?;
-    draft.report(start_ms, end_ms, &reporter(&replica, alert, around));
-    let is_over = is_over(alert, end_ms, now_ms)?;
+    let start_ms = parse_time_ms(alert, "startsAt")?;
+    let end_ms = parse_time_ms(alert, "endsAt")?;
+    draft.set_report(start_ms, end_ms, &sender_id(&replica, alert, around));
+    let is_over = is_resolved(alert, end_ms, now_ms)?;
     // Prometheus repeats an alert before it expires; a webhook does not.
     if let (Some(end_ms), None, false) = (end_ms, around, is_over) {
         draft.expires_ms(end_ms);
     }
     if is_over {
-        draft.closed();
-        draft.keep_members(alert, &["endsAt"]);
+        draft.set_closed();
+        draft.store_members(alert, &["endsAt"]);
     }
-    draft.keep(NAME, name(&labels));
-    draft.keep_members(alert, &KEPT);
+    draft.store_field(NAME, event_name(&labels));
+    draft.store_members(alert, &KEPT);
     if let Some(around) = around {
-        draft.keep_around(around, &KEPT_AROUND);
+        draft.store_enclosing(around, &KEPT_AROUND);
     }
     Ok(draft.finish())
 }
 
-fn name<'a>(labels: &'a Texts<'_>) -> &'a str {
+fn event_name<'a>(labels: &'a Texts<'_>) -> &'a str {
     let name = labels.get(NAME).filter(|name| !name.is_empty());
     name.map_or(NAMELESS, |name| name)
 }
@@ -126,12 +126,12 @@ fn identify(draft: &mut Draft, labels: &Texts<'_>, settings: &Settings) -> Strin
             && !settings.fold_labels.iter().any(|label| label == key)
             && !value.is_empty()
         {
-            draft.dimension(key, &**value);
+            draft.add_dimension(key, &**value);
         }
     }
     // An event needs a dimension; without other labels, it is the name of the alert.
-    if draft.is_about_nothing() {
-        draft.dimension(NAME, name(labels));
+    if draft.lacks_dimensions() {
+        draft.add_dimension(NAME, event_name(labels));
     }
     replica
 }
@@ -139,7 +139,7 @@ fn identify(draft: &mut Draft, labels: &Texts<'_>, settings: &Settings) -> Strin
 /// Returns an identifier for the sender of an alert among its replicas: for a webhook, the address
 /// of its Alertmanager, else the replica label and the generator URL without the query, which
 /// contains the rule's expression.
-fn reporter(replica: &str, alert: &Object<'_>, around: Option<&Object<'_>>) -> String {
+fn sender_id(replica: &str, alert: &Object<'_>, around: Option<&Object<'_>>) -> String {
     let address = around
         .and_then(|it| it.get("externalURL"))
         .and_then(Value::as_str);
@@ -160,11 +160,11 @@ fn annotate(draft: &mut Draft, annotations: &Texts<'_>) {
         .iter()
         .filter(|(name, _)| **name != BODY && Some(**name) != summary);
     let others = others.map(|(name, text)| (*name, Value::from(&**text)));
-    draft.keep("annotations", Value::Object(others.collect()));
+    draft.store_field("annotations", Value::Object(others.collect()));
 }
 
 /// Whether the alert is resolved: by its status, else by its end.
-fn is_over(alert: &Object<'_>, end_ms: Option<i64>, now_ms: i64) -> Result<bool, Fault> {
+fn is_resolved(alert: &Object<'_>, end_ms: Option<i64>, now_ms: i64) -> Result<bool, DialectError> {
     let is_past = end_ms.is_some_and(|end_ms| end_ms <= now_ms);
     match alert.get("status").and_then(Value::as_str) {
         None | Some("") => Ok(is_past),
@@ -172,7 +172,7 @@ fn is_over(alert: &Object<'_>, end_ms: Option<i64>, now_ms: i64) -> Result<bool,
         Some("resolved") => Ok(true),
         Some(other) => {
             let status = alert.path("status");
-            Err(Fault::invalid(format!(
+            Err(DialectError::invalid(format!(
                 "`{status}` must be `firing` or `resolved`, not {}",
                 quoted(other)
             )))
@@ -182,7 +182,7 @@ fn is_over(alert: &Object<'_>, end_ms: Option<i64>, now_ms: i64) -> Result<bool,
 
 /// Parses a time into milliseconds since 1970. Year 1, Go's zero time, and values other than text
 /// are `None`.
-fn moment(alert: &Object<'_>, member: &str) -> Result<Option<i64>, Fault> {
+fn parse_time_ms(alert: &Object<'_>, member: &str) -> Result<Option<i64>, DialectError> {
     let text = alert.get(member).and_then(Value::as_str);
     let Some(text) = text.filter(|text| !text.is_empty()) else {
         return Ok(None);
@@ -190,7 +190,7 @@ fn moment(alert: &Object<'_>, member: &str) -> Result<Option<i64>, Fault> {
     let moment = time(text).ok_or_else(|| {
         let member = alert.path(member);
         let found = quoted(text);
-        Fault::invalid(format!(
+        DialectError::invalid(format!(
             "`{member}` must be a time such as `2026-01-31T08:00:00Z`, not {found}"
         ))
     })?;

@@ -5,11 +5,11 @@ use http::{Method, StatusCode};
 use serde_json::json;
 
 use super::{
-    Answer, Bodies, Dialect, Endpoint, Fault, FaultContext, Incoming, Severity, Success,
-    Translated, alert,
+    Answer, Bodies, Dialect, DialectError, Endpoint, ErrorContext, Incoming, Severity, Success,
+    Translation, alert,
     draft::Draft,
     json::{self, List, Object},
-    plain_fault,
+    plain_error,
 };
 
 pub(super) const DIALECT: Dialect = Dialect {
@@ -35,35 +35,35 @@ pub(super) const DIALECT: Dialect = Dialect {
             read,
         },
     ],
-    fault,
+    fault: error_response,
 };
 
 const TRUNCATED: &str = "alertmanager-truncated";
 
-fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     let list = List::Member("alerts");
     let batch = json::with_list(incoming.body, list, |body, broken| {
-        let message = Object::of(body, "")?;
+        let message = Object::new(body, "")?;
         let alerts = message.list("alerts")?.ok_or_else(|| {
-            Fault::invalid("`alerts` is required: send what Alertmanager sends to a webhook")
+            DialectError::invalid("`alerts` is required: send what Alertmanager sends to a webhook")
         })?;
         let mut batch = alert::batch(alerts, "alerts", broken, Some(&message), incoming);
         // Alertmanager does not repeat a rejected message, so missing alerts are reported as an
         // event.
         let beyond = std::mem::take(&mut batch.refused.beyond);
-        batch.events.extend(truncated(&message, beyond));
+        batch.events.extend(truncation_event(&message, beyond));
         Ok(batch)
     });
     let success = Success::whole(|outcome| {
         let succeeded = outcome.result.succeeded;
         Answer::json(StatusCode::OK, &json!({"succeeded": succeeded}))
     });
-    batch?.translated(success)
+    batch?.into_translation(success)
 }
 
 /// Returns an event that reports missing alerts: those truncated by the sender, or the `beyond`
 /// ones above the limit.
-fn truncated(message: &Object<'_>, beyond: usize) -> Option<Event> {
+fn truncation_event(message: &Object<'_>, beyond: usize) -> Option<Event> {
     let cut = message.text("truncatedAlerts");
     let cut = cut.and_then(|it| it.parse().ok()).unwrap_or(0);
     let count = u64::saturating_add(cut, beyond as u64);
@@ -71,7 +71,7 @@ fn truncated(message: &Object<'_>, beyond: usize) -> Option<Event> {
         return None;
     }
     let mut draft = Draft::new(TRUNCATED);
-    draft.dimension(
+    draft.add_dimension(
         "receiver",
         message
             .text("receiver")
@@ -89,14 +89,14 @@ fn truncated(message: &Object<'_>, beyond: usize) -> Option<Event> {
             "{count} alerts are missing from a message; set `max_alerts` of its receiver to {most}"
         )
     });
-    draft.keep("truncatedAlerts", count);
-    draft.keep_around(message, &["groupKey", "externalURL"]);
+    draft.store_field("truncatedAlerts", count);
+    draft.store_enclosing(message, &["groupKey", "externalURL"]);
     Some(draft.finish())
 }
 
 /// Alertmanager retries only after a 5xx status and drops the message otherwise, even after a 429.
-fn fault(context: &FaultContext<'_>, fault: &Fault) -> Answer {
-    let mut answer = plain_fault(context, fault);
+fn error_response(context: &ErrorContext<'_>, fault: &DialectError) -> Answer {
+    let mut answer = plain_error(context, fault);
     if answer.status == StatusCode::TOO_MANY_REQUESTS {
         answer.status = StatusCode::SERVICE_UNAVAILABLE;
     }

@@ -10,11 +10,12 @@ use percent_encoding::percent_decode_str;
 use serde_json_borrow::ObjectAsVec;
 
 use super::{
-    Answer, Batch, Bodies, Dialect, Endpoint, Fault, Incoming, Severity, Success, Translated,
+    Answer, Batch, Bodies, Dialect, DialectError, Endpoint, Incoming, Severity, Success,
+    Translation,
     draft::Draft,
     identity,
     json::{self, Broken, List, Object, Value},
-    plain_fault, quoted,
+    plain_error, quoted,
 };
 
 pub(super) const DIALECT: Dialect = Dialect {
@@ -40,7 +41,7 @@ pub(super) const DIALECT: Dialect = Dialect {
             read,
         },
     ],
-    fault: plain_fault,
+    fault: plain_error,
 };
 
 const PREFIX: &str = "ce-";
@@ -72,24 +73,26 @@ fn is_document(headers: &HeaderMap) -> bool {
     !headers.contains_key("ce-specversion") || is_json(media_type)
 }
 
-fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     let content_type = text(incoming.headers, CONTENT_TYPE.as_str()).to_ascii_lowercase();
     let media_type = content_type.split(';').next().unwrap_or_default().trim();
     match media_type {
-        "application/cloudevents-batch+json" => json::with_list(incoming.body, List::Root, many),
+        "application/cloudevents-batch+json" => {
+            json::with_list(incoming.body, List::Root, read_batch)
+        }
         "application/cloudevents+json" | "application/cloudevents" => {
-            one(&json::body(incoming.body)?)
+            read_single(&json::body(incoming.body)?)
         }
         _ if incoming.headers.contains_key("ce-specversion") => {
-            one(&binary(incoming.headers, media_type, incoming.body)?)
+            read_single(&read_binary(incoming.headers, media_type, incoming.body)?)
         }
         // No type, or one that tools such as curl add by default.
         "" | "application/json" | "text/plain" | "application/x-www-form-urlencoded" => {
             json::with_list(incoming.body, List::Root, |body, broken| {
                 let is_event = |it: &Value<'_>| it.get("specversion").as_str().is_some();
                 match body {
-                    Value::Array(list) if list.iter().any(is_event) => many(body, broken),
-                    body if is_event(body) => one(body),
+                    Value::Array(list) if list.iter().any(is_event) => read_batch(body, broken),
+                    body if is_event(body) => read_single(body),
                     _ => Err(unknown_format()),
                 }
             })
@@ -102,15 +105,15 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     }
 }
 
-fn many(body: &Value<'_>, broken: &Broken) -> Result<Translated, Fault> {
+fn read_batch(body: &Value<'_>, broken: &Broken) -> Result<Translation, DialectError> {
     let Value::Array(documents) = body else {
-        return Err(Fault::invalid("the body must be a list of events"));
+        return Err(DialectError::invalid("the body must be a list of events"));
     };
     let mut seen = BTreeSet::new();
     let mut batch = Batch::default();
     for (at, document) in documents.iter().enumerate() {
         if let Some(why) = broken.get(&at) {
-            batch.add(Err(Fault::invalid(format!("`[{at}]` {why}"))));
+            batch.add(Err(DialectError::invalid(format!("`[{at}]` {why}"))));
             continue;
         }
         match CloudEvent::of(document, format!("[{at}]")) {
@@ -120,17 +123,17 @@ fn many(body: &Value<'_>, broken: &Broken) -> Result<Translated, Fault> {
         }
     }
     let texts = seen.iter().flat_map(|(source, id)| [&**source, &**id]);
-    let once = (!seen.is_empty()).then(|| identity::once(DIALECT.name, texts));
+    let once = (!seen.is_empty()).then(|| identity::idempotency_key(DIALECT.name, texts));
     let success = Success::whole(|_| Answer::empty(StatusCode::NO_CONTENT));
-    Ok(Translated {
+    Ok(Translation {
         once,
-        ..batch.translated(success)?
+        ..batch.into_translation(success)?
     })
 }
 
 /// Formats other than JSON exist, and are identified only by the header.
-fn unknown_format() -> Fault {
-    Fault::new(
+fn unknown_format() -> DialectError {
+    DialectError::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "the content type must be `application/cloudevents+json` or \
          `application/cloudevents-batch+json`, or the headers `ce-specversion`, `ce-id`, \
@@ -138,21 +141,21 @@ fn unknown_format() -> Fault {
     )
 }
 
-fn one(document: &Value<'_>) -> Result<Translated, Fault> {
+fn read_single(document: &Value<'_>) -> Result<Translation, DialectError> {
     let cloud_event = CloudEvent::of(document, "")?;
-    let once = identity::once(DIALECT.name, [&*cloud_event.source, &*cloud_event.id]);
+    let once = identity::idempotency_key(DIALECT.name, [&*cloud_event.source, &*cloud_event.id]);
     let success = Success::whole(|_| Answer::empty(StatusCode::NO_CONTENT));
-    Ok(Translated {
+    Ok(Translation {
         once: Some(once),
-        ..Translated::of(vec![cloud_event.event()?], success)
+        ..Translation::from_events(vec![cloud_event.event()?], success)
     })
 }
 
-fn binary<'a>(
+fn read_binary<'a>(
     headers: &'a HeaderMap,
     media_type: &'a str,
     body: &'a [u8],
-) -> Result<Value<'a>, Fault> {
+) -> Result<Value<'a>, DialectError> {
     let mut document = ObjectAsVec::default();
     for name in headers.keys() {
         // Data is in the body, never in a header.
@@ -161,7 +164,7 @@ fn binary<'a>(
         {
             let value = percent_decode_str(text(headers, name.as_str())).decode_utf8();
             let value = value.map_err(|_not_text| {
-                Fault::invalid(format!("the header `{name}` must be percent-encoded UTF-8"))
+                DialectError::invalid(format!("the header `{name}` must be percent-encoded UTF-8"))
             })?;
             document.insert(attribute, value.into_owned().into());
         }
@@ -204,12 +207,12 @@ struct CloudEvent<'a> {
 }
 
 impl<'a> CloudEvent<'a> {
-    fn of(document: &'a Value<'a>, path: impl Into<String>) -> Result<Self, Fault> {
-        let document = Object::of(document, path.into())?;
+    fn of(document: &'a Value<'a>, path: impl Into<String>) -> Result<Self, DialectError> {
+        let document = Object::new(document, path.into())?;
         let version = document.required_text("specversion")?;
         if version != VERSION {
             let (path, found) = (document.path("specversion"), quoted(&version));
-            return Err(Fault::invalid(format!(
+            return Err(DialectError::invalid(format!(
                 "`{path}` must be `{VERSION}`, not {found}"
             )));
         }
@@ -221,20 +224,20 @@ impl<'a> CloudEvent<'a> {
         })
     }
 
-    fn event(&self) -> Result<Event, Fault> {
+    fn event(&self) -> Result<Event, DialectError> {
         let closing = CLOSING.iter().find_map(|end| self.kind.strip_suffix(end));
         let closing = closing.filter(|name| !name.is_empty());
         let mut draft = Draft::new(closing.unwrap_or(&self.kind));
         draft.kind(&self.kind);
-        draft.dimension("source", &*self.source);
+        draft.add_dimension("source", &*self.source);
         let subject = self.document.text("subject");
         if let Some(subject) = subject.filter(|subject| !subject.is_empty()) {
-            draft.dimension("subject", subject);
+            draft.add_dimension("subject", subject);
         }
         if let Some(time) = self.document.get("time").and_then(Value::as_str) {
             let moment: Timestamp = time.parse().map_err(|_not_a_time| {
                 let path = self.document.path("time");
-                Fault::invalid(format!(
+                DialectError::invalid(format!(
                     "`{path}` must be a time such as `2026-01-31T08:00:00Z`"
                 ))
             })?;
@@ -244,10 +247,10 @@ impl<'a> CloudEvent<'a> {
             draft.severity(severity);
         }
         if closing.is_some() {
-            draft.closed();
+            draft.set_closed();
         }
         self.apply_status(&mut draft);
-        let decoded = self.decoded()?;
+        let decoded = self.decode_data()?;
         let data = match &decoded {
             // Data other than JSON is stored unchanged.
             Some(bytes) => serde_json::from_slice(bytes).unwrap_or_default(),
@@ -257,28 +260,28 @@ impl<'a> CloudEvent<'a> {
         if let Some(summary) = summaries.into_iter().find(|it| !it.is_empty()) {
             draft.summary(summary);
         }
-        draft.keep("id", &*self.id);
-        draft.keep_members(&self.document, &["dataschema", "data_base64"]);
-        draft.keep("data", data);
+        draft.store_field("id", &*self.id);
+        draft.store_members(&self.document, &["dataschema", "data_base64"]);
+        draft.store_field("data", data);
         let extensions = self.document.members.iter();
         let extensions = extensions.filter(|(name, _)| !KNOWN.contains(name));
         let extensions = extensions.map(|(name, value)| (name, value.clone()));
-        draft.keep("extensions", Value::Object(extensions.collect()));
+        draft.store_field("extensions", Value::Object(extensions.collect()));
         Ok(draft.finish())
     }
 
     fn apply_status(&self, draft: &mut Draft) {
         let status = self.document.text("status").unwrap_or_default();
         match status.to_ascii_lowercase().as_str() {
-            over if OVER.contains(&over) => draft.closed(),
-            "acknowledged" => draft.acknowledged(true),
-            "suppressed" => draft.suppressed(),
+            over if OVER.contains(&over) => draft.set_closed(),
+            "acknowledged" => draft.set_acknowledged(true),
+            "suppressed" => draft.set_suppressed(),
             _ => {}
         }
     }
 
     /// Decodes base64 data; empty if its type is not JSON.
-    fn decoded(&self) -> Result<Option<Vec<u8>>, Fault> {
+    fn decode_data(&self) -> Result<Option<Vec<u8>>, DialectError> {
         let media_type = self.document.text("datacontenttype").unwrap_or_default();
         let Some(encoded) = self.document.text("data_base64") else {
             return Ok(None);
@@ -286,7 +289,7 @@ impl<'a> CloudEvent<'a> {
         let path = self.document.path("data_base64");
         let bytes = STANDARD
             .decode(&*encoded)
-            .map_err(|_not_base64| Fault::invalid(format!("`{path}` must be base64")))?;
+            .map_err(|_not_base64| DialectError::invalid(format!("`{path}` must be base64")))?;
         Ok(Some(if is_json(&media_type) {
             bytes
         } else {
@@ -296,22 +299,22 @@ impl<'a> CloudEvent<'a> {
 
     fn severity(&self) -> Option<Severity> {
         let of = |name: &str| self.document.get(name);
-        let in_data = || stated(of("data")?.get("severity"));
+        let in_data = || parse_severity(of("data")?.get("severity"));
         let otel = || {
             let number = of("severitynumber")?;
             let number = number.as_i64().or_else(|| number.as_str()?.parse().ok())?;
             Severity::of_otel_number(number)
         };
         of("severity")
-            .and_then(stated)
-            .or_else(|| of("severitytext").and_then(stated))
+            .and_then(parse_severity)
+            .or_else(|| of("severitytext").and_then(parse_severity))
             .or_else(otel)
             .or_else(in_data)
     }
 }
 
 /// Parses a severity given as a name or as a number from 1 to 5.
-fn stated(value: &Value<'_>) -> Option<Severity> {
+fn parse_severity(value: &Value<'_>) -> Option<Severity> {
     let text = value.as_str().unwrap_or_default().trim();
     let number = value.as_i64().or_else(|| text.parse().ok());
     match number {

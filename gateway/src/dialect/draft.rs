@@ -29,12 +29,12 @@ impl Draft {
     }
 
     /// Adds a dimension. The key `name`, which is reserved, becomes `label_name`.
-    pub(super) fn dimension(&mut self, key: &str, value: impl Into<String>) {
-        let key = label::dimension(key, &self.event.dimensions);
+    pub(super) fn add_dimension(&mut self, key: &str, value: impl Into<String>) {
+        let key = label::from_label(key, &self.event.dimensions);
         self.event.dimensions.insert(key, value.into());
     }
 
-    pub(super) fn is_about_nothing(&self) -> bool {
+    pub(super) fn lacks_dimensions(&self) -> bool {
         self.event
             .dimensions
             .keys()
@@ -49,15 +49,15 @@ impl Draft {
         self.event.severity = severity.number();
     }
 
-    pub(super) fn closed(&mut self) {
+    pub(super) fn set_closed(&mut self) {
         self.event.status = Status::Closed.into();
     }
 
-    pub(super) fn suppressed(&mut self) {
+    pub(super) fn set_suppressed(&mut self) {
         self.event.status = Status::Suppressed.into();
     }
 
-    pub(super) fn acknowledged(&mut self, is_acknowledged: bool) {
+    pub(super) fn set_acknowledged(&mut self, is_acknowledged: bool) {
         self.event.acknowledged = Some(is_acknowledged);
     }
 
@@ -72,10 +72,15 @@ impl Draft {
 
     /// Sets the reported start and end, in milliseconds since 1970 by the sender's clock, and the
     /// reporter, one of several possible senders.
-    pub(super) fn report(&mut self, began_ms: Option<i64>, end_ms: Option<i64>, reporter: &str) {
+    pub(super) fn set_report(
+        &mut self,
+        began_ms: Option<i64>,
+        end_ms: Option<i64>,
+        reporter: &str,
+    ) {
         self.event.start_time = began_ms;
         self.event.end_time = end_ms;
-        head(reporter, limits::REPORTER_BYTES).clone_into(&mut self.event.reporter);
+        prefix(reporter, limits::REPORTER_BYTES).clone_into(&mut self.event.reporter);
     }
 
     pub(super) fn update_only(&mut self) {
@@ -90,11 +95,11 @@ impl Draft {
         body.clone_into(&mut self.event.body);
     }
 
-    pub(super) fn keep<'a>(&mut self, key: &str, value: impl Into<Value<'a>>) {
-        self.keep_one(key, &value.into());
+    pub(super) fn store_field<'a>(&mut self, key: &str, value: impl Into<Value<'a>>) {
+        self.store_value(key, &value.into());
     }
 
-    fn keep_one(&mut self, key: &str, value: &Value<'_>) {
+    fn store_value(&mut self, key: &str, value: &Value<'_>) {
         let is_empty = match value {
             Value::Null => true,
             Value::Str(text) => text.is_empty(),
@@ -107,20 +112,20 @@ impl Draft {
         }
     }
 
-    pub(super) fn keep_members(&mut self, object: &json::Object<'_>, names: &[&str]) {
+    pub(super) fn store_members(&mut self, object: &json::Object<'_>, names: &[&str]) {
         for name in names {
             if let Some(value) = object.get(name) {
-                self.keep_one(name, value);
+                self.store_value(name, value);
             }
         }
     }
 
     /// Stores texts with these names from a document that encloses many events, if they are short
     /// enough to be repeated.
-    pub(super) fn keep_around(&mut self, object: &json::Object<'_>, names: &[&str]) {
+    pub(super) fn store_enclosing(&mut self, object: &json::Object<'_>, names: &[&str]) {
         for name in names {
             if let Some(Value::Str(text)) = object.get(name) {
-                self.keep(name, head(text, limits::REPEATED_TEXT_BYTES));
+                self.store_field(name, prefix(text, limits::REPEATED_TEXT_BYTES));
             }
         }
     }
@@ -130,11 +135,11 @@ impl Draft {
     pub(super) fn finish(mut self) -> Event {
         if self.event.summary.len() > limits::SUMMARY_BYTES {
             let whole = std::mem::take(&mut self.event.summary);
-            self.event.summary = cut(&whole);
+            self.event.summary = truncate_summary(&whole);
             if self.event.body.is_empty() {
                 self.event.body = whole;
             } else {
-                self.keep("summary", whole);
+                self.store_field("summary", whole);
             }
         }
         if !self.metadata.is_empty() {
@@ -145,11 +150,11 @@ impl Draft {
     }
 }
 
-fn cut(text: &str) -> String {
+fn truncate_summary(text: &str) -> String {
     const MORE: &str = "\u{2026}";
-    format!("{}{MORE}", head(text, limits::SUMMARY_BYTES - MORE.len()))
+    format!("{}{MORE}", prefix(text, limits::SUMMARY_BYTES - MORE.len()))
 }
 
-fn head(text: &str, bytes: usize) -> &str {
-    bellwether_proto::text::start(text, bytes)
+fn prefix(text: &str, bytes: usize) -> &str {
+    bellwether_proto::text::prefix(text, bytes)
 }

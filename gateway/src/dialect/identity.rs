@@ -18,7 +18,10 @@ pub(super) fn event_id(name: &str, dimensions: &BTreeMap<String, String>) -> Str
     URL_SAFE.encode(&hash([name].into_iter().chain(texts))[..EVENT_ID_BYTES])
 }
 
-pub(super) fn once<'a>(dialect: &str, texts: impl IntoIterator<Item = &'a str>) -> String {
+pub(super) fn idempotency_key<'a>(
+    dialect: &str,
+    texts: impl IntoIterator<Item = &'a str>,
+) -> String {
     format!("{dialect}-{}", URL_SAFE_NO_PAD.encode(hash(texts)))
 }
 

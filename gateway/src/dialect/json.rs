@@ -6,7 +6,7 @@ use http::StatusCode;
 use prost_types::{ListValue, Struct, Value as WireValue, value::Kind};
 use serde_json_borrow::{Number, ObjectAsVec};
 
-use super::Fault;
+use super::DialectError;
 use crate::limits;
 pub(super) use bellwether_proto::json::isolate::List;
 use bellwether_proto::json::isolate::isolate;
@@ -27,8 +27,8 @@ pub(super) type Broken = BTreeMap<usize, String>;
 pub(super) fn with_list<T>(
     bytes: &[u8],
     list: List<'_>,
-    read: impl FnOnce(&Value<'_>, &Broken) -> Result<T, Fault>,
-) -> Result<T, Fault> {
+    read: impl FnOnce(&Value<'_>, &Broken) -> Result<T, DialectError>,
+) -> Result<T, DialectError> {
     let fault = match body(bytes) {
         Ok(body) => return read(&body, &Broken::new()),
         Err(fault) => fault,
@@ -39,23 +39,23 @@ pub(super) fn with_list<T>(
     read(&body(&isolated.body)?, &broken.collect())
 }
 
-pub(super) fn body(bytes: &[u8]) -> Result<Value<'_>, Fault> {
+pub(super) fn body(bytes: &[u8]) -> Result<Value<'_>, DialectError> {
     if bytes.is_empty() {
-        return Err(Fault::invalid("the body is empty: send JSON"));
+        return Err(DialectError::invalid("the body is empty: send JSON"));
     }
     // Each value takes about fifty bytes of memory, however short its text is.
-    if bytes.len() > limits::BATCH_VALUES && values(bytes) > limits::BATCH_VALUES {
+    if bytes.len() > limits::BATCH_VALUES && count_values(bytes) > limits::BATCH_VALUES {
         let most = limits::BATCH_VALUES;
-        return Err(Fault::new(
+        return Err(DialectError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("the body has more than {most} values; send fewer at a time"),
         ));
     }
-    let refuse = |error| Fault::invalid(format!("the body is not JSON: {error}"));
+    let refuse = |error| DialectError::invalid(format!("the body is not JSON: {error}"));
     serde_json::from_slice(bytes).map_err(refuse)
 }
 
-fn values(bytes: &[u8]) -> usize {
+fn count_values(bytes: &[u8]) -> usize {
     let (mut count, mut is_text, mut is_escaped) = (0, false, false);
     for byte in bytes {
         match byte {
@@ -103,11 +103,14 @@ impl JsonPath {
 }
 
 impl<'a> Object<'a> {
-    pub(super) fn of(value: &'a Value<'a>, place: impl Into<JsonPath>) -> Result<Self, Fault> {
+    pub(super) fn new(
+        value: &'a Value<'a>,
+        place: impl Into<JsonPath>,
+    ) -> Result<Self, DialectError> {
         let place = place.into();
         match value {
             Value::Object(members) => Ok(Self { members, place }),
-            other => Err(wrong(&place.path(), "an object", other)),
+            other => Err(type_error(&place.path(), "an object", other)),
         }
     }
 
@@ -126,34 +129,40 @@ impl<'a> Object<'a> {
         self.get(name).map(as_text)
     }
 
-    pub(super) fn required_text(&self, name: &str) -> Result<Cow<'a, str>, Fault> {
+    pub(super) fn required_text(&self, name: &str) -> Result<Cow<'a, str>, DialectError> {
         match self.text(name) {
             Some(text) if !text.trim().is_empty() => Ok(text),
-            _ => Err(Fault::invalid(format!("`{}` is required", self.path(name)))),
+            _ => Err(DialectError::invalid(format!(
+                "`{}` is required",
+                self.path(name)
+            ))),
         }
     }
 
-    pub(super) fn object(&self, name: &str) -> Result<Option<Object<'a>>, Fault> {
+    pub(super) fn object(&self, name: &str) -> Result<Option<Object<'a>>, DialectError> {
         let found = self.get(name);
         found
-            .map(|value| Object::of(value, self.path(name)))
+            .map(|value| Object::new(value, self.path(name)))
             .transpose()
     }
 
-    pub(super) fn list(&self, name: &str) -> Result<Option<&'a [Value<'a>]>, Fault> {
+    pub(super) fn list(&self, name: &str) -> Result<Option<&'a [Value<'a>]>, DialectError> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Array(list)) => Ok(Some(list)),
-            Some(other) => Err(wrong(&self.path(name), "a list", other)),
+            Some(other) => Err(type_error(&self.path(name), "a list", other)),
         }
     }
 
     /// Returns the members of an object as texts; empty if the object is missing.
-    pub(super) fn texts(&self, name: &str) -> Result<BTreeMap<&'a str, Cow<'a, str>>, Fault> {
+    pub(super) fn texts(
+        &self,
+        name: &str,
+    ) -> Result<BTreeMap<&'a str, Cow<'a, str>>, DialectError> {
         let members = match self.get(name) {
             None => return Ok(BTreeMap::new()),
             Some(Value::Object(members)) => members,
-            Some(other) => return Err(wrong(&self.path(name), "an object", other)),
+            Some(other) => return Err(type_error(&self.path(name), "an object", other)),
         };
         let texts = members.iter().map(|(key, value)| (key, as_text(value)));
         Ok(texts.collect())
@@ -169,7 +178,7 @@ fn as_text<'a>(value: &'a Value<'a>) -> Cow<'a, str> {
     }
 }
 
-fn wrong(path: &str, wanted: &str, found: &Value<'_>) -> Fault {
+fn type_error(path: &str, wanted: &str, found: &Value<'_>) -> DialectError {
     let found = match found {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -183,7 +192,7 @@ fn wrong(path: &str, wanted: &str, found: &Value<'_>) -> Fault {
     } else {
         format!("`{path}`")
     };
-    Fault::invalid(format!("{subject} must be {wanted}, not {found}"))
+    DialectError::invalid(format!("{subject} must be {wanted}, not {found}"))
 }
 
 /// Converts a JSON value to the wire. Values nested too deeply for the backend, and integers that a
@@ -226,16 +235,18 @@ fn is_exact(number: Number) -> bool {
     magnitude.is_some_and(|it| it <= EXACT_MAX)
 }
 
-pub(super) fn plain(value: &WireValue) -> serde_json::Value {
+pub(super) fn to_json(value: &WireValue) -> serde_json::Value {
     match &value.kind {
         None | Some(Kind::NullValue(_)) => serde_json::Value::Null,
         Some(Kind::BoolValue(flag)) => (*flag).into(),
         Some(Kind::NumberValue(number)) => (*number).into(),
         Some(Kind::StringValue(text)) => text.as_str().into(),
-        Some(Kind::ListValue(list)) => list.values.iter().map(plain).collect(),
+        Some(Kind::ListValue(list)) => list.values.iter().map(to_json).collect(),
         Some(Kind::StructValue(fields)) => {
             let fields = fields.fields.iter();
-            fields.map(|(name, it)| (name.clone(), plain(it))).collect()
+            fields
+                .map(|(name, it)| (name.clone(), to_json(it)))
+                .collect()
         }
     }
 }

@@ -8,14 +8,16 @@ const API_KEY: &str = "zenoss-api-key";
 
 /// Returns the key in `authorization` (`Bearer KEY`, `GenieKey KEY`, or `Basic` with the key as the
 /// password, or as the user without a password), in `x-routing-key` or in `zenoss-api-key`.
-pub(crate) fn in_headers(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn find_in_headers(headers: &HeaderMap) -> Option<String> {
     let authorization = headers.get(AUTHORIZATION).and_then(|value| {
         let (scheme, rest) = value.to_str().ok()?.trim().split_once(' ')?;
         let rest = rest.trim();
         if scheme.eq_ignore_ascii_case("bearer") || scheme.eq_ignore_ascii_case("geniekey") {
             return Some(rest.to_owned());
         }
-        scheme.eq_ignore_ascii_case("basic").then(|| basic(rest))?
+        scheme
+            .eq_ignore_ascii_case("basic")
+            .then(|| decode_basic(rest))?
     });
     let plain = |name| headers.get(name)?.to_str().ok().map(str::trim);
     authorization
@@ -27,7 +29,7 @@ pub(crate) fn in_headers(headers: &HeaderMap) -> Option<String> {
         .filter(|key| !key.is_empty())
 }
 
-fn basic(encoded: &str) -> Option<String> {
+fn decode_basic(encoded: &str) -> Option<String> {
     let text = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
     let (user, password) = text.split_once(':')?;
     let key = if password.is_empty() { user } else { password };
@@ -59,7 +61,11 @@ mod tests {
         for (name, value, expected) in table {
             let mut headers = HeaderMap::new();
             headers.insert(name, value.parse().unwrap());
-            assert_eq!(in_headers(&headers).as_deref(), expected, "{name}: {value}");
+            assert_eq!(
+                find_in_headers(&headers).as_deref(),
+                expected,
+                "{name}: {value}"
+            );
         }
     }
 }

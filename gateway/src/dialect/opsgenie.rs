@@ -19,7 +19,7 @@ use self::{
     heartbeat::{heartbeats, ping, set_heartbeat},
 };
 use super::{
-    Answer, Bodies, Dialect, Endpoint, Fault, FaultContext, Incoming, Outcome, Translated,
+    Answer, Bodies, Dialect, DialectError, Endpoint, ErrorContext, Incoming, Outcome, Translation,
     json::{self, Value},
 };
 
@@ -35,13 +35,13 @@ pub(super) const DIALECT: Dialect = Dialect {
             "Accepts an alert in Opsgenie's format.",
             create,
         ),
-        reading(
+        read_endpoint(
             Method::GET,
             ALERTS,
             "Lists Opsgenie alerts; the key must be allowed to read.",
             list,
         ),
-        reading(
+        read_endpoint(
             Method::GET,
             "/v2/alerts/count",
             "Counts Opsgenie alerts; the key must be allowed to read.",
@@ -71,13 +71,13 @@ pub(super) const DIALECT: Dialect = Dialect {
             "Closes an Opsgenie alert; nothing is deleted.",
             delete,
         ),
-        reading(
+        read_endpoint(
             Method::GET,
             ALERT,
             "Returns an Opsgenie alert; the key must be allowed to read.",
             get,
         ),
-        reading(
+        read_endpoint(
             Method::GET,
             "/v2/alerts/requests/{id}",
             "Returns the status of a request to the Opsgenie API.",
@@ -107,29 +107,29 @@ pub(super) const DIALECT: Dialect = Dialect {
             "Removes the acknowledgement of an Opsgenie alert.",
             |incoming| change(incoming, Action::Unacknowledge),
         ),
-        noted("/v2/alerts/{id}/snooze", |it| change(it, Action::Snooze)),
-        noted("/v2/alerts/{id}/assign", |it| change(it, Action::Assign)),
-        noted("/v2/alerts/{id}/escalate", |it| {
+        note_endpoint("/v2/alerts/{id}/snooze", |it| change(it, Action::Snooze)),
+        note_endpoint("/v2/alerts/{id}/assign", |it| change(it, Action::Assign)),
+        note_endpoint("/v2/alerts/{id}/escalate", |it| {
             change(it, Action::Escalate)
         }),
-        noted("/v2/alerts/{id}/responders", |it| {
+        note_endpoint("/v2/alerts/{id}/responders", |it| {
             change(it, Action::AddResponder)
         }),
-        noted("/v2/alerts/{id}/teams", |it| change(it, Action::AddTeam)),
-        noted("/v2/alerts/{id}/actions/{action}", |it| {
+        note_endpoint("/v2/alerts/{id}/teams", |it| change(it, Action::AddTeam)),
+        note_endpoint("/v2/alerts/{id}/actions/{action}", |it| {
             change(it, Action::Custom)
         }),
-        noted("/v2/alerts/{id}/tags", |it| change(it, Action::AddTags)),
+        note_endpoint("/v2/alerts/{id}/tags", |it| change(it, Action::AddTags)),
         endpoint(Method::DELETE, "/v2/alerts/{id}/tags", NOTED, |it| {
             change(it, Action::RemoveTags)
         }),
-        noted("/v2/alerts/{id}/details", |it| {
+        note_endpoint("/v2/alerts/{id}/details", |it| {
             change(it, Action::AddDetails)
         }),
         endpoint(Method::DELETE, "/v2/alerts/{id}/details", NOTED, |it| {
             change(it, Action::RemoveDetails)
         }),
-        reading(
+        read_endpoint(
             Method::GET,
             HEARTBEATS,
             "Lists Opsgenie heartbeats that were received; the key must be allowed to read.",
@@ -143,21 +143,21 @@ pub(super) const DIALECT: Dialect = Dialect {
             open: false,
             read: set_heartbeat,
         },
-        reading(
+        read_endpoint(
             Method::GET,
             ONE_HEARTBEAT,
             "Returns an Opsgenie heartbeat.",
             set_heartbeat,
         ),
-        reading(Method::PATCH, ONE_HEARTBEAT, KEPT_ELSEWHERE, set_heartbeat),
-        reading(Method::DELETE, ONE_HEARTBEAT, KEPT_ELSEWHERE, set_heartbeat),
-        reading(
+        read_endpoint(Method::PATCH, ONE_HEARTBEAT, KEPT_ELSEWHERE, set_heartbeat),
+        read_endpoint(Method::DELETE, ONE_HEARTBEAT, KEPT_ELSEWHERE, set_heartbeat),
+        read_endpoint(
             Method::POST,
             "/v2/heartbeats/{id}/enable",
             KEPT_ELSEWHERE,
             set_heartbeat,
         ),
-        reading(
+        read_endpoint(
             Method::POST,
             "/v2/heartbeats/{id}/disable",
             KEPT_ELSEWHERE,
@@ -168,7 +168,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         endpoint(Method::PUT, PING, PINGS, ping),
         endpoint(Method::PATCH, PING, PINGS, ping),
     ],
-    fault,
+    fault: error_response,
 };
 
 const ALERTS: &str = "/v2/alerts";
@@ -186,7 +186,7 @@ const fn endpoint(
     method: Method,
     path: &'static str,
     about: &'static str,
-    read: fn(&Incoming<'_>) -> Result<Translated, Fault>,
+    read: fn(&Incoming<'_>) -> Result<Translation, DialectError>,
 ) -> Endpoint {
     Endpoint {
         method,
@@ -198,11 +198,11 @@ const fn endpoint(
     }
 }
 
-const fn reading(
+const fn read_endpoint(
     method: Method,
     path: &'static str,
     about: &'static str,
-    read: fn(&Incoming<'_>) -> Result<Translated, Fault>,
+    read: fn(&Incoming<'_>) -> Result<Translation, DialectError>,
 ) -> Endpoint {
     Endpoint {
         method,
@@ -214,19 +214,19 @@ const fn reading(
     }
 }
 
-const fn noted(
+const fn note_endpoint(
     path: &'static str,
-    read: fn(&Incoming<'_>) -> Result<Translated, Fault>,
+    read: fn(&Incoming<'_>) -> Result<Translation, DialectError>,
 ) -> Endpoint {
     endpoint(Method::POST, path, NOTED, read)
 }
 
 /// Returns the captured segment, which every such path has.
-fn captured<'a>(incoming: &Incoming<'a>) -> &'a str {
+fn captured_segment<'a>(incoming: &Incoming<'a>) -> &'a str {
     incoming.captures.first().map_or("", |id| &**id)
 }
 
-fn answer(
+fn data_response(
     status: StatusCode,
     data: &serde_json::Value,
     outcome: &Outcome,
@@ -234,45 +234,45 @@ fn answer(
 ) -> Answer {
     let body = json!({
         "data": data,
-        "took": seconds(outcome.took),
+        "took": elapsed_seconds(outcome.took),
         "requestId": request_id,
     });
     Answer::json(status, &body)
 }
 
-fn optional_body<'a>(incoming: &Incoming<'a>) -> Result<Value<'a>, Fault> {
+fn optional_body<'a>(incoming: &Incoming<'a>) -> Result<Value<'a>, DialectError> {
     match incoming.body {
         [] => Ok(Value::Object(ObjectAsVec::default())),
         bytes => json::body(bytes),
     }
 }
 
-fn accepted(result: &str, outcome: &Outcome, request_id: &str) -> Answer {
+fn accepted_response(result: &str, outcome: &Outcome, request_id: &str) -> Answer {
     let body = json!({
         "result": result,
-        "took": seconds(outcome.took),
+        "took": elapsed_seconds(outcome.took),
         "requestId": request_id,
     });
     Answer::json(StatusCode::ACCEPTED, &body)
 }
 
-fn seconds(took: Duration) -> f64 {
+fn elapsed_seconds(took: Duration) -> f64 {
     // Rounded to milliseconds, as in Opsgenie.
     (took.as_secs_f64() * 1e3).round() / 1e3
 }
 
 /// Opsgenie returns 422 for an invalid body.
-fn unprocessable(fault: Fault) -> Fault {
-    Fault {
+fn unprocessable(fault: DialectError) -> DialectError {
+    DialectError {
         status: StatusCode::UNPROCESSABLE_ENTITY,
         ..fault
     }
 }
 
-fn fault(context: &FaultContext<'_>, fault: &Fault) -> Answer {
+fn error_response(context: &ErrorContext<'_>, fault: &DialectError) -> Answer {
     let body = json!({
         "message": fault.message,
-        "took": seconds(context.took),
+        "took": elapsed_seconds(context.took),
         "requestId": context.request_id,
     });
     Answer::json(fault.status, &body)

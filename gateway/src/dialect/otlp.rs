@@ -9,8 +9,8 @@ use serde_json::json;
 use tonic_types::pb;
 
 use super::{
-    Answer, Bodies, Dialect, Endpoint, Fault, FaultContext, Incoming, Outcome, Success, Translated,
-    json::List, plain_fault,
+    Answer, Bodies, Dialect, DialectError, Endpoint, ErrorContext, Incoming, Outcome, Success,
+    Translation, json::List, plain_error,
 };
 
 pub(super) const DIALECT: Dialect = Dialect {
@@ -26,19 +26,22 @@ pub(super) const DIALECT: Dialect = Dialect {
         open: false,
         read,
     }],
-    fault,
+    fault: error_response,
 };
 
 const PROTOBUF: &str = "application/x-protobuf";
 const JSON: &str = "application/json";
 
-fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     let is_json = match encoding(incoming.headers) {
         Some(PROTOBUF) => false,
         Some(JSON) => true,
         _ => {
             let message = format!("the content type must be `{PROTOBUF}` or `{JSON}`");
-            return Err(Fault::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+            return Err(DialectError::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                message,
+            ));
         }
     };
     let otlp::Read {
@@ -54,14 +57,16 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
                 Unread::Malformed(_) => StatusCode::BAD_REQUEST,
                 Unread::TooMany => StatusCode::PAYLOAD_TOO_LARGE,
             };
-            Fault::new(status, format!("the body {unread}"))
+            DialectError::new(status, format!("the body {unread}"))
         })?
     };
-    let mut logs = Logs::of(&request, &incoming.settings.logs);
+    let mut logs = Logs::from_request(&request, &incoming.settings.logs);
     logs.left_out.add_unreadable(unreadable);
     let Logs { events, left_out } = logs;
-    let success = Success::Partial(Box::new(move |outcome| answer(left_out, outcome, is_json)));
-    Ok(Translated::of(events, success))
+    let success = Success::Partial(Box::new(move |outcome| {
+        build_response(left_out, outcome, is_json)
+    }));
+    Ok(Translation::from_events(events, success))
 }
 
 fn encoding(headers: &HeaderMap) -> Option<&'static str> {
@@ -72,12 +77,12 @@ fn encoding(headers: &HeaderMap) -> Option<&'static str> {
         .find(|known| media_type.eq_ignore_ascii_case(known))
 }
 
-fn answer(mut left_out: LeftOut, outcome: &Outcome, is_json: bool) -> Answer {
-    left_out.add_beyond(outcome.beyond);
+fn build_response(mut left_out: LeftOut, outcome: &Outcome, is_json: bool) -> Answer {
+    left_out.add_excess(outcome.beyond);
     let failed = usize::try_from(outcome.result.failed).unwrap_or_default();
     let response = left_out.response(failed, &outcome.result.message);
     if !is_json {
-        return protobuf(StatusCode::OK, &response);
+        return encode_response(StatusCode::OK, &response);
     }
     let body = match response.partial_success {
         None => json!({}),
@@ -89,7 +94,7 @@ fn answer(mut left_out: LeftOut, outcome: &Outcome, is_json: bool) -> Answer {
     Answer::json(StatusCode::OK, &body)
 }
 
-fn protobuf(status: StatusCode, message: &impl prost::Message) -> Answer {
+fn encode_response(status: StatusCode, message: &impl prost::Message) -> Answer {
     Answer {
         status,
         content_type: Some(PROTOBUF),
@@ -97,8 +102,8 @@ fn protobuf(status: StatusCode, message: &impl prost::Message) -> Answer {
     }
 }
 
-fn fault(context: &FaultContext<'_>, fault: &Fault) -> Answer {
-    let plain = plain_fault(context, fault);
+fn error_response(context: &ErrorContext<'_>, fault: &DialectError) -> Answer {
+    let plain = plain_error(context, fault);
     if encoding(context.headers) != Some(PROTOBUF) {
         return plain;
     }
@@ -109,5 +114,5 @@ fn fault(context: &FaultContext<'_>, fault: &Fault) -> Answer {
         message: fault.message.clone(),
         details: Vec::new(),
     };
-    protobuf(fault.status, &status)
+    encode_response(fault.status, &status)
 }

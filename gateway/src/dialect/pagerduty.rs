@@ -6,8 +6,8 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{
-    Answer, Bodies, Dialect, Endpoint, Fault, FaultContext, Incoming, Severity, Success,
-    Translated,
+    Answer, Bodies, Dialect, DialectError, Endpoint, ErrorContext, Incoming, Severity, Success,
+    Translation,
     draft::Draft,
     json::{self, Object},
     quoted,
@@ -37,7 +37,7 @@ pub(super) const DIALECT: Dialect = Dialect {
             read: change,
         },
     ],
-    fault,
+    fault: error_response,
 };
 
 /// Name of all events of this dialect; the dimension distinguishes them.
@@ -62,11 +62,11 @@ fn routing_key(body: &[u8]) -> Option<String> {
     (!key.is_empty()).then(|| key.to_owned())
 }
 
-fn enqueue(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+fn enqueue(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     let body = json::body(incoming.body)?;
-    let message = Object::of(&body, "")?;
+    let message = Object::new(&body, "")?;
     let (mut wrong, mut draft) = (Vec::new(), Draft::new(NAME));
-    let action = checked(&mut wrong, message.required_text("event_action"));
+    let action = collect_error(&mut wrong, message.required_text("event_action"));
     let is_known = |action: &str| ["trigger", "acknowledge", "resolve"].contains(&action);
     let action = action.as_deref();
     if let Some(other) = action.filter(|action| !is_known(action)) {
@@ -85,38 +85,43 @@ fn enqueue(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let payload = match message.object("payload") {
         // Optional members can have any type.
         Err(_no_object) if !is_trigger => {
-            draft.keep_members(&message, &["payload"]);
+            draft.store_members(&message, &["payload"]);
             None
         }
-        read => checked(&mut wrong, read).flatten(),
+        read => collect_error(&mut wrong, read).flatten(),
     };
     if payload.is_none() && is_trigger && wrong.is_empty() {
         wrong.push("`payload` is required".into());
     }
     let key = key.map_or_else(|| incoming.fresh.to_owned(), Cow::into_owned);
-    draft.dimension(DEDUP_KEY, &*key);
+    draft.add_dimension(DEDUP_KEY, &*key);
     match action {
-        Some("acknowledge") => draft.acknowledged(true),
-        Some("resolve") => draft.closed(),
+        Some("acknowledge") => draft.set_acknowledged(true),
+        Some("resolve") => draft.set_closed(),
         _ => {}
     }
     if let Some(payload) = &payload {
-        fill(&mut draft, payload, is_trigger, &mut wrong);
+        fill_payload(&mut draft, payload, is_trigger, &mut wrong);
     }
-    draft.keep_members(&message, &KEPT_AROUND);
+    draft.store_members(&message, &KEPT_AROUND);
     if !wrong.is_empty() {
-        return Err(Fault::all(wrong));
+        return Err(DialectError::all(wrong));
     }
     let answer = json!({"status": "success", "message": "Event processed", "dedup_key": key});
     let success = Success::whole(move |_| Answer::json(StatusCode::ACCEPTED, &answer));
-    Ok(Translated::of(vec![draft.finish()], success))
+    Ok(Translation::from_events(vec![draft.finish()], success))
 }
 
 /// Copies the payload. Members required of a trigger are optional for other actions.
-fn fill(draft: &mut Draft, payload: &Object<'_>, is_trigger: bool, wrong: &mut Vec<String>) {
+fn fill_payload(
+    draft: &mut Draft,
+    payload: &Object<'_>,
+    is_trigger: bool,
+    wrong: &mut Vec<String>,
+) {
     for name in ["summary", "source", "severity"] {
         if is_trigger {
-            checked(wrong, payload.required_text(name));
+            collect_error(wrong, payload.required_text(name));
         }
     }
     if let Some(summary) = payload.text("summary") {
@@ -135,7 +140,7 @@ fn fill(draft: &mut Draft, payload: &Object<'_>, is_trigger: bool, wrong: &mut V
         },
         _ => {}
     }
-    draft.keep_members(payload, &KEPT);
+    draft.store_members(payload, &KEPT);
 }
 
 fn severity(word: &str) -> Option<Severity> {
@@ -143,33 +148,33 @@ fn severity(word: &str) -> Option<Severity> {
     known.filter(|it| *it != Severity::Debug)
 }
 
-fn change(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+fn change(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     let body = json::body(incoming.body)?;
-    let message = Object::of(&body, "")?;
+    let message = Object::new(&body, "")?;
     let Some(payload) = message.object("payload")? else {
-        return Err(Fault::all(vec!["`payload` is required".into()]));
+        return Err(DialectError::all(vec!["`payload` is required".into()]));
     };
     let summary = payload.required_text("summary")?;
     let mut draft = Draft::new(NAME);
-    draft.dimension(DEDUP_KEY, incoming.fresh);
+    draft.add_dimension(DEDUP_KEY, incoming.fresh);
     draft.kind(CHANGE);
     draft.severity(Severity::Info);
     draft.summary(&summary);
-    draft.closed();
-    draft.keep_members(&payload, &KEPT);
-    draft.keep_members(&message, &KEPT_AROUND);
+    draft.set_closed();
+    draft.store_members(&payload, &KEPT);
+    draft.store_members(&message, &KEPT_AROUND);
     let answer = json!({"status": "success", "message": "Change event processed"});
     let success = Success::whole(move |_| Answer::json(StatusCode::ACCEPTED, &answer));
-    Ok(Translated::of(vec![draft.finish()], success))
+    Ok(Translation::from_events(vec![draft.finish()], success))
 }
 
-fn checked<T>(wrong: &mut Vec<String>, read: Result<T, Fault>) -> Option<T> {
+fn collect_error<T>(wrong: &mut Vec<String>, read: Result<T, DialectError>) -> Option<T> {
     read.map_err(|fault| wrong.push(fault.message)).ok()
 }
 
 /// PagerDuty returns 400 for an invalid request, including an invalid key. Some of its clients
 /// retry after a 403.
-fn fault(_: &FaultContext<'_>, fault: &Fault) -> Answer {
+fn error_response(_: &ErrorContext<'_>, fault: &DialectError) -> Answer {
     let (status, word, message) = match fault.status {
         StatusCode::TOO_MANY_REQUESTS => (
             fault.status,

@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{
-    Answer, Bodies, Dialect, Endpoint, Fault, FaultContext, Incoming, Success, Translated, alert,
+    Answer, Bodies, Dialect, DialectError, Endpoint, ErrorContext, Incoming, Success, Translation,
+    alert,
     json::{self, List, Value},
 };
 
@@ -32,25 +33,25 @@ pub(super) const DIALECT: Dialect = Dialect {
             read: status,
         },
     ],
-    fault,
+    fault: error_response,
 };
 
 /// A minimal valid Alertmanager configuration; receivers are selected by rules instead.
 const CONFIG: &str = "route:\n  receiver: \"null\"\nreceivers:\n  - name: \"null\"\n";
 
-fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     let batch = json::with_list(incoming.body, List::Root, |body, broken| {
         let Value::Array(alerts) = body else {
-            return Err(Fault::invalid("the body must be a list of alerts"));
+            return Err(DialectError::invalid("the body must be a list of alerts"));
         };
         Ok(alert::batch(alerts, "", broken, None, incoming))
     });
-    batch?.translated(Success::whole(|_| Answer::empty(StatusCode::OK)))
+    batch?.into_translation(Success::whole(|_| Answer::empty(StatusCode::OK)))
 }
 
 /// Returns the status, which `amtool` requests before it sends alerts.
 #[expect(clippy::unnecessary_wraps, reason = "all paths share a function type")]
-fn status(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+fn status(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     let since = Timestamp::from_millisecond(incoming.started_ms).unwrap_or_default();
     let version = json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -67,10 +68,10 @@ fn status(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
         "uptime": since.to_string(),
     });
     let success = Success::whole(move |_| Answer::json(StatusCode::OK, &status));
-    Ok(Translated::of(Vec::new(), success))
+    Ok(Translation::from_events(Vec::new(), success))
 }
 
 /// Alertmanager's errors are JSON strings.
-fn fault(_: &FaultContext<'_>, fault: &Fault) -> Answer {
+fn error_response(_: &ErrorContext<'_>, fault: &DialectError) -> Answer {
     Answer::json(fault.status, &json!(fault.message))
 }

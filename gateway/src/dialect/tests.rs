@@ -68,7 +68,7 @@ impl Ask {
     }
 
     /// Translates the request with the endpoint at this path.
-    fn read(&self, path: &str) -> Result<Translated, Fault> {
+    fn read(&self, path: &str) -> Result<Translation, DialectError> {
         let mut endpoints = DIALECTS.iter().flat_map(|dialect| dialect.endpoints);
         let endpoint = endpoints.find(|endpoint| endpoint.path == path).unwrap();
         (endpoint.read)(&self.incoming())
@@ -82,7 +82,7 @@ impl Ask {
 }
 
 /// Returns the response if all events are accepted.
-fn answer(reading: Translated, outcome: &Outcome) -> Answer {
+fn answer(reading: Translation, outcome: &Outcome) -> Answer {
     match reading.success {
         Success::Whole(answer) | Success::Partial(answer) => answer(outcome),
     }
@@ -138,7 +138,7 @@ fn table(topic: &Topic, heading: &str) -> Vec<Vec<String>> {
 #[test]
 fn reference_lists_exactly_the_served_paths() {
     let topic = Topic::find("senders").unwrap();
-    let told: BTreeSet<_> = table(topic, "Paths")
+    let reported: BTreeSet<_> = table(topic, "Paths")
         .into_iter()
         .map(|row| [&row[0], &row[1]].map(|cell| cell.trim_matches('`').to_owned()))
         .collect();
@@ -152,7 +152,7 @@ fn reference_lists_exactly_the_served_paths() {
             ]
         })
         .collect();
-    assert_eq!(told, served);
+    assert_eq!(reported, served);
 }
 
 #[test]
@@ -168,17 +168,17 @@ fn paths_are_unique_and_declare_their_key() {
     for (path, expected) in [
         (
             "/v1/intake/alertmanager/{key}",
-            KeyFound::InPath("k1".into()),
+            SenderKey::InPath("k1".into()),
         ),
         (
             "/v1/intake/cloudevents/{key}",
-            KeyFound::InPath("k1".into()),
+            SenderKey::InPath("k1".into()),
         ),
-        ("/v2/alerts/{id}/close", KeyFound::Nowhere),
+        ("/v2/alerts/{id}/close", SenderKey::Nowhere),
     ] {
         let mut endpoints = senders.endpoints.iter();
         let (dialect, endpoint) = endpoints.find(|(_, it)| it.path == path).unwrap();
-        assert_eq!(key_of(dialect, endpoint, &ask.incoming()), expected);
+        assert_eq!(find_key(dialect, endpoint, &ask.incoming()), expected);
     }
 }
 
@@ -194,14 +194,14 @@ fn literal_segments_win_and_aliases_may_contain_slashes() {
             panic!("{path}")
         };
         assert_eq!(senders.endpoint(at).1.path, expected);
-        assert_eq!(decoded(&captures).unwrap(), [captured]);
+        assert_eq!(decode_captures(&captures).unwrap(), [captured]);
     }
     let found = senders.find(&Method::POST, "/v2/alerts/db%2Fdisk:1/close");
     let RouteMatch::Operation(_, captures) = found else {
         panic!("not found")
     };
-    assert_eq!(decoded(&captures).unwrap(), ["db/disk:1"]);
-    assert_eq!(decoded(&["%2"]), None);
+    assert_eq!(decode_captures(&captures).unwrap(), ["db/disk:1"]);
+    assert_eq!(decode_captures(&["%2"]), None);
 }
 
 const PING: &str = "/v2/heartbeats/{id}/ping";
@@ -230,7 +230,7 @@ fn read_by_all(ask: &Ask) {
                     answer(reading, &Outcome::default());
                 }
                 Err(fault) => {
-                    let context = FaultContext {
+                    let context = ErrorContext {
                         headers: &ask.headers,
                         request_id: "r1",
                         took: Duration::ZERO,

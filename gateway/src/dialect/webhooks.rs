@@ -7,7 +7,9 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::json;
 
-use super::{Answer, Bodies, Dialect, Endpoint, Fault, Incoming, Success, Translated, plain_fault};
+use super::{
+    Answer, Bodies, Dialect, DialectError, Endpoint, Incoming, Success, Translation, plain_error,
+};
 use crate::limits;
 
 pub(super) const DIALECT: Dialect = Dialect {
@@ -33,7 +35,7 @@ pub(super) const DIALECT: Dialect = Dialect {
             read,
         },
     ],
-    fault: plain_fault,
+    fault: plain_error,
 };
 
 const HIDDEN: [&str; 5] = [
@@ -44,26 +46,26 @@ const HIDDEN: [&str; 5] = [
     "zenoss-api-key",
 ];
 
-fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     let mapping = incoming.captures.first().cloned().unwrap_or_default();
     if incoming.body.is_empty() {
-        return Err(Fault::invalid("the body is empty: send JSON"));
+        return Err(DialectError::invalid("the body is empty: send JSON"));
     }
     let success = Success::whole(|outcome| {
         let counts = json!({"succeeded": outcome.result.succeeded, "dropped": outcome.dropped});
         Answer::json(StatusCode::OK, &counts)
     });
-    Ok(Translated {
+    Ok(Translation {
         webhook: Some(ReceiveWebhookRequest {
             mapping,
             body: Bytes::copy_from_slice(incoming.body).into(),
-            headers: shown(incoming.headers),
+            headers: loggable_headers(incoming.headers),
         }),
-        ..Translated::of(Vec::new(), success)
+        ..Translation::from_events(Vec::new(), success)
     })
 }
 
-fn shown(headers: &HeaderMap) -> BTreeMap<String, String> {
+fn loggable_headers(headers: &HeaderMap) -> BTreeMap<String, String> {
     let named = headers
         .iter()
         .filter(|(name, _)| !HIDDEN.contains(&name.as_str()));

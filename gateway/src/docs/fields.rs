@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde_json::Value;
 
-use super::{escaped, items, members, prose};
+use super::{escape_html, items, members, prose_html};
 
 pub(super) fn write_parameters(parameters: &[Value], out: &mut String) -> std::fmt::Result {
     if parameters.is_empty() {
@@ -15,10 +15,10 @@ pub(super) fn write_parameters(parameters: &[Value], out: &mut String) -> std::f
         write!(
             out,
             "<tr><td><code>{}</code><td class=\"dim\">{}<td>{}<td>{}</tr>",
-            prose(&parameter["name"]),
-            prose(&parameter["in"]),
+            prose_html(&parameter["name"]),
+            prose_html(&parameter["in"]),
             type_of(&parameter["schema"]),
-            prose(&parameter["description"])
+            prose_html(&parameter["description"])
         )?;
     }
     out.push_str("</table></div>");
@@ -54,7 +54,7 @@ pub(super) fn write_fields(schema: &Value, out: &mut String) -> std::fmt::Result
             out,
             "<tr><td><code>{name}</code>{required}<td>{}<td>{}</tr>",
             type_of(field),
-            prose(&field["description"])
+            prose_html(&field["description"])
         )?;
     }
     out.push_str("</table></div>");
@@ -86,7 +86,7 @@ pub(super) fn type_of(schema: &Value) -> String {
         let words = words.iter().filter_map(Value::as_str);
         let words: Vec<_> = words
             .filter(|word| !word.is_empty())
-            .map(|word| format!("<code>{}</code>", escaped(word)))
+            .map(|word| format!("<code>{}</code>", escape_html(word)))
             .collect();
         return words.join(" or ");
     }

@@ -4,23 +4,23 @@ use std::fmt::Write as _;
 
 use bellwether_proto::reference::{Block, Piece, TOPICS, Topic, pieces};
 
-use super::{INFALLIBLE, anchor, escaped, whole};
+use super::{INFALLIBLE, anchor, escape_html, html_document};
 
 /// Renders a topic as a page, which loads no other resource except the icon.
 pub(crate) fn page(topic: &Topic) -> String {
-    let title = escaped(topic.title());
+    let title = escape_html(topic.title());
     let mut main = format!("<h1>{title}</h1>");
     write_blocks(topic, &mut main).expect(INFALLIBLE);
     let contents = format!(
         "<nav class=\"contents\" aria-label=\"Contents\"><h2>Reference</h2>{}</nav>",
         links(Some(topic))
     );
-    whole(&title, &contents, &main, "")
+    html_document(&title, &contents, &main, "")
 }
 
 pub(super) fn links(shown: Option<&Topic>) -> String {
     let link = |topic: &Topic| {
-        let (name, title) = (topic.name, escaped(topic.title()));
+        let (name, title) = (topic.name, escape_html(topic.title()));
         let current = if shown.is_some_and(|shown| shown.name == name) {
             " aria-current=\"page\""
         } else {
@@ -41,16 +41,16 @@ fn write_blocks(topic: &Topic, out: &mut String) -> std::fmt::Result {
             _ => None,
         };
         if list != wanted {
-            close(list, out)?;
-            open(&block, wanted, out)?;
+            close_list(list, out)?;
+            open_list(&block, wanted, out)?;
             list = wanted;
         }
         write_block(&block, out)?;
     }
-    close(list, out)
+    close_list(list, out)
 }
 
-fn open(block: &Block, list: Option<&str>, out: &mut String) -> std::fmt::Result {
+fn open_list(block: &Block, list: Option<&str>, out: &mut String) -> std::fmt::Result {
     match (list, block) {
         // A numbered list continues after an interruption.
         (Some("ol"), Block::Item(Some(number), _)) => write!(out, "<ol start=\"{number}\">"),
@@ -59,7 +59,7 @@ fn open(block: &Block, list: Option<&str>, out: &mut String) -> std::fmt::Result
     }
 }
 
-fn close(list: Option<&str>, out: &mut String) -> std::fmt::Result {
+fn close_list(list: Option<&str>, out: &mut String) -> std::fmt::Result {
     match list {
         Some(list) => write!(out, "</{list}>"),
         None => Ok(()),
@@ -69,7 +69,7 @@ fn close(list: Option<&str>, out: &mut String) -> std::fmt::Result {
 fn write_block(block: &Block, out: &mut String) -> std::fmt::Result {
     match block {
         Block::Heading(title) => {
-            let id = escaped(&anchor(title));
+            let id = escape_html(&anchor(title));
             write!(out, "<h2 id=\"{id}\">{}</h2>", prose(title))
         }
         Block::Paragraph(text) => write!(out, "<p>{}</p>", prose(text)),
@@ -78,7 +78,7 @@ fn write_block(block: &Block, out: &mut String) -> std::fmt::Result {
             write!(
                 out,
                 "<pre tabindex=\"0\"><code>{}</code></pre>",
-                escaped(&lines.join("\n"))
+                escape_html(&lines.join("\n"))
             )
         }
         Block::Table(rows) => {
@@ -99,10 +99,14 @@ fn write_block(block: &Block, out: &mut String) -> std::fmt::Result {
 
 fn prose(text: &str) -> String {
     let html = pieces(text).into_iter().map(|piece| match piece {
-        Piece::Text(text) => escaped(text),
-        Piece::Code(code) => format!("<code>{}</code>", escaped(code)),
+        Piece::Text(text) => escape_html(text),
+        Piece::Code(code) => format!("<code>{}</code>", escape_html(code)),
         Piece::Link { text, topic } => {
-            format!("<a href=\"/docs/{}\">{}</a>", escaped(topic), escaped(text))
+            format!(
+                "<a href=\"/docs/{}\">{}</a>",
+                escape_html(topic),
+                escape_html(text)
+            )
         }
     });
     html.collect()

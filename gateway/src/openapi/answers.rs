@@ -14,7 +14,7 @@ const REMEMBERED: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
 const OF_EVERY_ANSWER: [&str; 3] = ["x-request-id", "ratelimit", "ratelimit-policy"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum When {
+enum Condition {
     Always,
     Body,
     /// Operations whose path or body names a resource.
@@ -22,15 +22,15 @@ enum When {
     Changing,
 }
 
-struct FailureAnswer {
+struct ErrorResponse {
     status: u16,
-    when: When,
+    when: Condition,
     description: &'static str,
     headers: &'static [&'static str],
 }
 
-const fn failure(status: u16, when: When, description: &'static str) -> FailureAnswer {
-    FailureAnswer {
+const fn failure(status: u16, when: Condition, description: &'static str) -> ErrorResponse {
+    ErrorResponse {
         status,
         when,
         description,
@@ -40,98 +40,98 @@ const fn failure(status: u16, when: When, description: &'static str) -> FailureA
 
 /// Possible errors by status, except 405, which occurs only on paths without an operation for the
 /// method.
-const FAILURES: [FailureAnswer; 14] = [
+const FAILURES: [ErrorResponse; 14] = [
     failure(
         400,
-        When::Always,
+        Condition::Always,
         "The request is invalid, or the stored state does not allow it; nothing was done. If \
          every item of a list is rejected, the response also has the members of a success. \
          `google.rpc.BadRequest` in the details lists every invalid field.",
     ),
-    FailureAnswer {
+    ErrorResponse {
         headers: &["www-authenticate"],
-        ..failure(401, When::Always, "The key is missing or unknown.")
+        ..failure(401, Condition::Always, "The key is missing or unknown.")
     },
     failure(
         403,
-        When::Always,
+        Condition::Always,
         "The role of the key does not allow this; the message names the required role.",
     ),
-    failure(404, When::Named, "No resource has that name or id."),
+    failure(404, Condition::Named, "No resource has that name or id."),
     failure(
         409,
-        When::Changing,
+        Condition::Changing,
         "The resource already exists, or was changed concurrently (`etag`, `if-match`), or the \
          idempotency key belongs to another request. Nothing was done.",
     ),
-    failure(413, When::Body, "The body exceeds the limit."),
+    failure(413, Condition::Body, "The body exceeds the limit."),
     failure(
         415,
-        When::Body,
+        Condition::Body,
         "The content encoding is not supported; only gzip is.",
     ),
-    FailureAnswer {
+    ErrorResponse {
         headers: &["retry-after"],
         ..failure(
             429,
-            When::Always,
+            Condition::Always,
             "A limit is reached: the client's rate limit, the number of concurrent calls of this \
              kind, or free disk space. Nothing was done.",
         )
     },
     failure(
         431,
-        When::Always,
+        Condition::Always,
         "The request line and headers exceed the limit.",
     ),
-    failure(499, When::Always, "The call was cancelled."),
+    failure(499, Condition::Always, "The call was cancelled."),
     failure(
         500,
-        When::Always,
+        Condition::Always,
         "Internal error. With the reason `OUTCOME_UNKNOWN` in the details it is unknown whether \
          the request had an effect.",
     ),
     failure(
         501,
-        When::Always,
+        Condition::Always,
         "The backend does not have this operation because it is older than the gateway.",
     ),
-    FailureAnswer {
+    ErrorResponse {
         headers: &["retry-after"],
         ..failure(
             503,
-            When::Always,
+            Condition::Always,
             "The service is overloaded or stopping, or its backend is unreachable.",
         )
     },
     failure(
         504,
-        When::Always,
+        Condition::Always,
         "The request timed out; it is unknown whether it had an effect.",
     ),
 ];
 
-impl FailureAnswer {
-    fn is_of(&self, operation: &Operation) -> bool {
+impl ErrorResponse {
+    fn applies_to(&self, operation: &Operation) -> bool {
         let has_body = operation.body != BodyRule::None;
         match self.when {
-            When::Always => true,
-            When::Body => has_body,
-            When::Named => has_body || !operation.template.captures.is_empty(),
-            When::Changing => operation.method != Method::GET,
+            Condition::Always => true,
+            Condition::Body => has_body,
+            Condition::Named => has_body || !operation.template.captures.is_empty(),
+            Condition::Changing => operation.method != Method::GET,
         }
     }
 }
 
-pub(super) fn of(plan: &Plan, operation: &Operation) -> Value {
+pub(super) fn responses_of(plan: &Plan, operation: &Operation) -> Value {
     let output = &plan.messages[operation.output];
-    let mut headers = referred(&OF_EVERY_ANSWER);
-    if takes_key(operation) {
-        headers.extend(referred(&["idempotent-replayed"]));
+    let mut headers = header_refs(&OF_EVERY_ANSWER);
+    if requires_key(operation) {
+        headers.extend(header_refs(&["idempotent-replayed"]));
     }
     let mut answers = Map::new();
     if operation.is_tagged() {
-        headers.extend(referred(&["etag"]));
+        headers.extend(header_refs(&["etag"]));
         let unchanged = json!({
             "description": "The resource still matches `if-none-match`.",
             "headers": headers,
@@ -147,7 +147,10 @@ pub(super) fn of(plan: &Plan, operation: &Operation) -> Value {
         success["content"] = content;
     }
     answers.insert("200".to_owned(), success);
-    for failure in FAILURES.iter().filter(|failure| failure.is_of(operation)) {
+    for failure in FAILURES
+        .iter()
+        .filter(|failure| failure.applies_to(operation))
+    {
         let status = failure.status;
         let reference = json!({"$ref": format!("#/components/responses/{status}")});
         answers.insert(status.to_string(), reference);
@@ -157,7 +160,7 @@ pub(super) fn of(plan: &Plan, operation: &Operation) -> Value {
     Value::Object(answers)
 }
 
-pub(super) fn takes_key(operation: &Operation) -> bool {
+pub(super) fn requires_key(operation: &Operation) -> bool {
     operation.grpc_path == REMEMBERED
 }
 
@@ -173,7 +176,7 @@ pub(super) fn key_parameter() -> Value {
     })
 }
 
-fn referred(headers: &[&str]) -> Map<String, Value> {
+fn header_refs(headers: &[&str]) -> Map<String, Value> {
     let reference = |name: &&str| {
         let reference = json!({"$ref": format!("#/components/headers/{name}")});
         ((*name).to_owned(), reference)
@@ -183,15 +186,15 @@ fn referred(headers: &[&str]) -> Map<String, Value> {
 
 pub(super) fn responses() -> Map<String, Value> {
     let described = |description: &str, own: &[&str]| {
-        let mut headers = referred(&OF_EVERY_ANSWER);
-        headers.extend(referred(own));
+        let mut headers = header_refs(&OF_EVERY_ANSWER);
+        headers.extend(header_refs(own));
         json!({
             "description": description,
             "headers": headers,
             "content": {"application/json": {"schema": schema::reference(ERROR)}},
         })
     };
-    let of_failure = |failure: &FailureAnswer| {
+    let of_failure = |failure: &ErrorResponse| {
         let described = described(failure.description, failure.headers);
         (failure.status.to_string(), described)
     };

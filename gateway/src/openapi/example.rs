@@ -14,7 +14,7 @@ use crate::operation::{BodyRule, Operation};
 const TEXT: &str = "text";
 
 pub(super) fn body(plan: &Plan, operation: &Operation) -> Option<Value> {
-    example::message(plan, operation.described_body()?)
+    example::message(plan, operation.documented_body()?)
 }
 
 pub(super) fn segment(field: &FieldPlan) -> String {

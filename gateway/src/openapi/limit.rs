@@ -28,7 +28,7 @@ pub(super) fn count(schema: &mut Value, field: &FieldPlan) {
     }
 }
 
-pub(super) fn limited(mut schema: Value, field: &FieldPlan) -> Value {
+pub(super) fn with_limits(mut schema: Value, field: &FieldPlan) -> Value {
     let takes = &field.takes;
     if field.kind == Kind::String {
         let is_required = match field.cardinality {
@@ -44,7 +44,7 @@ pub(super) fn limited(mut schema: Value, field: &FieldPlan) -> Value {
     if let Some(maximum) = takes.maximum {
         schema["maximum"] = json!(maximum);
     }
-    if let Some(example) = example::given(field) {
+    if let Some(example) = example::declared_example(field) {
         schema["examples"] = json!([example]);
     }
     schema

@@ -58,10 +58,10 @@ pub(super) fn operation(plan: &Plan, operation: &Operation) -> Value {
         "operationId": id(operation),
         "tags": [&*operation.title],
         "summary": doc[..end].replace('\n', " "),
-        "description": format!("{doc}\n\n{}", needs(role)),
+        "description": format!("{doc}\n\n{}", required_role(role)),
         "x-required-role": role,
         "parameters": parameters(plan, operation),
-        "responses": answers::of(plan, operation),
+        "responses": answers::responses_of(plan, operation),
     });
     if role == "none" {
         described["security"] = json!([]);
@@ -69,7 +69,7 @@ pub(super) fn operation(plan: &Plan, operation: &Operation) -> Value {
     let example = example::body(plan, operation);
     let command = example::command(plan, operation, example.as_ref());
     described["x-codeSamples"] = example::sample(&command);
-    if let Some(message) = operation.described_body() {
+    if let Some(message) = operation.documented_body() {
         let mut content = json!({"schema": schema::reference(&plan.messages[message].name)});
         if let Some(example) = example {
             content["example"] = example;
@@ -82,7 +82,7 @@ pub(super) fn operation(plan: &Plan, operation: &Operation) -> Value {
     described
 }
 
-fn needs(role: &str) -> String {
+fn required_role(role: &str) -> String {
     match role {
         "any" => "Any key may call this operation.".to_owned(),
         "none" => "No key is needed.".to_owned(),
@@ -116,7 +116,7 @@ fn parameters(plan: &Plan, operation: &Operation) -> Vec<Value> {
     let query = plan.messages[operation.input].fields.iter();
     parameters.extend(
         query
-            .filter(|field| operation.takes_query(plan, field))
+            .filter(|field| operation.accepts_query(plan, field))
             .map(|field| query_parameter(plan, field)),
     );
     let changes = [Method::PUT, Method::PATCH, Method::DELETE].contains(&operation.method);
@@ -141,7 +141,7 @@ fn parameters(plan: &Plan, operation: &Operation) -> Vec<Value> {
             "schema": {"type": "string"},
         }));
     }
-    if answers::takes_key(operation) {
+    if answers::requires_key(operation) {
         parameters.push(answers::key_parameter());
     }
     parameters

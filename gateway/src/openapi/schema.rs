@@ -8,7 +8,7 @@ use bellwether_proto::json::plan::{
 };
 use serde_json::{Map, Value, json};
 
-use super::limit::{count, limited};
+use super::limit::{count, with_limits};
 use crate::operation::Operation;
 
 const FREE_MAP: &str = "google.protobuf.Struct";
@@ -16,7 +16,7 @@ const FREE_MAP: &str = "google.protobuf.Struct";
 const DURATION: &str = r"^-?[0-9]+(\.[0-9]{1,9})?s$";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Use {
+enum Direction {
     /// Only in responses, to which a newer service may add fields.
     Answer,
     Strict,
@@ -28,15 +28,21 @@ pub(super) fn all(plan: &Plan, operations: &[Operation]) -> BTreeMap<String, Val
     let mut enums = BTreeSet::new();
     for operation in operations {
         let how = if operation.lenient {
-            Use::Lenient
+            Direction::Lenient
         } else {
-            Use::Strict
+            Direction::Strict
         };
-        if let Some(message) = operation.described_body() {
-            reach(plan, message, how, &mut uses, &mut enums);
+        if let Some(message) = operation.documented_body() {
+            collect_reachable(plan, message, how, &mut uses, &mut enums);
         }
         if !operation.is_silent {
-            reach(plan, operation.output, Use::Answer, &mut uses, &mut enums);
+            collect_reachable(
+                plan,
+                operation.output,
+                Direction::Answer,
+                &mut uses,
+                &mut enums,
+            );
         }
         for field in &plan.messages[operation.input].fields {
             if let (Kind::Enum(id), Cardinality::Single) = (field.kind, field.cardinality) {
@@ -61,11 +67,11 @@ pub(super) fn reference(name: &str) -> Value {
 }
 
 /// Records all types reachable from a message, each with its most lenient use.
-fn reach(
+fn collect_reachable(
     plan: &Plan,
     id: MessageId,
-    how: Use,
-    uses: &mut BTreeMap<MessageId, Use>,
+    how: Direction,
+    uses: &mut BTreeMap<MessageId, Direction>,
     enums: &mut BTreeSet<EnumId>,
 ) {
     if uses.get(&id).is_some_and(|known| *known >= how) {
@@ -80,7 +86,7 @@ fn reach(
         };
         match value.map(|field| field.kind) {
             Some(Kind::Message(inner)) if plan.messages[inner].shape == Shape::Plain => {
-                reach(plan, inner, how, uses, enums);
+                collect_reachable(plan, inner, how, uses, enums);
             }
             Some(Kind::Enum(inner)) => {
                 enums.insert(inner);
@@ -90,7 +96,7 @@ fn reach(
     }
 }
 
-fn object(plan: &Plan, message: &MessagePlan, how: Use) -> Value {
+fn object(plan: &Plan, message: &MessagePlan, how: Direction) -> Value {
     let exactly_one = message.oneofs.iter().position(|required| *required);
     let mut schema = match exactly_one {
         None => members(plan, &message.fields.iter().collect::<Vec<_>>(), None, how),
@@ -100,33 +106,43 @@ fn object(plan: &Plan, message: &MessagePlan, how: Use) -> Value {
     schema
 }
 
-fn members(plan: &Plan, fields: &[&FieldPlan], chosen: Option<&FieldPlan>, how: Use) -> Value {
+fn members(
+    plan: &Plan,
+    fields: &[&FieldPlan],
+    chosen: Option<&FieldPlan>,
+    how: Direction,
+) -> Value {
     let is_required = |member: &&&FieldPlan| match how {
         _ if chosen.is_some_and(|chosen| chosen.number == member.number) => true,
-        Use::Answer => member.answered == Answered::Always,
-        Use::Strict | Use::Lenient => member.behavior == Behavior::Required,
+        Direction::Answer => member.answered == Answered::Always,
+        Direction::Strict | Direction::Lenient => member.behavior == Behavior::Required,
     };
     let required: Vec<_> = fields.iter().filter(is_required).collect();
     let required: Vec<_> = required.iter().map(|member| &*member.json_name).collect();
     let properties: Map<String, Value> = fields
         .iter()
-        .map(|member| (member.json_name.to_string(), described(plan, member, how)))
+        .map(|member| {
+            (
+                member.json_name.to_string(),
+                with_description(plan, member, how),
+            )
+        })
         .collect();
     let mut schema = json!({"type": "object", "properties": properties});
     if !required.is_empty() {
         schema["required"] = json!(required);
     }
     match how {
-        Use::Answer => {}
-        Use::Strict => schema["additionalProperties"] = json!(false),
-        Use::Lenient => schema["additionalProperties"] = json!(true),
+        Direction::Answer => {}
+        Direction::Strict => schema["additionalProperties"] = json!(false),
+        Direction::Lenient => schema["additionalProperties"] = json!(true),
     }
     schema
 }
 
 /// Returns one object per field of a required oneof. Code generators create a type for each, but
 /// ignore a list of names next to the properties.
-fn variants(plan: &Plan, message: &MessagePlan, group: usize, how: Use) -> Value {
+fn variants(plan: &Plan, message: &MessagePlan, group: usize, how: Direction) -> Value {
     let is_common = |field: &&FieldPlan| field.oneof != Some(group);
     let (common, chosen): (Vec<_>, Vec<_>) = message.fields.iter().partition(is_common);
     let variant = |chosen: &FieldPlan| {
@@ -180,7 +196,7 @@ fn enumeration(plan: &EnumPlan) -> Value {
 }
 
 pub(super) fn field(plan: &Plan, field: &FieldPlan) -> Value {
-    let mut schema = described(plan, field, Use::Strict);
+    let mut schema = with_description(plan, field, Direction::Strict);
     if let Cardinality::Repeated { .. } = field.cardinality {
         schema["type"] = json!("array");
     }
@@ -194,23 +210,26 @@ pub(super) fn field(plan: &Plan, field: &FieldPlan) -> Value {
     schema
 }
 
-fn described(plan: &Plan, field: &FieldPlan, how: Use) -> Value {
+fn with_description(plan: &Plan, field: &FieldPlan, how: Direction) -> Value {
     let mut schema = match field.cardinality {
         Cardinality::Single if field.answered == Answered::AsSent => reference(FREE_MAP),
         Cardinality::Repeated { .. } if field.answered == Answered::AsSent => {
             json!({"type": "array", "items": reference(FREE_MAP)})
         }
-        Cardinality::Single => limited(single(plan, field.kind, how), field),
+        Cardinality::Single => with_limits(scalar(plan, field.kind, how), field),
         Cardinality::Repeated { .. } => {
-            json!({"type": "array", "items": limited(single(plan, field.kind, how), field)})
+            json!({"type": "array", "items": with_limits(scalar(plan, field.kind, how), field)})
         }
         Cardinality::Map => {
-            let value = map_value(plan, field).map(|value| single(plan, value.kind, how));
+            let value = map_value(plan, field).map(|value| scalar(plan, value.kind, how));
             json!({"type": "object", "additionalProperties": value})
         }
     };
     count(&mut schema, field);
-    if how != Use::Answer && field.behavior != Behavior::Required && schema["type"].is_string() {
+    if how != Direction::Answer
+        && field.behavior != Behavior::Required
+        && schema["type"].is_string()
+    {
         match field.cardinality {
             Cardinality::Single => {}
             // Clients in some languages send `null` for an empty list.
@@ -236,15 +255,15 @@ fn map_value<'p>(plan: &'p Plan, field: &FieldPlan) -> Option<&'p FieldPlan> {
     }
 }
 
-fn single(plan: &Plan, kind: Kind, how: Use) -> Value {
+fn scalar(plan: &Plan, kind: Kind, how: Direction) -> Value {
     match kind {
         Kind::Bool => json!({"type": "boolean"}),
         Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => {
             json!({"type": "integer", "format": "int32"})
         }
         Kind::Uint32 | Kind::Fixed32 => json!({"type": "integer", "format": "int64", "minimum": 0}),
-        Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => wide("int64", "^-?[0-9]+$", how),
-        Kind::Uint64 | Kind::Fixed64 => wide("uint64", "^[0-9]+$", how),
+        Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => wide_integer("int64", "^-?[0-9]+$", how),
+        Kind::Uint64 | Kind::Fixed64 => wide_integer("uint64", "^[0-9]+$", how),
         Kind::Float => json!({"type": "number", "format": "float"}),
         Kind::Double => json!({"type": "number", "format": "double"}),
         Kind::String => json!({"type": "string"}),
@@ -255,15 +274,15 @@ fn single(plan: &Plan, kind: Kind, how: Use) -> Value {
 }
 
 /// Returned as text, since some languages lack 64-bit numbers; both forms are accepted.
-fn wide(format: &str, pattern: &str, how: Use) -> Value {
+fn wide_integer(format: &str, pattern: &str, how: Direction) -> Value {
     let mut schema = json!({"type": "string", "format": format, "pattern": pattern});
-    if how != Use::Answer {
+    if how != Direction::Answer {
         schema["type"] = json!(["string", "integer"]);
     }
     schema
 }
 
-fn message(plan: &Plan, id: MessageId, how: Use) -> Value {
+fn message(plan: &Plan, id: MessageId, how: Direction) -> Value {
     match plan.messages[id].shape {
         Shape::Plain => reference(&plan.messages[id].name),
         Shape::Any => json!({"type": "object", "required": ["@type"]}),
@@ -276,7 +295,7 @@ fn message(plan: &Plan, id: MessageId, how: Use) -> Value {
         Shape::Timestamp => json!({"type": "string", "format": "date-time"}),
         Shape::Value => json!({}),
         Shape::Wrapper => match plan.messages[id].fields.first() {
-            Some(value) => single(plan, value.kind, how),
+            Some(value) => scalar(plan, value.kind, how),
             None => json!({}),
         },
     }

@@ -19,13 +19,13 @@ use prost::Message;
 use serde_json::{Value, json};
 use tonic::{Code, metadata::MetadataMap};
 
-use super::{Exchange, Handler, Reply, ShareOf, body, headers, linked};
+use super::{Exchange, Handler, Owner, Reply, body, headers, linked};
 use crate::{
     alertmanager::{
         ENDPOINTS, Operation,
         alert::{self, Alert, AlertQuery},
         matcher,
-        silence::{self, Posted, Shown},
+        silence::{self, SilenceRequest, SilenceView},
     },
     dialect, limits,
     problem::Problem,
@@ -52,12 +52,12 @@ impl Handler {
         captures: &[&str],
         request: Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<ShareOf>>,
+        permit: &mut Option<Permit<Owner>>,
     ) -> Reply {
         let (head, stream) = request.into_parts();
         let answering = self.answer_alertmanager(at, captures, head, stream, exchange, permit);
         let answered = tokio::time::timeout_at(exchange.deadline, answering).await;
-        match answered.unwrap_or_else(|_elapsed| Err(Problem::deadline())) {
+        match answered.unwrap_or_else(|_elapsed| Err(Problem::deadline_exceeded())) {
             Ok((Value::Null, _)) => Reply::bare(http::StatusCode::OK, HeaderMap::new()),
             Ok((answer, warning)) => {
                 let mut reply = Reply::json(answer.to_string());
@@ -88,10 +88,10 @@ impl Handler {
         head: request::Parts,
         stream: Incoming,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<ShareOf>>,
+        permit: &mut Option<Permit<Owner>>,
     ) -> Answered {
         let operation = ENDPOINTS[at].operation;
-        let captures = dialect::decoded(captures)
+        let captures = dialect::decode_captures(captures)
             .ok_or_else(|| Problem::invalid("the path is not valid percent-encoding"))?;
         let key = dialect::key_in_headers(&head.headers);
         let mut own = head.headers.clone();
@@ -101,21 +101,21 @@ impl Handler {
             own.insert(header::AUTHORIZATION, value);
         }
         let metadata = headers::metadata(&own, &exchange);
-        let share_of = match self.recognise(&metadata, exchange).await {
-            Ok(share_of) => share_of,
+        let owner = match self.identify_client(&metadata, exchange).await {
+            Ok(owner) => owner,
             Err(status) => {
-                body::pass_over(stream, limits::STRANGE_BODY_BYTES).await;
+                body::drain(stream, limits::STRANGE_BODY_BYTES).await;
                 return Err(self.problem_of(&status));
             }
         };
-        let mut memory = body::Memory::new(&self.memory, share_of);
+        let mut memory = body::Memory::new(&self.memory, owner);
         let body = if operation == Operation::PostSilences {
             self.body(stream, &head.headers, &mut memory, exchange)
                 .await?
         } else {
             Bytes::new()
         };
-        *permit = Some(self.admit(share_of)?);
+        *permit = Some(self.admit(owner)?);
         let query = head.uri.query().unwrap_or_default();
         let admitted = Admitted {
             pairs: linked::pairs(query.as_bytes()).collect(),
@@ -140,20 +140,20 @@ impl Handler {
             Operation::PostSilences => self.post_silence(&admitted).await,
             Operation::GetSilence => {
                 let found = self.silence(&admitted, &admitted.id).await?;
-                Ok((Shown::of(found).json(), None))
+                Ok((SilenceView::from_silence(found).json(), None))
             }
             Operation::DeleteSilence => self.expire(&admitted).await,
         }
     }
 
-    async fn ask_for<M: Message + Default>(
+    async fn request<M: Message + Default>(
         &self,
         method: &str,
         request: &impl Message,
         admitted: &Admitted<'_>,
     ) -> Result<M, Problem> {
         let metadata = admitted.metadata.clone();
-        let asking = self.ask_own(method, request, metadata, admitted.exchange);
+        let asking = self.call_own(method, request, metadata, admitted.exchange);
         let (_, answer) = asking.await?;
         M::decode(answer).map_err(|_unreadable| Problem::internal())
     }
@@ -183,14 +183,14 @@ impl Handler {
                 query: Some(query.clone()),
             };
             let found: SearchEventsResponse = self
-                .ask_for("EventQueryService/SearchEvents", &request, admitted)
+                .request("EventQueryService/SearchEvents", &request, admitted)
                 .await?;
             let ids = found.results.iter().flat_map(|it| &it.occurrences);
             let request = RouteEventsRequest {
                 occurrence_ids: ids.map(|it| it.id.clone()).collect(),
             };
             let routes: RouteEventsResponse = self
-                .ask_for("EventQueryService/RouteEvents", &request, admitted)
+                .request("EventQueryService/RouteEvents", &request, admitted)
                 .await?;
             seen += found.results.len();
             let page = Alert::page(
@@ -225,7 +225,7 @@ impl Handler {
         let mut receivers = Vec::new();
         while receivers.len() < limits::SILENCES {
             let page: ListDestinationsResponse = self
-                .ask_for("DestinationService/ListDestinations", &request, admitted)
+                .request("DestinationService/ListDestinations", &request, admitted)
                 .await?;
             let names = page.destinations.iter();
             receivers.extend(names.map(|it| alert::receiver(&it.name)));
@@ -242,15 +242,15 @@ impl Handler {
         let filter = filter.map_err(Problem::invalid)?;
         let mut found = Vec::new();
         self.each_silence(admitted, |silence| {
-            let shown = Shown::of(silence);
-            if shown.is_of(&filter) {
+            let shown = SilenceView::from_silence(silence);
+            if shown.passes(&filter) {
                 found.push(shown);
             }
             None::<()>
         })
         .await?;
-        found.sort_by_key(Shown::order);
-        Ok((found.iter().map(Shown::json).collect(), None))
+        found.sort_by_key(SilenceView::sort_key);
+        Ok((found.iter().map(SilenceView::json).collect(), None))
     }
 
     async fn each_silence<T>(
@@ -264,7 +264,7 @@ impl Handler {
         };
         for _ in 0..limits::SILENCES.div_ceil(limits::SILENCES_PER_PAGE as usize) {
             let page: ListSilencesResponse = self
-                .ask_for("SilenceService/ListSilences", &request, admitted)
+                .request("SilenceService/ListSilences", &request, admitted)
                 .await?;
             if let Some(found) = page.silences.into_iter().find_map(&mut look) {
                 return Ok(Some(found));
@@ -282,7 +282,7 @@ impl Handler {
             name: id.to_owned(),
         };
         let named: Result<GetSilenceResponse, _> = self
-            .ask_for("SilenceService/GetSilence", &request, admitted)
+            .request("SilenceService/GetSilence", &request, admitted)
             .await;
         match named {
             Ok(named) => return named.silence.ok_or_else(Problem::internal),
@@ -295,9 +295,9 @@ impl Handler {
     }
 
     async fn post_silence(&self, admitted: &Admitted<'_>) -> Answered {
-        let posted = match Posted::read(&admitted.body) {
+        let posted = match SilenceRequest::read(&admitted.body) {
             Ok(posted) => posted,
-            Err(why) => return Err(self.unfit(admitted, why).await),
+            Err(why) => return Err(self.invalid_silence(admitted, why).await),
         };
         let mut pairs = admitted.pairs.iter();
         let allow_broad = match pairs.find(|(name, _)| name == "allowBroad") {
@@ -324,19 +324,19 @@ impl Handler {
                 ..UpdateSilenceRequest::default()
             };
             let answer: UpdateSilenceResponse = self
-                .ask_for("SilenceService/UpdateSilence", &request, admitted)
+                .request("SilenceService/UpdateSilence", &request, admitted)
                 .await?;
             warnings = answer.warnings;
             answer.silence
         } else {
-            let silence = posted.create(silence::fresh_name(), admitted.now_ms);
+            let silence = posted.create(silence::generate_name(), admitted.now_ms);
             let request = CreateSilenceRequest {
                 silence: Some(silence.map_err(Problem::invalid)?),
                 allow_broad,
                 ..CreateSilenceRequest::default()
             };
             let answer: CreateSilenceResponse = self
-                .ask_for("SilenceService/CreateSilence", &request, admitted)
+                .request("SilenceService/CreateSilence", &request, admitted)
                 .await?;
             warnings = answer.warnings;
             answer.silence
@@ -354,13 +354,13 @@ impl Handler {
     }
 
     /// Returns the error for an invalid silence, but only to clients that are allowed to store one.
-    async fn unfit(&self, admitted: &Admitted<'_>, why: String) -> Problem {
+    async fn invalid_silence(&self, admitted: &Admitted<'_>, why: String) -> Problem {
         let request = CreateSilenceRequest {
             validate_only: true,
             ..CreateSilenceRequest::default()
         };
         let asked: Result<CreateSilenceResponse, _> = self
-            .ask_for("SilenceService/CreateSilence", &request, admitted)
+            .request("SilenceService/CreateSilence", &request, admitted)
             .await;
         match asked {
             Err(problem)
@@ -386,7 +386,7 @@ impl Handler {
     async fn expire_named(&self, admitted: &Admitted<'_>, name: String) -> Answered {
         let request = ExpireSilenceRequest { name };
         let asked: Result<ExpireSilenceResponse, _> = self
-            .ask_for("SilenceService/ExpireSilence", &request, admitted)
+            .request("SilenceService/ExpireSilence", &request, admitted)
             .await;
         match asked {
             Err(problem) if problem.code == Code::FailedPrecondition => Ok((Value::Null, None)),

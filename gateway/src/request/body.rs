@@ -8,7 +8,7 @@ use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
-use super::ShareOf;
+use super::Owner;
 use crate::{metrics::Metrics, problem::Problem};
 
 /// Maximum bytes drained of a body that is too large, as a multiple of the limit, so that the
@@ -18,20 +18,20 @@ const READ_OVER_TIME: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) struct Memory {
-    taken: Permit<ShareOf>,
+    taken: Permit<Owner>,
     free_bytes: usize,
 }
 
 impl Memory {
     /// Creates an empty reservation from the shared memory, in KiB.
-    pub(super) fn new(all: &Arc<Pool<ShareOf>>, share_of: ShareOf) -> Self {
+    pub(super) fn new(all: &Arc<Pool<Owner>>, owner: Owner) -> Self {
         Self {
-            taken: all.permit(Some(share_of)),
+            taken: all.permit(Some(owner)),
             free_bytes: 0,
         }
     }
 
-    pub(super) fn take(&mut self, bytes: usize) -> Result<(), Problem> {
+    pub(super) fn reserve(&mut self, bytes: usize) -> Result<(), Problem> {
         let Some(lacking) = bytes.checked_sub(self.free_bytes) else {
             self.free_bytes -= bytes;
             return Ok(());
@@ -77,10 +77,10 @@ pub(super) async fn read(
         let Ok(data) = frame.into_data() else {
             continue;
         };
-        activity.note();
-        metrics.received(data.len());
+        activity.record_activity();
+        metrics.record_received(data.len());
         size += data.len();
-        memory.take(data.len())?;
+        memory.reserve(data.len())?;
         match first.take() {
             None if whole.is_empty() => first = Some(data),
             earlier => {
@@ -95,17 +95,17 @@ pub(super) async fn read(
     }
     drop((first, whole));
     let most = limit_bytes.saturating_mul(READ_OVER);
-    pass_over(incoming, most).await;
+    drain(incoming, most).await;
     Err(Problem::body_too_large(limit_bytes))
 }
 
-pub(super) async fn pass_over(incoming: Incoming, most_bytes: usize) {
-    let reading = read_over(incoming, most_bytes);
+pub(super) async fn drain(incoming: Incoming, most_bytes: usize) {
+    let reading = drain_unbounded(incoming, most_bytes);
     // The response is the same if draining times out.
     drop(tokio::time::timeout(READ_OVER_TIME, reading).await);
 }
 
-async fn read_over(mut incoming: Incoming, most_bytes: usize) {
+async fn drain_unbounded(mut incoming: Incoming, most_bytes: usize) {
     let mut left = most_bytes;
     while let Some(Ok(frame)) = incoming.frame().await {
         let size = frame.data_ref().map_or(0, Bytes::len);

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tonic::{Code, Status};
 
 use super::{
-    Exchange, Handler, Reply, ShareOf, body,
+    Exchange, Handler, Owner, Reply, body,
     compression::{self, Encoding},
     conditional, headers,
 };
@@ -36,21 +36,21 @@ impl Handler {
         captures: &[&str],
         request: Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<ShareOf>>,
+        permit: &mut Option<Permit<Owner>>,
     ) -> Reply {
         let (head, incoming) = request.into_parts();
         let metadata = headers::metadata(&head.headers, &exchange);
         let is_open = &*operation.role == "none";
         let recognised = if is_open {
-            Ok(ShareOf::at(exchange.peer))
+            Ok(Owner::anonymous(exchange.peer))
         } else {
-            self.recognise(&metadata, exchange).await
+            self.identify_client(&metadata, exchange).await
         };
-        let share_of = match recognised {
-            Ok(share_of) => share_of,
+        let owner = match recognised {
+            Ok(owner) => owner,
             Err(status) => {
-                body::pass_over(incoming, limits::STRANGE_BODY_BYTES).await;
-                return self.failed(&status);
+                body::drain(incoming, limits::STRANGE_BODY_BYTES).await;
+                return self.error_reply(&status);
             }
         };
         let memory = if is_open {
@@ -58,14 +58,14 @@ impl Handler {
         } else {
             &self.memory
         };
-        let mut memory = body::Memory::new(memory, share_of);
+        let mut memory = body::Memory::new(memory, owner);
         let body = if operation.body == BodyRule::None {
             Ok(Bytes::new())
         } else {
             self.body(incoming, &head.headers, &mut memory, exchange)
                 .await
         };
-        let admitted = body.and_then(|body| Ok((body, self.admit(share_of)?)));
+        let admitted = body.and_then(|body| Ok((body, self.admit(owner)?)));
         let (body, taken) = match admitted {
             Ok(admitted) => admitted,
             Err(problem) => return self.problem(&problem),
@@ -89,10 +89,10 @@ impl Handler {
             .await
         {
             Ok((metadata, answer)) => {
-                let mut reply = match left_out.tell(answer) {
+                let mut reply = match left_out.add_to_response(answer) {
                     Ok(answer) => {
-                        let reply = self.answered(operation, &answer, &head.headers);
-                        match refusal::of(operation.grpc_path.as_str(), &answer) {
+                        let reply = self.build_reply(operation, &answer, &head.headers);
+                        match refusal::all_rejected_message(operation.grpc_path.as_str(), &answer) {
                             Some(message) => Reply {
                                 status: StatusCode::BAD_REQUEST,
                                 code: Code::InvalidArgument,
@@ -102,12 +102,12 @@ impl Handler {
                             None => reply,
                         }
                     }
-                    Err(error) => self.unwritable(operation, &error),
+                    Err(error) => self.unwritable_reply(operation, &error),
                 };
-                headers::pass_back(&metadata, &mut reply.headers);
+                headers::copy_response_headers(&metadata, &mut reply.headers);
                 reply
             }
-            Err(status) => self.failed(&status),
+            Err(status) => self.error_reply(&status),
         }
     }
 
@@ -119,10 +119,10 @@ impl Handler {
         exchange: Exchange<'_>,
     ) -> Result<Bytes, Problem> {
         let limit_bytes = self.config.body_limit_bytes;
-        let encoding = match compression::of(headers) {
+        let encoding = match compression::content_encoding(headers) {
             Ok(encoding) => encoding,
             Err(problem) => {
-                body::pass_over(incoming, limit_bytes).await;
+                body::drain(incoming, limit_bytes).await;
                 return Err(problem);
             }
         };
@@ -130,8 +130,8 @@ impl Handler {
         if encoding == Encoding::Plain {
             return Ok(body);
         }
-        let body = compression::inflated(&body, limit_bytes)?;
-        memory.take(body.len())?;
+        let body = compression::decompress(&body, limit_bytes)?;
+        memory.reserve(body.len())?;
         Ok(body)
     }
 
@@ -146,8 +146,8 @@ impl Handler {
         body::read(incoming, limit_bytes, memory, &self.metrics, activity).await
     }
 
-    pub(super) fn admit(&self, share_of: ShareOf) -> Result<Permit<ShareOf>, Problem> {
-        let mut permit = self.under_way.permit(Some(share_of));
+    pub(super) fn admit(&self, owner: Owner) -> Result<Permit<Owner>, Problem> {
+        let mut permit = self.under_way.permit(Some(owner));
         permit.take(1).map_err(|full| {
             Problem::unavailable(match full {
                 Full::All => "too many requests are in progress; try again in a moment",
@@ -160,15 +160,20 @@ impl Handler {
         Ok(permit)
     }
 
-    fn answered(&self, operation: &Operation, answer: &[u8], asked: &HeaderMap) -> Reply {
+    fn build_reply(
+        &self,
+        operation: &Operation,
+        answer: &[u8],
+        request_headers: &HeaderMap,
+    ) -> Reply {
         if operation.is_silent {
             return Reply::bare(StatusCode::OK, HeaderMap::new());
         }
         let mut json = Vec::with_capacity(answer.len() * 2 + 16);
         match write::write(&self.plan, operation.output, answer, &mut json) {
             Ok(()) if operation.method == Method::GET => {
-                let stored = conditional::stored(&self.plan, operation.output, answer);
-                let table = wants_csv(asked).then(|| self.table(operation, &json));
+                let stored = conditional::stored_etag(&self.plan, operation.output, answer);
+                let table = wants_csv(request_headers).then(|| self.table(operation, &json));
                 let mut reply = table
                     .flatten()
                     .map_or_else(|| Reply::json(json), Reply::csv);
@@ -176,10 +181,10 @@ impl Handler {
                     let accept = HeaderValue::from_static("accept");
                     reply.headers.insert(header::VARY, accept);
                 }
-                conditional::tagged(reply, asked, stored)
+                conditional::with_etag(reply, request_headers, stored)
             }
             Ok(()) => Reply::json(json),
-            Err(error) => self.unwritable(operation, &error),
+            Err(error) => self.unwritable_reply(operation, &error),
         }
     }
 
@@ -192,12 +197,12 @@ impl Handler {
         csv::table(&self.plan, operation.output, &operation.csv, &answer)
     }
 
-    fn unwritable(&self, operation: &Operation, error: &dyn std::error::Error) -> Reply {
+    fn unwritable_reply(&self, operation: &Operation, error: &dyn std::error::Error) -> Reply {
         tracing::error!(operation = &*operation.name, %error, "failed to write the response");
         self.problem(&Problem::internal())
     }
 
-    fn failed(&self, status: &Status) -> Reply {
+    fn error_reply(&self, status: &Status) -> Reply {
         let problem = Problem::from_status(status, self.config.body_limit_bytes);
         if problem.status.is_server_error() {
             tracing::warn!(
@@ -206,13 +211,13 @@ impl Handler {
             );
         }
         let mut reply = self.problem(&problem);
-        headers::pass_back(status.metadata(), &mut reply.headers);
+        headers::copy_response_headers(status.metadata(), &mut reply.headers);
         reply
     }
 }
 
-fn wants_csv(asked: &HeaderMap) -> bool {
-    let accepted = asked.get_all(header::ACCEPT).iter();
+fn wants_csv(request_headers: &HeaderMap) -> bool {
+    let accepted = request_headers.get_all(header::ACCEPT).iter();
     let mut accepted = accepted
         .filter_map(|list| list.to_str().ok())
         .flat_map(|list| list.split(','))

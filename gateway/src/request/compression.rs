@@ -15,7 +15,7 @@ pub(super) enum Encoding {
     Gzip,
 }
 
-pub(super) fn of(headers: &HeaderMap) -> Result<Encoding, Problem> {
+pub(super) fn content_encoding(headers: &HeaderMap) -> Result<Encoding, Problem> {
     let mut encodings = headers.get_all(header::CONTENT_ENCODING).iter();
     let encoding = match (encodings.next(), encodings.next()) {
         (None, _) => return Ok(Encoding::Plain),
@@ -35,7 +35,7 @@ pub(super) fn of(headers: &HeaderMap) -> Result<Encoding, Problem> {
 ///
 /// # Errors
 /// Returns an error if it is larger than `limit_bytes` or malformed.
-pub(super) fn inflated(body: &[u8], limit_bytes: usize) -> Result<Bytes, Problem> {
+pub(super) fn decompress(body: &[u8], limit_bytes: usize) -> Result<Bytes, Problem> {
     let mut whole = Vec::new();
     let bound = u64::try_from(limit_bytes).unwrap_or(u64::MAX);
     let read = GzDecoder::new(body)
@@ -50,13 +50,13 @@ pub(super) fn inflated(body: &[u8], limit_bytes: usize) -> Result<Bytes, Problem
     }
 }
 
-pub(super) async fn compress(reply: Reply, asked: &HeaderMap) -> Reply {
+pub(super) async fn compress(reply: Reply, request_headers: &HeaderMap) -> Reply {
     let bytes = reply.body.len();
-    if bytes < limits::COMPRESSED_FROM || !takes_gzip(asked) {
+    if bytes < limits::COMPRESSED_FROM || !accepts_gzip(request_headers) {
         return reply;
     }
     let body = reply.body.clone();
-    let deflate = move || deflated(&body);
+    let deflate = move || gzip(&body);
     let deflated = if bytes <= limits::COMPRESSED_AT_ONCE {
         deflate()
     } else {
@@ -79,14 +79,14 @@ pub(super) async fn compress(reply: Reply, asked: &HeaderMap) -> Reply {
     reply
 }
 
-fn deflated(body: &[u8]) -> Option<Bytes> {
+fn gzip(body: &[u8]) -> Option<Bytes> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::fast());
     encoder.write_all(body).ok()?;
     Some(encoder.finish().ok()?.into())
 }
 
-fn takes_gzip(asked: &HeaderMap) -> bool {
-    let lists = asked.get_all(header::ACCEPT_ENCODING).iter();
+fn accepts_gzip(request_headers: &HeaderMap) -> bool {
+    let lists = request_headers.get_all(header::ACCEPT_ENCODING).iter();
     let entries = lists
         .filter_map(|list| list.to_str().ok())
         .flat_map(|list| list.split(','));
@@ -125,7 +125,7 @@ mod tests {
         for (value, expected) in table {
             let mut headers = HeaderMap::new();
             headers.insert(header::ACCEPT_ENCODING, value.parse().unwrap());
-            assert_eq!(takes_gzip(&headers), expected, "{value}");
+            assert_eq!(accepts_gzip(&headers), expected, "{value}");
         }
     }
 
@@ -140,7 +140,7 @@ mod tests {
         for (value, expected) in table {
             let mut headers = HeaderMap::new();
             headers.insert(header::CONTENT_ENCODING, value.parse().unwrap());
-            assert_eq!(of(&headers).ok(), expected, "{value}");
+            assert_eq!(content_encoding(&headers).ok(), expected, "{value}");
         }
     }
 }

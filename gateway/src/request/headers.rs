@@ -45,7 +45,7 @@ pub(super) fn metadata(headers: &HeaderMap, exchange: &Exchange<'_>) -> Metadata
     MetadataMap::from_headers(passed)
 }
 
-pub(super) fn pass_back(metadata: &MetadataMap, headers: &mut HeaderMap) {
+pub(super) fn copy_response_headers(metadata: &MetadataMap, headers: &mut HeaderMap) {
     for name in PASSED_BACK {
         let value = metadata
             .get(name)

@@ -22,21 +22,21 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tonic::{Code, Status, metadata::MetadataMap};
 
-use super::{Exchange, Handler, Reply, ShareOf, body, headers, session};
+use super::{Exchange, Handler, Owner, Reply, body, headers, session};
 use crate::{
-    feed::{self, FeedOf},
+    feed::{self, FeedKind},
     limits,
     linked::{self, Entry, Notice},
     problem::Problem,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Linked {
+pub(super) enum LinkedPage {
     Service,
     Event,
     Group,
     Acknowledgement,
-    Feed(FeedOf),
+    Feed(FeedKind),
 }
 
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ struct Form {
 
 type Shown = (Value, Option<Notice>);
 
-impl Linked {
+impl LinkedPage {
     pub(super) fn find(path: &str) -> Option<(Self, &str)> {
         if path == "/" {
             return Some((Self::Service, ""));
@@ -60,8 +60,8 @@ impl Linked {
         };
         let feed = || {
             let (of, name) = match path.strip_prefix("/schedules/") {
-                Some(name) => (FeedOf::Schedule, name),
-                None => (FeedOf::Contact, path.strip_prefix("/contacts/")?),
+                Some(name) => (FeedKind::Schedule, name),
+                None => (FeedKind::Contact, path.strip_prefix("/contacts/")?),
             };
             Some((Self::Feed(of), name.strip_suffix(".ics")?))
         };
@@ -76,8 +76,8 @@ impl Linked {
             Self::Event => "/events/{id}",
             Self::Group => "/groups/{id}",
             Self::Acknowledgement => "/acknowledge/{id}",
-            Self::Feed(FeedOf::Schedule) => "/schedules/{name}.ics",
-            Self::Feed(FeedOf::Contact) => "/contacts/{name}.ics",
+            Self::Feed(FeedKind::Schedule) => "/schedules/{name}.ics",
+            Self::Feed(FeedKind::Contact) => "/contacts/{name}.ics",
         }
     }
 }
@@ -85,19 +85,19 @@ impl Linked {
 impl Handler {
     pub(super) async fn linked(
         &self,
-        what: Linked,
+        what: LinkedPage,
         id: &str,
         request: Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<ShareOf>>,
+        permit: &mut Option<Permit<Owner>>,
     ) -> Reply {
         let Ok(id) = percent_decode_str(id).decode_utf8() else {
             return self.problem(&Problem::invalid("the path is not valid percent-encoding"));
         };
-        if what == Linked::Acknowledgement {
-            return self.acknowledging(&id, request, exchange, permit).await;
+        if what == LinkedPage::Acknowledgement {
+            return self.acknowledge_link(&id, request, exchange, permit).await;
         }
-        if let Linked::Feed(of) = what {
+        if let LinkedPage::Feed(of) = what {
             return self.feed((of, &id), &request, exchange, permit).await;
         }
         let path = request.uri().path().to_owned();
@@ -119,8 +119,8 @@ impl Handler {
                     };
                     self.with_key(what, &id, asked, exchange, permit).await
                 }
-                (_, Linked::Service, _) => Ok((Value::Null, None)),
-                _ => self.signed(&id, request, exchange, permit).await,
+                (_, LinkedPage::Service, _) => Ok((Value::Null, None)),
+                _ => self.open_signed(&id, request, exchange, permit).await,
             }
         };
         let shown = tokio::time::timeout_at(exchange.deadline, showing).await;
@@ -134,23 +134,23 @@ impl Handler {
         } else {
             unauthenticated.clone()
         };
-        match shown.unwrap_or_else(|_elapsed| Err(Problem::deadline())) {
+        match shown.unwrap_or_else(|_elapsed| Err(Problem::deadline_exceeded())) {
             Ok((Value::Null, _)) => page(StatusCode::OK, linked::welcome(entry)),
             Ok((found, notice)) => {
                 page(StatusCode::OK, linked::page(&found, notice.as_ref(), entry))
             }
-            Err(problem) => refused(&problem, unauthenticated),
+            Err(problem) => error_page(&problem, unauthenticated),
         }
     }
 
     /// Handles a contact's acknowledgement link. GET changes nothing, since mail scanners follow
     /// links.
-    async fn acknowledging(
+    async fn acknowledge_link(
         &self,
         id: &str,
         request: Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<ShareOf>>,
+        permit: &mut Option<Permit<Owner>>,
     ) -> Reply {
         let mut asked = AcknowledgeRequest {
             id: id.to_owned(),
@@ -166,19 +166,19 @@ impl Handler {
             }
         }
         let asking = async {
-            *permit = Some(self.admit(ShareOf::at(exchange.peer))?);
+            *permit = Some(self.admit(Owner::anonymous(exchange.peer))?);
             let metadata = headers::metadata(&HeaderMap::new(), &exchange);
-            self.ask_json("LinkService/Acknowledge", &asked, metadata, exchange)
+            self.call_json("LinkService/Acknowledge", &asked, metadata, exchange)
                 .await
         };
         let found = tokio::time::timeout_at(exchange.deadline, asking).await;
-        match found.unwrap_or_else(|_elapsed| Err(Problem::deadline())) {
+        match found.unwrap_or_else(|_elapsed| Err(Problem::deadline_exceeded())) {
             Ok(found) => page(
                 StatusCode::OK,
                 linked::acknowledgement(&found, asked.confirm),
             ),
             Err(problem) => {
-                let mut reply = page(problem.status, linked::refusal(&problem.message, None));
+                let mut reply = page(problem.status, linked::error_page(&problem.message, None));
                 reply.code = problem.code;
                 reply
             }
@@ -187,10 +187,10 @@ impl Handler {
 
     async fn feed(
         &self,
-        (of, name): (FeedOf, &str),
+        (of, name): (FeedKind, &str),
         request: &Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<ShareOf>>,
+        permit: &mut Option<Permit<Owner>>,
     ) -> Reply {
         let mut query = pairs(request.uri().query().unwrap_or_default().as_bytes());
         let sign = query.find(|(name, _)| name == "sign");
@@ -199,17 +199,17 @@ impl Handler {
             ..OpenFeedRequest::default()
         };
         match of {
-            FeedOf::Schedule => name.clone_into(&mut asked.name),
-            FeedOf::Contact => name.clone_into(&mut asked.contact_name),
+            FeedKind::Schedule => name.clone_into(&mut asked.name),
+            FeedKind::Contact => name.clone_into(&mut asked.contact_name),
         }
         let asking = async {
-            *permit = Some(self.admit(ShareOf::at(exchange.peer))?);
+            *permit = Some(self.admit(Owner::anonymous(exchange.peer))?);
             let metadata = headers::metadata(&HeaderMap::new(), &exchange);
-            self.ask_json("LinkService/OpenFeed", &asked, metadata, exchange)
+            self.call_json("LinkService/OpenFeed", &asked, metadata, exchange)
                 .await
         };
         let found = tokio::time::timeout_at(exchange.deadline, asking).await;
-        match found.unwrap_or_else(|_elapsed| Err(Problem::deadline())) {
+        match found.unwrap_or_else(|_elapsed| Err(Problem::deadline_exceeded())) {
             Ok(found) => {
                 let calendar = feed::write(of, name, &found);
                 let mut reply = Reply::ok("text/calendar; charset=utf-8", calendar);
@@ -221,12 +221,12 @@ impl Handler {
         }
     }
 
-    async fn signed(
+    async fn open_signed(
         &self,
         id: &str,
         request: Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<ShareOf>>,
+        permit: &mut Option<Permit<Owner>>,
     ) -> Result<Shown, Problem> {
         let query = request.uri().query().unwrap_or_default();
         let (mut until, mut sign) = (0, String::new());
@@ -241,11 +241,11 @@ impl Handler {
             let why = "this link requires a key";
             return Err(Problem::new(Code::Unauthenticated, why));
         }
-        *permit = Some(self.admit(ShareOf::at(exchange.peer))?);
+        *permit = Some(self.admit(Owner::anonymous(exchange.peer))?);
         let id = id.to_owned();
         let asked = OpenLinkRequest { id, until, sign };
         let metadata = headers::metadata(&HeaderMap::new(), &exchange);
-        let asking = self.ask_json("LinkService/OpenLink", &asked, metadata, exchange);
+        let asking = self.call_json("LinkService/OpenLink", &asked, metadata, exchange);
         Ok((asking.await?, None))
     }
 
@@ -257,7 +257,7 @@ impl Handler {
         exchange: Exchange<'_>,
     ) -> Result<Form, Problem> {
         let is_own = session::is_of_this_page(request.headers());
-        let mut memory = body::Memory::new(&self.strange_memory, ShareOf::at(exchange.peer));
+        let mut memory = body::Memory::new(&self.strange_memory, Owner::anonymous(exchange.peer));
         let body = request.into_body();
         let body = self.read(body, limits::FORM_BYTES, &mut memory, exchange);
         let mut form = Form::read(&body.await?);
@@ -274,11 +274,11 @@ impl Handler {
     /// Returns the page that a key may see, after performing the requested action.
     async fn with_key(
         &self,
-        what: Linked,
+        what: LinkedPage,
         id: &str,
         form: Form,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<ShareOf>>,
+        permit: &mut Option<Permit<Owner>>,
     ) -> Result<Shown, Problem> {
         let mut own = HeaderMap::new();
         let mut key = HeaderValue::try_from(format!("Bearer {}", form.key))
@@ -286,8 +286,8 @@ impl Handler {
         key.set_sensitive(true);
         own.insert(header::AUTHORIZATION, key);
         let metadata = || headers::metadata(&own, &exchange);
-        let share_of = self.recognise(&metadata(), exchange).await;
-        *permit = Some(self.admit(share_of.map_err(|status| self.problem_of(&status))?)?);
+        let owner = self.identify_client(&metadata(), exchange).await;
+        *permit = Some(self.admit(owner.map_err(|status| self.problem_of(&status))?)?);
         let notice = match form.what.as_str() {
             "acknowledge" => Some(true),
             "unacknowledge" => Some(false),
@@ -298,23 +298,23 @@ impl Handler {
             Some(flag) => {
                 let done = self.acknowledge(what, id, flag, metadata(), exchange);
                 Some(match done.await {
-                    Ok(()) => Notice::done(flag),
-                    Err(problem) => Notice::refused(&problem.message),
+                    Ok(()) => Notice::succeeded(flag),
+                    Err(problem) => Notice::failed(&problem.message),
                 })
             }
         };
         let found = match what {
-            Linked::Service => self.service(metadata, exchange).await?,
-            Linked::Event | Linked::Acknowledgement | Linked::Feed(_) => {
+            LinkedPage::Service => self.service(metadata, exchange).await?,
+            LinkedPage::Event | LinkedPage::Acknowledgement | LinkedPage::Feed(_) => {
                 self.event(id, metadata, exchange).await?
             }
-            Linked::Group => {
+            LinkedPage::Group => {
                 let asked = GetGroupRequest {
                     id: id.to_owned(),
                     page_size: limits::LINKED_MEMBERS,
                     ..GetGroupRequest::default()
                 };
-                let asking = self.ask_json("GroupService/GetGroup", &asked, metadata(), exchange);
+                let asking = self.call_json("GroupService/GetGroup", &asked, metadata(), exchange);
                 asking.await?
             }
         };
@@ -332,13 +332,13 @@ impl Handler {
             id: event.to_owned(),
             occurrence_ids: vec![id.to_owned()],
         };
-        let asking = self.ask_json("EventQueryService/GetEvent", &asked, metadata(), exchange);
+        let asking = self.call_json("EventQueryService/GetEvent", &asked, metadata(), exchange);
         let mut found = asking.await?;
         let asked = ExplainEventRequest {
             id: event.to_owned(),
             occurrence_id: id.to_owned(),
         };
-        let asking = self.ask_json(
+        let asking = self.call_json(
             "EventQueryService/ExplainEvent",
             &asked,
             metadata(),
@@ -354,7 +354,7 @@ impl Handler {
         exchange: Exchange<'_>,
     ) -> Result<Value, Problem> {
         let asked = GetOverviewRequest {};
-        let asking = self.ask_json("OverviewService/GetOverview", &asked, metadata(), exchange);
+        let asking = self.call_json("OverviewService/GetOverview", &asked, metadata(), exchange);
         let overview = asking.await?;
         let by_severity = SortByField {
             field: "severity".to_owned(),
@@ -372,7 +372,7 @@ impl Handler {
             ..EventQuery::default()
         };
         let asked = SearchEventsRequest { query: Some(query) };
-        let asking = self.ask_json(
+        let asking = self.call_json(
             "EventQueryService/SearchEvents",
             &asked,
             metadata(),
@@ -385,22 +385,22 @@ impl Handler {
 
     async fn acknowledge(
         &self,
-        what: Linked,
+        what: LinkedPage,
         id: &str,
         flag: bool,
         metadata: MetadataMap,
         exchange: Exchange<'_>,
     ) -> Result<(), Problem> {
-        if what == Linked::Service {
+        if what == LinkedPage::Service {
             return Err(Problem::invalid("nothing can be acknowledged here"));
         }
-        if what == Linked::Group {
+        if what == LinkedPage::Group {
             let asked = SetGroupStatusRequest {
                 id: id.to_owned(),
                 acknowledged: Some(flag),
                 ..SetGroupStatusRequest::default()
             };
-            let set = self.ask_own("GroupService/SetGroupStatus", &asked, metadata, exchange);
+            let set = self.call_own("GroupService/SetGroupStatus", &asked, metadata, exchange);
             return set.await.map(drop);
         }
         let item = StatusItem {
@@ -413,7 +413,7 @@ impl Handler {
             statuses: vec![item],
             without_updates: false,
         };
-        let set = self.ask_own(
+        let set = self.call_own(
             "EventManagementService/SetStatus",
             &asked,
             metadata,
@@ -430,7 +430,7 @@ impl Handler {
     }
 
     /// Calls a method of this product's API. Returns its name and the encoded response.
-    pub(super) async fn ask_own(
+    pub(super) async fn call_own(
         &self,
         method: &str,
         request: &impl Message,
@@ -449,14 +449,14 @@ impl Handler {
         }
     }
 
-    async fn ask_json(
+    async fn call_json(
         &self,
         method: &str,
         request: &impl Message,
         metadata: MetadataMap,
         exchange: Exchange<'_>,
     ) -> Result<Value, Problem> {
-        let (name, answer) = self.ask_own(method, request, metadata, exchange).await?;
+        let (name, answer) = self.call_own(method, request, metadata, exchange).await?;
         let mut text = Vec::new();
         let id = self.plan.by_name.get(name.as_str());
         let id = *id.ok_or_else(Problem::internal)?;
@@ -505,9 +505,9 @@ pub(super) fn pairs(text: &[u8]) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-pub(super) fn refused(problem: &Problem, entry: Entry) -> Reply {
+pub(super) fn error_page(problem: &Problem, entry: Entry) -> Reply {
     let entry = (problem.code == Code::Unauthenticated).then_some(entry);
-    let mut reply = page(problem.status, linked::refusal(&problem.message, entry));
+    let mut reply = page(problem.status, linked::error_page(&problem.message, entry));
     reply.code = problem.code;
     let named = problem.headers();
     for name in [header::ALLOW, header::RETRY_AFTER] {
@@ -541,15 +541,15 @@ mod tests {
     #[test]
     fn path_identifies_an_event_or_group() {
         let found = [
-            ("/events/abc=:1", Some((Linked::Event, "abc=:1"))),
-            ("/groups/group-1", Some((Linked::Group, "group-1"))),
-            ("/", Some((Linked::Service, ""))),
+            ("/events/abc=:1", Some((LinkedPage::Event, "abc=:1"))),
+            ("/groups/group-1", Some((LinkedPage::Group, "group-1"))),
+            ("/", Some((LinkedPage::Service, ""))),
             ("/events/", None),
             ("/events/a/b", None),
             ("/v1/events/a", None),
         ];
         for (path, expected) in found {
-            assert_eq!(Linked::find(path), expected, "{path}");
+            assert_eq!(LinkedPage::find(path), expected, "{path}");
         }
     }
 

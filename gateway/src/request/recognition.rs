@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tonic::{Status, metadata::MetadataMap};
 
 use super::{Exchange, Handler};
-use crate::share_of::ShareOf;
+use crate::owner::Owner;
 
 const REMEMBERED: Duration = Duration::from_secs(60);
 const REMEMBERED_MAX: usize = 10_000;
@@ -22,12 +22,12 @@ const REMEMBERED_MAX: usize = 10_000;
 const KEYS: [&str; 3] = ["authorization", "zenoss-api-key", "x-client-certificate"];
 
 #[derive(Debug, Default)]
-pub(crate) struct Recognised {
+pub(crate) struct KnownKeys {
     secret: RandomState,
     until: Mutex<HashMap<u64, Instant>>,
 }
 
-impl Recognised {
+impl KnownKeys {
     fn hash(&self, metadata: &MetadataMap) -> u64 {
         let mut hasher = self.secret.build_hasher();
         for name in KEYS {
@@ -61,18 +61,18 @@ impl Handler {
     ///
     /// # Errors
     /// Returns the backend's error for an unknown or missing key.
-    pub(super) async fn recognise(
+    pub(super) async fn identify_client(
         &self,
         metadata: &MetadataMap,
         exchange: Exchange<'_>,
-    ) -> Result<ShareOf, Status> {
+    ) -> Result<Owner, Status> {
         let (key, now) = (self.recognised.hash(metadata), Instant::now());
         if !self.recognised.is_known(key, now) {
             let left = exchange.deadline.saturating_duration_since(now);
             self.upstream.identify(metadata.clone(), left).await?;
             self.recognised.remember(key, now);
         }
-        exchange.activity.known(&format!("{key:016x}"));
-        Ok(ShareOf::Key(key))
+        exchange.activity.mark_authenticated(&format!("{key:016x}"));
+        Ok(Owner::Key(key))
     }
 }

@@ -93,16 +93,16 @@ impl Handler {
         }
     }
 
-    pub(super) async fn page(&self, page: Page, asked: &HeaderMap) -> Reply {
+    pub(super) async fn page(&self, page: Page, request_headers: &HeaderMap) -> Reply {
         match page {
             Page::Healthz | Page::Healthy => Reply::ok(TEXT, "ok\n"),
-            Page::Readyz | Page::Ready => match self.upstream.why_not_ready().await {
+            Page::Readyz | Page::Ready => match self.upstream.not_ready_reason().await {
                 None => Reply::ok(TEXT, "ok\n"),
                 Some(why) => self.problem(&Problem::unavailable(why)),
             },
             Page::Metrics => match &self.metrics_page {
                 None => self.problem(&Problem::unknown_path()),
-                Some(page) if page.admits(asked) => {
+                Some(page) if page.admits(request_headers) => {
                     Reply::ok(metrics::CONTENT_TYPE, page.text().await)
                 }
                 Some(_) => self.problem(&Problem::from_status(

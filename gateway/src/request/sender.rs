@@ -23,14 +23,14 @@ use tonic::{
 };
 
 use super::{
-    Exchange, Handler, Reply, ShareOf, body,
+    Exchange, Handler, Owner, Reply, body,
     compression::{self, Encoding},
     headers,
 };
 use crate::{
     dialect::{
-        self, Dialect, Endpoint, Fault, FaultContext, Incoming, KeyFound, Note, Outcome, Refused,
-        Success, Translated,
+        self, Dialect, DialectError, Endpoint, ErrorContext, Incoming, Note, Outcome,
+        RejectedItems, SenderKey, Success, Translation,
     },
     limits,
     problem::Problem,
@@ -49,25 +49,25 @@ const DIALECT: &str = "bellwether-dialect";
 /// Metadata that marks a key as part of the path.
 const KEY_IN_PATH: &str = "bellwether-key-in-path";
 
-struct Failed {
-    fault: Fault,
+struct FailedRequest {
+    fault: DialectError,
     code: Code,
     headers: HeaderMap,
 }
 
-impl From<Problem> for Box<Failed> {
+impl From<Problem> for Box<FailedRequest> {
     fn from(problem: Problem) -> Self {
-        Self::new(Failed {
-            fault: Fault::from(&problem),
+        Self::new(FailedRequest {
+            fault: DialectError::from(&problem),
             code: problem.code,
             headers: problem.headers(),
         })
     }
 }
 
-impl From<Fault> for Box<Failed> {
-    fn from(fault: Fault) -> Self {
-        Self::new(Failed {
+impl From<DialectError> for Box<FailedRequest> {
+    fn from(fault: DialectError) -> Self {
+        Self::new(FailedRequest {
             fault,
             code: Code::InvalidArgument,
             headers: HeaderMap::new(),
@@ -75,12 +75,12 @@ impl From<Fault> for Box<Failed> {
     }
 }
 
-struct Sent {
+struct SenderBody {
     body: Bytes,
     _memory: body::Memory,
 }
 
-struct Sending<'a> {
+struct SenderRequest<'a> {
     dialect: &'static Dialect,
     endpoint: &'static Endpoint,
     captures: &'a [&'a str],
@@ -95,10 +95,10 @@ impl Handler {
         captures: &[&str],
         request: Request<Body>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<ShareOf>>,
+        permit: &mut Option<Permit<Owner>>,
     ) -> Reply {
         let (dialect, endpoint) = self.senders.endpoint(at);
-        let sending = Sending {
+        let sending = SenderRequest {
             dialect,
             endpoint,
             captures,
@@ -106,12 +106,12 @@ impl Handler {
             exchange,
         };
         let (head, incoming) = request.into_parts();
-        let taking = self.take(&sending, &head, incoming, permit);
+        let taking = self.handle_sender(&sending, &head, incoming, permit);
         let taken = tokio::time::timeout_at(exchange.deadline, taking).await;
         taken
-            .unwrap_or_else(|_elapsed| Err(Problem::deadline().into()))
+            .unwrap_or_else(|_elapsed| Err(Problem::deadline_exceeded().into()))
             .unwrap_or_else(|failed| {
-                let context = FaultContext {
+                let context = ErrorContext {
                     headers: &head.headers,
                     request_id: exchange.request_id.to_str().unwrap_or_default(),
                     took: sending.start.elapsed(),
@@ -121,15 +121,15 @@ impl Handler {
             })
     }
 
-    async fn take(
+    async fn handle_sender(
         &self,
-        sending: &Sending<'_>,
+        sending: &SenderRequest<'_>,
         head: &request::Parts,
         stream: Body,
-        permit: &mut Option<Permit<ShareOf>>,
-    ) -> Result<Reply, Box<Failed>> {
+        permit: &mut Option<Permit<Owner>>,
+    ) -> Result<Reply, Box<FailedRequest>> {
         let (dialect, endpoint) = (sending.dialect, sending.endpoint);
-        let captures = dialect::decoded(sending.captures)
+        let captures = dialect::decode_captures(sending.captures)
             .ok_or_else(|| Problem::invalid("the path is not valid percent-encoding"))?;
         let fresh = format!("{:032x}", rand::random::<u128>());
         let incoming = |body| Incoming {
@@ -144,28 +144,28 @@ impl Handler {
         };
         // If the key is in the body, or none is needed, the body uses the allowance for
         // unauthenticated clients.
-        let mut share_of = ShareOf::at(sending.exchange.peer);
+        let mut owner = Owner::anonymous(sending.exchange.peer);
         let is_key_first = dialect.key_in_body.is_none() && !endpoint.open;
         if is_key_first {
-            let key = dialect::key_of(dialect, endpoint, &incoming(&[]));
+            let key = dialect::find_key(dialect, endpoint, &incoming(&[]));
             let metadata = metadata(&head.headers, &sending.exchange, dialect, &key);
-            share_of = match self.recognise(&metadata, sending.exchange).await {
-                Ok(share_of) => share_of,
+            owner = match self.identify_client(&metadata, sending.exchange).await {
+                Ok(owner) => owner,
                 Err(status) => {
-                    body::pass_over(stream, limits::STRANGE_BODY_BYTES).await;
-                    return Err(self.refused(&status));
+                    body::drain(stream, limits::STRANGE_BODY_BYTES).await;
+                    return Err(self.rejected(&status));
                 }
             };
         }
-        let sent = self.sent(sending, head, stream, share_of).await?;
+        let sent = self.read_body(sending, head, stream, owner).await?;
         let incoming = incoming(&sent.body);
-        let key = dialect::key_of(dialect, endpoint, &incoming);
+        let key = dialect::find_key(dialect, endpoint, &incoming);
         let metadata = metadata(&head.headers, &sending.exchange, dialect, &key);
         if !is_key_first && !endpoint.open {
-            let recognised = self.recognise(&metadata, sending.exchange).await;
-            share_of = recognised.map_err(|status| self.refused(&status))?;
+            let recognised = self.identify_client(&metadata, sending.exchange).await;
+            owner = recognised.map_err(|status| self.rejected(&status))?;
         }
-        *permit = Some(self.admit(share_of)?);
+        *permit = Some(self.admit(owner)?);
         let reading = (endpoint.read)(&incoming);
         if endpoint.open {
             let reading = reading?;
@@ -184,65 +184,65 @@ impl Handler {
                 return Err(fault.into());
             }
         };
-        self.hand_over(reading, metadata, sending).await
+        self.forward(reading, metadata, sending).await
     }
 
     /// Reads and decompresses the body of a request. Its memory is reserved until it is dropped.
-    async fn sent(
+    async fn read_body(
         &self,
-        sending: &Sending<'_>,
+        sending: &SenderRequest<'_>,
         head: &request::Parts,
         stream: Body,
-        share_of: ShareOf,
-    ) -> Result<Sent, Box<Failed>> {
+        owner: Owner,
+    ) -> Result<SenderBody, Box<FailedRequest>> {
         let usual = self.config.body_limit_bytes;
         let limit_bytes = sending.dialect.bodies.limit_bytes(usual);
-        let encoding = compression::of(&head.headers)?;
-        let all = match share_of {
-            ShareOf::Key(_) => &self.memory,
-            ShareOf::Address(_) => &self.strange_memory,
+        let encoding = compression::content_encoding(&head.headers)?;
+        let all = match owner {
+            Owner::Key(_) => &self.memory,
+            Owner::Address(_) => &self.strange_memory,
         };
-        let mut memory = body::Memory::new(all, share_of);
+        let mut memory = body::Memory::new(all, owner);
         let mut body = self
             .read(stream, limit_bytes, &mut memory, sending.exchange)
             .await?;
         if encoding == Encoding::Gzip {
-            body = compression::inflated(&body, limit_bytes)?;
-            memory.take(body.len())?;
+            body = compression::decompress(&body, limit_bytes)?;
+            memory.reserve(body.len())?;
         }
         if (sending.dialect.is_json)(&head.headers) {
             let repaired = repair::json(&body);
             if repaired.len() != body.len() || matches!(repaired, Cow::Owned(_)) {
-                memory.take(repaired.len())?;
+                memory.reserve(repaired.len())?;
                 body = Bytes::copy_from_slice(&repaired);
             }
         }
-        Ok(Sent {
+        Ok(SenderBody {
             body,
             _memory: memory,
         })
     }
 
-    fn refused(&self, status: &Status) -> Box<Failed> {
+    fn rejected(&self, status: &Status) -> Box<FailedRequest> {
         let problem = Problem::from_status(status, self.config.body_limit_bytes);
-        let mut failed = Box::<Failed>::from(problem);
-        headers::pass_back(status.metadata(), &mut failed.headers);
+        let mut failed = Box::<FailedRequest>::from(problem);
+        headers::copy_response_headers(status.metadata(), &mut failed.headers);
         failed
     }
 
     #[expect(clippy::too_many_lines, reason = "one step after the other")]
-    async fn hand_over(
+    async fn forward(
         &self,
-        reading: Translated,
+        reading: Translation,
         metadata: MetadataMap,
-        sending: &Sending<'_>,
-    ) -> Result<Reply, Box<Failed>> {
+        sending: &SenderRequest<'_>,
+    ) -> Result<Reply, Box<FailedRequest>> {
         let exchange = sending.exchange;
         let mut outcome = Outcome::default();
         let mut passed = HeaderMap::new();
         if let Some(webhook) = reading.webhook {
             let (answer, headers): (ReceiveWebhookResponse, _) = self
-                .ask(RECEIVE_WEBHOOK, &webhook, metadata, exchange)
+                .call_backend(RECEIVE_WEBHOOK, &webhook, metadata, exchange)
                 .await?;
             outcome.result.succeeded = answer.succeeded.unwrap_or_default();
             outcome.dropped = answer.dropped.unwrap_or_default();
@@ -254,8 +254,9 @@ impl Handler {
             )?);
         }
         if let Some(search) = reading.search {
-            let (listed, headers): (SearchEventsResponse, _) =
-                self.ask(SEARCH_EVENTS, &search, metadata, exchange).await?;
+            let (listed, headers): (SearchEventsResponse, _) = self
+                .call_backend(SEARCH_EVENTS, &search, metadata, exchange)
+                .await?;
             outcome.listed = listed;
             outcome.took = sending.start.elapsed();
             return Ok(finish(
@@ -269,8 +270,9 @@ impl Handler {
                 id,
                 ..GetEventRequest::default()
             };
-            let (answer, headers): (GetEventResponse, _) =
-                self.ask(GET_EVENT, &query, metadata, exchange).await?;
+            let (answer, headers): (GetEventResponse, _) = self
+                .call_backend(GET_EVENT, &query, metadata, exchange)
+                .await?;
             outcome.found = answer.result;
             outcome.took = sending.start.elapsed();
             return Ok(finish(
@@ -321,13 +323,15 @@ impl Handler {
         events: Vec<bellwether_proto::cloud::Event>,
         metadata: MetadataMap,
         exchange: Exchange<'_>,
-    ) -> Result<(EventStatusResult, usize, HeaderMap), Box<Failed>> {
+    ) -> Result<(EventStatusResult, usize, HeaderMap), Box<FailedRequest>> {
         let mut request = Events {
             detailed_response: false,
             events,
         };
-        let beyond = bulk::fit(&mut request);
-        let (result, headers) = self.ask(PUT_EVENTS, &request, metadata, exchange).await?;
+        let beyond = bulk::shrink(&mut request);
+        let (result, headers) = self
+            .call_backend(PUT_EVENTS, &request, metadata, exchange)
+            .await?;
         Ok((result, beyond, headers))
     }
 
@@ -336,7 +340,7 @@ impl Handler {
         note: Note,
         metadata: MetadataMap,
         exchange: Exchange<'_>,
-    ) -> Result<(), Box<Failed>> {
+    ) -> Result<(), Box<FailedRequest>> {
         let item = AnnotationItem {
             event_id: note.event_id,
             annotation: note.text,
@@ -345,8 +349,9 @@ impl Handler {
         let request = AnnotateRequest {
             annotations: vec![item],
         };
-        let (answer, _): (AnnotateResponse, _) =
-            self.ask(ANNOTATE, &request, metadata, exchange).await?;
+        let (answer, _): (AnnotateResponse, _) = self
+            .call_backend(ANNOTATE, &request, metadata, exchange)
+            .await?;
         let refused = answer.annotation_responses.into_iter();
         match refused.map(|it| it.error).find(|error| !error.is_empty()) {
             None => Ok(()),
@@ -355,36 +360,36 @@ impl Handler {
     }
 
     /// Calls a method. Returns the response and the metadata that the client may see.
-    async fn ask<M: Message + Default>(
+    async fn call_backend<M: Message + Default>(
         &self,
         method: &'static str,
         request: &impl Message,
         metadata: MetadataMap,
         exchange: Exchange<'_>,
-    ) -> Result<(M, HeaderMap), Box<Failed>> {
+    ) -> Result<(M, HeaderMap), Box<FailedRequest>> {
         let path = http::uri::PathAndQuery::from_static(method);
         let left = exchange.deadline.saturating_duration_since(Instant::now());
         let message = request.encode_to_vec().into();
         let mut passed = HeaderMap::new();
         match self.upstream.call(path, metadata, message, left).await {
             Ok((metadata, answer)) => {
-                headers::pass_back(&metadata, &mut passed);
+                headers::copy_response_headers(&metadata, &mut passed);
                 let answer = M::decode(answer).map_err(|_unreadable| Problem::internal())?;
                 Ok((answer, passed))
             }
-            Err(status) => Err(self.refused(&status)),
+            Err(status) => Err(self.rejected(&status)),
         }
     }
 }
 
 /// Builds the response, which is an error if it cannot report rejected events.
 fn finish(
-    (success, refused): (Success, &Refused),
+    (success, refused): (Success, &RejectedItems),
     outcome: &Outcome,
     headers: HeaderMap,
-) -> Result<Reply, Fault> {
+) -> Result<Reply, DialectError> {
     let answer = match success {
-        Success::Whole(answer) => match Fault::refused(refused, outcome) {
+        Success::Whole(answer) => match DialectError::from_rejected(refused, outcome) {
             Some(fault) => return Err(fault),
             None => answer(outcome),
         },
@@ -399,11 +404,11 @@ fn metadata(
     headers: &HeaderMap,
     exchange: &Exchange<'_>,
     dialect: &Dialect,
-    key: &KeyFound,
+    key: &SenderKey,
 ) -> MetadataMap {
     let mut own = headers.clone();
     own.remove(header::AUTHORIZATION);
-    if let KeyFound::InPath(key) | KeyFound::Apart(key) = key
+    if let SenderKey::InPath(key) | SenderKey::Apart(key) = key
         && let Ok(mut value) = HeaderValue::try_from(format!("Bearer {key}"))
     {
         value.set_sensitive(true);
@@ -411,7 +416,7 @@ fn metadata(
     }
     let mut metadata = headers::metadata(&own, exchange);
     metadata.insert(DIALECT, MetadataValue::from_static(dialect.name));
-    if matches!(key, KeyFound::InPath(_)) {
+    if matches!(key, SenderKey::InPath(_)) {
         metadata.insert(KEY_IN_PATH, MetadataValue::from_static("true"));
     }
     metadata

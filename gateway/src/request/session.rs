@@ -17,7 +17,7 @@ pub(super) fn is_of_this_page(headers: &HeaderMap) -> bool {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cookie {
     Session,
-    Away,
+    SignInState,
 }
 
 impl Cookie {
@@ -27,8 +27,8 @@ impl Cookie {
         match (self, page.starts_with("https:")) {
             (Self::Session, true) => "__Host-bellwether",
             (Self::Session, false) => "bellwether",
-            (Self::Away, true) => "__Host-bellwether-sign-in",
-            (Self::Away, false) => "bellwether-sign-in",
+            (Self::SignInState, true) => "__Host-bellwether-sign-in",
+            (Self::SignInState, false) => "bellwether-sign-in",
         }
     }
 
@@ -44,7 +44,7 @@ impl Cookie {
     }
 
     /// Returns the `Set-Cookie` header with a lifetime; 0 deletes the cookie.
-    pub(super) fn kept(self, page: &str, value: &str, seconds: i64) -> String {
+    pub(super) fn set_cookie(self, page: &str, value: &str, seconds: i64) -> String {
         let secure = if page.starts_with("https:") {
             "; Secure"
         } else {

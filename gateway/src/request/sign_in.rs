@@ -17,8 +17,8 @@ use tokio::time::Instant;
 use tonic::Code;
 
 use super::{
-    Exchange, Handler, Reply, ShareOf, headers,
-    linked::{Linked, pairs, refused},
+    Exchange, Handler, Owner, Reply, headers,
+    linked::{LinkedPage, error_page, pairs},
     session::{Cookie, is_of_this_page},
 };
 use crate::{limits, linked::Entry, problem::Problem};
@@ -32,7 +32,7 @@ pub(super) enum SignInStep {
 
 /// The state of a pending sign-in, stored in the browser.
 #[derive(Debug, PartialEq, Eq)]
-struct Away {
+struct SignInState {
     state: String,
     verifier: String,
     to: String,
@@ -60,8 +60,8 @@ impl SignInStep {
     }
 }
 
-impl Away {
-    fn written(&self) -> String {
+impl SignInState {
+    fn encode(&self) -> String {
         let to = utf8_percent_encode(&self.to, NON_ALPHANUMERIC);
         format!("{}.{}.{to}", self.state, self.verifier)
     }
@@ -74,7 +74,7 @@ impl Away {
         Some(Self {
             state,
             verifier,
-            to: page_of(&to),
+            to: own_page(&to),
         })
     }
 }
@@ -93,7 +93,7 @@ impl Handler {
         {
             return page.clone();
         }
-        let asked = self.ask_sign_in("GetSignIn", &GetSignInRequest {}, exchange);
+        let asked = self.call_sign_in("GetSignIn", &GetSignInRequest {}, exchange);
         let Ok(GetSignInResponse { page, .. }) = asked.await else {
             return String::new();
         };
@@ -106,15 +106,15 @@ impl Handler {
         step: SignInStep,
         request: &Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Permit<ShareOf>>,
+        permit: &mut Option<Permit<Owner>>,
     ) -> Reply {
         let page = self.sign_in_page(exchange).await;
         if page.is_empty() {
             return self.problem(&Problem::unknown_path());
         }
         let taken = match step {
-            SignInStep::End => return leave(&page, request.headers()),
-            SignInStep::Start | SignInStep::Finish => self.admit(ShareOf::at(exchange.peer)),
+            SignInStep::End => return sign_out(&page, request.headers()),
+            SignInStep::Start | SignInStep::Finish => self.admit(Owner::anonymous(exchange.peer)),
         };
         let query = request.uri().query().unwrap_or_default();
         let stepping = async {
@@ -126,8 +126,8 @@ impl Handler {
             }
         };
         let stepped = tokio::time::timeout_at(exchange.deadline, stepping).await;
-        let stepped = stepped.unwrap_or_else(|_elapsed| Err(Problem::deadline()));
-        stepped.unwrap_or_else(|problem| refused(&problem, Entry::SignIn("/".to_owned())))
+        let stepped = stepped.unwrap_or_else(|_elapsed| Err(Problem::deadline_exceeded()));
+        stepped.unwrap_or_else(|problem| error_page(&problem, Entry::SignIn("/".to_owned())))
     }
 
     async fn start(
@@ -136,15 +136,16 @@ impl Handler {
         query: &str,
         exchange: Exchange<'_>,
     ) -> Result<Reply, Problem> {
-        let begun = self.ask_sign_in("StartSignIn", &StartSignInRequest {}, exchange);
+        let begun = self.call_sign_in("StartSignIn", &StartSignInRequest {}, exchange);
         let begun: StartSignInResponse = begun.await?;
-        let away = Away {
+        let away = SignInState {
             state: begun.state,
             verifier: begun.verifier,
-            to: page_of(&parameter(query, "to")),
+            to: own_page(&parameter(query, "to")),
         };
-        let kept = Cookie::Away.kept(page, &away.written(), limits::SIGN_IN_SECONDS.into());
-        sent_to(&begun.address, [kept])
+        let kept =
+            Cookie::SignInState.set_cookie(page, &away.encode(), limits::SIGN_IN_SECONDS.into());
+        redirect(&begun.address, [kept])
     }
 
     async fn finish(
@@ -154,7 +155,9 @@ impl Handler {
         headers: &HeaderMap,
         exchange: Exchange<'_>,
     ) -> Result<Reply, Problem> {
-        let away = Cookie::Away.read(page, headers).and_then(Away::read);
+        let away = Cookie::SignInState
+            .read(page, headers)
+            .and_then(SignInState::read);
         let away = away.filter(|away| away.state == parameter(query, "state"));
         let Some(away) = away else {
             let why =
@@ -174,7 +177,7 @@ impl Handler {
             verifier: away.verifier,
             state: away.state,
         };
-        let ended = self.ask_sign_in("FinishSignIn", &asked, exchange);
+        let ended = self.call_sign_in("FinishSignIn", &asked, exchange);
         let FinishSignInResponse { token, end_time } = ended.await?;
         if token.len() > limits::SESSION_BYTES {
             let why = format!(
@@ -187,13 +190,13 @@ impl Handler {
         }
         let left_ms = end_time.saturating_sub(Timestamp::now().as_millisecond());
         let cookies = [
-            Cookie::Session.kept(page, &token, left_ms / 1000),
-            Cookie::Away.kept(page, "", 0),
+            Cookie::Session.set_cookie(page, &token, left_ms / 1000),
+            Cookie::SignInState.set_cookie(page, "", 0),
         ];
-        sent_to(&away.to, cookies)
+        redirect(&away.to, cookies)
     }
 
-    async fn ask_sign_in<T: Message + Default>(
+    async fn call_sign_in<T: Message + Default>(
         &self,
         method: &str,
         asked: &impl Message,
@@ -201,14 +204,15 @@ impl Handler {
     ) -> Result<T, Problem> {
         let metadata = headers::metadata(&HeaderMap::new(), &exchange);
         let method = format!("SignInService/{method}");
-        let (_, answer) = self.ask_own(&method, asked, metadata, exchange).await?;
+        let (_, answer) = self.call_own(&method, asked, metadata, exchange).await?;
         T::decode(answer).map_err(|_unreadable| Problem::internal())
     }
 }
 
 /// Returns the path if it is one of the pages, otherwise `/`, to prevent open redirects.
-fn page_of(path: &str) -> String {
-    let is_page = Linked::find(path).is_some() && path.bytes().all(|byte| byte.is_ascii_graphic());
+fn own_page(path: &str) -> String {
+    let is_page =
+        LinkedPage::find(path).is_some() && path.bytes().all(|byte| byte.is_ascii_graphic());
     let path = if is_page { path } else { "/" };
     path.to_owned()
 }
@@ -219,17 +223,17 @@ fn parameter(query: &str, name: &str) -> String {
 }
 
 /// Signs out; only from a page of the same origin.
-fn leave(page: &str, headers: &HeaderMap) -> Reply {
+fn sign_out(page: &str, headers: &HeaderMap) -> Reply {
     let left = if is_of_this_page(headers) {
-        sent_to("/", [Cookie::Session.kept(page, "", 0)])
+        redirect("/", [Cookie::Session.set_cookie(page, "", 0)])
     } else {
         let why = "the form was sent from another page";
         Err(Problem::new(Code::PermissionDenied, why))
     };
-    left.unwrap_or_else(|problem| refused(&problem, Entry::Key))
+    left.unwrap_or_else(|problem| error_page(&problem, Entry::Key))
 }
 
-fn sent_to(address: &str, cookies: impl IntoIterator<Item = String>) -> Result<Reply, Problem> {
+fn redirect(address: &str, cookies: impl IntoIterator<Item = String>) -> Result<Reply, Problem> {
     let value = |text: &str| HeaderValue::try_from(text).map_err(|_unfit| Problem::internal());
     let mut headers = HeaderMap::new();
     headers.insert(header::LOCATION, value(address)?);
@@ -259,18 +263,18 @@ mod tests {
             ("/events/a\r\nset-cookie: x=y", "/"),
             ("/docs", "/"),
         ] {
-            assert_eq!(page_of(path), expected, "{path}");
+            assert_eq!(own_page(path), expected, "{path}");
         }
     }
 
     #[test]
     fn sign_in_cookie_round_trips() {
-        let away = Away {
+        let away = SignInState {
             state: "s-_".to_owned(),
             verifier: "v".to_owned(),
             to: "/events/a;b=:1".to_owned(),
         };
-        let kept = Cookie::Away.kept("https://a.example.net", &away.written(), 600);
+        let kept = Cookie::SignInState.set_cookie("https://a.example.net", &away.encode(), 600);
         let pair = kept.split(';').next().unwrap();
         assert_eq!(
             pair,
@@ -282,7 +286,11 @@ mod tests {
         );
         let mut headers = HeaderMap::new();
         headers.append(header::COOKIE, format!("x=y; {pair}").parse().unwrap());
-        let read = |page: &str| Cookie::Away.read(page, &headers).and_then(Away::read);
+        let read = |page: &str| {
+            Cookie::SignInState
+                .read(page, &headers)
+                .and_then(SignInState::read)
+        };
         assert_eq!(read("https://a.example.net"), Some(away));
         assert_eq!(read("http://127.0.0.1:8480"), None);
     }

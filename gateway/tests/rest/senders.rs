@@ -157,8 +157,8 @@ async fn sender_key_reaches_the_backend_from_any_location() {
         let key = key.map(|value| value.to_str().unwrap().to_owned());
         assert_eq!(key.as_deref(), expected, "{}", request.path);
         let is_in_path = request.path.ends_with("/k%2F2");
-        let told = call.metadata.contains_key("bellwether-key-in-path");
-        assert_eq!(told, is_in_path, "{}", request.path);
+        let reported = call.metadata.contains_key("bellwether-key-in-path");
+        assert_eq!(reported, is_in_path, "{}", request.path);
     }
 }
 

@@ -12,7 +12,7 @@ pub fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<
         if let Some(found) = error.downcast_ref::<T>() {
             return Some(found);
         }
-        next = below(error);
+        next = inner_source(error);
     }
     None
 }
@@ -20,13 +20,13 @@ pub fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<
 /// Returns the root cause.
 pub fn innermost<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     let mut last = error;
-    while let Some(deeper) = below(last) {
+    while let Some(deeper) = inner_source(last) {
         last = deeper;
     }
     last
 }
 
-fn below<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+fn inner_source<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     match error.downcast_ref::<io::Error>() {
         Some(io) => match io.get_ref() {
             Some(wrapped) => Some(wrapped),
@@ -48,7 +48,7 @@ fn is_of_webpki(wrong: &CertificateError, name: &str) -> bool {
 
 /// Returns the TLS alert in the text of an HTTP/2 error that has no source.
 pub fn alert(words: &str) -> Option<rustls::Error> {
-    const TOLD: [AlertDescription; 7] = [
+    const EXPLAINED_ALERTS: [AlertDescription; 7] = [
         AlertDescription::CertificateRequired,
         AlertDescription::CertificateRevoked,
         AlertDescription::CertificateExpired,
@@ -57,14 +57,16 @@ pub fn alert(words: &str) -> Option<rustls::Error> {
         AlertDescription::BadCertificate,
         AlertDescription::CertificateUnknown,
     ];
-    let mut alerts = TOLD.into_iter().map(rustls::Error::AlertReceived);
+    let mut alerts = EXPLAINED_ALERTS
+        .into_iter()
+        .map(rustls::Error::AlertReceived);
     alerts.find(|alert| alert.to_string() == words)
 }
 
 /// Describes a TLS error with a remedy. `authorities` is the setting that can add an authority.
 pub fn explain(error: &rustls::Error, authorities: &str) -> String {
     match error {
-        rustls::Error::InvalidCertificate(wrong) => certificate(wrong, authorities),
+        rustls::Error::InvalidCertificate(wrong) => explain_certificate(wrong, authorities),
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
             "the server does not speak TLS at that address".into()
         }
@@ -87,7 +89,7 @@ pub fn explain(error: &rustls::Error, authorities: &str) -> String {
     }
 }
 
-fn certificate(wrong: &CertificateError, authorities: &str) -> String {
+fn explain_certificate(wrong: &CertificateError, authorities: &str) -> String {
     match wrong {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "the server's certificate has expired".into()
@@ -113,7 +115,7 @@ fn certificate(wrong: &CertificateError, authorities: &str) -> String {
             "the server's certificate is for another host name: {}",
             presented
                 .iter()
-                .map(|name| bare(name))
+                .map(|name| subject_name(name))
                 .collect::<Vec<_>>()
                 .join(", ")
         ),
@@ -135,20 +137,20 @@ fn certificate(wrong: &CertificateError, authorities: &str) -> String {
         CertificateError::Other(OtherError(error)) => {
             format!(
                 "the server's certificate is not accepted: {}",
-                words(&error.to_string())
+                split_words(&error.to_string())
             )
         }
         // rustls prints other errors as variant names.
         other => format!(
             "the server's certificate is not accepted: {}",
-            words(&other.to_string())
+            split_words(&other.to_string())
         ),
     }
 }
 
 /// Splits a variant name into words: `MaximumPathDepthExceeded` becomes `maximum path depth
 /// exceeded`. Fields and brackets are dropped.
-fn words(name: &str) -> String {
+fn split_words(name: &str) -> String {
     let name = name.split(['(', '{', ' ']).next().unwrap_or_default();
     let mut words = String::new();
     for letter in name.chars() {
@@ -161,7 +163,7 @@ fn words(name: &str) -> String {
 }
 
 /// Returns the name as in the certificate, without the type that rustls prints around it.
-fn bare(shown: &str) -> &str {
+fn subject_name(shown: &str) -> &str {
     let (_, name) = shown.rsplit_once('(').unwrap_or(("", shown));
     name.trim_end_matches(')').trim_matches('"')
 }

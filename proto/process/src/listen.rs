@@ -36,7 +36,7 @@ pub use connection::TrackedBody;
 pub use connection_quota::{Allowance, network_of};
 use connection_quota::{ConnectionQuota, Visit};
 pub use cors::{Cors, Origins};
-pub use identity::{Hosts, REQUEST_ID, host_fault, request_id};
+pub use identity::{Hosts, REQUEST_ID, host_error, request_id};
 pub use peer::{FORWARDED_FOR, Peer, Proxies};
 pub use pool::{Full, Permit, Pool};
 pub use streams::Streams;
@@ -204,11 +204,11 @@ impl Listener {
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "failed to accept a connection");
-                quota.make_way();
+                quota.evict_one();
                 return Err(error);
             }
         };
-        let Some(visit) = quota.arrive(peer.ip()) else {
+        let Some(visit) = quota.register(peer.ip()) else {
             tracing::warn!("too many connections, all authenticated: one was closed");
             return Ok(None);
         };
@@ -232,16 +232,16 @@ async fn handshake(
     let agreed = tokio::select! {
         agreed = time::timeout(limits.handshake, tls.accept(stream).into_fallible()) => agreed,
         () = shutdown.cancelled() => return None,
-        () = visit.away().cancelled() => return None,
+        () = visit.evicted().cancelled() => return None,
     };
     match agreed {
         Ok(Ok(stream)) => Some(stream),
         Ok(Err((error, stream))) => {
             tracing::debug!(%error, "a TLS handshake failed");
             tokio::select! {
-                () = let_read(stream) => {}
+                () = close_gracefully(stream) => {}
                 () = shutdown.cancelled() => {}
-                () = visit.away().cancelled() => {}
+                () = visit.evicted().cancelled() => {}
             }
             None
         }
@@ -254,7 +254,7 @@ async fn handshake(
 
 /// Shuts a connection down so that the client receives the alert: closing a socket with unread data
 /// resets it and discards what was sent last.
-async fn let_read(mut stream: TcpStream) {
+async fn close_gracefully(mut stream: TcpStream) {
     let reading = async {
         stream.shutdown().await?;
         let mut rest = (&mut stream).take(REFUSED_BYTES);

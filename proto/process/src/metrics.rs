@@ -21,7 +21,7 @@ use tokio::sync::Mutex;
 
 pub use process::Process;
 pub use server::Server;
-pub use text::written;
+pub use text::render;
 
 /// Path of the page.
 pub const PATH: &str = "/metrics";

@@ -51,7 +51,7 @@ pub enum Fault {
     #[error("the response of the provider is unusable: {0}")]
     Unfit(String),
     /// The provider rejected the request.
-    #[error("the provider refused: {}", refusal(.code, .description))]
+    #[error("the provider refused: {}", format_error(.code, .description))]
     Refused {
         /// The error code, such as `access_denied`.
         code: String,
@@ -61,13 +61,13 @@ pub enum Fault {
 }
 
 #[derive(Deserialize)]
-struct Refusal {
+struct ErrorBody {
     error: String,
     #[serde(default)]
     error_description: String,
 }
 
-fn refusal(code: &str, description: &str) -> String {
+fn format_error(code: &str, description: &str) -> String {
     let plain = |text: &str| {
         let shown = text.chars().filter(|it| !it.is_control()).take(200);
         shown.collect::<String>()
@@ -133,7 +133,7 @@ impl Provider {
         let path = format!("{base}/.well-known/openid-configuration");
         let found: Description = read(&self.http.get(&path).await?)?;
         if found.issuer != self.issuer {
-            let other = refusal(&found.issuer, "");
+            let other = format_error(&found.issuer, "");
             let why = format!("its issuer is {other}, not {}", self.issuer);
             return Err(Fault::Unfit(why));
         }
@@ -158,7 +158,7 @@ fn read<T: DeserializeOwned>((status, body): &(u16, Vec<u8>)) -> Result<T, Fault
         let read = serde_json::from_slice(body);
         return read.map_err(|error| Fault::Unfit(error.to_string()));
     }
-    match serde_json::from_slice::<Refusal>(body) {
+    match serde_json::from_slice::<ErrorBody>(body) {
         Ok(refusal) => Err(Fault::Refused {
             code: refusal.error,
             description: refusal.error_description,

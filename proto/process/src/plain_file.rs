@@ -15,7 +15,7 @@ use rustix::fs::OFlags;
 /// # Errors
 /// Returns any I/O error, or an error if it is not a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
-    with(OpenOptions::new().read(true), path, OFlags::empty())
+    open_with(OpenOptions::new().read(true), path, OFlags::empty())
 }
 
 /// Opens a file for appending, readable only by its owner; creates it if missing.
@@ -25,7 +25,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 pub fn append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).append(true).mode(0o600);
-    with(&mut options, path, OFlags::empty())
+    open_with(&mut options, path, OFlags::empty())
 }
 
 /// Reads a file.
@@ -33,7 +33,7 @@ pub fn append(path: &Path) -> io::Result<File> {
 /// # Errors
 /// Same as [`open`], or if it is larger than `bytes_max`.
 pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    whole(&open(path)?, bytes_max)
+    read_rest(&open(path)?, bytes_max)
 }
 
 /// Reads a file like [`read`] but does not follow a symbolic link.
@@ -41,14 +41,14 @@ pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// Same as [`read`], or if it is a link.
 pub fn read_no_link(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let opened = with(OpenOptions::new().read(true), path, OFlags::NOFOLLOW);
+    let opened = open_with(OpenOptions::new().read(true), path, OFlags::NOFOLLOW);
     let file = opened.map_err(|error| match error.raw_os_error() {
         Some(number) if number == rustix::io::Errno::LOOP.raw_os_error() => {
             io::Error::other("it is a symbolic link")
         }
         _ => error,
     })?;
-    whole(&file, bytes_max)
+    read_rest(&file, bytes_max)
 }
 
 /// Reads a file like [`read`] as UTF-8.
@@ -63,7 +63,7 @@ pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
 ///
 /// # Errors
 /// Returns any I/O error, or an error if there are more than `bytes_max` bytes.
-pub fn whole(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
+pub fn read_rest(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     file.take(bytes_max.saturating_add(1))
         .read_to_end(&mut content)?;
@@ -82,7 +82,7 @@ pub fn text(content: Vec<u8>) -> io::Result<String> {
     String::from_utf8(content).map_err(|_other| io::Error::other("it is not a text"))
 }
 
-fn with(options: &mut OpenOptions, path: &Path, flags: OFlags) -> io::Result<File> {
+fn open_with(options: &mut OpenOptions, path: &Path, flags: OFlags) -> io::Result<File> {
     // Opening a pipe would block until its other end is opened.
     let flags = flags | OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();

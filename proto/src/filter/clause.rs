@@ -147,12 +147,13 @@ fn value_to_wire(literal: &Literal) -> Value {
 
 impl Clause {
     /// Converts a clause of the wire; `None` if part of it lacks a condition or a value.
-    pub fn of_wire(wire: &v1::Clause) -> Option<Self> {
-        let all = |clauses: &[v1::Clause]| clauses.iter().map(Self::of_wire).collect::<Option<_>>();
+    pub fn from_wire(wire: &v1::Clause) -> Option<Self> {
+        let all =
+            |clauses: &[v1::Clause]| clauses.iter().map(Self::from_wire).collect::<Option<_>>();
         Some(match wire.kind.as_ref()? {
             Kind::And(and) => Self::And(all(&and.clauses)?),
             Kind::Or(or) => Self::Or(all(&or.clauses)?),
-            Kind::Not(not) => Self::Not(Box::new(Self::of_wire(not.clause.as_deref()?)?)),
+            Kind::Not(not) => Self::Not(Box::new(Self::from_wire(not.clause.as_deref()?)?)),
             Kind::Equals(it) => Self::Equals(
                 it.field.clone(),
                 match it.value.as_ref()? {

@@ -149,7 +149,7 @@ impl Lexer<'_> {
         Ok(Token::Word(self.word()?))
     }
 
-    fn is_at_joint(&self) -> bool {
+    fn is_at_separator(&self) -> bool {
         JOINTS.iter().any(|(sign, _)| self.rest.starts_with(sign))
     }
 
@@ -214,7 +214,7 @@ impl Lexer<'_> {
                     word.quoted = true;
                     push(&mut word.pieces, escaped.encode_utf8(&mut [0; 4]));
                 }
-                other if ends_word(other) || self.is_at_joint() => break,
+                other if ends_word(other) || self.is_at_separator() => break,
                 other => {
                     self.skip(other.len_utf8());
                     word.has_colon |= other == ':';
@@ -250,7 +250,7 @@ impl Lexer<'_> {
 /// Conjunctions of other languages; a single `&` or `|` is part of a word.
 const JOINTS: [(&str, Token); 2] = [("&&", Token::And), ("||", Token::Or)];
 
-pub(super) fn has_joint(text: &str) -> bool {
+pub(super) fn has_separator(text: &str) -> bool {
     JOINTS.iter().any(|(sign, _)| text.contains(sign))
 }
 

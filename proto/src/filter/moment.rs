@@ -29,10 +29,10 @@ impl Now {
     /// Parses an age such as `2h`, a time of this day such as `09:30`, `2026-01-31` or
     /// `2026-01-31T09:30`. Returns milliseconds since 1970; `None` for any other text.
     pub fn read(&self, text: &str) -> Option<i64> {
-        ago(text)
+        parse_age(text)
             .map(|ago_ms| self.ms.saturating_sub(ago_ms))
             .or_else(|| self.of_day(text))
-            .or_else(|| on_date(text, &self.zone))
+            .or_else(|| parse_date(text, &self.zone))
     }
 
     fn of_day(&self, text: &str) -> Option<i64> {
@@ -46,13 +46,13 @@ impl Now {
 /// Parses a time in one of these forms; `None` for any other text.
 pub(super) fn moment(text: &str, now: Option<&Now>) -> Option<Result<Literal, String>> {
     let Some(now) = now else {
-        if ago(text).is_some() || time_of_day(text).is_some() {
+        if parse_age(text).is_some() || time_of_day(text).is_some() {
             return Some(Err(format!(
                 "`{text}` is relative to now, but this filter is stored; use a date and time such \
                  as `2026-01-31T08:00:00Z`"
             )));
         }
-        return on_date(text, &TimeZone::UTC).map(literal_of(text));
+        return parse_date(text, &TimeZone::UTC).map(literal_of(text));
     };
     now.read(text).map(literal_of(text))
 }
@@ -65,7 +65,7 @@ fn literal_of(text: &str) -> impl Fn(i64) -> Result<Literal, String> {
 }
 
 /// Parses an age such as `90s`, `5m`, `2h`, `7d` or `1w` into milliseconds.
-fn ago(text: &str) -> Option<i64> {
+fn parse_age(text: &str) -> Option<i64> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let unit_ms = match unit {
         "s" => 1_000,
@@ -88,7 +88,7 @@ fn time_of_day(text: &str) -> Option<Time> {
     Time::new(hour.parse().ok()?, minute.parse().ok()?, 0, 0).ok()
 }
 
-fn on_date(text: &str, zone: &TimeZone) -> Option<i64> {
+fn parse_date(text: &str, zone: &TimeZone) -> Option<i64> {
     // Times with an explicit offset are not handled here.
     let begins = text.len() >= "2026-01-31".len() && text.is_ascii();
     let is_local =

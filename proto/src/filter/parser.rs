@@ -41,7 +41,7 @@ pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, Fault> {
         parts: Vec::new(),
         is_either: false,
     };
-    let (clause, positions) = parser.either()?;
+    let (clause, positions) = parser.parse_or()?;
     let (parts, is_either) = (parser.parts, parser.is_either);
     match parser.tokens.first() {
         None => Ok(Parsed {
@@ -50,7 +50,10 @@ pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, Fault> {
             parts,
             is_either,
         }),
-        Some((at, token)) => Err(fault(*at, format!("unexpected {}", shown(token)))),
+        Some((at, token)) => Err(error_at(
+            *at,
+            format!("unexpected {}", describe_token(token)),
+        )),
     }
 }
 
@@ -70,29 +73,29 @@ struct Parser<'a> {
 type Read = (Clause, Positions);
 
 impl<'a> Parser<'a> {
-    fn either(&mut self) -> Result<Read, Fault> {
+    fn parse_or(&mut self) -> Result<Read, Fault> {
         let at = self.at();
         let first = self.all()?;
         let mut clauses = vec![first];
-        while self.takes_joint("or", &Token::Or) {
+        while self.consume_joint("or", &Token::Or) {
             clauses.push(self.all()?);
         }
         if self.depth == 0 && clauses.len() > 1 {
             self.parts = vec![self.written(at)];
             self.is_either = true;
         }
-        Ok(joined(clauses, Clause::Or))
+        Ok(join_clauses(clauses, Clause::Or))
     }
 
     fn all(&mut self) -> Result<Read, Fault> {
         let mut clauses = Vec::new();
         loop {
             let at = self.at();
-            clauses.push(self.term()?);
+            clauses.push(self.parse_term()?);
             if self.depth == 0 {
                 self.parts.push(self.written(at));
             }
-            let is_joined = self.takes_joint("and", &Token::And) || self.takes_comma();
+            let is_joined = self.consume_joint("and", &Token::And) || self.consume_comma();
             let goes_on = match self.tokens.first() {
                 None
                 | Some((
@@ -103,17 +106,17 @@ impl<'a> Parser<'a> {
                 Some((_, Token::Open | Token::Minus | Token::Not)) => true,
             };
             if !is_joined && !goes_on {
-                return Ok(joined(clauses, Clause::And));
+                return Ok(join_clauses(clauses, Clause::And));
             }
         }
     }
 
-    fn term(&mut self) -> Result<Read, Fault> {
+    fn parse_term(&mut self) -> Result<Read, Fault> {
         let at = self.at();
         // A negated group is two clauses deep, so this also bounds the depth of the result.
         if self.depth >= DEPTH_MAX {
             let message = format!("is nested deeper than {DEPTH_MAX} clauses");
-            return Err(fault(at, message));
+            return Err(error_at(at, message));
         }
         self.depth += 1;
         let read = self.term_inside(at);
@@ -122,29 +125,32 @@ impl<'a> Parser<'a> {
     }
 
     fn term_inside(&mut self, at: usize) -> Result<Read, Fault> {
-        if self.takes_word("not") {
-            return self.negated(at);
+        if self.consume_word("not") {
+            return self.parse_negation(at);
         }
         match self.next() {
-            Some(Token::Minus | Token::Not) => self.negated(at),
+            Some(Token::Minus | Token::Not) => self.parse_negation(at),
             Some(Token::Open) => {
-                let inside = self.either()?;
+                let inside = self.parse_or()?;
                 match self.next() {
                     Some(Token::Close) => Ok(inside),
-                    _ => Err(fault(
+                    _ => Err(error_at(
                         at,
                         "the bracket that begins here is not closed".into(),
                     )),
                 }
             }
             Some(Token::Word(word)) => self.word(word, at),
-            Some(token) => Err(fault(at, format!("unexpected {}", shown(token)))),
-            None => Err(fault(at, "a condition is missing here".into())),
+            Some(token) => Err(error_at(
+                at,
+                format!("unexpected {}", describe_token(token)),
+            )),
+            None => Err(error_at(at, "a condition is missing here".into())),
         }
     }
 
-    fn negated(&mut self, at: usize) -> Result<Read, Fault> {
-        let (clause, positions) = self.term()?;
+    fn parse_negation(&mut self, at: usize) -> Result<Read, Fault> {
+        let (clause, positions) = self.parse_term()?;
         Ok(not((clause, positions), at))
     }
 
@@ -155,14 +161,14 @@ impl<'a> Parser<'a> {
                 let field = field_name(word, at)?;
                 self.tokens = &self.tokens[1..];
                 let is_quoted = word.quoted;
-                return self.compared((field, is_quoted), *operator, at);
+                return self.parse_comparison((field, is_quoted), *operator, at);
             }
             Some((_, Token::Word(next)))
                 if is_word(next, "in") && matches!(self.tokens.get(1), Some((_, Token::Open))) =>
             {
                 let field = field_name(word, at)?;
                 self.tokens = &self.tokens[2..];
-                return self.within(field, at);
+                return self.parse_in(field, at);
             }
             _ => {}
         }
@@ -170,30 +176,30 @@ impl<'a> Parser<'a> {
             let text = text_of(word);
             let message =
                 format!("a condition is missing before `{text}`; quote it to search for it");
-            return Err(fault(at, message));
+            return Err(error_at(at, message));
         }
         let has = match &word.pieces[..] {
             [Piece::Text(text), ..] => text.strip_prefix(HAS).filter(|_| !word.quoted),
             _ => None,
         };
         match has {
-            Some("") => Err(fault(at, "`has:` needs a field".into())),
+            Some("") => Err(error_at(at, "`has:` needs a field".into())),
             Some(field) => Ok(leaf(Clause::Exists(alias(field)), at)),
-            None => match foreign(&text_of(word)).filter(|_| word.has_colon) {
+            None => match split_foreign(&text_of(word)).filter(|_| word.has_colon) {
                 Some((field, value)) => {
                     let part = value.trim_matches('*');
                     let message = format!(
                         "`{field}:{value}` compares nothing: write `{field}={value}`, \
                          `{field}=*{part}*` for text that contains it, or quote it to search for the text"
                     );
-                    Err(fault(at, message))
+                    Err(error_at(at, message))
                 }
-                None => searched(word, at),
+                None => search_clause(word, at),
             },
         }
     }
 
-    fn within(&mut self, field: String, at: usize) -> Result<Read, Fault> {
+    fn parse_in(&mut self, field: String, at: usize) -> Result<Read, Fault> {
         let mut values = Vec::new();
         loop {
             let place = self.at();
@@ -201,7 +207,7 @@ impl<'a> Parser<'a> {
                 Some(Token::Word(word)) => {
                     if word.pieces.contains(&Piece::Star) {
                         let message = "a list cannot contain `*`; quote it, or use `=` and `or`";
-                        return Err(fault(place, message.into()));
+                        return Err(error_at(place, message.into()));
                     }
                     values.push(self.literal(&field, word, place)?);
                 }
@@ -209,20 +215,30 @@ impl<'a> Parser<'a> {
                     Some(Token::Word(word)) => {
                         let text = format!("-{}", text_of(word));
                         let value = literal(&field, &text, word.quoted, self.now);
-                        values.push(value.map_err(|message| fault(place, message))?);
+                        values.push(value.map_err(|message| error_at(place, message))?);
                     }
-                    _ => return Err(fault(place, "a value of the list is missing here".into())),
+                    _ => {
+                        return Err(error_at(
+                            place,
+                            "a value of the list is missing here".into(),
+                        ));
+                    }
                 },
                 Some(Token::Comma) if !values.is_empty() => {}
                 Some(Token::Close) if !values.is_empty() => {
                     return Ok(leaf(Clause::In(field, values), at));
                 }
-                _ => return Err(fault(place, "a value of the list is missing here".into())),
+                _ => {
+                    return Err(error_at(
+                        place,
+                        "a value of the list is missing here".into(),
+                    ));
+                }
             }
         }
     }
 
-    fn compared(
+    fn parse_comparison(
         &mut self,
         (field, is_quoted): (String, bool),
         operator: Operator,
@@ -231,13 +247,13 @@ impl<'a> Parser<'a> {
         let place = self.at();
         let Some(Token::Word(word)) = self.next() else {
             let message = format!("a value is missing after `{field}{}`", operator.sign());
-            return Err(fault(place, message));
+            return Err(error_at(place, message));
         };
         let moment = |parser: &Self| match parser.literal("lastSeen", word, place)? {
             Literal::Text(text) if text.parse::<Timestamp>().is_err() => {
                 let known = "an age such as `2h`, a time of this day such as `09:30`, a date, or \
                              RFC 3339";
-                Err(fault(
+                Err(error_at(
                     place,
                     format!("`{text}` is not a time; expected {known}"),
                 ))
@@ -247,7 +263,7 @@ impl<'a> Parser<'a> {
         let ordered = |parser: &Self| {
             if word.pieces.contains(&Piece::Star) {
                 let sign = operator.sign();
-                return Err(fault(
+                return Err(error_at(
                     place,
                     format!("`{sign}` does not allow `*`; quote it"),
                 ));
@@ -262,9 +278,9 @@ impl<'a> Parser<'a> {
                 Clause::Less("startTime".into(), moment(self)?)
             }
             Operator::Equal | Operator::NotEqual => self.equal(&field, word, place)?,
-            Operator::MatchesWhole => return Ok(whole(&field, &pattern_of(word), at)),
+            Operator::MatchesWhole => return Ok(whole_match(&field, &pattern_of(word), at)),
             Operator::NotMatches if self.has_whole => {
-                return Ok(not(whole(&field, &pattern_of(word), at), at));
+                return Ok(not(whole_match(&field, &pattern_of(word), at), at));
             }
             Operator::Matches | Operator::NotMatches => {
                 Clause::Matches(field.clone(), pattern_of(word))
@@ -299,7 +315,7 @@ impl<'a> Parser<'a> {
 
     fn literal(&self, field: &str, word: &Word, place: usize) -> Result<Literal, Fault> {
         literal(field, &text_of(word), word.quoted, self.now)
-            .map_err(|message| fault(place, message))
+            .map_err(|message| error_at(place, message))
     }
 
     fn written(&self, at: usize) -> String {
@@ -319,16 +335,16 @@ impl<'a> Parser<'a> {
     }
 
     /// Consumes the next token if it is that conjunction, as a word or a sign.
-    fn takes_joint(&mut self, text: &str, sign: &Token) -> bool {
+    fn consume_joint(&mut self, text: &str, sign: &Token) -> bool {
         let is_sign = self.tokens.first().is_some_and(|(_, token)| token == sign);
         if is_sign {
             self.tokens = &self.tokens[1..];
         }
-        is_sign || self.takes_word(text)
+        is_sign || self.consume_word(text)
     }
 
     /// Consumes a comma between comparisons, as in lists of matchers.
-    fn takes_comma(&mut self) -> bool {
+    fn consume_comma(&mut self) -> bool {
         let is_it = matches!(
             self.tokens,
             [
@@ -345,7 +361,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Consumes the next token if it is that word and does not begin a comparison.
-    fn takes_word(&mut self, text: &str) -> bool {
+    fn consume_word(&mut self, text: &str) -> bool {
         let is_compared = matches!(self.tokens.get(1), Some((_, Token::Operator(_))));
         let is_it =
             matches!(self.tokens.first(), Some((_, Token::Word(word))) if is_word(word, text));
@@ -388,11 +404,11 @@ pub(super) fn literal(
     })
 }
 
-fn fault(at: usize, message: String) -> Fault {
+fn error_at(at: usize, message: String) -> Fault {
     Fault { at, message }
 }
 
-fn shown(token: &Token) -> String {
+fn describe_token(token: &Token) -> String {
     match token {
         Token::Word(word) => format!("`{}`", text_of(word)),
         Token::Operator(operator) => format!("`{}`", operator.sign()),
@@ -424,7 +440,7 @@ fn not((clause, positions): Read, at: usize) -> Read {
 
 /// Builds a match of a whole value. A pattern that matches the empty string also matches a missing
 /// field, as in Prometheus.
-fn whole(field: &str, pattern: &str, at: usize) -> Read {
+fn whole_match(field: &str, pattern: &str, at: usize) -> Read {
     let pattern = format!("^(?:{pattern})$");
     let built = RegexBuilder::new(&pattern)
         .size_limit(PATTERN_MEMORY_BYTES_MAX)
@@ -435,10 +451,10 @@ fn whole(field: &str, pattern: &str, at: usize) -> Read {
         return matches;
     }
     let absent = not(leaf(Clause::Exists(field.to_owned()), at), at);
-    joined(vec![matches, absent], Clause::Or)
+    join_clauses(vec![matches, absent], Clause::Or)
 }
 
-fn joined(mut clauses: Vec<Read>, join: impl Fn(Vec<Clause>) -> Clause) -> Read {
+fn join_clauses(mut clauses: Vec<Read>, join: impl Fn(Vec<Clause>) -> Clause) -> Read {
     if clauses.len() == 1
         && let Some(only) = clauses.pop()
     {
@@ -450,29 +466,34 @@ fn joined(mut clauses: Vec<Read>, join: impl Fn(Vec<Clause>) -> Clause) -> Read 
 }
 
 /// Builds a search for a text in the name or the summary.
-fn searched(word: &Word, at: usize) -> Result<Read, Fault> {
+fn search_clause(word: &Word, at: usize) -> Result<Read, Fault> {
     let text: String = match &word.pieces[..] {
-        [] => return Err(fault(at, "a condition is missing here".into())),
-        [Piece::Star] => return Err(fault(at, "`*` alone matches everything; remove it".into())),
+        [] => return Err(error_at(at, "a condition is missing here".into())),
+        [Piece::Star] => {
+            return Err(error_at(
+                at,
+                "`*` alone matches everything; remove it".into(),
+            ));
+        }
         // Stars around a search text are redundant.
         pieces => {
-            let [Piece::Text(text)] = trimmed(pieces) else {
+            let [Piece::Text(text)] = trim_pieces(pieces) else {
                 let message = "a search text allows `*` only at its ends; use `name=` with it";
-                return Err(fault(at, message.into()));
+                return Err(error_at(at, message.into()));
             };
             text.clone()
         }
     };
     if text.is_empty() {
-        return Err(fault(at, "the quotes are empty".into()));
+        return Err(error_at(at, "the quotes are empty".into()));
     }
     let fields = ["name", "summary"];
     let clauses = fields.map(|field| leaf(Clause::Contains(field.into(), text.clone()), at));
-    Ok(joined(clauses.into(), Clause::Or))
+    Ok(join_clauses(clauses.into(), Clause::Or))
 }
 
 /// Splits a comparison in the syntax of other languages into field and value.
-pub(super) fn foreign(text: &str) -> Option<(&str, &str)> {
+pub(super) fn split_foreign(text: &str) -> Option<(&str, &str)> {
     let (field, value) = text.split_once(':')?;
     let in_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let is_field = field.starts_with(char::is_alphabetic) && field.chars().all(in_name);
@@ -481,7 +502,7 @@ pub(super) fn foreign(text: &str) -> Option<(&str, &str)> {
     (is_field && !is_text).then_some((field, value))
 }
 
-fn trimmed(pieces: &[Piece]) -> &[Piece] {
+fn trim_pieces(pieces: &[Piece]) -> &[Piece] {
     let pieces = pieces.strip_prefix(&[Piece::Star]).unwrap_or(pieces);
     pieces.strip_suffix(&[Piece::Star]).unwrap_or(pieces)
 }
@@ -490,7 +511,7 @@ fn field_name(word: &Word, at: usize) -> Result<String, Fault> {
     match &word.pieces[..] {
         [Piece::Text(text)] if !text.is_empty() && word.quoted => Ok(text.clone()),
         [Piece::Text(text)] if !text.is_empty() => Ok(alias(text)),
-        _ => Err(fault(at, "a field name is missing here".into())),
+        _ => Err(error_at(at, "a field name is missing here".into())),
     }
 }
 

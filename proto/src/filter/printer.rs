@@ -2,8 +2,8 @@
 
 use super::{
     Clause, Literal,
-    lexer::{Operator, ends_word, has_joint},
-    parser::{HAS, alias, foreign, literal},
+    lexer::{Operator, ends_word, has_separator},
+    parser::{HAS, alias, literal, split_foreign},
 };
 
 /// Words with a special meaning at the beginning of a condition.
@@ -69,7 +69,7 @@ fn write(clause: &Clause, inside: Inside, text: &mut String) {
             Clause::Contains(field, part) => stars(field, "!=", (true, part, true), text),
             Clause::StartsWith(field, part) => stars(field, "!=", (false, part, true), text),
             Clause::EndsWith(field, part) => stars(field, "!=", (true, part, false), text),
-            Clause::Matches(field, pattern) => matched(field, "!~", pattern, text),
+            Clause::Matches(field, pattern) => write_match(field, "!~", pattern, text),
             inner => {
                 text.push('-');
                 write(inner, Inside::Negation, text);
@@ -83,7 +83,7 @@ fn write(clause: &Clause, inside: Inside, text: &mut String) {
                 text.push_str(if at == 0 { "" } else { ", " });
                 let value = value_of(field, value);
                 let is_text = value.starts_with('-') && value.parse::<f64>().is_err();
-                text.push_str(&if is_text { quoted(&value) } else { value });
+                text.push_str(&if is_text { quote(&value) } else { value });
             }
             text.push(')');
         }
@@ -94,7 +94,7 @@ fn write(clause: &Clause, inside: Inside, text: &mut String) {
         Clause::Contains(field, part) => stars(field, "=", (true, part, true), text),
         Clause::StartsWith(field, part) => stars(field, "=", (false, part, true), text),
         Clause::EndsWith(field, part) => stars(field, "=", (true, part, false), text),
-        Clause::Matches(field, pattern) => matched(field, "~", pattern, text),
+        Clause::Matches(field, pattern) => write_match(field, "~", pattern, text),
         Clause::Exists(field) => {
             // A name that cannot follow `has:` is written as a comparison.
             if is_plain(field) && alias(field) == *field {
@@ -144,10 +144,10 @@ fn stars(field: &str, sign: &str, (before, part, after): (bool, &str, bool), tex
     text.push_str(if after { "*" } else { "" });
 }
 
-fn matched(field: &str, sign: &str, pattern: &str, text: &mut String) {
+fn write_match(field: &str, sign: &str, pattern: &str, text: &mut String) {
     text.push_str(&name(field));
     text.push_str(sign);
-    text.push_str(&quoted(pattern));
+    text.push_str(&quote(pattern));
 }
 
 fn value_of(field: &str, value: &Literal) -> String {
@@ -171,23 +171,23 @@ fn word(text: &str, is_plain: bool) -> String {
     if is_plain {
         text.to_owned()
     } else {
-        quoted(text)
+        quote(text)
     }
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// Whether an unquoted text is literal after an operator.
 fn is_plain(text: &str) -> bool {
     let speaks = |character: char| ends_word(character) || matches!(character, '"' | '*' | '\\');
-    !text.is_empty() && !text.contains(speaks) && !has_joint(text)
+    !text.is_empty() && !text.contains(speaks) && !has_separator(text)
 }
 
 /// Whether an unquoted text is literal at the beginning of a condition.
 fn is_plain_search(text: &str) -> bool {
     let is_keyword = KEYWORDS.iter().any(|word| text.eq_ignore_ascii_case(word));
-    let is_other = text.starts_with('-') || text.starts_with(HAS) || foreign(text).is_some();
+    let is_other = text.starts_with('-') || text.starts_with(HAS) || split_foreign(text).is_some();
     is_plain(text) && !is_keyword && !is_other
 }

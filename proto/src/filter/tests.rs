@@ -438,9 +438,9 @@ fn clause_round_trips_over_the_wire() {
     let filter =
         "a=1 b!=true (c in (x, 2) or d>=3) e<4 f=*g* h=i* j=*k l~\"m.*\" has:n -(o<=p q>r)";
     let clause = read(filter);
-    assert_eq!(Clause::of_wire(&(&clause).into()), Some(clause));
+    assert_eq!(Clause::from_wire(&(&clause).into()), Some(clause));
     assert_eq!(
-        Clause::of_wire(&crate::bellwether::v1::Clause::default()),
+        Clause::from_wire(&crate::bellwether::v1::Clause::default()),
         None
     );
 }

@@ -53,7 +53,7 @@ fn members(plan: &Plan, id: MessageId, above: &mut Vec<MessageId>) -> Option<Map
 }
 
 fn value(plan: &Plan, field: &FieldPlan, above: &mut Vec<MessageId>) -> Option<Value> {
-    let one = match given(field) {
+    let one = match declared_example(field) {
         Some(given) if field.cardinality == Cardinality::Map => return Some(given),
         Some(given) => given,
         None => of_kind(plan, field, above)?,
@@ -66,7 +66,7 @@ fn value(plan: &Plan, field: &FieldPlan, above: &mut Vec<MessageId>) -> Option<V
 }
 
 /// Returns the example from the options of a field; for a list, one entry.
-pub fn given(field: &FieldPlan) -> Option<Value> {
+pub fn declared_example(field: &FieldPlan) -> Option<Value> {
     let text = &*field.takes.example;
     match field.kind {
         _ if text.is_empty() => None,

@@ -22,7 +22,7 @@ pub enum List<'a> {
 
 /// A body in which malformed entries are replaced by `null`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Isolated {
+pub struct IsolatedBody {
     /// The body.
     pub body: Vec<u8>,
     /// The malformed entries in order: index and error.
@@ -31,8 +31,8 @@ pub struct Isolated {
 
 /// Isolates the malformed entries of a list; `None` if there is no such list, no entry is
 /// malformed, or the structure of the body is.
-pub fn isolate(body: &[u8], list: List<'_>) -> Option<Isolated> {
-    let mut isolated = Isolated {
+pub fn isolate(body: &[u8], list: List<'_>) -> Option<IsolatedBody> {
+    let mut isolated = IsolatedBody {
         body: Vec::with_capacity(body.len()),
         broken: Vec::new(),
     };

@@ -70,14 +70,14 @@ pub fn read(
     body: &[u8],
     options: Options<'_>,
 ) -> Result<Read, Rejected> {
-    let whole = read_whole(plan, message, body, options);
+    let whole = read_message(plan, message, body, options);
     let (Err(Rejected::Syntax(_)), Some(list)) = (&whole, options.list) else {
         return whole;
     };
     let Some(isolated) = isolate(body, List::Member(&list.json_name)) else {
         return whole;
     };
-    let mut read = read_whole(plan, message, &isolated.body, options)?;
+    let mut read = read_message(plan, message, &isolated.body, options)?;
     for (place, why) in isolated.broken {
         let found = read.refused.iter_mut().find(|entry| entry.index == place);
         if let Some(entry) = found {
@@ -88,13 +88,13 @@ pub fn read(
     Ok(read)
 }
 
-fn read_whole(
+fn read_message(
     plan: &Plan,
     message: MessageId,
     body: &[u8],
     options: Options<'_>,
 ) -> Result<Read, Rejected> {
-    let (read, violations) = read_fitting(plan, message, body, options)?;
+    let (read, violations) = read_valid(plan, message, body, options)?;
     if violations.is_empty() {
         Ok(read)
     } else {
@@ -106,7 +106,7 @@ fn read_whole(
 ///
 /// # Errors
 /// Returns an error if the body is not JSON.
-pub fn read_fitting(
+pub fn read_valid(
     plan: &Plan,
     message: MessageId,
     body: &[u8],

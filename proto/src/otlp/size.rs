@@ -27,7 +27,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// Returns the type of the message in a field; `None` for fields that are not counted.
-    fn within(self, field: u32) -> Option<Self> {
+    fn field_kind(self, field: u32) -> Option<Self> {
         Some(match (self, field) {
             (Self::Request, 1) => Self::ResourceLogs,
             (Self::ResourceLogs, 1) => Self::Resource,
@@ -48,7 +48,7 @@ impl Protocol for Kind {
             (Self::Scope | Self::Pair | Self::Any, 1) | (Self::Record, 3 | 12) => Found::Text,
             (Self::ScopeLogs, 1) => Found::Message(Self::Scope),
             (Self::ScopeLogs, 2) => Found::Item(Self::Record),
-            _ => self.within(number).map_or(Found::Other, Found::Message),
+            _ => self.field_kind(number).map_or(Found::Other, Found::Message),
         }
     }
 
@@ -69,7 +69,7 @@ fn count(kind: Kind, mut bytes: &[u8], depth: usize) -> usize {
             break;
         };
         bytes = rest;
-        if let (Some(inner), Some(message)) = (kind.within(field), wire) {
+        if let (Some(inner), Some(message)) = (kind.field_kind(field), wire) {
             found += 1 + count(inner, message, depth + 1);
         }
     }

@@ -146,9 +146,13 @@ fn destination_tables_match_the_proto_comments() {
     for (kind, of) in kinds {
         let (_, comments) = message(&of);
         let rows = &tables[&kind];
-        let mut told = firsts(rows);
-        told.sort();
-        assert_eq!(told, comments.keys().cloned().collect::<Vec<_>>(), "{kind}");
+        let mut reported = firsts(rows);
+        reported.sort();
+        assert_eq!(
+            reported,
+            comments.keys().cloned().collect::<Vec<_>>(),
+            "{kind}"
+        );
         for row in rows {
             let field = row[0].trim_matches('`');
             let comment = &comments[field];

@@ -29,15 +29,15 @@ pub(crate) fn measure(report: &mut Report) {
     let (mut empty, _) = Pty::start(stage::empty_program(), "", |_| true);
     let reference = keys(&mut empty, KEYS);
     empty.quit();
-    let mut tell = |name: &str, times: &Times| {
+    let mut add_to_report = |name: &str, times: &Times| {
         let name = format!("key -> end of frame, {name}");
-        times.tell(report, &name, GOALS, Some(&reference));
+        times.add_to_report(report, &name, GOALS, Some(&reference));
     };
 
     let mut world = World::start();
     stage::fill(&world, 0, EVENTS);
     let mut pty = stage::console_on_events(&world, &stage::address(&world));
-    tell("quiet", &keys(&mut pty, KEYS));
+    add_to_report("quiet", &keys(&mut pty, KEYS));
 
     stage::enable_a_rule(&world);
     let console = stage::console(&world, &stage::address(&world));
@@ -48,34 +48,34 @@ pub(crate) fn measure(report: &mut Report) {
         wide.press("\x1b", |screen| !shows("Go to, or do")(screen));
         took
     });
-    tell("200 by 50, over the wall", &wall.collect());
+    add_to_report("200 by 50, over the wall", &wall.collect());
     wide.press("2", shows("\u{25b6}"));
-    tell("200 by 50, with the split", &keys(&mut wide, KEYS));
+    add_to_report("200 by 50, with the split", &keys(&mut wide, KEYS));
     wide.quit();
 
     let load = Load::start(&world);
     let times = keys(&mut pty, KEYS);
     let rate = load.rate();
     drop(load);
-    tell("5,000 events/s", &times);
+    add_to_report("5,000 events/s", &times);
     pty.quit();
 
     let proxy = Proxy::start(&stage::address(&world));
     let mut pty = stage::console_on_events(&world, &proxy.address().to_string());
     proxy.set(Weather::HalfOpen);
-    tell("half-open", &keys(&mut pty, KEYS));
+    add_to_report("half-open", &keys(&mut pty, KEYS));
     pty.until(shows("not connected"));
     pty.quit();
 
     let mut pty = stage::console_on_events(&world, &stage::address(&world));
     process::signal("-STOP", world.service().id());
-    tell("stalled", &keys(&mut pty, KEYS));
+    add_to_report("stalled", &keys(&mut pty, KEYS));
     pty.until(shows("not connected"));
     process::signal("-CONT", world.service().id());
     pty.until(shows("\u{25cf} connected"));
 
     world.kill();
-    tell("down", &keys(&mut pty, KEYS));
+    add_to_report("down", &keys(&mut pty, KEYS));
     pty.until(shows("not connected"));
     pty.quit();
 

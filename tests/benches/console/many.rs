@@ -54,7 +54,7 @@ pub(crate) fn measure(report: &mut Report) {
         shows("connected"),
     );
     pty.press("5", shows("/10,000"));
-    Scrolled::down(&mut pty).tell(report, "10,000 rules", &reference);
+    Scrolled::down(&mut pty).add_to_report(report, "10,000 rules", &reference);
     pty.quit();
 
     drop(world);
@@ -65,12 +65,12 @@ pub(crate) fn measure(report: &mut Report) {
         Figure::new("memory, 100,000 events held", resident_mib(&pty), "MiB")
             .goal(Goal::Most(60.0)),
     );
-    Scrolled::up(&mut pty).tell(report, "100,000 events", &reference);
+    Scrolled::up(&mut pty).add_to_report(report, "100,000 events", &reference);
     pty.quit();
 
     stage::fill(&world, HELD, STORED);
     let mut pty = hold_all(&world, shows("100,000/1,000,000"));
-    Scrolled::up(&mut pty).tell(report, "1,000,000 events", &reference);
+    Scrolled::up(&mut pty).add_to_report(report, "1,000,000 events", &reference);
     pty.quit();
 }
 
@@ -107,13 +107,13 @@ impl Scrolled {
         Self { frame, cpu }
     }
 
-    fn tell(&self, report: &mut Report, name: &str, reference: &Self) {
+    fn add_to_report(&self, report: &mut Report, name: &str, reference: &Self) {
         let frame = format!("scroll, {name}: key -> frame");
         self.frame
-            .tell(report, &frame, None, Some(&reference.frame));
+            .add_to_report(report, &frame, None, Some(&reference.frame));
         let cpu = format!("scroll, {name}: frame time (CPU)");
         self.cpu
-            .tell(report, &cpu, Some(GOALS), Some(&reference.cpu));
+            .add_to_report(report, &cpu, Some(GOALS), Some(&reference.cpu));
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn measure(report: &mut Report) {
         times.push(pty.met().saturating_duration_since(accepted));
     }
     pty.quit();
-    times.tell(
+    times.add_to_report(
         report,
         "event accepted -> on screen",
         Some([40.0, 80.0]),

@@ -25,8 +25,8 @@ pub(crate) fn measure(report: &mut Report) {
     let empty: Times = (0..CONSOLES)
         .map(|_| Pty::start(stage::empty_program(), "", |_| true).0.quit())
         .collect();
-    let mut tell = |name: &str, times: Times| {
-        times.tell(
+    let mut add_to_report = |name: &str, times: Times| {
+        times.add_to_report(
             report,
             &format!("quit: q -> exit, {name}"),
             GOALS,
@@ -38,7 +38,7 @@ pub(crate) fn measure(report: &mut Report) {
     let direct = stage::address(&world);
     let open = |address: &str| stage::console_on_events(&world, address);
 
-    tell(
+    add_to_report(
         "quiet",
         (0..CONSOLES).map(|_| open(&direct).quit()).collect(),
     );
@@ -46,13 +46,13 @@ pub(crate) fn measure(report: &mut Report) {
     let load = Load::start(&world);
     let under_load = (0..CONSOLES).map(|_| open(&direct).quit()).collect();
     drop(load);
-    tell("5,000 events/s", under_load);
+    add_to_report("5,000 events/s", under_load);
 
     let proxy = Proxy::start(&direct);
     let through = proxy.address().to_string();
     let consoles = (0..CONSOLES).map(|_| open(&through)).collect();
     proxy.set(Weather::HalfOpen);
-    tell("half-open", leave(consoles));
+    add_to_report("half-open", leave(consoles));
 
     // Connections are taken, and no one answers: the console is still connecting.
     proxy.set(Weather::Stalls);
@@ -60,20 +60,20 @@ pub(crate) fn measure(report: &mut Report) {
         let command = stage::console(&world, &through);
         Pty::start(command, "", shows("connecting")).0.quit()
     });
-    tell("connecting", connecting.collect());
+    add_to_report("connecting", connecting.collect());
 
     let consoles = (0..CONSOLES).map(|_| open(&direct)).collect();
     process::signal("-STOP", world.service().id());
-    tell("stalled", leave(consoles));
+    add_to_report("stalled", leave(consoles));
     process::signal("-CONT", world.service().id());
 
     let consoles = (0..CONSOLES).map(|_| open(&direct)).collect();
     world.kill();
-    tell("down", leave(consoles));
+    add_to_report("down", leave(consoles));
 
     let own = stage::own_service(world.folder());
     let own = (0..CONSOLES).map(|_| Pty::start(own.clone(), "2", shows("happened")).0.quit());
-    tell("service of its own", own.collect());
+    add_to_report("service of its own", own.collect());
 }
 
 /// Leaves half of the consoles immediately, and the others when they show what is wrong.

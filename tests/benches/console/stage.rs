@@ -85,7 +85,7 @@ pub(crate) fn enable_a_rule(world: &World) {
             json!({"name": "once", "dimensions": {"host": "h"}, "severity": "SEVERITY_INFO"});
         let events = json!({"events": [event]});
         rest.post("/v1/data-receiver/events", &events).await.ok();
-        receiver.until_received(1).await;
+        receiver.wait_for(1).await;
         eventually("the delivery to be counted", async || {
             let overview = rest.get("/v1/overview").await.ok();
             (overview["destinations"][0]["deliveredCount"] == 1).then_some(())
@@ -162,8 +162,8 @@ pub(crate) fn of_threads(
     // A thread that has ended meanwhile is no matter.
     let number = |thread: std::io::Result<std::fs::DirEntry>| {
         let thread = thread.ok()?;
-        let told = std::fs::read_to_string(thread.path().join(file)).ok()?;
-        Some((thread.file_name(), read(&told)?))
+        let reported = std::fs::read_to_string(thread.path().join(file)).ok()?;
+        Some((thread.file_name(), read(&reported)?))
     };
     threads.filter_map(number).collect()
 }

@@ -28,7 +28,7 @@ pub(crate) fn measure(report: &mut Report) {
         empty.push(started(&stage::empty_program(), "", |_| true));
         first_frame.push(started(&console, "", |_| true));
     }
-    first_frame.tell(
+    first_frame.add_to_report(
         report,
         "start -> first frame",
         Some([15.0, 40.0]),
@@ -38,7 +38,7 @@ pub(crate) fn measure(report: &mut Report) {
     let rows: Times = (0..OWN_STARTS)
         .map(|_| started(&console, "2", shows("happened")))
         .collect();
-    rows.tell(
+    rows.add_to_report(
         report,
         "start --connect -> rows of events",
         None,
@@ -53,7 +53,7 @@ pub(crate) fn measure(report: &mut Report) {
             started(&stage::own_service(folder.path()), "", shows("First steps"))
         })
         .collect();
-    answer.tell(
+    answer.add_to_report(
         report,
         "start, new folder -> overview read",
         own,
@@ -66,7 +66,7 @@ pub(crate) fn measure(report: &mut Report) {
     let rows: Times = (0..OWN_STARTS)
         .map(|_| started(&command, "2", shows("happened")))
         .collect();
-    rows.tell(report, "start, 1,000 events -> rows", own, Some(&empty));
+    rows.add_to_report(report, "start, 1,000 events -> rows", own, Some(&empty));
 }
 
 fn started(

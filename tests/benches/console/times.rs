@@ -23,7 +23,7 @@ impl Times {
 
     /// Adds the median and the 95th percentile, each with its goal in milliseconds and the
     /// reference's own.
-    pub(crate) fn tell(
+    pub(crate) fn add_to_report(
         &self,
         report: &mut Report,
         name: &str,

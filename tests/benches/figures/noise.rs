@@ -45,7 +45,7 @@ pub(crate) async fn measure(report: &mut Report) {
 }
 
 /// A rule that tells a destination of every event, as it is in both requests.
-async fn tell(world: &World, url: &str, more: Value) {
+async fn create_rule(world: &World, url: &str, more: Value) {
     let rest = world.rest();
     let clause = json!({"equals": {"field": "name", "stringVal": "bench"}});
     let trigger = json!({"name": "all", "type": {"event": {"query": {"clause": clause}}}});
@@ -70,7 +70,7 @@ async fn tell(world: &World, url: &str, more: Value) {
 async fn load(more: Value, targets: Option<&str>) -> Load {
     let world = World::start();
     let rest = world.rest();
-    tell(&world, "http://127.0.0.1:9/", more).await;
+    create_rule(&world, "http://127.0.0.1:9/", more).await;
     let pause = "/v1/notification/destinations/hook:pause";
     rest.post(pause, &json!({})).await.ok();
     if let Some(targets) = targets {
@@ -174,7 +174,7 @@ async fn freed(report: &mut Report) {
     let world = World::start();
     let sink = Sink::start().await;
     let rest = world.rest();
-    tell(&world, &sink.url("/"), json!({})).await;
+    create_rule(&world, &sink.url("/"), json!({})).await;
     let silence = json!({"name": "all", "reason": "storm", "ruleNames": ["tell"],
         "span": {"endTime": in_an_hour()}});
     rest.post("/v1/notification/silences", &silence).await.ok();
@@ -204,23 +204,23 @@ async fn groups(report: &mut Report) {
     let sink = Sink::start().await;
     let wait = format!("{}s", GROUP_WAIT.as_secs());
     let group = json!({"group": {"by": ["host"], "wait": wait, "interval": "3600s"}});
-    tell(&world, &sink.url("/"), group).await;
+    create_rule(&world, &sink.url("/"), group).await;
     let due = Instant::now() + GROUP_WAIT;
     for first in (0..GROUPS).step_by(BATCH) {
         over_rest(world.rest(), first, BATCH).await;
     }
     tokio::time::sleep_until(due.into()).await;
-    let told = until_nothing_waits(&world, due).await;
+    let reported = until_nothing_waits(&world, due).await;
     let name = "noise: groups, 10,000 due at once";
-    report.add(Figure::new(name, told, "s").goal(Goal::Most(5.0)));
+    report.add(Figure::new(name, reported, "s").goal(Goal::Most(5.0)));
     while sink.count() < GROUPS {
         assert!(due.elapsed() < FREED_MAX, "messages are missing");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let heard = due.elapsed().as_secs_f64();
+    let notified = due.elapsed().as_secs_f64();
     report.add(Figure::new(
         "noise: groups, until all were heard of",
-        heard,
+        notified,
         "s",
     ));
     drop(sink.take());

@@ -86,7 +86,7 @@ fn events(variable: &str, unless: usize) -> usize {
 
 fn world(engine: Engine) -> World {
     let mut made = None;
-    engine.within(|| made = Some(World::start()));
+    engine.run_on(|| made = Some(World::start()));
     made.expect("it can be used")
 }
 
@@ -103,7 +103,7 @@ fn beside(first: &World) -> Vec<World> {
             std::fs::create_dir_all(data_dir).expect("a folder");
             std::fs::write(data_dir.join("admin.key"), key).expect("a key");
         };
-        World::among(prepare, "", variables)
+        World::with_variables(prepare, "", variables)
     });
     more.into()
 }

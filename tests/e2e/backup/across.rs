@@ -14,7 +14,7 @@ const EVENTS: usize = 60;
 
 fn world(engine: Engine) -> World {
     let mut made = None;
-    engine.within(|| made = Some(World::start()));
+    engine.run_on(|| made = Some(World::start()));
     made.expect("it can be used")
 }
 
@@ -29,7 +29,7 @@ async fn kept(rest: &Rest) -> Vec<Value> {
     kept
 }
 
-async fn one_more_is_told_of(rest: &Rest, receiver: &Receiver, host: &str) {
+async fn one_more_event_is_notified(rest: &Rest, receiver: &Receiver, host: &str) {
     let before = receiver.count();
     let event = samples::event("full", host, "SEVERITY_ERROR", "disk is full");
     let body = samples::events(&[event]);
@@ -70,7 +70,7 @@ async fn store_moves_unchanged_between_folder_and_databases() {
             let new = moved(into, &copy, &secret_key, &key);
             let rest = Rest::new(new.service().address("rest"), Some(&key));
             assert_eq!(kept(&rest).await, expected, "{from:?} into {into:?}");
-            one_more_is_told_of(&rest, &receiver, &format!("new-{}", into.word())).await;
+            one_more_event_is_notified(&rest, &receiver, &format!("new-{}", into.word())).await;
             is_whole(&new);
         }
     }

@@ -209,7 +209,7 @@ fn shows_secret(request: &Received) -> bool {
 
 async fn recorder() -> Receiver {
     let token = json!({"access_token": TOKEN, "expires_in": 3600});
-    Receiver::answering(move |_| Reply::json(&token)).await
+    Receiver::with_rule(move |_| Reply::json(&token)).await
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use bellwether_tests::{
     eventually::eventually,
     providers::{
         certificates::Authority,
-        connections::{Connections, Request, ServerAction, Welcome},
+        connections::{ConnectionAction, Connections, Request, ServerAction},
     },
     rest::Rest,
     world::World,
@@ -24,20 +24,20 @@ const DELIVERIES: &str = "/v1/notification/deliveries";
 struct Stage {
     world: World,
     receiver: Connections,
-    told: usize,
+    reported: usize,
     _folder: Option<TempDir>,
 }
 
 impl Stage {
     async fn http1(rule: impl Fn(Request) -> ServerAction + Send + Sync + 'static) -> Self {
-        Self::http1_at(rule, |_| Welcome::Serves).await
+        Self::http1_at(rule, |_| ConnectionAction::Serves).await
     }
 
     async fn http1_at(
         rule: impl Fn(Request) -> ServerAction + Send + Sync + 'static,
-        door: impl Fn(usize) -> Welcome + Send + Sync + 'static,
+        door: impl Fn(usize) -> ConnectionAction + Send + Sync + 'static,
     ) -> Self {
-        let receiver = Connections::http1(rule).await.welcoming(door);
+        let receiver = Connections::http1(rule).await.with_connection_rule(door);
         Self::new(World::with_settings(SETTINGS), receiver, "1s", None).await
     }
 
@@ -45,20 +45,20 @@ impl Stage {
         timeout: &str,
         rule: impl Fn(Request) -> ServerAction + Send + Sync + 'static,
     ) -> Self {
-        Self::http2_at(timeout, rule, |_| Welcome::Serves).await
+        Self::http2_at(timeout, rule, |_| ConnectionAction::Serves).await
     }
 
     async fn http2_at(
         timeout: &str,
         rule: impl Fn(Request) -> ServerAction + Send + Sync + 'static,
-        door: impl Fn(usize) -> Welcome + Send + Sync + 'static,
+        door: impl Fn(usize) -> ConnectionAction + Send + Sync + 'static,
     ) -> Self {
         let authority = Authority::new("ours");
         let folder = tempfile::tempdir().expect("a folder");
         let file: PathBuf = folder.path().join("ca.pem");
         authority.write(&file);
         let receiver = Connections::http2(authority.server("localhost"), rule);
-        let receiver = receiver.await.welcoming(door);
+        let receiver = receiver.await.with_connection_rule(door);
         let world = World::with_authorities(SETTINGS, &file);
         Self::new(world, receiver, timeout, Some(folder)).await
     }
@@ -90,7 +90,7 @@ impl Stage {
         Self {
             world,
             receiver,
-            told: 0,
+            reported: 0,
             _folder: folder,
         }
     }
@@ -112,10 +112,10 @@ impl Stage {
     }
 
     /// Sends this many messages, and returns the attempts of each once all have arrived.
-    async fn tell(&mut self, count: usize) -> Vec<Vec<String>> {
-        let from = self.told;
-        self.told += count;
-        let hosts = (from..self.told).map(|host| format!("db-{host}"));
+    async fn send_all(&mut self, count: usize) -> Vec<Vec<String>> {
+        let from = self.reported;
+        self.reported += count;
+        let hosts = (from..self.reported).map(|host| format!("db-{host}"));
         let events = hosts.map(|host| samples::event("full", &host, "SEVERITY_ERROR", "disk"));
         let events = samples::events(&events.collect::<Vec<_>>());
         let rest = self.rest();
@@ -124,7 +124,7 @@ impl Stage {
             let list = rest.get(&format!("{DELIVERIES}?pageSize=100")).await.ok();
             let all = list["deliveries"].as_array().cloned().unwrap_or_default();
             let arrived = all.iter().filter(|it| it["state"] == "DELIVERED").count();
-            (arrived == self.told).then_some(all)
+            (arrived == self.reported).then_some(all)
         })
         .await;
         let mut outcomes = Vec::new();
@@ -155,12 +155,12 @@ fn then(deed: ServerAction) -> impl Fn(Request) -> ServerAction {
 #[tokio::test]
 async fn dead_http2_connection_costs_one_attempt() {
     let mut stage = Stage::http2("1s", then(ServerAction::FallsSilent)).await;
-    assert_eq!(stage.tell(1).await, [ONCE]);
-    for attempts in stage.tell(4).await {
+    assert_eq!(stage.send_all(1).await, [ONCE]);
+    for attempts in stage.send_all(4).await {
         assert_eq!(attempts, AGAIN, "what was sent is not called unreachable");
     }
     let connections = stage.receiver.connections();
-    assert_eq!(stage.tell(1).await, [ONCE]);
+    assert_eq!(stage.send_all(1).await, [ONCE]);
     assert_eq!(stage.receiver.connections(), connections, "it is kept");
     assert!(stage.receiver.answered().values().all(|times| *times == 1));
 }
@@ -168,8 +168,12 @@ async fn dead_http2_connection_costs_one_attempt() {
 #[tokio::test]
 async fn dead_http2_connection_is_detected_by_pings() {
     let mut stage = Stage::http2("20s", then(ServerAction::FallsSilent)).await;
-    assert_eq!(stage.tell(1).await, [ONCE]);
-    assert_eq!(stage.tell(2).await, [ONCE, ONCE], "pings were not answered");
+    assert_eq!(stage.send_all(1).await, [ONCE]);
+    assert_eq!(
+        stage.send_all(2).await,
+        [ONCE, ONCE],
+        "pings were not answered"
+    );
 }
 
 #[tokio::test]
@@ -180,8 +184,8 @@ async fn unprocessed_request_is_resent_without_counting_an_attempt() {
         ServerAction::Closes,
     ] {
         let mut stage = Stage::http2("5s", then(deed)).await;
-        assert_eq!(stage.tell(1).await, [ONCE]);
-        for attempts in stage.tell(3).await {
+        assert_eq!(stage.send_all(1).await, [ONCE]);
+        for attempts in stage.send_all(3).await {
             assert_eq!(attempts, ONCE, "{deed:?}");
         }
         let answered = stage.receiver.answered();
@@ -195,7 +199,7 @@ async fn unprocessed_request_is_resent_without_counting_an_attempt() {
             _ => ServerAction::Answers,
         };
         let mut stage = Stage::http2("5s", rule).await;
-        assert_eq!(stage.tell(1).await, [ONCE], "{deed:?}");
+        assert_eq!(stage.send_all(1).await, [ONCE], "{deed:?}");
         assert_eq!(stage.receiver.connections(), 4);
     }
 }
@@ -214,11 +218,11 @@ async fn possibly_processed_request_is_not_resent_immediately() {
         ServerAction::FallsSilent,
     ] {
         let mut stage = Stage::http2("1s", first(deed)).await;
-        assert_eq!(stage.tell(1).await, [AGAIN], "{deed:?}");
+        assert_eq!(stage.send_all(1).await, [AGAIN], "{deed:?}");
     }
     for deed in [ServerAction::Closes, ServerAction::FallsSilent] {
         let mut stage = Stage::http1(first(deed)).await;
-        assert_eq!(stage.tell(1).await, [AGAIN], "{deed:?}");
+        assert_eq!(stage.send_all(1).await, [AGAIN], "{deed:?}");
     }
 }
 
@@ -244,14 +248,14 @@ async fn dead_idle_connections_cost_at_most_one_attempt() {
         _ => ServerAction::Answers,
     };
     let mut stage = Stage::http1(rule).await;
-    stage.tell(60).await;
+    stage.send_all(60).await;
     let before = stage.receiver.connections();
-    stage.tell(1).await;
-    for attempts in stage.tell(5).await {
+    stage.send_all(1).await;
+    for attempts in stage.send_all(5).await {
         assert!(attempts.len() <= 2, "{attempts:?}");
     }
     assert!(before >= 1);
-    assert_eq!(stage.tell(1).await, [ONCE]);
+    assert_eq!(stage.send_all(1).await, [ONCE]);
 }
 
 #[tokio::test]
@@ -267,7 +271,7 @@ async fn closed_idle_connection_costs_no_attempt() {
         };
         let mut stage = Stage::http1(rule).await;
         for _ in 0..3 {
-            assert_eq!(stage.tell(1).await, [ONCE], "{deed:?}");
+            assert_eq!(stage.send_all(1).await, [ONCE], "{deed:?}");
         }
         let answered = stage.receiver.answered();
         assert!(answered.values().all(|times| *times == 1), "{answered:?}");
@@ -280,32 +284,36 @@ async fn connection_closed_before_its_first_request_costs_one_attempt() {
     let first = |welcome| {
         move |connection| match connection {
             1 => welcome,
-            _ => Welcome::Serves,
+            _ => ConnectionAction::Serves,
         }
     };
-    for welcome in [Welcome::Closes, Welcome::Resets, Welcome::Hangs] {
+    for welcome in [
+        ConnectionAction::Closes,
+        ConnectionAction::Resets,
+        ConnectionAction::Hangs,
+    ] {
         let mut stage = Stage::http1_at(|_| ServerAction::Answers, first(welcome)).await;
-        let attempts = stage.tell(1).await.remove(0);
+        let attempts = stage.send_all(1).await.remove(0);
         // Whether the request was sent before the connection closed depends on the network.
         assert!(
-            attempts == AGAIN || (attempts == unreachable && welcome != Welcome::Hangs),
+            attempts == AGAIN || (attempts == unreachable && welcome != ConnectionAction::Hangs),
             "{welcome:?}: {attempts:?}"
         );
-        assert_eq!(stage.tell(1).await, [ONCE], "{welcome:?}");
+        assert_eq!(stage.send_all(1).await, [ONCE], "{welcome:?}");
         assert!(stage.receiver.answered().values().all(|times| *times == 1));
         stage.is_identified();
     }
     for welcome in [
-        Welcome::Closes,
-        Welcome::Resets,
-        Welcome::ClosesInHandshake,
-        Welcome::ResetsInHandshake,
-        Welcome::Hangs,
+        ConnectionAction::Closes,
+        ConnectionAction::Resets,
+        ConnectionAction::ClosesInHandshake,
+        ConnectionAction::ResetsInHandshake,
+        ConnectionAction::Hangs,
     ] {
         let mut stage = Stage::http2_at("1s", |_| ServerAction::Answers, first(welcome)).await;
         // Nothing is sent before the TLS handshake.
-        assert_eq!(stage.tell(1).await, [unreachable], "{welcome:?}");
-        assert_eq!(stage.tell(1).await, [ONCE], "{welcome:?}");
+        assert_eq!(stage.send_all(1).await, [unreachable], "{welcome:?}");
+        assert_eq!(stage.send_all(1).await, [ONCE], "{welcome:?}");
         assert_eq!(stage.receiver.bodies().len(), 2, "{welcome:?}");
     }
 }
@@ -323,11 +331,11 @@ async fn slow_response_is_awaited_and_a_timeout_drops_the_connection() {
         } else {
             Stage::http2("1s", rule).await
         };
-        assert_eq!(stage.tell(1).await, [ONCE]);
+        assert_eq!(stage.send_all(1).await, [ONCE]);
         assert_eq!(stage.receiver.connections(), 1);
-        assert_eq!(stage.tell(1).await, [AGAIN], "it takes seconds");
+        assert_eq!(stage.send_all(1).await, [AGAIN], "it takes seconds");
         assert_eq!(stage.receiver.connections(), 2);
-        assert_eq!(stage.tell(1).await, [ONCE]);
+        assert_eq!(stage.send_all(1).await, [ONCE]);
         if is_http1 {
             stage.is_identified();
         }
@@ -350,7 +358,7 @@ async fn message_keeps_its_id_across_connection_failures() {
             _ => Stage::http1(every_third).await,
         };
         for _ in 0..5 {
-            stage.tell(1).await;
+            stage.send_all(1).await;
         }
         stage.is_identified();
     }
@@ -363,7 +371,7 @@ async fn destination_test_uses_and_reports_its_own_connection() {
         _ => ServerAction::FallsSilent,
     })
     .await;
-    assert_eq!(stage.tell(1).await, [ONCE]);
+    assert_eq!(stage.send_all(1).await, [ONCE]);
     let path = "/v1/notification/destinations:test";
     for (draft, connections) in [
         (json!({"name": "hook", "delivery": {"timeout": "1s"}}), 2),
@@ -378,5 +386,9 @@ async fn destination_test_uses_and_reports_its_own_connection() {
         assert!(says.ends_with("(over a new connection)"), "{says}");
         assert_eq!(stage.receiver.connections(), connections);
     }
-    assert_eq!(stage.tell(1).await, [ONCE], "the kept one is still good");
+    assert_eq!(
+        stage.send_all(1).await,
+        [ONCE],
+        "the kept one is still good"
+    );
 }

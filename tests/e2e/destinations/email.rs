@@ -389,7 +389,7 @@ async fn xoauth2_token_is_renewed_after_a_rejection() {
     })
     .await;
     let asked = AtomicUsize::new(0);
-    let tokens = Receiver::answering(move |request: &Received| {
+    let tokens = Receiver::with_rule(move |request: &Received| {
         let form = request.text();
         let is_right = ["grant_type=refresh_token", "refresh_token=canary-refresh"];
         if !is_right.iter().all(|part| form.contains(part)) {

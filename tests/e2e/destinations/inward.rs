@@ -80,8 +80,8 @@ async fn inward_addresses_and_redirecting_variables_are_blocked() {
             );
             let tested = wire.ok("DestinationService/TestDestination", &draft).await;
             assert_eq!(tested["outcome"], "OUTCOME_BLOCKED", "{case}: {tested}");
-            let told = tested["explanation"].as_str().unwrap();
-            assert!(told.contains("egress.allow"), "{case}: {tested}");
+            let reported = tested["explanation"].as_str().unwrap();
+            assert!(reported.contains("egress.allow"), "{case}: {tested}");
         }
         let here = samples::webhook("here", &receiver.url("/here"));
         let before = receiver.count();

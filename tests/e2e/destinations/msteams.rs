@@ -39,11 +39,14 @@ async fn teams_gets_a_card_for_every_change() {
         let stage = Stage::new(world, kind, "").await;
 
         stage.opens().await;
-        let opening = stage.told(&teams, 1).await.json()["attachments"][0]["content"].clone();
+        let opening =
+            stage.wait_received(&teams, 1).await.json()["attachments"][0]["content"].clone();
         stage.is_acknowledged().await;
-        let acknowledged = stage.told(&teams, 2).await.json()["attachments"][0]["content"].clone();
+        let acknowledged =
+            stage.wait_received(&teams, 2).await.json()["attachments"][0]["content"].clone();
         stage.closes().await;
-        let closing = stage.told(&teams, 3).await.json()["attachments"][0]["content"].clone();
+        let closing =
+            stage.wait_received(&teams, 3).await.json()["attachments"][0]["content"].clone();
 
         // Tags in the event's text are escaped for Teams.
         let summary = SUMMARY.replace('<', "<\u{2060}");
@@ -113,6 +116,6 @@ async fn disabled_teams_workflow_fails_the_destination_not_the_message() {
         let id = ended["id"].as_str().expect("an id");
         let retry = format!("/v1/notification/deliveries/{id}:retry");
         stage.rest.post(&retry, &json!({})).await.ok();
-        stage.told(&teams, 1).await;
+        stage.wait_received(&teams, 1).await;
     }
 }

@@ -27,7 +27,7 @@ async fn closing_message_does_not_overtake_a_retried_opening() {
     .await;
     pagerduty.misbehave(None);
     stage.closes().await;
-    stage.told(&pagerduty, 2).await;
+    stage.wait_received(&pagerduty, 2).await;
     let actions: Vec<_> = pagerduty
         .taken()
         .iter()

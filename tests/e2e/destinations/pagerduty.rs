@@ -31,13 +31,13 @@ async fn pagerduty_gets_one_alert_from_opening_to_closing() {
     let stage = Stage::new(world, kind, "").await;
 
     stage.opens().await;
-    let opening = stage.told(&pagerduty, 1).await.json();
+    let opening = stage.wait_received(&pagerduty, 1).await.json();
     stage.is_acknowledged().await;
-    let acknowledged = stage.told(&pagerduty, 2).await.json();
+    let acknowledged = stage.wait_received(&pagerduty, 2).await.json();
     stage.gets_worse().await;
-    stage.told(&pagerduty, 3).await;
+    stage.wait_received(&pagerduty, 3).await;
     stage.closes().await;
-    let closing = stage.told(&pagerduty, 4).await.json();
+    let closing = stage.wait_received(&pagerduty, 4).await.json();
 
     let occurrence = stage.event().await["occurrences"][0]["id"].clone();
     assert_eq!(opening["dedup_key"], occurrence);
@@ -60,9 +60,9 @@ async fn pagerduty_gets_one_alert_from_opening_to_closing() {
 
     assert_eq!(acknowledged["event_action"], "acknowledge");
     assert_eq!(closing["event_action"], "resolve");
-    let told = pagerduty.taken();
-    assert_eq!(told[2].json()["payload"]["severity"], "critical");
-    for message in told {
+    let reported = pagerduty.taken();
+    assert_eq!(reported[2].json()["payload"]["severity"], "critical");
+    for message in reported {
         assert_eq!(message.json()["dedup_key"], occurrence, "one alert");
     }
     stage.delivered(4).await;

@@ -23,13 +23,13 @@ async fn servicenow_gets_every_change_and_expired_tokens_are_renewed() {
     let stage = Stage::new(World::start(), kind, "").await;
 
     stage.opens().await;
-    let opening = stage.told(&servicenow, 1).await.json();
+    let opening = stage.wait_received(&servicenow, 1).await.json();
     stage.is_acknowledged().await;
-    let acknowledged = stage.told(&servicenow, 2).await.json();
+    let acknowledged = stage.wait_received(&servicenow, 2).await.json();
     stage.gets_worse().await;
-    let worse = stage.told(&servicenow, 3).await.json();
+    let worse = stage.wait_received(&servicenow, 3).await.json();
     stage.closes().await;
-    let closing = stage.told(&servicenow, 4).await.json();
+    let closing = stage.wait_received(&servicenow, 4).await.json();
 
     assert_eq!(opening["message_key"], stage.event().await["id"]);
     assert_eq!(opening["source"], "Bellwether");
@@ -82,9 +82,9 @@ async fn servicenow_uses_its_refresh_token() {
     let stage = Stage::new(World::start(), kind, "{{event.summary}}").await;
 
     stage.opens().await;
-    let opening = stage.told(&servicenow, 1).await.json();
+    let opening = stage.wait_received(&servicenow, 1).await.json();
     stage.closes().await;
-    stage.told(&servicenow, 2).await;
+    stage.wait_received(&servicenow, 2).await;
 
     assert_eq!(opening["description"], SUMMARY);
     stage.delivered(2).await;

@@ -43,13 +43,13 @@ async fn slack_gets_the_opening_and_updates() {
     let stage = stage(&slack, "").await;
 
     stage.opens().await;
-    let opening = stage.told(&slack, 1).await;
+    let opening = stage.wait_received(&slack, 1).await;
     stage.is_acknowledged().await;
-    let acknowledged = stage.told(&slack, 2).await;
+    let acknowledged = stage.wait_received(&slack, 2).await;
     stage.gets_worse().await;
-    let worse = stage.told(&slack, 3).await;
+    let worse = stage.wait_received(&slack, 3).await;
     stage.closes().await;
-    let closing = stage.told(&slack, 4).await;
+    let closing = stage.wait_received(&slack, 4).await;
 
     let text = "disk /var is 97 % full &amp; \"hot\" &lt;!channel&gt;";
     assert_eq!(opening.json()["text"], text, "nobody is called by an event");
@@ -80,9 +80,9 @@ async fn slack_gets_the_message_of_the_rule() {
     let stage = stage(&slack, message).await;
 
     stage.opens().await;
-    let opening = stage.told(&slack, 1).await.json();
+    let opening = stage.wait_received(&slack, 1).await.json();
     stage.closes().await;
-    let closing = stage.told(&slack, 2).await.json();
+    let closing = stage.wait_received(&slack, 2).await.json();
 
     assert_eq!(opening["text"], "error on db-1");
     assert_eq!(closing["text"], "over: critical on db-1");
@@ -105,9 +105,9 @@ async fn reply_goes_to_the_channel_if_the_thread_is_rejected() {
         let slack = StandIn::start(rules).await;
         let stage = stage(&slack, "").await;
         stage.opens().await;
-        stage.told(&slack, 1).await;
+        stage.wait_received(&slack, 1).await;
         stage.closes().await;
-        let closing = stage.told(&slack, 2).await.json();
+        let closing = stage.wait_received(&slack, 2).await.json();
         assert_eq!(closing["thread_ts"], Value::Null, "{error}");
         let text = closing["text"].as_str().expect("a text");
         assert!(text.ends_with("(closed)"), "{error}: {text}");
@@ -137,9 +137,9 @@ async fn first_slack_message_is_edited_and_replies_are_broadcast() {
     }});
     let stage = Stage::new(world, kind, "").await;
     stage.opens().await;
-    let opening = stage.told(&slack, 1).await;
+    let opening = stage.wait_received(&slack, 1).await;
     stage.closes().await;
-    stage.told(&slack, 3).await;
+    stage.wait_received(&slack, 3).await;
     let sent = slack.taken();
     let paths: Vec<_> = sent.iter().map(|it| it.path.as_str()).collect();
     let (post, update) = ("/api/chat.postMessage", "/api/chat.update");

@@ -76,15 +76,15 @@ impl Stage {
         found["results"][0].clone()
     }
 
-    pub(super) async fn told(&self, provider: &StandIn, count: usize) -> Received {
+    pub(super) async fn wait_received(&self, provider: &StandIn, count: usize) -> Received {
         let wanted = format!("message {count}");
-        let told = eventually(&wanted, async || {
+        let reported = eventually(&wanted, async || {
             let taken = provider.taken();
             (taken.len() >= count).then_some(taken)
         })
         .await;
-        assert_eq!(told.len(), count, "too many messages");
-        told[count - 1].clone()
+        assert_eq!(reported.len(), count, "too many messages");
+        reported[count - 1].clone()
     }
 
     /// Waits until this many deliveries have arrived, and returns them newest first, with their

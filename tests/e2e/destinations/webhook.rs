@@ -27,13 +27,13 @@ async fn webhook_sends_the_standard_document_signed() {
     let stage = Stage::new(World::start(), kind, message).await;
 
     stage.opens().await;
-    let opening = stage.told(&receiver, 1).await;
+    let opening = stage.wait_received(&receiver, 1).await;
     stage.is_acknowledged().await;
-    let acknowledged = stage.told(&receiver, 2).await.json();
+    let acknowledged = stage.wait_received(&receiver, 2).await.json();
     stage.gets_worse().await;
-    let worse = stage.told(&receiver, 3).await.json();
+    let worse = stage.wait_received(&receiver, 3).await.json();
     stage.closes().await;
-    let closing = stage.told(&receiver, 4).await.json();
+    let closing = stage.wait_received(&receiver, 4).await.json();
 
     let document = opening.json();
     let event = stage.event().await;
@@ -48,14 +48,17 @@ async fn webhook_sends_the_standard_document_signed() {
     assert_eq!(document["rule"]["message"], format!("error: {SUMMARY}"));
     assert_eq!(document["rule"]["destination_names"], json!(["place"]));
     assert_eq!(document["trigger"]["name"], "disk");
-    let told = &document["event"];
+    let reported = &document["event"];
     assert_eq!(
-        (&told["id"], &told["occurrence_id"]),
+        (&reported["id"], &reported["occurrence_id"]),
         (&event["id"], &event["occurrences"][0]["id"])
     );
-    assert_eq!((&told["severity"], &told["status"]), (&json!(4), &json!(1)));
     assert_eq!(
-        told["fields"],
+        (&reported["severity"], &reported["status"]),
+        (&json!(4), &json!(1))
+    );
+    assert_eq!(
+        reported["fields"],
         json!({"usedPercent": 97.5, "mount": {"point": "/var"}})
     );
     for (message, acknowledged, severity, status) in [
@@ -63,11 +66,11 @@ async fn webhook_sends_the_standard_document_signed() {
         (worse, true, 5, 1),
         (closing, true, 5, 3),
     ] {
-        let told = &message["event"];
+        let reported = &message["event"];
         assert_eq!(message["clear"], true);
-        assert_eq!(told["acknowledged"], acknowledged);
+        assert_eq!(reported["acknowledged"], acknowledged);
         assert_eq!(
-            (&told["severity"], &told["status"]),
+            (&reported["severity"], &reported["status"]),
             (&json!(severity), &json!(status))
         );
     }
@@ -89,7 +92,7 @@ async fn every_attempt_is_signed_anew_with_the_same_id() {
     .await;
     receiver.misbehave(None);
 
-    let taken = stage.told(&receiver, 1).await;
+    let taken = stage.wait_received(&receiver, 1).await;
     let delivery = stage.delivered(1).await.remove(0);
     let attempts = delivery["attempts"].as_array().expect("attempts");
     let header = |attempt: &Value, name: &str| attempt["request"]["headers"][name].clone();

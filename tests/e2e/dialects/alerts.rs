@@ -36,8 +36,8 @@ fn at(seconds: i64) -> String {
 }
 
 /// Waits for this many messages, and returns whether each is a closing.
-async fn told(receiver: &Receiver, count: usize) -> Vec<bool> {
-    receiver.until_received(count).await;
+async fn closings(receiver: &Receiver, count: usize) -> Vec<bool> {
+    receiver.wait_for(count).await;
     let received = receiver.received();
     let clear = received.iter().map(|it| it.json()["clear"] == json!(true));
     clear.collect()
@@ -66,9 +66,9 @@ async fn alert_firing_again_after_expiry_notifies_again() {
     send("http://am-1:9093", Some(&ended)).await;
     // A delayed duplicate of the twin does not reopen the alert.
     send("http://am-2:9093", None).await;
-    assert_eq!(told(&receiver, 2).await, [false, true]);
+    assert_eq!(closings(&receiver, 2).await, [false, true]);
     send("http://am-1:9093", None).await;
-    assert_eq!(told(&receiver, 3).await, [false, true, false]);
+    assert_eq!(closings(&receiver, 3).await, [false, true, false]);
     let open = json!({"query": {"filter": "name=Down status=open"}});
     let count = async || rest.post("/v1/events:count", &open).await.ok()["count"].clone();
     assert_eq!(count().await, 1);
@@ -76,7 +76,7 @@ async fn alert_firing_again_after_expiry_notifies_again() {
     send("http://am-2:9093", Some(&ended)).await;
     assert_eq!(count().await, 1);
     send("http://am-1:9093", Some(&at(0))).await;
-    assert_eq!(told(&receiver, 4).await, [false, true, false, true]);
+    assert_eq!(closings(&receiver, 4).await, [false, true, false, true]);
 }
 
 #[tokio::test]
@@ -174,7 +174,7 @@ async fn warning_and_critical_are_two_events_with_inhibition() {
         let both = json!([alert("warning", 240), alert("critical", 240)]);
         prometheus.post(ALERTS, &both).await.text();
     }
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     let found = events(&rest, "KubePersistentVolumeFillingUp").await;
     assert_eq!(found.len(), 2, "{found:#?}");
     let critical = &found[0];
@@ -190,7 +190,7 @@ async fn warning_and_critical_are_two_events_with_inhibition() {
     let found = events(&rest, "KubePersistentVolumeFillingUp").await;
     let statuses: Vec<_> = found.iter().map(|it| it.1["status"].clone()).collect();
     assert_eq!(statuses, ["STATUS_CLOSED", "STATUS_OPEN"]);
-    assert_eq!(told(&receiver, 2).await, [false, true]);
+    assert_eq!(closings(&receiver, 2).await, [false, true]);
 }
 
 #[tokio::test]

@@ -98,7 +98,7 @@ impl Stage {
 }
 
 /// Creates a rule that notifies a URL when full disks open or close.
-async fn tell_of_disks(rest: &Rest, url: &str) {
+async fn notify_of_disks(rest: &Rest, url: &str) {
     let clause = json!({"equals": {"field": "name", "stringVal": "DiskFull"}});
     let trigger = json!({"name": "disks", "type": {"event": {"query": {"clause": clause}}}});
     let mut rule = samples::rule("disks", "disks", "hook", "");
@@ -122,12 +122,12 @@ async fn prometheus_alert_is_notified_on_firing_and_resolving() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();
-    tell_of_disks(&rest, &receiver.url("/hook")).await;
+    notify_of_disks(&rest, &receiver.url("/hook")).await;
     let key = sender(&world, "prometheus", &["prometheus", "alertmanager"]);
     let stage = Stage::new(world.service().address("rest"), &key);
     let (prometheus, _alertmanager) = stage.start(&prometheus, &alertmanager);
 
-    let told = async |clear: bool| {
+    let reported = async |clear: bool| {
         let find = async || {
             let received = receiver.received();
             let messages = received
@@ -137,7 +137,7 @@ async fn prometheus_alert_is_notified_on_firing_and_resolving() {
         };
         eventually("a message arrives", find).await
     };
-    let opening: Value = told(false).await;
+    let opening: Value = reported(false).await;
     assert_eq!(opening["event"]["summary"], "disk of db-1 is full");
     assert_eq!(opening["event"]["severity"], 5);
     let both = async || {
@@ -158,7 +158,7 @@ async fn prometheus_alert_is_notified_on_firing_and_resolving() {
     stage.rule(false);
     // Prometheus reloads its files.
     signal("-HUP", prometheus.id());
-    let closing = told(true).await;
+    let closing = reported(true).await;
     assert_eq!(closing["event"]["id"], opening["event"]["id"]);
     assert_eq!(closing["event"]["status"], 3);
 }
@@ -351,7 +351,7 @@ async fn alert_from_a_prometheus_pair_notifies_once() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();
-    tell_of_disks(&rest, &receiver.url("/hook")).await;
+    notify_of_disks(&rest, &receiver.url("/hook")).await;
     let key = sender(&world, "pair", &["prometheus"]);
     let address = world.service().address("rest");
     let replicas = ["a", "b"].map(|name| Replica::start(name, &program, address, &key));

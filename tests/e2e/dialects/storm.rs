@@ -131,12 +131,15 @@ async fn gzipped_otlp_grpc_batch_is_stored() {
     let address = world.service().address("grpc").to_owned();
     let modules = "grpc, opentelemetry.proto.collector.logs.v1.logs_service_pb2_grpc";
     let arguments = [&*address, &key, &COUNT.to_string()];
-    let Some(told) = client("send_otlp_grpc.py", modules, &arguments) else {
+    let Some(reported) = client("send_otlp_grpc.py", modules, &arguments) else {
         return;
     };
-    assert!(told["bytes"].as_u64() > Some(4 * 1024 * 1024), "{told}");
-    assert_eq!(told["rejected"], 0, "{told}");
-    assert_eq!(told["refused"], "UNAUTHENTICATED", "{told}");
+    assert!(
+        reported["bytes"].as_u64() > Some(4 * 1024 * 1024),
+        "{reported}"
+    );
+    assert_eq!(reported["rejected"], 0, "{reported}");
+    assert_eq!(reported["refused"], "UNAUTHENTICATED", "{reported}");
     let rest = world.rest();
     let clause = json!({"startsWith": {"field": "name", "value": "order "}});
     let query = json!({"query": {"clause": clause}});

@@ -81,7 +81,7 @@ async fn retry_is_on_time_despite_clock_skew() {
     }
     let arrivals = Arc::new(Mutex::new(Vec::<(String, Instant)>::new()));
     let noted = Arc::clone(&arrivals);
-    let receiver = Receiver::answering(move |request| {
+    let receiver = Receiver::with_rule(move |request| {
         let id = request.delivery_id().to_owned();
         let mut noted = noted.lock().unwrap();
         let is_first = noted.iter().all(|(other, _)| *other != id);
@@ -91,7 +91,7 @@ async fn retry_is_on_time_despite_clock_skew() {
     .await;
     journey::set_up(&third.rest(), &receiver).await;
     let mut worlds = vec![("behind", first), ("ahead", second), ("stepped", third)];
-    let mut told = 0;
+    let mut reported = 0;
     while let Some((_, first)) = worlds.first() {
         let leads = leader(first).await;
         let at = worlds.iter().position(|(name, _)| *name == leads).unwrap();
@@ -104,13 +104,13 @@ async fn retry_is_on_time_despite_clock_skew() {
             let event = samples::event("full", &host, "SEVERITY_ERROR", "disk is full");
             let body = samples::events(&[event]);
             rest.post("/v1/data-receiver/events", &body).await.ok();
-            let before = told;
+            let before = reported;
             receiver_has(&arrivals, before + 1).await;
             if name == "stepped" {
                 fs::write(&stepped, format!("{step}\n")).unwrap();
             }
             receiver_has(&arrivals, before + 2).await;
-            told = before + 2;
+            reported = before + 2;
             let arrivals = arrivals.lock().unwrap();
             let (once, again) = (&arrivals[before], &arrivals[before + 1]);
             assert_eq!(once.0, again.0);

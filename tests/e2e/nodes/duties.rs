@@ -14,7 +14,7 @@ use super::{
     join, join_with, leader,
     owners::{DESTINATIONS, all_own, owned, routes, sent},
 };
-use crate::postgres::{Database, refused, serve, settings};
+use crate::postgres::{Database, assert_refused, serve, settings};
 
 /// Time limit until a stuck node has handed over what it owns.
 const LEFT_WITHIN: Duration = Duration::from_secs(60);
@@ -103,7 +103,7 @@ async fn node_without_its_ownership_connection_is_not_ready() {
     // Missing permissions are reported at startup.
     assert!(two.terminate().success());
     limit(3);
-    refused(serve(&two.data_dir()), "too many connections");
+    assert_refused(serve(&two.data_dir()), "too many connections");
 }
 
 #[tokio::test(flavor = "multi_thread")]

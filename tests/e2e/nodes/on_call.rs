@@ -131,14 +131,14 @@ async fn missing_beat_alarms_and_closes_once_across_leader_changes() {
     let rest = worlds[1].rest();
     until_alarm_is(&rest, "STATUS_OPEN", LATE_MAX).await;
     assert!(last.elapsed() > EVERY, "{:?}", last.elapsed());
-    receiver.until_received(1).await;
+    receiver.wait_for(1).await;
     let leads = at_leader(&worlds).await;
     let other = (leads + 1) % 3;
     beat(&worlds[other].rest()).await;
     worlds[leads].kill();
     let rest = worlds[other].rest();
     until_alarm_is(&rest, "STATUS_CLOSED", LATE_MAX).await;
-    receiver.until_received(2).await;
+    receiver.wait_for(2).await;
     tokio::time::sleep(QUIET).await;
     assert_eq!(alarms(&rest).await.len(), 1);
     let messages: Vec<_> = clear(&receiver).into_values().collect();
@@ -191,9 +191,9 @@ async fn escalation_continues_without_duplicates_after_leader_loss() {
         rest.post(EVENTS, &samples::events(&[disk])).await.ok();
     }
     // Once during the first steps and once during later ones.
-    receiver.until_received(hosts.len()).await;
+    receiver.wait_for(hosts.len()).await;
     kill_leader(&mut worlds).await;
-    receiver.until_received(3 * hosts.len()).await;
+    receiver.wait_for(3 * hosts.len()).await;
     kill_leader(&mut worlds).await;
     let rest = worlds[0].rest();
     eventually_within(2 * LATE_MAX, "every step to be delivered", async || {

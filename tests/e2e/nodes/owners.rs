@@ -83,7 +83,7 @@ async fn tried(rest: &Rest, numbers: Range<usize>, status: &str) -> bool {
     answer.is_ok_and(|it| it.status == 200 && it.json()["succeeded"] == events.len())
 }
 
-fn about(message: &Received) -> Told {
+fn about(message: &Received) -> Change {
     let body = message.json();
     let host = body["event"]["dimensions"]["host"].as_str().unwrap();
     (host.to_owned(), body["clear"] == true)
@@ -140,7 +140,7 @@ async fn three_nodes_share_deliveries_without_duplicates() {
     for (at, from) in (0..events).step_by(DESTINATIONS).enumerate() {
         sent(&worlds[at % 3].rest(), from..from + DESTINATIONS).await;
     }
-    receiver.until_received(events).await;
+    receiver.wait_for(events).await;
     let mut all = 0;
     for (world, name) in worlds.iter().zip(["one", "two", "three"]) {
         let (slots, made) = (owned(world).await, attempts(world).await);
@@ -156,7 +156,7 @@ async fn three_nodes_share_deliveries_without_duplicates() {
 }
 
 /// The host of a message, and whether it is a closing.
-type Told = (String, bool);
+type Change = (String, bool);
 
 /// Arrival times by destination, and the maximum number of concurrent messages to one.
 #[derive(Debug, Default)]
@@ -164,7 +164,7 @@ struct Arrivals {
     at: BTreeMap<String, Vec<Instant>>,
     under_way: usize,
     /// In order of arrival, with their delivery ids.
-    messages: Vec<(Told, String)>,
+    messages: Vec<(Change, String)>,
 }
 
 impl Arrivals {
@@ -188,7 +188,7 @@ impl Arrivals {
 async fn noting(takes: Duration) -> (Receiver, Arc<Mutex<Arrivals>>) {
     let arrivals = Arc::new(Mutex::new(Arrivals::default()));
     let noted = Arc::clone(&arrivals);
-    let receiver = Receiver::answering(move |request| {
+    let receiver = Receiver::with_rule(move |request| {
         let (now, message) = (Instant::now(), about(request));
         let mut noted = noted.lock().unwrap();
         let id = request.delivery_id().to_owned();
@@ -209,7 +209,7 @@ async fn noting(takes: Duration) -> (Receiver, Arc<Mutex<Arrivals>>) {
 
 /// Senders that open and close events for all destinations on several nodes, until stopped.
 struct Sending {
-    tasks: JoinSet<BTreeSet<Told>>,
+    tasks: JoinSet<BTreeSet<Change>>,
     stop: tokio::sync::watch::Sender<bool>,
 }
 
@@ -247,7 +247,7 @@ impl Sending {
         Self { tasks, stop }
     }
 
-    async fn end(self) -> BTreeSet<Told> {
+    async fn end(self) -> BTreeSet<Change> {
         self.stop.send_replace(true);
         self.tasks.join_all().await.into_iter().flatten().collect()
     }
@@ -255,25 +255,28 @@ impl Sending {
 
 /// Asserts that every accepted event was reported, each closing after its opening, each by one
 /// delivery regardless of retries.
-async fn each_came_in_order_by_one_delivery(arrivals: &Mutex<Arrivals>, answered: &BTreeSet<Told>) {
+async fn each_came_in_order_by_one_delivery(
+    arrivals: &Mutex<Arrivals>,
+    answered: &BTreeSet<Change>,
+) {
     let late = Duration::from_secs(240);
     let messages = eventually_within(late, "all messages", async || {
         let messages = arrivals.lock().unwrap().messages.clone();
-        let told: BTreeSet<_> = messages.iter().map(|(told, _)| told).collect();
-        let is_all = answered.iter().all(|it| told.contains(it));
+        let reported: BTreeSet<_> = messages.iter().map(|(reported, _)| reported).collect();
+        let is_all = answered.iter().all(|it| reported.contains(it));
         tokio::time::sleep(Duration::from_millis(100)).await;
         is_all.then_some(messages)
     })
     .await;
-    let mut ids = BTreeMap::<Told, String>::new();
-    for (told, id) in messages {
-        let (host, is_end) = &told;
+    let mut ids = BTreeMap::<Change, String>::new();
+    for (reported, id) in messages {
+        let (host, is_end) = &reported;
         assert!(
             !is_end || ids.contains_key(&(host.clone(), false)),
             "{host}"
         );
-        let first = ids.entry(told.clone()).or_insert_with(|| id.clone());
-        assert_eq!(*first, id, "{told:?} came under two ids");
+        let first = ids.entry(reported.clone()).or_insert_with(|| id.clone());
+        assert_eq!(*first, id, "{reported:?} came under two ids");
     }
 }
 
@@ -288,7 +291,7 @@ async fn lose(
     (lost, is_killed): (usize, bool),
     numbers: &Arc<AtomicUsize>,
     arrivals: &Mutex<Arrivals>,
-) -> BTreeSet<Told> {
+) -> BTreeSet<Change> {
     all_own(worlds).await;
     let sending = Sending::begin(worlds, Some(lost), numbers, Duration::from_millis(300));
     tokio::time::sleep(Duration::from_secs(2)).await;

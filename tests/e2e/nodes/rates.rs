@@ -34,7 +34,7 @@ async fn arrivals(limits: Value, events: usize, killed_after: usize) -> Option<V
     all_own(&worlds).await;
     let arrivals = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&arrivals);
-    let receiver = Receiver::answering(move |_request| {
+    let receiver = Receiver::with_rule(move |_request| {
         noted.lock().unwrap().push(Instant::now());
         Reply {
             delay: TAKES,

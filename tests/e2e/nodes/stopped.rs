@@ -8,7 +8,7 @@ use std::{
 };
 
 use bellwether_tests::{
-    cutter::{Cutter, Fate},
+    cutter::{Cutter, Treatment},
     eventually::eventually,
     process,
     receiver::{Received, Receiver},
@@ -16,11 +16,11 @@ use bellwether_tests::{
     world::World,
 };
 
-use super::{join_with, leader, put, three, told_of};
+use super::{join_with, leader, put, three, wait_until_notified};
 use crate::{
     crash::rounds,
     journey,
-    postgres::{ANSWERED, Database, Told, answered, none_is_lost, send},
+    postgres::{ANSWERED, Database, SendOutcomes, none_is_lost, send, wait_answered},
 };
 
 const OTHERS_WAIT_MAX: Duration = Duration::from_secs(6);
@@ -55,11 +55,11 @@ async fn slowest(rest: &Rest, named: &str, within: Duration) -> Duration {
 }
 
 /// Asserts that accepted events are stored and reported, each by one delivery.
-async fn all_is_told(world: &World, receiver: &Receiver, told: &Mutex<Told>) {
-    let stored = none_is_lost(&world.rest(), told).await;
+async fn assert_all_notified(world: &World, receiver: &Receiver, reported: &Mutex<SendOutcomes>) {
+    let stored = none_is_lost(&world.rest(), reported).await;
     let probes = |it: &&String| !it.starts_with("probe");
     let stored: BTreeSet<String> = stored.iter().filter(probes).cloned().collect();
-    told_of(receiver, &stored).await;
+    wait_until_notified(receiver, &stored).await;
     let received = receiver.received();
     let ids: BTreeSet<_> = received.iter().map(Received::delivery_id).collect();
     assert_eq!(ids.len(), stored.len(), "one delivery an event");
@@ -74,7 +74,7 @@ async fn paused_leader_under_load_delays_nobody_and_duplicates_nothing() {
     let names = ["one", "two", "three"];
     let receiver = Receiver::start().await;
     journey::set_up(&worlds[0].rest(), &receiver).await;
-    let told = Arc::new(Mutex::new(Told::default()));
+    let reported = Arc::new(Mutex::new(SendOutcomes::default()));
     for (round, time) in stops().into_iter().enumerate() {
         let leads = leader(&worlds[0]).await;
         let stopped = names.iter().position(|it| *it == leads).unwrap();
@@ -82,14 +82,14 @@ async fn paused_leader_under_load_delays_nobody_and_duplicates_nothing() {
         let mut senders = Vec::new();
         for (world, name) in worlds.iter().zip(names) {
             let round = format!("{round}-{name}");
-            senders.push(send(&world.rest(), &round, &told, &ends));
+            senders.push(send(&world.rest(), &round, &reported, &ends));
         }
-        answered(&told, ANSWERED).await;
+        wait_answered(&reported, ANSWERED).await;
         process::signal("-STOP", worlds[stopped].service().id());
         let other = worlds[(stopped + 1) % 3].rest();
         let took = slowest(&other, &format!("probe-{round}"), time).await;
         process::signal("-CONT", worlds[stopped].service().id());
-        answered(&told, ANSWERED).await;
+        wait_answered(&reported, ANSWERED).await;
         stop.send_replace(true);
         for senders in senders {
             senders.join_all().await;
@@ -97,7 +97,7 @@ async fn paused_leader_under_load_delays_nobody_and_duplicates_nothing() {
         eprintln!("stopped for {time:?}: the slowest answer of another node took {took:?}");
         assert!(!is_measured() || took <= OTHERS_WAIT_MAX, "{took:?}");
     }
-    all_is_told(&worlds[1], &receiver, &told).await;
+    assert_all_notified(&worlds[1], &receiver, &reported).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -110,10 +110,10 @@ async fn node_paused_in_a_commit_delays_others_briefly() {
     let second = join_with(&first, &database.settings_over(cutter.port(), "two"));
     let receiver = Receiver::start().await;
     journey::set_up(&first.rest(), &receiver).await;
-    let told = Arc::new(Mutex::new(Told::default()));
+    let reported = Arc::new(Mutex::new(SendOutcomes::default()));
     let (stop, ends) = tokio::sync::watch::channel(false);
-    let senders = send(&second.rest(), "held", &told, &ends);
-    answered(&told, ANSWERED).await;
+    let senders = send(&second.rest(), "held", &reported, &ends);
+    wait_answered(&reported, ANSWERED).await;
     // It holds the lock of the commit order, for which others wait.
     let is_amid = || {
         let text = "SELECT count(*) FROM pg_stat_activity a JOIN pg_locks l USING (pid) \
@@ -123,38 +123,38 @@ async fn node_paused_in_a_commit_delays_others_briefly() {
     };
     let mut worst = Duration::ZERO;
     for round in 0..rounds(2) {
-        cutter.set(Fate::StandsBefore("COMMIT"));
+        cutter.set(Treatment::StandsBefore("COMMIT"));
         eventually("a commit to be met in the middle", async || {
             // Checked twice, as a commit in progress when the bytes stopped may still end.
             (is_amid() && is_amid()).then_some(())
         })
         .await;
         // The node cannot reconnect over another connection either.
-        cutter.set(Fate::Stands);
+        cutter.set(Treatment::Stands);
         let named = format!("probe-{round}");
         worst = worst.max(slowest(&first.rest(), &named, OTHERS_WAIT_MAX).await);
         assert!(!is_amid(), "the database gave it up");
-        cutter.set(Fate::Arrives);
-        answered(&told, ANSWERED).await;
+        cutter.set(Treatment::Arrives);
+        wait_answered(&reported, ANSWERED).await;
     }
     eprintln!("held amid a commit: the slowest answer of another node took {worst:?}");
     assert!(!is_measured() || worst <= OTHERS_WAIT_MAX, "{worst:?}");
 
     // A node that was cut off for a long time reports it, and recovers automatically.
-    cutter.set(Fate::Stands);
+    cutter.set(Treatment::Stands);
     let rest = second.rest();
     eventually("it not to be ready", async || {
         (rest.get("/readyz").await.status == 503).then_some(())
     })
     .await;
     put(&first.rest(), "probe", "probe-meanwhile").await;
-    cutter.set(Fate::Arrives);
+    cutter.set(Treatment::Arrives);
     eventually("it to be ready", async || {
         (rest.get("/readyz").await.status == 200).then_some(())
     })
     .await;
-    answered(&told, ANSWERED).await;
+    wait_answered(&reported, ANSWERED).await;
     stop.send_replace(true);
     senders.join_all().await;
-    all_is_told(&first, &receiver, &told).await;
+    assert_all_notified(&first, &receiver, &reported).await;
 }

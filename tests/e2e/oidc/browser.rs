@@ -181,33 +181,39 @@ async fn browser_completes_only_sign_ins_it_started() {
     let settings = format!("{}page = {PAGE:?}\n", settings(&provider.issuer));
     let world = World::with_settings(&settings);
     let mut browser = Browser::new(&world);
-    let (status, told) = browser.open("/signed-in?code=a&state=b").await;
+    let (status, reported) = browser.open("/signed-in?code=a&state=b").await;
     assert_eq!(status, 401);
-    assert!(told.contains("was not started in this browser"), "{told}");
+    assert!(
+        reported.contains("was not started in this browser"),
+        "{reported}"
+    );
 
     provider.ask("/come?account=nobody", None).await;
-    let (status, told) = browser.open("/sign-in").await;
+    let (status, reported) = browser.open("/sign-in").await;
     assert_eq!(status, 401);
-    assert!(told.contains("was declined at the provider"), "{told}");
+    assert!(
+        reported.contains("was declined at the provider"),
+        "{reported}"
+    );
     let state = browser.cookie("bellwether-sign-in");
     let state = state.split('.').next().unwrap().to_owned();
-    let (status, told) = browser
+    let (status, reported) = browser
         .open(&format!("/signed-in?code=a&state={state}"))
         .await;
     assert_eq!(status, 401);
-    assert!(told.contains("the provider refused"), "{told}");
+    assert!(reported.contains("the provider refused"), "{reported}");
 
     provider.ask("/come?account=eve", None).await;
-    let (status, told) = Browser::new(&world).open("/sign-in").await;
+    let (status, reported) = Browser::new(&world).open("/sign-in").await;
     assert_eq!(status, 403);
-    assert!(told.contains("has no role"), "{told}");
+    assert!(reported.contains("has no role"), "{reported}");
 
     drop(provider);
-    let (status, told) = browser
+    let (status, reported) = browser
         .open(&format!("/signed-in?code=a&state={state}"))
         .await;
     assert_eq!(status, 503);
-    assert!(told.contains("does not respond"), "{told}");
+    assert!(reported.contains("does not respond"), "{reported}");
 }
 
 fn at_page(provider: &Provider) -> World {
@@ -400,10 +406,10 @@ async fn cross_site_requests_change_nothing() {
     assert!(status == 200 && shown.contains("disk is full"), "{shown}");
 
     for site in ["cross-site", "same-site", "none", ""] {
-        let (status, told) = otto.ask(Method::POST, &page, "do=acknowledge", site).await;
-        assert_eq!(status, 403, "{site}: {told}");
-        let (status, told) = otto.ask(Method::POST, "/sign-out", "", site).await;
-        assert_eq!(status, 403, "{site}: {told}");
+        let (status, reported) = otto.ask(Method::POST, &page, "do=acknowledge", site).await;
+        assert_eq!(status, 403, "{site}: {reported}");
+        let (status, reported) = otto.ask(Method::POST, "/sign-out", "", site).await;
+        assert_eq!(status, 403, "{site}: {reported}");
     }
     let (status, _) = otto
         .ask(

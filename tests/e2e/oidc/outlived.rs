@@ -44,8 +44,8 @@ async fn console_and_command_continue_with_the_renewed_token() {
     };
     let world = World::with_settings(&settings(&provider.issuer));
     let terminal = Terminal::new(&world);
-    let (went_well, told) = terminal.login(&provider, "/approve?account=ada").await;
-    assert!(went_well, "{told}");
+    let (went_well, reported) = terminal.login(&provider, "/approve?account=ada").await;
+    assert!(went_well, "{reported}");
     let first = terminal.kept()["token"].clone();
     let start = Instant::now();
     let mut watch = terminal.command(&["watch"]);
@@ -59,24 +59,24 @@ async fn console_and_command_continue_with_the_renewed_token() {
     let mut console = console(&terminal);
     console.shows(&["● connected", "oidc:ada@example.org (admin)"]);
     console.press("2");
-    let hears = |word: &str, patience: Duration| {
+    let receives = |word: &str, patience: Duration| {
         let end = Instant::now() + patience;
-        let mut told = String::new();
-        while !told.contains(word) {
+        let mut reported = String::new();
+        while !reported.contains(word) {
             let left = end.saturating_duration_since(Instant::now());
-            told += &lines.recv_timeout(left).ok()?;
+            reported += &lines.recv_timeout(left).ok()?;
         }
-        Some(told)
+        Some(reported)
     };
     // The command reports events once it follows the stream.
     let begun = async || {
         happen(&world, "begun").await;
-        hears("it is begun", Duration::from_millis(500))
+        receives("it is begun", Duration::from_millis(500))
     };
     eventually("the command to follow", begun).await;
     happen(&world, "early").await;
     console.shows(&["it is early"]);
-    hears("it is early", PATIENCE).expect("it follows");
+    receives("it is early", PATIENCE).expect("it follows");
 
     // Waits until the first token is no longer accepted.
     let end = Duration::from_secs(u64::from(LIFE) + LEEWAY + 5);
@@ -89,8 +89,8 @@ async fn console_and_command_continue_with_the_renewed_token() {
     assert_eq!(ended.get("/v1/notification/rules").await.status, 401);
     happen(&world, "late").await;
     console.shows(&["● connected", "it is late"]);
-    let told = hears("it is late", PATIENCE).expect("it goes on");
-    assert!(!told.contains("it is early"), "{told}");
+    let reported = receives("it is late", PATIENCE).expect("it goes on");
+    assert!(!reported.contains("it is early"), "{reported}");
     assert!(watch.try_wait().unwrap().is_none(), "it has ended");
     watch.kill().unwrap();
     watch.wait().unwrap();
@@ -111,8 +111,8 @@ async fn console_reports_an_expired_sign_in_and_recovers() {
     let proxy = Proxy::start(world.service().address("grpc"));
     let mut terminal = Terminal::new(&world);
     terminal.address = format!("http://{}", proxy.address());
-    let (went_well, told) = terminal.login(&provider, "/approve?account=otto").await;
-    assert!(went_well, "{told}");
+    let (went_well, reported) = terminal.login(&provider, "/approve?account=otto").await;
+    assert!(went_well, "{reported}");
     let mut console = console(&terminal);
     console.shows(&["● connected", "oidc:otto@example.org (operator)"]);
     let mut lines = terminal.command(&["--plain"]);
@@ -140,8 +140,8 @@ async fn console_reports_an_expired_sign_in_and_recovers() {
     );
     console.shows(&["✗ not connected", &sentence]);
 
-    let (went_well, told) = terminal.login(&provider, "/approve?account=ada").await;
-    assert!(went_well, "{told}");
+    let (went_well, reported) = terminal.login(&provider, "/approve?account=ada").await;
+    assert!(went_well, "{reported}");
     console.shows(&["● connected", "oidc:ada@example.org (admin)"]);
     console.press("2");
     happen(&world, "after").await;

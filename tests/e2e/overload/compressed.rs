@@ -75,11 +75,11 @@ pub(super) async fn tried(
     let headers = answer.headers().clone();
     let body = answer.into_body().collect().await.ok()?;
     let trailers = body.trailers().cloned().unwrap_or_default();
-    let told = |name: &str| {
+    let reported = |name: &str| {
         let value = headers.get(name).or_else(|| trailers.get(name));
         value.map_or("", |it| it.to_str().unwrap()).to_owned()
     };
-    Some((told("grpc-status"), told("grpc-accept-encoding")))
+    Some((reported("grpc-status"), reported("grpc-accept-encoding")))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -142,10 +142,10 @@ async fn compressed_messages_are_limited_by_decompressed_size() {
         };
         let answer = web.try_send(Method::POST, &path, &headers, body);
         let answer = answer.await.unwrap();
-        let told = format!("{:?} {}", answer.headers, answer.text());
+        let reported = format!("{:?} {}", answer.headers, answer.text());
         assert!(
-            told.contains("grpc-status\": \"3") || told.contains("grpc-status:3"),
-            "{kind}: {told}"
+            reported.contains("grpc-status\": \"3") || reported.contains("grpc-status:3"),
+            "{kind}: {reported}"
         );
     }
     let many = 0..hostile_times(40, 1_000);
@@ -216,8 +216,8 @@ async fn compressed_bodies_are_limited_by_decompressed_size() {
         ("deflate", &bomb, 415),
     ] {
         let answer = send(encoding, body).await;
-        let told = answer.text();
-        assert_eq!(answer.status, status, "{encoding}: {told}");
+        let reported = answer.text();
+        assert_eq!(answer.status, status, "{encoding}: {reported}");
         if status == 415 {
             assert_eq!(answer.header("accept-encoding"), "gzip", "{encoding}");
         }

@@ -211,11 +211,11 @@ async fn combined_attacks_spare_honest_clients_and_the_store() {
     }
     took.sort();
     let (p99, peak) = (took[took.len() * 99 / 100], peak_mib(&world));
-    let told = format!("{p99:?}, at most {:?}, {peak} MiB", took[took.len() - 1]);
+    let reported = format!("{p99:?}, at most {:?}, {peak} MiB", took[took.len() - 1]);
     if hostile_times(1, 2) == 2 {
-        eprintln!("an honest client among all kinds of others: {told}");
+        eprintln!("an honest client among all kinds of others: {reported}");
     }
-    assert!(p99 < P99_MAX && peak < MEMORY_MAX_MIB, "{told}");
+    assert!(p99 < P99_MAX && peak < MEMORY_MAX_MIB, "{reported}");
     assert!(!attack.is_empty(), "they have given up");
     attack.shutdown().await;
     let world = is_whole(world).await;

@@ -7,15 +7,17 @@ use std::{
 };
 
 use bellwether_tests::{
-    cutter::{Cutter, Fate},
+    cutter::{Cutter, Treatment},
     eventually::eventually,
     postgres::Postgres,
     receiver::Receiver,
 };
 
-use super::{ANSWERED, Database, Told, answered, each_has_one_delivery, none_is_lost, send};
+use super::{
+    ANSWERED, Database, SendOutcomes, each_has_one_delivery, none_is_lost, send, wait_answered,
+};
 use crate::{
-    crash::{rounds, told_hosts},
+    crash::{notified_hosts, rounds},
     journey,
 };
 
@@ -56,20 +58,20 @@ async fn acknowledged_events_survive_connection_cuts_dump_and_kills() {
     let mut world = database.world_over(cutter.port());
     let receiver = Receiver::start().await;
     journey::set_up(&world.rest(), &receiver).await;
-    let told = Arc::new(Mutex::new(Told::default()));
+    let reported = Arc::new(Mutex::new(SendOutcomes::default()));
     for round in 0..rounds(2) {
         let (stop, stopped) = tokio::sync::watch::channel(false);
-        let senders = send(&world.rest(), &format!("cut-{round}"), &told, &stopped);
-        answered(&told, ANSWERED).await;
+        let senders = send(&world.rest(), &format!("cut-{round}"), &reported, &stopped);
+        wait_answered(&reported, ANSWERED).await;
         let dump = Dump::begin(&database.server);
         eventually("the dump to be under way", async || {
             Dump::is_under_way(&database.server).then_some(())
         })
         .await;
-        cutter.set(Fate::IsCut {
+        cutter.set(Treatment::IsCut {
             within_bytes: CUT_WITHIN_BYTES,
         });
-        answered(&told, ANSWERED_MEANWHILE).await;
+        wait_answered(&reported, ANSWERED_MEANWHILE).await;
         if round % 2 == 0 {
             assert!(
                 Dump::is_under_way(&database.server),
@@ -80,20 +82,20 @@ async fn acknowledged_events_survive_connection_cuts_dump_and_kills() {
                 database.server.kill();
                 database.server.run();
             });
-            answered(&told, ANSWERED_MEANWHILE).await;
+            wait_answered(&reported, ANSWERED_MEANWHILE).await;
         }
-        cutter.set(Fate::Arrives);
-        answered(&told, ANSWERED).await;
+        cutter.set(Treatment::Arrives);
+        wait_answered(&reported, ANSWERED).await;
         stop.send_replace(true);
         senders.join_all().await;
         drop(dump);
     }
-    let unknown = told.lock().unwrap().unknown.len();
-    let stored = none_is_lost(&world.rest(), &told).await;
+    let unknown = reported.lock().unwrap().unknown.len();
+    let stored = none_is_lost(&world.rest(), &reported).await;
     let text = "SELECT max(place) - min(place) + 1 = count(*) FROM bellwether.log";
     assert_eq!(database.server.execute(text), "t", "the log has a gap");
     eventually("every stored event to be told of", async || {
-        stored.is_subset(&told_hosts(&receiver)).then_some(())
+        stored.is_subset(&notified_hosts(&receiver)).then_some(())
     })
     .await;
     each_has_one_delivery(&receiver, &stored, unknown);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use bellwether_tests::{process, rest::Rest};
 use serde_json::json;
 
-use super::{Database, refused, serve};
+use super::{Database, assert_refused, serve};
 use crate::samples;
 
 /// Creates one definition of each kind, and returns their tables.
@@ -191,5 +191,5 @@ async fn forged_definition_is_reported_and_not_used() {
     assert!(world.terminate().success());
     let (_, rules) = stored.iter().find(|(table, _)| *table == "rule").unwrap();
     rules[0].write(&database, "rule", &rules[0].forged(true, forgeries[0]));
-    refused(serve(&world.data_dir()), "was not written by this service");
+    assert_refused(serve(&world.data_dir()), "was not written by this service");
 }

@@ -75,7 +75,7 @@ async fn full_database_rejects_only_events_until_space_is_freed() {
     let rest = world.rest();
     let receiver = Receiver::start().await;
     journey::set_up(&rest, &receiver).await;
-    receiver.otherwise(Reply::status(503));
+    receiver.set_default_reply(Reply::status(503));
     assert!(send(&rest, &["before".into()]).await);
 
     disk.fill(0);
@@ -106,9 +106,9 @@ async fn full_database_rejects_only_events_until_space_is_freed() {
     assert!(event_id.is_string(), "{found}");
     let status = json!({"statuses": [{"eventId": event_id, "acknowledged": true}]});
     let acknowledged = rest.post("/v1/event-management/status", &status).await;
-    let is_told = matches!(acknowledged.status.as_u16(), 200 | 503);
-    assert!(is_told, "{}", acknowledged.text());
-    receiver.otherwise(Reply::status(200));
+    let is_reported = matches!(acknowledged.status.as_u16(), 200 | 503);
+    assert!(is_reported, "{}", acknowledged.text());
+    receiver.set_default_reply(Reply::status(200));
     let many: Vec<_> = (0..200).map(|it| format!("still-{it}")).collect();
     assert!(!send(&rest, &many).await);
 

@@ -9,7 +9,7 @@ use bellwether_tests::{
     world::World,
 };
 
-use super::{Database, init, init_again, refused, serve, settings, store};
+use super::{Database, assert_refused, init, init_again, serve, settings, store};
 
 /// Permissions that a role other than the owner may lack, with the errors.
 const LACKING: [(&str, &str); 5] = [
@@ -52,9 +52,9 @@ async fn missing_database_privileges_are_reported_with_grants() {
     for (revoke, said) in LACKING {
         server.execute(GRANTS);
         server.execute(&format!("{revoke} FROM clerk"));
-        refused(serve(&data_dir), said);
-        refused(serve(&data_dir), GRANTS);
-        refused(store(&data_dir, &["status"]), said);
+        assert_refused(serve(&data_dir), said);
+        assert_refused(serve(&data_dir), GRANTS);
+        assert_refused(store(&data_dir, &["status"]), said);
     }
     server.execute(GRANTS);
     let status = process::run(store(&data_dir, &["status"]));
@@ -73,8 +73,8 @@ async fn transaction_pooler_is_rejected_and_session_pooler_works() {
         return;
     };
     reach_by(&data_dir, &database, &Postgres::url_of(pooler.port));
-    refused(serve(&data_dir), "PgBouncer in transaction mode");
-    refused(store(&data_dir, &["status"]), "pool_mode = session");
+    assert_refused(serve(&data_dir), "PgBouncer in transaction mode");
+    assert_refused(store(&data_dir, &["status"]), "pool_mode = session");
     drop(pooler);
     let pooler = Pooler::start(&database.server, "session").unwrap();
     let key = data_dir.join("admin.key");
@@ -103,14 +103,14 @@ async fn failed_store_init_leaves_no_key_and_status_needs_none() {
     let url = Postgres::url_of(server.port());
     reach_by(&data_dir, &database, &url.replace("/postgres", "/latin"));
     let key_file = database.key_file();
-    refused(init_again(&data_dir), "UTF8 is required");
+    assert_refused(init_again(&data_dir), "UTF8 is required");
     assert!(!key_file.exists());
 
     reach_by(&data_dir, &database, &url);
     init(&data_dir);
     let key = fs::read(&key_file).unwrap();
     fs::remove_file(&key_file).unwrap();
-    refused(init_again(&data_dir), "the store already exists");
+    assert_refused(init_again(&data_dir), "the store already exists");
     assert!(!key_file.exists(), "no key is made up for a store");
 
     let mut status = process::command(folder.path(), ["store", "status", "--store", &url]);
@@ -122,5 +122,5 @@ async fn failed_store_init_leaves_no_key_and_status_needs_none() {
         "{shown:?}"
     );
     fs::write(&key_file, key).unwrap();
-    refused(init_again(&data_dir), "the store already has clients");
+    assert_refused(init_again(&data_dir), "the store already has clients");
 }

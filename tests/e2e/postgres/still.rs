@@ -29,7 +29,7 @@ async fn stalled_database_is_reported_within_seconds_and_recovers() {
     let rest = world.rest();
     assert_eq!(send(&rest, "before").await.0, 200);
 
-    database.server.stand_still(true);
+    database.server.suspend(true);
     let begun = Instant::now();
     let ready = async {
         while rest.get("/readyz").await.status == 200 {
@@ -57,7 +57,7 @@ async fn stalled_database_is_reported_within_seconds_and_recovers() {
     );
     assert_eq!(rest.get("/healthz").await.status, 200);
 
-    database.server.stand_still(false);
+    database.server.suspend(false);
     eventually("the node to be ready", async || {
         (rest.get("/readyz").await.status == 200).then_some(())
     })

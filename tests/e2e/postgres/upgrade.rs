@@ -14,10 +14,10 @@ use bellwether_tests::{eventually::eventually, process, receiver::Receiver, worl
 use tokio::{sync::watch, task::JoinSet};
 
 use super::{
-    ANSWERED, Database, Told, answered, each_has_one_delivery, init_with, none_is_lost, refused,
-    send, serve_of, store,
+    ANSWERED, Database, SendOutcomes, assert_refused, each_has_one_delivery, init_with,
+    none_is_lost, send, serve_of, store, wait_answered,
 };
-use crate::{crash::told_hosts, journey};
+use crate::{crash::notified_hosts, journey};
 
 const NAMES: [&str; 3] = ["one", "two", "three"];
 
@@ -36,9 +36,9 @@ fn layout(database: &Database) -> String {
 struct Load(watch::Sender<bool>, JoinSet<()>);
 
 impl Load {
-    fn on(world: &World, round: &str, told: &Arc<Mutex<Told>>) -> Self {
+    fn on(world: &World, round: &str, reported: &Arc<Mutex<SendOutcomes>>) -> Self {
         let (stop, stopped) = watch::channel(false);
-        Self(stop, send(&world.rest(), round, told, &stopped))
+        Self(stop, send(&world.rest(), round, reported, &stopped))
     }
 
     async fn end(self) {
@@ -59,7 +59,11 @@ fn of_earlier(binary: &Path, database: &Database) -> Vec<World> {
                 fs::copy(key, data_dir.join("admin.key")).unwrap();
             }
         };
-        worlds.push(World::of(binary, prepare, &database.settings_of(name)));
+        worlds.push(World::with_binary(
+            binary,
+            prepare,
+            &database.settings_of(name),
+        ));
     }
     worlds
 }
@@ -73,12 +77,12 @@ async fn rolling_upgrade_under_load_loses_nothing() {
     let mut worlds = of_earlier(&earlier, &database);
     let receiver = Receiver::start().await;
     journey::set_up(&worlds[0].rest(), &receiver).await;
-    let told = Arc::new(Mutex::new(Told::default()));
+    let reported = Arc::new(Mutex::new(SendOutcomes::default()));
     let mut loads = Vec::new();
     for (world, name) in worlds.iter().zip(NAMES) {
-        loads.push(Load::on(world, &format!("earlier-{name}"), &told));
+        loads.push(Load::on(world, &format!("earlier-{name}"), &reported));
     }
-    answered(&told, ANSWERED).await;
+    wait_answered(&reported, ANSWERED).await;
 
     let (data_dir, from) = (worlds[0].data_dir(), layout(&database));
     let migrate = || process::run(store(&data_dir, &["migrate"]));
@@ -88,9 +92,9 @@ async fn rolling_upgrade_under_load_loses_nothing() {
     let to = layout(&database);
     eprintln!("from layout {from} to {to}");
     // Nodes of the earlier version continue or stop; new ones are rejected.
-    let before = told.lock().unwrap().answered.len();
+    let before = reported.lock().unwrap().answered.len();
     let has_stopped = eventually("the nodes to continue or to stop", async || {
-        let more = told.lock().unwrap().answered.len() - before;
+        let more = reported.lock().unwrap().answered.len() - before;
         let live = tokio::task::block_in_place(|| worlds.iter_mut().any(|it| !it.has_ended()));
         (more >= ANSWERED || !live).then_some(!live)
     })
@@ -103,24 +107,24 @@ async fn rolling_upgrade_under_load_loses_nothing() {
         );
     }
     if from != to {
-        refused(serve_of(&earlier, &data_dir), "a later version made");
+        assert_refused(serve_of(&earlier, &data_dir), "a later version made");
     }
     for (at, name) in NAMES.into_iter().enumerate() {
         assert!(worlds[at].terminate().success() || has_stopped);
         loads.remove(0).end().await;
         worlds[at].start_again();
         let round = format!("upgraded-{name}");
-        loads.push(Load::on(&worlds[at], &round, &told));
-        answered(&told, ANSWERED).await;
+        loads.push(Load::on(&worlds[at], &round, &reported));
+        wait_answered(&reported, ANSWERED).await;
     }
     for load in loads {
         load.end().await;
     }
 
-    let unknown = told.lock().unwrap().unknown.len();
-    let stored = none_is_lost(&worlds[1].rest(), &told).await;
+    let unknown = reported.lock().unwrap().unknown.len();
+    let stored = none_is_lost(&worlds[1].rest(), &reported).await;
     eventually("every stored event to be told of", async || {
-        stored.is_subset(&told_hosts(&receiver)).then_some(())
+        stored.is_subset(&notified_hosts(&receiver)).then_some(())
     })
     .await;
     each_has_one_delivery(&receiver, &stored, unknown);

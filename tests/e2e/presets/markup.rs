@@ -129,7 +129,7 @@ async fn chat_presets_neutralize_mentions_and_links() {
             "slack" => &builtin,
             _ => &receivers[file],
         };
-        receiver.until_received(3).await;
+        receiver.wait_for(3).await;
         for received in receiver.received() {
             let text = text_at(&received, place);
             if file != "slack-webhook" {

@@ -47,7 +47,7 @@ async fn every_preset_waits_for_a_wrong_destination_to_be_corrected() {
         let mut receivers = Vec::new();
         for (rules, _, wrong) in cases.iter().filter(|it| it.1 == number) {
             let receiver = Receiver::start().await;
-            receiver.otherwise(wrong.clone());
+            receiver.set_default_reply(wrong.clone());
             store(&world, rules, |path| receiver.url(path));
             if number == 0 {
                 let rule = json!({"name": rules.file, "enabled": true,
@@ -64,7 +64,7 @@ async fn every_preset_waits_for_a_wrong_destination_to_be_corrected() {
         for (rules, receiver) in &receivers {
             let error = last_error(&world, rules.file).await;
             assert!(!error.is_empty(), "{}", rules.file);
-            receiver.otherwise(reply(rules.accepts));
+            receiver.set_default_reply(reply(rules.accepts));
         }
         for (rules, _) in &receivers {
             let path = format!("/v1/notification/destinations/{}:resume", rules.file);

@@ -105,7 +105,7 @@ async fn rejected_messages_die_without_blocking_valid_ones() {
 }
 
 async fn refused_among_good(wire: &Wire, status: u16) {
-    let receiver = Receiver::answering(move |request| {
+    let receiver = Receiver::with_rule(move |request| {
         let bad = host(request).contains("bad");
         Reply {
             delay: ATTEMPT,
@@ -157,9 +157,9 @@ async fn rejections_alone_do_not_delay_a_valid_message() {
     for wire in world.wires() {
         for status in [400, 413, 415, 422] {
             let well = Arc::new(AtomicBool::new(false));
-            let told = Arc::clone(&well);
-            let receiver = Receiver::answering(move |_| {
-                Reply::status(if told.load(Ordering::Relaxed) {
+            let reported = Arc::clone(&well);
+            let receiver = Receiver::with_rule(move |_| {
+                Reply::status(if reported.load(Ordering::Relaxed) {
                     200
                 } else {
                     status
@@ -202,7 +202,7 @@ async fn misconfigured_or_failing_receivers_fail_the_destination() {
         // Statuses that indicate a misconfigured destination, and those that indicate a failing
         // receiver.
         for status in [401, 403, 404, 410, 408, 429, 500, 502, 503, 504] {
-            let receiver = Receiver::answering(move |_| Reply::status(status)).await;
+            let receiver = Receiver::with_rule(move |_| Reply::status(status)).await;
             let name = format!("{} unwell {status}", wire.name());
             set_up(&wire, &name, &receiver.url("/"), json!({"maxInFlight": 1})).await;
             let events = (0..12).map(|at| event(&format!("{name} {at}")));
@@ -248,8 +248,8 @@ async fn waiting_deliveries_are_sent_when_the_destination_changes() {
     let world = World::with_settings("[delivery]\nschedule = [\"0s\", \"1h\"]\n");
     for wire in world.wires() {
         for status in [404, 503] {
-            let wrong = Receiver::answering(move |_| Reply::status(status)).await;
-            let right = Receiver::answering(|_| Reply::status(200)).await;
+            let wrong = Receiver::with_rule(move |_| Reply::status(status)).await;
+            let right = Receiver::with_rule(|_| Reply::status(200)).await;
             let name = format!("{} elsewhere {status}", wire.name());
             set_up(&wire, &name, &wrong.url("/"), json!({"maxInFlight": 1})).await;
             let events = (0..12).map(|at| event(&format!("{name} {at}")));
@@ -281,9 +281,9 @@ async fn waiting_deliveries_are_sent_when_the_destination_changes() {
 
 async fn probes(wire: &Wire, status: u16) {
     let well = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&well);
-    let receiver = Receiver::answering(move |_| {
-        Reply::status(if told.load(Ordering::Relaxed) {
+    let reported = Arc::clone(&well);
+    let receiver = Receiver::with_rule(move |_| {
+        Reply::status(if reported.load(Ordering::Relaxed) {
             200
         } else {
             status

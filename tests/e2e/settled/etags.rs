@@ -82,7 +82,7 @@ async fn stale_etag_is_rejected_with_advice() {
     }
 }
 
-async fn asked(
+async fn request_with_header(
     rest: &Rest,
     verb: Method,
     path: &str,
@@ -108,41 +108,48 @@ async fn conditional_headers_work_for_every_kind() {
         rest.post(&list, &body).await.ok();
         let first = rest.get(&path).await;
         let stale = first.header("etag").to_owned();
-        let known = asked(&rest, Method::GET, &path, ("if-none-match", &stale), &body).await;
+        let known =
+            request_with_header(&rest, Method::GET, &path, ("if-none-match", &stale), &body).await;
         assert_eq!(
             (known.status.as_u16(), known.body.len()),
             (304, 0),
             "{kind}"
         );
         let text = with(&body, &json!({"description": "changed"}));
-        let changed = asked(&rest, Method::PUT, &path, ("if-match", &stale), &text).await;
+        let changed =
+            request_with_header(&rest, Method::PUT, &path, ("if-match", &stale), &text).await;
         assert_eq!(changed.status, 200, "{kind}: {}", changed.text());
-        let news = asked(&rest, Method::GET, &path, ("if-none-match", &stale), &body).await;
+        let news =
+            request_with_header(&rest, Method::GET, &path, ("if-none-match", &stale), &body).await;
         assert_eq!(news.status, 200, "{kind}");
         assert_eq!(news.json()[kind]["description"], "changed");
 
         for verb in [Method::PUT, Method::DELETE] {
-            let refused = asked(&rest, verb.clone(), &path, ("if-match", &stale), &body).await;
-            let told = refused.text();
+            let refused =
+                request_with_header(&rest, verb.clone(), &path, ("if-match", &stale), &body).await;
+            let reported = refused.text();
             let found = (refused.status.as_u16(), refused.code());
-            assert_eq!(found, (409, 10), "{verb} {kind}: {told}");
-            assert!(told.contains(&format!("{kind} `a`")), "{told}");
-            assert!(told.contains("read it again"), "{told}");
-            let wrong = asked(&rest, verb, &path, ("if-match", "\"a\"b\""), &body).await;
+            assert_eq!(found, (409, 10), "{verb} {kind}: {reported}");
+            assert!(reported.contains(&format!("{kind} `a`")), "{reported}");
+            assert!(reported.contains("read it again"), "{reported}");
+            let wrong =
+                request_with_header(&rest, verb, &path, ("if-match", "\"a\"b\""), &body).await;
             let found = (wrong.status.as_u16(), wrong.code());
             assert_eq!(found, (400, 3), "{}", wrong.text());
             assert!(wrong.text().contains("if-match"), "{}", wrong.text());
         }
         let current = news.header("etag").to_owned();
         let other = with(&body, &json!({"etag": first.json()[kind]["etag"]}));
-        let both = asked(&rest, Method::PUT, &path, ("if-match", &current), &other).await;
+        let both =
+            request_with_header(&rest, Method::PUT, &path, ("if-match", &current), &other).await;
         assert_eq!(both.status, 400, "{kind}: {}", both.text());
         assert!(both.text().contains("etag"), "{kind}: {}", both.text());
 
         let listed = format!("\"x\", {current}");
-        let gone = asked(&rest, Method::DELETE, &path, ("if-match", &listed), &body).await;
+        let gone =
+            request_with_header(&rest, Method::DELETE, &path, ("if-match", &listed), &body).await;
         assert_eq!(gone.status, 200, "{kind}: {}", gone.text());
-        let absent = asked(&rest, Method::PUT, &path, ("if-match", "*"), &body).await;
+        let absent = request_with_header(&rest, Method::PUT, &path, ("if-match", "*"), &body).await;
         assert_eq!(absent.status, 404, "{kind}: {}", absent.text());
     }
 }

@@ -230,7 +230,7 @@ async fn response_bodies_are_stored_up_to_16_kib() {
         ] {
             let name = format!("{} {length}", wire.name());
             let body: String = ('a'..='z').cycle().take(length).collect();
-            receiver.otherwise(Reply {
+            receiver.set_default_reply(Reply {
                 body: body.clone(),
                 ..Reply::status(status)
             });

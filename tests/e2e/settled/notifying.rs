@@ -188,8 +188,8 @@ impl Play {
         let before = self.decided().await.len();
         assert_eq!(before, self.before, "asking tells nobody: {counted}");
         self.wire.ok(method, &request).await;
-        let told = self.decided().await.len() - before;
-        assert_eq!(counted["notifyCount"], told, "{}: {counted}", self.host);
+        let reported = self.decided().await.len() - before;
+        assert_eq!(counted["notifyCount"], reported, "{}: {counted}", self.host);
     }
 
     /// Returns all deliveries about the event, oldest first.

@@ -57,7 +57,7 @@ async fn unauthenticated_tls_clients_do_not_block_authenticated_ones() {
     let mut took = Vec::with_capacity(HONEST);
     for _ in 0..HONEST {
         let start = Instant::now();
-        let answer = secured.ask("rest", request.as_bytes()).await;
+        let answer = secured.request("rest", request.as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         took.push(start.elapsed());
     }

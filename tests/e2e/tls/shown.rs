@@ -62,12 +62,12 @@ async fn commands_console_and_gateway_present_their_certificate() {
     // On another machine without a key: the certificate authenticates the client.
     let home = tempfile::tempdir().unwrap();
     for command in [&["client", "list"][..], &["get", "rules"], &["status"]] {
-        let (code, told) = said(home.path(), &[command, &reach, &shown].concat(), &[]);
-        assert_eq!(code, Some(0), "{command:?}: {told}");
-        assert!(!told.contains("WARN"), "{command:?}: {told}");
-        let (code, told) = said(home.path(), &[command, &reach].concat(), &[]);
-        assert_eq!(code, Some(4), "{command:?}: {told}");
-        assert!(told.contains("no API key"), "{command:?}: {told}");
+        let (code, reported) = said(home.path(), &[command, &reach, &shown].concat(), &[]);
+        assert_eq!(code, Some(0), "{command:?}: {reported}");
+        assert!(!reported.contains("WARN"), "{command:?}: {reported}");
+        let (code, reported) = said(home.path(), &[command, &reach].concat(), &[]);
+        assert_eq!(code, Some(4), "{command:?}: {reported}");
+        assert!(reported.contains("no API key"), "{command:?}: {reported}");
     }
     // A certificate set for clients takes precedence over that of the listeners.
     let foreign = Authority::new().issue();
@@ -75,8 +75,8 @@ async fn commands_console_and_gateway_present_their_certificate() {
     let listeners = ["--tls-cert", &foreign_cert, "--tls-key", &foreign_key];
     let list = ["client", "list"];
     let both = [&list[..], &reach, &shown, &listeners].concat();
-    let (code, told) = said(home.path(), &both, &[]);
-    assert_eq!(code, Some(0), "{told}");
+    let (code, reported) = said(home.path(), &both, &[]);
+    assert_eq!(code, Some(0), "{reported}");
 
     let mut arguments = [&reach[..], &shown].concat();
     let mut console = Terminal::start(home.path(), &arguments);
@@ -100,8 +100,8 @@ async fn commands_console_and_gateway_present_their_certificate() {
     );
     std::fs::write(&file, context).unwrap();
     let config = ["--config", file.to_str().unwrap(), "--context"];
-    let (code, told) = said(home.path(), &[&list[..], &config, &["prod"]].concat(), &[]);
-    assert_eq!(code, Some(0), "{told}");
+    let (code, reported) = said(home.path(), &[&list[..], &config, &["prod"]].concat(), &[]);
+    assert_eq!(code, Some(0), "{reported}");
     let mut console = Terminal::start(home.path(), &[&config[..], &["prod"]].concat());
     console.shows(&["◆ prod", "● connected", "boss (admin)"]);
     console.press("q");
@@ -134,11 +134,14 @@ async fn missing_client_certificate_is_explained() {
     ];
     for command in asked.into_iter().cycle().take(25) {
         let given = [("BELLWETHER_KEY", "bw_x")];
-        let (code, told) = said(home.path(), &[command, &reach].concat(), &given);
-        assert!(matches!(code, Some(1 | 3)), "{command:?}: {code:?}: {told}");
-        let why = told.contains("requires a client certificate")
-            || told.contains("may require a client certificate");
-        assert!(why, "{command:?} without a certificate: {told}");
+        let (code, reported) = said(home.path(), &[command, &reach].concat(), &given);
+        assert!(
+            matches!(code, Some(1 | 3)),
+            "{command:?}: {code:?}: {reported}"
+        );
+        let why = reported.contains("requires a client certificate")
+            || reported.contains("may require a client certificate");
+        assert!(why, "{command:?} without a certificate: {reported}");
     }
 }
 
@@ -217,9 +220,9 @@ async fn unusable_client_certificate_is_reported_with_file_and_fix() {
                 }
             }
             let given = [("BELLWETHER_KEY", "bw_x")];
-            let (code, told) = said(folder, &arguments, &given);
-            assert_eq!(code, Some(2), "{arguments:?}: {told}");
-            assert!(told.contains(&sentence), "{sentence} in {told}");
+            let (code, reported) = said(folder, &arguments, &given);
+            assert_eq!(code, Some(2), "{arguments:?}: {reported}");
+            assert!(reported.contains(&sentence), "{sentence} in {reported}");
         }
     }
 }
@@ -240,11 +243,11 @@ async fn private_key_readable_by_others_warns_and_is_used() {
     let shown = ["--tls-client-cert", &cert, "--tls-client-key", &key];
     let arguments = [&["client", "list"], &reach[..], &shown].concat();
     let listed = run(secured.world.command(&arguments));
-    let told = String::from_utf8(listed.stderr).unwrap();
+    let reported = String::from_utf8(listed.stderr).unwrap();
     let sentence = format!("other users can read {key} (mode 644): `chmod 600` it");
     assert!(
-        listed.status.success() && told.contains(&sentence),
-        "{told}"
+        listed.status.success() && reported.contains(&sentence),
+        "{reported}"
     );
     // In a terminal, the warning is printed after the console has closed.
     let admin = secured.world.data_dir().join("admin.key");
@@ -255,6 +258,6 @@ async fn private_key_readable_by_others_warns_and_is_used() {
     console.press("q");
     assert!(console.ended().success());
     // The terminal wraps long lines.
-    let written = console.written().replace(['\r', '\n'], "");
+    let written = console.output().replace(['\r', '\n'], "");
     assert!(written.contains(&sentence), "{written}");
 }

@@ -73,7 +73,7 @@ impl Guide {
     }
 
     pub(super) fn copied(&self) -> String {
-        let written = self.console.written();
+        let written = self.console.output();
         let coded = written.rsplit("\x1b]52;c;").next().unwrap();
         let coded = coded.split('\x07').next().unwrap();
         String::from_utf8(STANDARD.decode(coded).unwrap()).unwrap()
@@ -102,7 +102,7 @@ impl Guide {
     pub(super) fn leave(mut self) -> Vec<Page> {
         self.console.press("q");
         assert!(self.console.ended().success());
-        assert_eq!(self.console.modes_left(), Vec::<String>::new());
+        assert_eq!(self.console.remaining_modes(), Vec::<String>::new());
         self.pages
     }
 }

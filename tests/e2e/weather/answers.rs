@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bellwether_proto::v1;
-use bellwether_tests::middleman::{Change, Middleman};
+use bellwether_tests::middleman::{Change, RewritingProxy};
 use prost::Message;
 
 use super::*;
@@ -14,11 +14,11 @@ const MEMORY_MAX_MIB: u64 = 256;
 const NO_VALUE: i32 = 77;
 const NO_FIELDS: [u8; 9] = [0x80, 0x7d, 0x01, 0x8a, 0x7d, 0x03, b'n', b'e', b'w'];
 
-fn middleman(world: &World) -> Middleman {
-    Middleman::start(world.service().address("grpc"))
+fn middleman(world: &World) -> RewritingProxy {
+    RewritingProxy::start(world.service().address("grpc"))
 }
 
-fn console(world: &World, middleman: &Middleman) -> Terminal {
+fn console(world: &World, middleman: &RewritingProxy) -> Terminal {
     console_at(world, &middleman.address().to_string())
 }
 
@@ -35,7 +35,7 @@ fn newer<M: Message + Default + 'static>(change: fn(&mut M)) -> Change {
 
 /// Modifies responses as a newer service would: with unknown values and fields, and without a
 /// method.
-fn speak_newer(middleman: &Middleman) {
+fn speak_newer(middleman: &RewritingProxy) {
     middleman.change(
         "OverviewService/GetOverview",
         newer(|overview: &mut v1::GetOverviewResponse| "9.8.7".clone_into(&mut overview.version)),
@@ -99,7 +99,7 @@ async fn oversized_response_is_reported_without_blocking_the_console() {
     keys_are_answered(&mut console, "7");
     assert!(memory_mib(console.process()) < MEMORY_MAX_MIB);
 
-    middleman.be_honest();
+    middleman.clear_changes();
     console.press("2");
     console.press("R");
     let screen = console.shows(&["● connected", "live", "it is ash", "it is birch"]);
@@ -129,12 +129,12 @@ async fn endless_stream_blocks_neither_keys_nor_memory() {
         occurrences: vec![occurrence],
         ..v1::Event::default()
     };
-    let told = v1::WatchEventsResponse {
+    let reported = v1::WatchEventsResponse {
         events: vec![event; 50],
         resume_token: "on".to_owned(),
         ..v1::WatchEventsResponse::default()
     };
-    let endless = Change::Endless(told.encode_to_vec().into());
+    let endless = Change::Endless(reported.encode_to_vec().into());
     middleman.change("EventQueryService/WatchEvents", endless);
     let mut console = console(&world, &middleman);
     console.shows(&["Overview", "● connected"]);
@@ -171,7 +171,7 @@ async fn console_works_with_a_newer_service() {
     console.shows(&["✗ not connected", "night-shift"]);
     speak_newer(&middleman);
     world.start_again();
-    middleman.lead_to(world.service().address("grpc"));
+    middleman.redirect_to(world.service().address("grpc"));
 
     console.shows(&["● connected", "night-shift"]);
     console.press("\x1b");

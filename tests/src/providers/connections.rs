@@ -58,7 +58,7 @@ pub enum ServerAction {
 
 /// The receiver's reaction to a connection before its first request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Welcome {
+pub enum ConnectionAction {
     /// Serves it.
     Serves,
     /// Closes it immediately after accepting it.
@@ -73,7 +73,7 @@ pub enum Welcome {
     Hangs,
 }
 
-type Door = Arc<dyn Fn(usize) -> Welcome + Send + Sync>;
+type ConnectionRule = Arc<dyn Fn(usize) -> ConnectionAction + Send + Sync>;
 
 type Rule = Arc<dyn Fn(Request) -> ServerAction + Send + Sync>;
 
@@ -90,13 +90,13 @@ pub struct Request {
 pub struct Connections {
     address: SocketAddr,
     scheme: &'static str,
-    seen: Arc<Mutex<Seen>>,
-    door: Arc<Mutex<Door>>,
+    seen: Arc<Mutex<Recorded>>,
+    door: Arc<Mutex<ConnectionRule>>,
     _tasks: JoinSet<()>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct Recorded {
     connections: usize,
     /// Request bodies, each with the action taken.
     requests: Vec<(Vec<u8>, ServerAction)>,
@@ -136,7 +136,7 @@ impl Connections {
         let address = listener.local_addr().unwrap();
         let scheme = if acceptor.is_some() { "https" } else { "http" };
         let seen = Arc::default();
-        let door: Door = Arc::new(|_connection| Welcome::Serves);
+        let door: ConnectionRule = Arc::new(|_connection| ConnectionAction::Serves);
         let door = Arc::new(Mutex::new(door));
         let mut tasks = JoinSet::new();
         let of_all = (Arc::clone(&door), rule, Arc::clone(&seen));
@@ -156,7 +156,10 @@ impl Connections {
     /// # Panics
     /// Panics if another thread panicked while holding the lock.
     #[must_use]
-    pub fn welcoming(self, door: impl Fn(usize) -> Welcome + Send + Sync + 'static) -> Self {
+    pub fn with_connection_rule(
+        self,
+        door: impl Fn(usize) -> ConnectionAction + Send + Sync + 'static,
+    ) -> Self {
         *self.door.lock().unwrap() = Arc::new(door);
         self
     }
@@ -221,7 +224,7 @@ impl Connections {
 async fn listen(
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
-    (door, rule, seen): (Arc<Mutex<Door>>, Rule, Arc<Mutex<Seen>>),
+    (door, rule, seen): (Arc<Mutex<ConnectionRule>>, Rule, Arc<Mutex<Recorded>>),
 ) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
@@ -233,7 +236,7 @@ async fn listen(
                 seen.connections += 1;
                 seen.connections
             };
-            let Some(stream) = welcomed(stream, door(connection)).await else {
+            let Some(stream) = apply_connection_action(stream, door(connection)).await else {
                 return;
             };
             let request = Request {
@@ -259,21 +262,24 @@ async fn listen(
     }
 }
 
-async fn welcomed(stream: TcpStream, welcome: Welcome) -> Option<TcpStream> {
+async fn apply_connection_action(
+    stream: TcpStream,
+    welcome: ConnectionAction,
+) -> Option<TcpStream> {
     match welcome {
-        Welcome::Serves => return Some(stream),
-        Welcome::Closes => {}
-        Welcome::Resets => reset(&stream),
-        Welcome::ClosesInHandshake | Welcome::ResetsInHandshake => {
+        ConnectionAction::Serves => return Some(stream),
+        ConnectionAction::Closes => {}
+        ConnectionAction::Resets => reset(&stream),
+        ConnectionAction::ClosesInHandshake | ConnectionAction::ResetsInHandshake => {
             // Closing a socket with unread bytes resets it, so everything is read first.
             let mut stream = stream;
             let mut hello = vec![0; 16 * 1024];
             let _read = stream.read(&mut hello).await;
-            if welcome == Welcome::ResetsInHandshake {
+            if welcome == ConnectionAction::ResetsInHandshake {
                 reset(&stream);
             }
         }
-        Welcome::Hangs => std::future::pending().await,
+        ConnectionAction::Hangs => std::future::pending().await,
     }
     None
 }
@@ -286,7 +292,7 @@ fn reset(stream: &TcpStream) {
 struct Judge {
     rule: Rule,
     request: Request,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<Recorded>>,
 }
 
 impl Judge {

@@ -111,7 +111,7 @@ impl<R: Rules> Rules for Incidents<R> {
             let id = request.headers.get("webhook-id");
             let id = id.cloned().unwrap_or_else(|| request.text());
             if state.answers_late && state.seen.insert(id) {
-                Answer::aside(503, "")
+                Answer::without_message(503, "")
             } else {
                 answer
             }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Answer, Rules, shape::Faults, stand_in::content_type};
+use super::{Answer, Rules, shape::Violations, stand_in::content_type};
 use crate::receiver::Received;
 
 const BODY_BYTES_MAX: usize = 28 * 1024;
@@ -29,7 +29,7 @@ impl Rules for MsTeams {
                         returned HTTP error 413 with ContextId tcid=0.";
             return Answer::refused(200, said, vec!["the message is beyond 28 KB".into()]);
         }
-        let mut faults = Faults::default();
+        let mut faults = Violations::default();
         let json = content_type(request).starts_with("application/json");
         faults.unless(json, "content-type is not application/json");
         let message = serde_json::from_slice(&request.body).unwrap_or_default();
@@ -45,7 +45,7 @@ impl Rules for MsTeams {
     }
 }
 
-fn message(message: &Value, faults: &mut Faults) {
+fn message(message: &Value, faults: &mut Violations) {
     let message = faults.object("the message", message, &["type", "attachments", "summary"]);
     faults.word("type", message.get("type"), &["message"]);
     for attachment in faults.list("attachments", message.get("attachments"), 1) {
@@ -60,7 +60,7 @@ fn message(message: &Value, faults: &mut Faults) {
     }
 }
 
-fn card(card: &Value, faults: &mut Faults) {
+fn card(card: &Value, faults: &mut Violations) {
     let known = ["$schema", "type", "version", "body", "actions", "msteams"];
     let card = faults.object("the card", card, &known);
     faults.word("the card's type", card.get("type"), &["AdaptiveCard"]);
@@ -96,7 +96,7 @@ fn card(card: &Value, faults: &mut Faults) {
     );
 }
 
-fn text_block(block: &Value, faults: &mut Faults) {
+fn text_block(block: &Value, faults: &mut Violations) {
     let known = ["type", "text", "wrap", "size", "weight", "color"];
     let block = faults.object("a text block", block, &known);
     faults.text("a text block's text", block.get("text"), BODY_BYTES_MAX);

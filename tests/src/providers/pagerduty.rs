@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Rules, shape::Faults, stand_in::content_type};
+use super::{Answer, Rules, shape::Violations, stand_in::content_type};
 use crate::receiver::Received;
 
 const TOP: [&str; 8] = [
@@ -36,7 +36,7 @@ pub struct PagerDuty {
 
 impl Rules for PagerDuty {
     fn judge(&mut self, request: &Received) -> Answer {
-        let mut faults = Faults::default();
+        let mut faults = Violations::default();
         if (request.method.as_str(), request.path.as_str()) != ("POST", "/v2/enqueue") {
             let wrong = format!("{} {} is not known", request.method, request.path);
             return Answer::refused(404, "Not Found", vec![wrong]);
@@ -66,7 +66,7 @@ impl Rules for PagerDuty {
 }
 
 impl PagerDuty {
-    fn event(&self, event: &Value, faults: &mut Faults) {
+    fn event(&self, event: &Value, faults: &mut Violations) {
         let event = faults.object("the event", event, &TOP);
         let key = event.get("routing_key").as_str().unwrap_or_default();
         let length = "Length of 'routing_key' is incorrect (should be 32 characters)";
@@ -102,7 +102,7 @@ impl PagerDuty {
     }
 }
 
-fn payload(payload: &Value, faults: &mut Faults) {
+fn payload(payload: &Value, faults: &mut Violations) {
     let payload = faults.object("'payload'", payload, &PAYLOAD);
     faults.text("'payload.summary'", payload.get("summary"), 1_024);
     faults.text("'payload.source'", payload.get("source"), 1_024);

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use super::{Answer, Rules, shape::Faults, stand_in::content_type};
+use super::{Answer, Rules, shape::Violations, stand_in::content_type};
 use crate::receiver::Received;
 
 /// The fields that a sender may set, with their maximum lengths in characters.
@@ -62,7 +62,7 @@ impl ServiceNow {
     }
 
     fn give_token(&mut self, request: &Received) -> Answer {
-        let mut faults = Faults::default();
+        let mut faults = Violations::default();
         let form = "application/x-www-form-urlencoded";
         faults.unless(
             content_type(request) == form,
@@ -91,7 +91,7 @@ impl ServiceNow {
             "token_type": "Bearer",
             "expires_in": 1799,
         });
-        Answer::aside(200, body.to_string()).after(self.token_delay)
+        Answer::without_message(200, body.to_string()).delayed_by(self.token_delay)
     }
 
     fn insert(&mut self, request: &Received) -> Answer {
@@ -104,10 +104,10 @@ impl ServiceNow {
                 },
                 "status": "failure",
             });
-            return Answer::aside(401, body.to_string());
+            return Answer::without_message(401, body.to_string());
         }
         self.uses_left -= 1;
-        let mut faults = Faults::default();
+        let mut faults = Violations::default();
         let json = content_type(request).starts_with("application/json");
         faults.unless(json, "content-type is not application/json");
         let event = serde_json::from_slice(&request.body).unwrap_or_default();
@@ -135,7 +135,7 @@ impl Rules for ServiceNow {
     }
 }
 
-fn record(event: &Value, faults: &mut Faults) {
+fn record(event: &Value, faults: &mut Violations) {
     let event = faults.object("the record", event, &FIELDS.map(|(name, _)| name));
     for (name, characters_max) in FIELDS {
         faults.optional_text(name, event.get(name), characters_max);

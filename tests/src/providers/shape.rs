@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 
 /// The faults found in a document so far.
 #[derive(Debug, Default)]
-pub struct Faults(pub Vec<String>);
+pub struct Violations(pub Vec<String>);
 
-impl Faults {
+impl Violations {
     /// Adds a fault unless `right` holds.
     pub fn unless(&mut self, right: bool, wrong: impl Into<String>) {
         if !right {

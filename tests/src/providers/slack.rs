@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     Answer, Rules,
-    shape::{Faults, Fields},
+    shape::{Fields, Violations},
     stand_in::content_type,
 };
 use crate::receiver::Received;
@@ -43,10 +43,10 @@ impl Rules for Slack {
         if request.method != "POST" || !is_known {
             return no(
                 "unknown_method",
-                Faults(vec![format!("unknown {}", request.path)]),
+                Violations(vec![format!("unknown {}", request.path)]),
             );
         }
-        let mut faults = Faults::default();
+        let mut faults = Violations::default();
         let bearer = format!("Bearer {}", self.token);
         if request.headers.get("authorization") != Some(&bearer) {
             faults.0.push("the token is not the bot's".into());
@@ -60,7 +60,10 @@ impl Rules for Slack {
             return no("missing_charset", faults);
         }
         let Ok(message) = serde_json::from_slice::<Value>(&request.body) else {
-            return no("invalid_json", Faults(vec!["the body is not JSON".into()]));
+            return no(
+                "invalid_json",
+                Violations(vec!["the body is not JSON".into()]),
+            );
         };
         let arguments = faults.object("the message", &message, &ARGUMENTS);
         // An update identifies the channel by its id and the message by its timestamp.
@@ -80,7 +83,7 @@ impl Rules for Slack {
         let thread = arguments.get("thread_ts");
         if let (Some(error), false) = (self.refuses_threads, thread.is_null()) {
             let said = json!({"ok": false, "error": error});
-            return Answer::aside(200, said.to_string());
+            return Answer::without_message(200, said.to_string());
         }
         faults.unless(
             thread.is_null() || thread == FIRST,
@@ -108,7 +111,7 @@ fn escaped(text: &str) -> String {
     text.encode_utf16().map(letter).collect()
 }
 
-fn no(error: &str, faults: Faults) -> Answer {
+fn no(error: &str, faults: Violations) -> Answer {
     let messages: Vec<_> = faults
         .0
         .iter()
@@ -122,7 +125,7 @@ fn no(error: &str, faults: Faults) -> Answer {
     Answer::refused(200, answer.to_string(), faults.0)
 }
 
-fn message(arguments: Fields<'_>, faults: &mut Faults) {
+fn message(arguments: Fields<'_>, faults: &mut Violations) {
     faults.text("text", arguments.get("text"), 40_000);
     for name in ["unfurl_links", "unfurl_media"] {
         let flag = arguments.get(name);
@@ -147,7 +150,7 @@ fn message(arguments: Fields<'_>, faults: &mut Faults) {
     }
 }
 
-fn blocks(blocks: &Value, faults: &mut Faults) {
+fn blocks(blocks: &Value, faults: &mut Violations) {
     for block in faults.list("blocks", blocks, 50) {
         match block["type"].as_str() {
             Some("section") => {
@@ -176,7 +179,7 @@ fn blocks(blocks: &Value, faults: &mut Faults) {
     }
 }
 
-fn text(path: &str, value: &Value, characters_max: usize, faults: &mut Faults) {
+fn text(path: &str, value: &Value, characters_max: usize, faults: &mut Violations) {
     let text = faults.object(path, value, &["type", "text", "emoji", "verbatim"]);
     faults.word(path, text.get("type"), &["mrkdwn", "plain_text"]);
     faults.text(path, text.get("text"), characters_max);

@@ -69,7 +69,7 @@ impl Answer {
     }
 
     /// Accepts a valid request that carries no message.
-    pub fn aside(status: u16, body: impl Into<String>) -> Self {
+    pub fn without_message(status: u16, body: impl Into<String>) -> Self {
         Self::new(status, body, Judgement::Aside)
     }
 
@@ -79,7 +79,7 @@ impl Answer {
 
     /// Delays the response.
     #[must_use]
-    pub fn after(mut self, delay: Duration) -> Self {
+    pub fn delayed_by(mut self, delay: Duration) -> Self {
         self.reply.delay = delay;
         self
     }

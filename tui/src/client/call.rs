@@ -6,7 +6,7 @@ use bellwether_proto::json;
 use prost::{Message, Name};
 use serde_json::Value;
 
-use super::{failure::unfit, written::Taken};
+use super::{failure::malformed, outcome::WriteOutcome};
 use crate::{
     data::{Failure, FailureKind},
     limits,
@@ -18,7 +18,7 @@ pub(crate) struct Call {
     pub(crate) method: &'static str,
     pub(crate) body: Value,
     pub(crate) limit: Duration,
-    pub(crate) taken: Option<ReadTaken>,
+    pub(crate) taken: Option<ParseOutcome>,
 }
 
 /// Calls with equal requests are equal, regardless of their parsers.
@@ -29,9 +29,9 @@ impl PartialEq for Call {
     }
 }
 
-pub(crate) type ReadTaken = fn(Answer) -> Result<Taken, Failure>;
+pub(crate) type ParseOutcome = fn(CallResult) -> Result<WriteOutcome, Failure>;
 
-pub(crate) type Answer = Result<Vec<u8>, Failure>;
+pub(crate) type CallResult = Result<Vec<u8>, Failure>;
 
 impl Call {
     /// Creates a read-only call by name.
@@ -46,7 +46,7 @@ impl Call {
     }
 
     /// Creates a read-only call. The name of the method follows from that of the request.
-    pub(crate) fn of<Q: Name>(service: &'static str, request: &Q) -> Self {
+    pub(crate) fn from_request<Q: Name>(service: &'static str, request: &Q) -> Self {
         let method = Q::NAME.strip_suffix("Request");
         let body = json::to_json(request).ok();
         let body = body.and_then(|text| serde_json::from_slice(&text).ok());
@@ -57,13 +57,13 @@ impl Call {
         )
     }
 
-    pub(crate) fn long(self) -> Self {
+    pub(crate) fn with_long_timeout(self) -> Self {
         let limit = limits::TEST_CALL;
         Self { limit, ..self }
     }
 
     /// Marks the call as a write, which needs a confirmation or an undo.
-    pub(crate) fn writes(self, taken: ReadTaken) -> Self {
+    pub(crate) fn into_write(self, taken: ParseOutcome) -> Self {
         let taken = Some(taken);
         Self { taken, ..self }
     }
@@ -73,18 +73,18 @@ impl Call {
     }
 }
 
-pub(crate) fn message<A: Message + Default>(answer: Answer) -> Result<A, Failure> {
+pub(crate) fn message<A: Message + Default>(answer: CallResult) -> Result<A, Failure> {
     A::decode(&*answer?).map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))
 }
 
-pub(crate) fn document(method: &str, answer: Answer) -> Result<Value, Failure> {
+pub(crate) fn decode_json(method: &str, answer: CallResult) -> Result<Value, Failure> {
     let name = format!("bellwether.v1.{method}Response");
-    let text = json::wire_to_json(&name, &answer?).map_err(|error| unfit(&error))?;
+    let text = json::wire_to_json(&name, &answer?).map_err(|error| malformed(&error))?;
     serde_json::from_slice(&text)
         .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))
 }
 
 /// Parses the response of a write that succeeds or fails as a whole.
-pub(crate) fn whole(answer: Answer) -> Result<Taken, Failure> {
-    answer.map(|_done| Taken::All)
+pub(crate) fn parse_empty(answer: CallResult) -> Result<WriteOutcome, Failure> {
+    answer.map(|_done| WriteOutcome::All)
 }

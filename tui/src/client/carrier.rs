@@ -15,8 +15,8 @@ use tonic::{
 };
 
 use super::{
-    call::{Answer, document},
-    failure::{failure, unfit},
+    call::{CallResult, decode_json},
+    failure::{failure, malformed},
     keys::Keys,
 };
 use crate::{
@@ -49,14 +49,14 @@ impl tonic::service::Interceptor for KeyHolder {
 }
 
 /// The transport of a request, and the failure of the connection if it broke.
-pub(crate) struct Reach {
+pub(crate) struct Transport {
     pub(crate) carrier: Carrier,
     pub(crate) limit: Duration,
     pub(super) broken: Option<Failure>,
 }
 
-impl Reach {
-    pub(crate) fn over(carrier: Carrier) -> Self {
+impl Transport {
+    pub(crate) fn from_carrier(carrier: Carrier) -> Self {
         Self {
             carrier,
             limit: limits::CALL,
@@ -65,32 +65,37 @@ impl Reach {
     }
 
     /// Makes a call by name: the request is JSON, the response an encoded message.
-    pub(super) async fn ask(&mut self, service: &str, method: &str, request: &Value) -> Answer {
+    pub(super) async fn request(
+        &mut self,
+        service: &str,
+        method: &str,
+        request: &Value,
+    ) -> CallResult {
         let name = format!("bellwether.v1.{method}Request");
         let wire = json::wire_from_json(&name, request.to_string().as_bytes())
-            .map_err(|error| unfit(&error))?;
+            .map_err(|error| malformed(&error))?;
         self.call(&format!("{service}/{method}"), wire).await
     }
 
-    pub(crate) async fn ask_json(
+    pub(crate) async fn request_json(
         &mut self,
         service: &str,
         method: &str,
         request: &Value,
     ) -> Result<Value, Failure> {
-        document(method, self.ask(service, method, request).await)
+        decode_json(method, self.request(service, method, request).await)
     }
 
-    /// Like [`Self::ask_json`], for requests that support `validateOnly`. If the request does not
+    /// Like [`Self::request_json`], for requests that support `validateOnly`. If the request does not
     /// fit the message, the failure also contains the violations that the service finds in the
     /// rest.
-    pub(crate) async fn ask_json_checked(
+    pub(crate) async fn request_json_checked(
         &mut self,
         service: &str,
         method: &str,
         request: &Value,
     ) -> Result<Value, Failure> {
-        let mut failed = match self.ask_json(service, method, request).await {
+        let mut failed = match self.request_json(service, method, request).await {
             Err(failed) if failed.kind == FailureKind::Invalid && !failed.fields.is_empty() => {
                 failed
             }
@@ -99,7 +104,7 @@ impl Reach {
         let name = format!("bellwether.v1.{method}Request");
         let mut trial = request.clone();
         trial["validateOnly"] = true.into();
-        let read = json::fitting_wire_from_json(&name, trial.to_string().as_bytes());
+        let read = json::partial_wire_from_json(&name, trial.to_string().as_bytes());
         let Some((wire, _)) = read.ok().filter(|(_, violations)| !violations.is_empty()) else {
             return Err(failed);
         };
@@ -115,7 +120,7 @@ impl Reach {
         Err(failed)
     }
 
-    async fn call(&mut self, method: &str, request: Vec<u8>) -> Answer {
+    async fn call(&mut self, method: &str, request: Vec<u8>) -> CallResult {
         let carrier = self.carrier.clone();
         let path = PathAndQuery::try_from(format!("/bellwether.v1.{method}"))
             .expect("methods are named in letters");
@@ -149,7 +154,7 @@ fn is_within(field: &str, other: &str) -> bool {
     below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
 }
 
-pub(super) fn unlinked() -> Failure {
+pub(super) fn not_connected() -> Failure {
     Failure::new(FailureKind::Unreachable, "not connected")
 }
 

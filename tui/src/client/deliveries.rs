@@ -3,8 +3,8 @@
 use bellwether_proto::v1;
 
 use super::{
-    call::{Answer, Call, message, whole},
-    protocol::Chosen,
+    call::{Call, CallResult, message, parse_empty},
+    protocol::DeliverySelection,
 };
 use crate::{
     data::{BulkTally, Failure, FailureKind, Transition},
@@ -27,7 +27,7 @@ pub(crate) fn list(filter: v1::DeliveryFilter, page_token: String) -> Call {
         filter: filter.filter,
         with_counts: false,
     };
-    Call::of(SERVICE, &request)
+    Call::from_request(SERVICE, &request)
 }
 
 pub(crate) fn count(filter: String) -> Call {
@@ -37,10 +37,10 @@ pub(crate) fn count(filter: String) -> Call {
         with_counts: true,
         ..v1::ListDeliveriesRequest::default()
     };
-    Call::of(SERVICE, &request)
+    Call::from_request(SERVICE, &request)
 }
 
-pub(crate) fn counted(answer: Answer) -> Result<v1::DeliveryCounts, Failure> {
+pub(crate) fn parse_counts(answer: CallResult) -> Result<v1::DeliveryCounts, Failure> {
     let found: v1::ListDeliveriesResponse = message(answer)?;
     let counts = found.counts;
     counts.ok_or_else(|| {
@@ -52,28 +52,28 @@ pub(crate) fn counted(answer: Answer) -> Result<v1::DeliveryCounts, Failure> {
 }
 
 pub(crate) fn get(id: String) -> Call {
-    Call::of(SERVICE, &v1::GetDeliveryRequest { id })
+    Call::from_request(SERVICE, &v1::GetDeliveryRequest { id })
 }
 
 pub(crate) fn change(transition: Transition, id: String) -> Call {
     let call = match transition {
-        Transition::SendAgain => Call::of(SERVICE, &v1::RetryDeliveryRequest { id }),
-        Transition::Cancel => Call::of(SERVICE, &v1::CancelDeliveryRequest { id }),
+        Transition::SendAgain => Call::from_request(SERVICE, &v1::RetryDeliveryRequest { id }),
+        Transition::Cancel => Call::from_request(SERVICE, &v1::CancelDeliveryRequest { id }),
     };
-    call.writes(whole)
+    call.into_write(parse_empty)
 }
 
 /// Retries or cancels the next batch of deliveries; a dry run only counts them.
 pub(crate) fn change_many(
     transition: Transition,
-    chosen: Chosen,
+    chosen: DeliverySelection,
     dry_run: bool,
     page_token: String,
 ) -> Call {
     let limit = limits::BULK_STEP;
     let (ids, filter) = match chosen {
-        Chosen::Ids(ids) => (ids, None),
-        Chosen::Matching { filter, .. } => (Vec::new(), Some(filter)),
+        DeliverySelection::Ids(ids) => (ids, None),
+        DeliverySelection::Matching { filter, .. } => (Vec::new(), Some(filter)),
     };
     let call = match transition {
         Transition::SendAgain => {
@@ -84,7 +84,7 @@ pub(crate) fn change_many(
                 limit,
                 page_token,
             };
-            Call::of(SERVICE, &request)
+            Call::from_request(SERVICE, &request)
         }
         Transition::Cancel => {
             let request = v1::CancelDeliveriesRequest {
@@ -94,17 +94,21 @@ pub(crate) fn change_many(
                 limit,
                 page_token,
             };
-            Call::of(SERVICE, &request)
+            Call::from_request(SERVICE, &request)
         }
     };
-    let call = call.long();
-    if dry_run { call } else { call.writes(whole) }
+    let call = call.with_long_timeout();
+    if dry_run {
+        call
+    } else {
+        call.into_write(parse_empty)
+    }
 }
 
 /// Returns the tally of a batch, and the token of the next one; empty at the end.
-pub(crate) fn changed_many(
+pub(crate) fn parse_batch(
     transition: Transition,
-    answer: Answer,
+    answer: CallResult,
 ) -> Result<(BulkTally, String), Failure> {
     Ok(match transition {
         Transition::SendAgain => {

@@ -3,9 +3,9 @@
 use bellwether_proto::v1;
 
 use super::{
-    call::{Answer, Call, message, whole},
+    call::{Call, CallResult, message, parse_empty},
+    outcome::{Note, WriteOutcome},
     protocol::{EventFilter, Page, StatusChange},
-    written::{Note, Taken},
 };
 use crate::{
     data::{EventKey, EventOrder, EventRow, Failure, Status},
@@ -46,17 +46,17 @@ impl EventFilter {
     }
 
     pub(crate) fn search(&self, cursor: String) -> Call {
-        Call::of(QUERIES, &self.page(cursor, limits::EVENT_PAGE))
+        Call::from_request(QUERIES, &self.page(cursor, limits::EVENT_PAGE))
     }
 
     /// Requests the number of matches, if the service can determine it quickly.
     pub(crate) fn estimate(&self) -> Call {
-        Call::of(QUERIES, &self.page(String::new(), 1))
+        Call::from_request(QUERIES, &self.page(String::new(), 1))
     }
 
     pub(crate) fn count(&self) -> Call {
         let query = Some(self.query());
-        Call::of(QUERIES, &v1::CountEventsRequest { query }).long()
+        Call::from_request(QUERIES, &v1::CountEventsRequest { query }).with_long_timeout()
     }
 
     pub(crate) fn group(&self, field: &str, limit: i32) -> Call {
@@ -65,7 +65,7 @@ impl EventFilter {
             field: field.to_owned(),
             limit,
         };
-        Call::of(QUERIES, &request)
+        Call::from_request(QUERIES, &request)
     }
 }
 
@@ -92,11 +92,11 @@ fn sort_by(order: EventOrder) -> Vec<v1::SortBy> {
     vec![v1::SortBy { sort }]
 }
 
-pub(crate) fn found(answer: Answer) -> Result<Page<EventRow>, Failure> {
+pub(crate) fn parse_page(answer: CallResult) -> Result<Page<EventRow>, Failure> {
     let found: v1::SearchEventsResponse = message(answer)?;
     let info = found.page_info.unwrap_or_default();
     let next = Some(info.end_cursor).filter(|_| info.has_next == Some(true));
-    let rows = found.results.into_iter().flat_map(EventRow::all_of);
+    let rows = found.results.into_iter().flat_map(EventRow::from_event);
     Ok(Page {
         rows: rows.collect(),
         next: next.unwrap_or_default(),
@@ -106,7 +106,7 @@ pub(crate) fn found(answer: Answer) -> Result<Page<EventRow>, Failure> {
 }
 
 /// Returns the number of matches; `None` if counting would take long.
-pub(crate) fn estimated(answer: Answer) -> Result<Option<i32>, Failure> {
+pub(crate) fn parse_estimate(answer: CallResult) -> Result<Option<i32>, Failure> {
     let found: v1::SearchEventsResponse = message(answer)?;
     Ok(found.page_info.and_then(|info| info.total_count))
 }
@@ -128,7 +128,7 @@ pub(crate) fn get(id: &str) -> Call {
         id: event_id(id).to_owned(),
         occurrence_ids: own.into_iter().map(str::to_owned).collect(),
     };
-    Call::of(QUERIES, &request)
+    Call::from_request(QUERIES, &request)
 }
 
 pub(crate) fn explain(id: &str) -> Call {
@@ -136,10 +136,10 @@ pub(crate) fn explain(id: &str) -> Call {
         id: event_id(id).to_owned(),
         occurrence_id: own_id(id).to_owned(),
     };
-    Call::of(QUERIES, &request)
+    Call::from_request(QUERIES, &request)
 }
 
-fn changed(change: &StatusChange) -> v1::StatusItem {
+fn status_item(change: &StatusChange) -> v1::StatusItem {
     let mut item = v1::StatusItem::default();
     match change {
         StatusChange::Status(status) => item.status = (*status).into(),
@@ -163,7 +163,7 @@ pub(crate) fn acknowledge_for(id: &str, group: &str, seconds: i64) -> Call {
             acknowledge_for,
             ..v1::SetGroupStatusRequest::default()
         };
-        return Call::of("GroupService", &request).writes(whole);
+        return Call::from_request("GroupService", &request).into_write(parse_empty);
     }
     let item = v1::StatusItem {
         event_id: event_id(id).to_owned(),
@@ -176,13 +176,15 @@ pub(crate) fn acknowledge_for(id: &str, group: &str, seconds: i64) -> Call {
         statuses: vec![item],
         without_updates: false,
     };
-    Call::of(CHANGES, &request).writes(statuses_taken)
+    Call::from_request(CHANGES, &request).into_write(parse_statuses)
 }
 
-fn statuses_taken(answer: Answer) -> Result<Taken, Failure> {
+fn parse_statuses(answer: CallResult) -> Result<WriteOutcome, Failure> {
     let done: v1::SetStatusResponse = message(answer)?;
     let items = done.status_responses.into_iter();
-    Ok(taken(items.map(|item| (item.success, item.error))))
+    Ok(outcome_of_items(
+        items.map(|item| (item.success, item.error)),
+    ))
 }
 
 /// Changes occurrences without notifying of the acknowledgement.
@@ -191,7 +193,7 @@ pub(crate) fn set_status_quietly(ids: &[String], change: &StatusChange) -> Call 
 }
 
 fn set(ids: &[String], change: &StatusChange, without_updates: bool) -> Call {
-    let change = changed(change);
+    let change = status_item(change);
     let statuses = ids.iter().map(|id| v1::StatusItem {
         event_id: event_id(id).to_owned(),
         occurrence_id: own_id(id).to_owned(),
@@ -201,11 +203,11 @@ fn set(ids: &[String], change: &StatusChange, without_updates: bool) -> Call {
         statuses: statuses.collect(),
         without_updates,
     };
-    Call::of(CHANGES, &request).writes(statuses_taken)
+    Call::from_request(CHANGES, &request).into_write(parse_statuses)
 }
 
 pub(crate) fn set_group_status(id: &str, change: &StatusChange) -> Call {
-    let item = changed(change);
+    let item = status_item(change);
     let request = v1::SetGroupStatusRequest {
         id: id.to_owned(),
         status: item.status,
@@ -213,7 +215,7 @@ pub(crate) fn set_group_status(id: &str, change: &StatusChange) -> Call {
         assignee: item.assignee,
         acknowledge_for: None,
     };
-    Call::of("GroupService", &request).writes(whole)
+    Call::from_request("GroupService", &request).into_write(parse_empty)
 }
 
 /// Sets the text of notes; an empty text deletes them.
@@ -227,7 +229,7 @@ fn annotate(notes: impl Iterator<Item = Note>, text: &str) -> Call {
     let request = v1::AnnotateRequest {
         annotations: annotations.collect(),
     };
-    Call::of(CHANGES, &request)
+    Call::from_request(CHANGES, &request)
 }
 
 pub(crate) fn write_notes(ids: &[String], text: &str) -> Call {
@@ -235,36 +237,36 @@ pub(crate) fn write_notes(ids: &[String], text: &str) -> Call {
         occurrence_id: id.clone(),
         id: String::new(),
     });
-    annotate(notes, text).writes(|answer| {
+    annotate(notes, text).into_write(|answer| {
         let done: v1::AnnotateResponse = message(answer)?;
         let notes = done.annotation_responses.iter().map(|item| Note {
             occurrence_id: item.occurrence_id.clone(),
             id: item.annotation_id.clone(),
         });
         let notes = notes.collect();
-        Ok(match annotated(done) {
-            Taken::All => Taken::Notes(notes),
+        Ok(match annotate_outcome(done) {
+            WriteOutcome::All => WriteOutcome::Notes(notes),
             other => other,
         })
     })
 }
 
 pub(crate) fn remove_notes(notes: Vec<Note>) -> Call {
-    annotate(notes.into_iter(), "").writes(|answer| message(answer).map(annotated))
+    annotate(notes.into_iter(), "").into_write(|answer| message(answer).map(annotate_outcome))
 }
 
-fn annotated(done: v1::AnnotateResponse) -> Taken {
+fn annotate_outcome(done: v1::AnnotateResponse) -> WriteOutcome {
     let items = done.annotation_responses.into_iter();
-    taken(items.map(|item| (item.success, item.error)))
+    outcome_of_items(items.map(|item| (item.success, item.error)))
 }
 
 /// Summarizes the results of items that succeed or fail individually.
-fn taken(results: impl Iterator<Item = (Option<bool>, String)>) -> Taken {
+fn outcome_of_items(results: impl Iterator<Item = (Option<bool>, String)>) -> WriteOutcome {
     let failed = results.filter(|(success, _)| *success != Some(true));
     let errors: Vec<String> = failed.map(|(_, error)| error).collect();
     match errors.first() {
-        None => Taken::All,
-        Some(first) => Taken::AllBut {
+        None => WriteOutcome::All,
+        Some(first) => WriteOutcome::AllBut {
             failed: errors.len(),
             first_error: first.clone(),
         },

@@ -26,10 +26,10 @@ const SECURED: &str = "the server at that address does not speak unencrypted gRP
 pub(crate) fn failure(status: &tonic::Status) -> Failure {
     use tonic::Code;
     let kind = match status.code() {
-        _ if is_foreign(status) => FailureKind::Unreachable,
+        _ if is_not_grpc(status) => FailureKind::Unreachable,
         Code::Unavailable => FailureKind::Unreachable,
         // A call cancelled because its connection closed did not time out.
-        Code::Cancelled if status.source().is_some_and(is_cut_off) => FailureKind::Unreachable,
+        Code::Cancelled if status.source().is_some_and(is_eof) => FailureKind::Unreachable,
         Code::DeadlineExceeded | Code::Cancelled => FailureKind::TimedOut,
         Code::Unauthenticated => FailureKind::Unauthenticated,
         Code::PermissionDenied => FailureKind::Denied,
@@ -41,7 +41,9 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
         | Code::ResourceExhausted => FailureKind::Invalid,
         Code::Unimplemented => FailureKind::Unsupported,
         // A connection that breaks during a call is reported as an unknown error with its cause.
-        Code::Unknown | Code::Internal if why_broken(status).is_some() => FailureKind::Unreachable,
+        Code::Unknown | Code::Internal if broken_reason(status).is_some() => {
+            FailureKind::Unreachable
+        }
         _ => FailureKind::Internal,
     };
     let details = status.get_details_bad_request();
@@ -56,7 +58,7 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
             "the response is larger than this console's limit of {} MiB",
             limits::MESSAGE_BYTES / (1024 * 1024)
         ),
-        FailureKind::Unreachable => why_failed(status),
+        FailureKind::Unreachable => failure_reason(status),
         _ => status.message().to_owned(),
     };
     Failure {
@@ -72,8 +74,8 @@ fn is_too_large(status: &tonic::Status) -> bool {
 }
 
 /// Returns the reason why the connection broke during a call; `None` if it did not.
-pub fn why_broken(status: &tonic::Status) -> Option<String> {
-    if is_foreign(status) {
+pub fn broken_reason(status: &tonic::Status) -> Option<String> {
+    if is_not_grpc(status) {
         return Some(
             "the server at that address does not speak gRPC; it may be the REST address: use the \
              gRPC address, by default with port 8481"
@@ -83,32 +85,32 @@ pub fn why_broken(status: &tonic::Status) -> Option<String> {
     if let Some(source) = status.source() {
         return Some(reason(source));
     }
-    is_secured(status.message()).then(|| SECURED.to_owned())
+    is_not_http2(status.message()).then(|| SECURED.to_owned())
 }
 
 /// Whether a response is not gRPC, recognized by tonic's error messages.
-fn is_foreign(status: &tonic::Status) -> bool {
+fn is_not_grpc(status: &tonic::Status) -> bool {
     let words = status.message();
     words.contains("received message with invalid compression flag")
         || words.contains("status header missing, mapped from HTTP status code")
 }
 
 /// Whether a response is not HTTP/2, such as that of a TLS server, recognized by the error message.
-fn is_secured(words: &str) -> bool {
+fn is_not_http2(words: &str) -> bool {
     words == "h2 protocol error: http2 error" || words.ends_with("frame with invalid size")
 }
 
 /// Returns the reason why a call failed. For a broken connection, it suggests a remedy.
-pub fn why_failed(status: &tonic::Status) -> String {
-    why_broken(status).unwrap_or_else(|| status.message().to_owned())
+pub fn failure_reason(status: &tonic::Status) -> String {
+    broken_reason(status).unwrap_or_else(|| status.message().to_owned())
 }
 
 pub(super) fn unreachable(error: &tonic::transport::Error) -> Failure {
-    Failure::new(FailureKind::Unreachable, why_unreachable(error))
+    Failure::new(FailureKind::Unreachable, unreachable_reason(error))
 }
 
 /// Returns the reason why a connection could not be established, with what an operator can do.
-pub fn why_unreachable(error: &tonic::transport::Error) -> String {
+pub fn unreachable_reason(error: &tonic::transport::Error) -> String {
     reason(error)
 }
 
@@ -120,11 +122,11 @@ fn reason(error: &(dyn Error + 'static)) -> String {
     if let Some(error) = cause::alert(&text) {
         return cause::explain(&error, "tls_ca");
     }
-    if is_secured(&text) {
+    if is_not_http2(&text) {
         return SECURED.to_owned();
     }
     // The TLS alert is lost if the connection was closed before it was read.
-    if is_cut_off(error) {
+    if is_eof(error) {
         return "the service closed the connection; it may require a client certificate \
                 (`tls_client_cert`), or TLS instead of `http://`: use `https://`"
             .to_owned();
@@ -135,12 +137,12 @@ fn reason(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-fn is_cut_off(error: &(dyn Error + 'static)) -> bool {
+fn is_eof(error: &(dyn Error + 'static)) -> bool {
     let text = cause::innermost(error).to_string().to_lowercase();
     CUT_OFF.iter().any(|it| text.starts_with(it))
 }
 
-pub(crate) fn unfit(error: &json::Error) -> Failure {
+pub(crate) fn malformed(error: &json::Error) -> Failure {
     let message = error.to_string();
     let fields = match &error {
         json::Error::Rejected(json::read::Rejected::Violations(found)) => {

@@ -22,7 +22,7 @@ struct CurrentKey {
 }
 
 impl Keys {
-    pub(crate) fn of(options: &mut Options) -> Self {
+    pub(crate) fn from_options(options: &mut Options) -> Self {
         let key = options.key.take().map(Key::into_value);
         Self {
             held: Arc::new(Mutex::new(CurrentKey { key, changes: 0 })),
@@ -31,11 +31,11 @@ impl Keys {
     }
 
     pub(super) fn key(&self) -> Option<MetadataValue<Ascii>> {
-        self.held().key.clone()
+        self.lock().key.clone()
     }
 
     pub(super) fn changes(&self) -> u64 {
-        self.held().changes
+        self.lock().changes
     }
 
     pub(super) fn can_change(&self) -> bool {
@@ -46,10 +46,10 @@ impl Keys {
         let Some(renewal) = &self.renewal else {
             return Ok(());
         };
-        let asked = renewal.ask().await;
-        let key = asked.map_err(|why| Failure::new(FailureKind::NotSignedIn, why))?;
+        let renewed = renewal.renew().await;
+        let key = renewed.map_err(|why| Failure::new(FailureKind::NotSignedIn, why))?;
         let key = key.map(Key::into_value);
-        let mut held = self.held();
+        let mut held = self.lock();
         if held.key != key {
             held.key = key;
             held.changes += 1;
@@ -57,7 +57,7 @@ impl Keys {
         Ok(())
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, CurrentKey> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, CurrentKey> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -22,9 +22,9 @@ use crate::limits;
 
 /// Time at which data was last received from the service.
 #[derive(Clone, Debug)]
-pub(super) struct Heard(Arc<Mutex<Instant>>);
+pub(super) struct LastReceived(Arc<Mutex<Instant>>);
 
-impl Heard {
+impl LastReceived {
     pub(super) fn now() -> Self {
         Self(Arc::new(Mutex::new(Instant::now())))
     }
@@ -40,11 +40,11 @@ impl Heard {
 
 pub(super) struct Line {
     http: HttpConnector,
-    heard: Heard,
+    last_received: LastReceived,
 }
 
 impl Line {
-    pub(super) fn new(heard: Heard) -> Self {
+    pub(super) fn new(last_received: LastReceived) -> Self {
         let mut http = HttpConnector::new();
         // The endpoint handles the scheme and TLS.
         http.enforce_http(false);
@@ -54,14 +54,17 @@ impl Line {
         http.set_keepalive(Some(limits::PROBE));
         http.set_keepalive_interval(Some(limits::PROBE));
         http.set_keepalive_retries(Some(limits::PROBES));
-        Self { http, heard }
+        Self {
+            http,
+            last_received,
+        }
     }
 }
 
-type Connected<E> = Pin<Box<dyn Future<Output = Result<TokioIo<Listened>, E>> + Send>>;
+type Connected<E> = Pin<Box<dyn Future<Output = Result<TokioIo<MonitoredStream>, E>> + Send>>;
 
 impl Service<Uri> for Line {
-    type Response = TokioIo<Listened>;
+    type Response = TokioIo<MonitoredStream>;
     type Error = <HttpConnector as Service<Uri>>::Error;
     type Future = Connected<Self::Error>;
 
@@ -71,22 +74,25 @@ impl Service<Uri> for Line {
 
     fn call(&mut self, address: Uri) -> Self::Future {
         let connecting = self.http.call(address);
-        let heard = self.heard.clone();
+        let last_received = self.last_received.clone();
         Box::pin(async move {
             let stream = connecting.await?.into_inner();
-            heard.note();
-            Ok(TokioIo::new(Listened { stream, heard }))
+            last_received.note();
+            Ok(TokioIo::new(MonitoredStream {
+                stream,
+                last_received,
+            }))
         })
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Listened {
+pub(super) struct MonitoredStream {
     stream: TcpStream,
-    heard: Heard,
+    last_received: LastReceived,
 }
 
-impl AsyncRead for Listened {
+impl AsyncRead for MonitoredStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -95,13 +101,13 @@ impl AsyncRead for Listened {
         let before = into.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, into);
         if into.filled().len() > before {
-            self.heard.note();
+            self.last_received.note();
         }
         read
     }
 }
 
-impl AsyncWrite for Listened {
+impl AsyncWrite for MonitoredStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -131,32 +137,36 @@ impl AsyncWrite for Listened {
     }
 }
 
-pub(super) fn is_attended(attended: &mut Receiver<Instant>) -> bool {
+pub(super) fn is_user_active(attended: &mut Receiver<Instant>) -> bool {
     attended.borrow_and_update().elapsed() < limits::ATTENDED
 }
 
 /// Waits until the service has been silent for too long while keys are pressed, and pings it after
 /// a shorter silence. Without key presses, the stream of events suffices to detect a lost service.
-pub(super) async fn silence(carrier: Carrier, heard: Heard, mut attended: Receiver<Instant>) {
+pub(super) async fn wait_for_silence(
+    carrier: Carrier,
+    last_received: LastReceived,
+    mut attended: Receiver<Instant>,
+) {
     let mut health = HealthClient::new(carrier);
     loop {
-        if !is_attended(&mut attended) {
+        if !is_user_active(&mut attended) {
             if attended.changed().await.is_err() {
                 // The console has ended, which ends this task too.
                 std::future::pending::<()>().await;
             }
             continue;
         }
-        let quiet = heard.at().elapsed();
+        let quiet = last_received.at().elapsed();
         if quiet < limits::PING {
             time::sleep(limits::PING.saturating_sub(quiet)).await;
             continue;
         }
-        let asked = Instant::now();
+        let pinged_at = Instant::now();
         // Any response proves that the service is alive, even "unknown method".
         let check = health.check(HealthCheckRequest::default());
         drop(time::timeout(limits::PING_TIMEOUT, check).await);
-        if heard.at() < asked {
+        if last_received.at() < pinged_at {
             return;
         }
     }

@@ -16,10 +16,10 @@ use tonic::{service::interceptor::InterceptedService, transport::Endpoint};
 
 use super::{
     call::Call,
-    carrier::{Carrier, KeyHolder, Reach, unlinked},
+    carrier::{Carrier, KeyHolder, Transport, not_connected},
     failure::{failure, unreachable},
     keys::Keys,
-    line::{Heard, Line, is_attended, silence},
+    line::{LastReceived, Line, is_user_active, wait_for_silence},
     protocol::{Command, EventFilter, LinkState, News, Ticket},
     trial,
     watch::{self, Position},
@@ -44,7 +44,7 @@ impl Link {
         self.commands.try_send(command).is_ok()
     }
 
-    pub(crate) fn attend(&self) {
+    pub(crate) fn record_key_press(&self) {
         self.attended.send_replace(Instant::now());
     }
 
@@ -116,48 +116,52 @@ impl Supervisor {
     async fn run(mut self) {
         let mut failures = 0_u32;
         loop {
-            self.tell(News::Link(LinkState::Connecting)).await;
+            self.send_news(News::Link(LinkState::Connecting)).await;
             let failure = match self.connect().await {
-                Ok((carrier, caller, heard)) => {
+                Ok((carrier, caller, last_received)) => {
                     failures = 0;
-                    self.tell(News::Link(LinkState::Up(caller))).await;
-                    match self.serve(carrier, heard).await {
+                    self.send_news(News::Link(LinkState::Up(caller))).await;
+                    match self.serve(carrier, last_received).await {
                         LinkEnd::Broken(failure) => failure,
                         LinkEnd::Over => return,
                     }
                 }
                 Err(failure) => failure,
             };
-            let pause = pause_after(failures);
+            let pause = backoff(failures);
             failures = failures.saturating_add(1);
             let retry_in_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-            self.tell(News::Link(LinkState::Down {
+            self.send_news(News::Link(LinkState::Down {
                 failure,
                 retry_in_ms,
             }))
             .await;
-            if !self.wait(pause).await {
+            if !self.wait_disconnected(pause).await {
                 return;
             }
         }
     }
 
-    async fn tell(&self, news: News) {
+    async fn send_news(&self, news: News) {
         // A closed queue means that the console has ended; the next command reveals it.
         let _closed = self.news.send(news).await;
     }
 
-    async fn connect(&mut self) -> Result<(Carrier, Caller, Heard), Failure> {
-        let heard = Heard::now();
-        let attempt = connect_over(self.endpoint.clone(), self.keys.clone(), heard.clone());
+    async fn connect(&mut self) -> Result<(Carrier, Caller, LastReceived), Failure> {
+        let last_received = LastReceived::now();
+        let attempt = connect_over(
+            self.endpoint.clone(),
+            self.keys.clone(),
+            last_received.clone(),
+        );
         tokio::pin!(attempt);
         loop {
             tokio::select! {
                 result = &mut attempt => {
-                    return result.map(|(carrier, caller)| (carrier, caller, heard));
+                    return result.map(|(carrier, caller)| (carrier, caller, last_received));
                 }
                 command = self.commands.recv() => match command {
-                    Some(command) => refuse(&self.news, &mut self.watched, command).await,
+                    Some(command) => reject(&self.news, &mut self.watched, command).await,
                     None => pending().await,
                 },
             }
@@ -165,7 +169,7 @@ impl Supervisor {
     }
 
     /// Rejects commands while there is no connection. Returns `false` if the console has ended.
-    async fn wait(&mut self, pause: Duration) -> bool {
+    async fn wait_disconnected(&mut self, pause: Duration) -> bool {
         let pause = time::sleep(pause);
         tokio::pin!(pause);
         loop {
@@ -173,20 +177,20 @@ impl Supervisor {
                 () = &mut pause => return true,
                 command = self.commands.recv() => match command {
                     Some(Command::RetryNow) => return true,
-                    Some(command) => refuse(&self.news, &mut self.watched, command).await,
+                    Some(command) => reject(&self.news, &mut self.watched, command).await,
                     None => return false,
                 },
             }
         }
     }
 
-    async fn serve(&mut self, carrier: Carrier, heard: Heard) -> LinkEnd {
+    async fn serve(&mut self, carrier: Carrier, last_received: LastReceived) -> LinkEnd {
         let mut calls: JoinSet<Option<Failure>> = JoinSet::new();
         let mut running: Vec<(Ticket, AbortHandle)> = Vec::new();
         let places = Arc::new(Semaphore::new(limits::CALLS_AT_ONCE));
         let mut stream = Stream::none();
-        self.follow(&mut stream, (&carrier, &heard));
-        let mut beside = self.beside(&carrier, &heard);
+        self.follow(&mut stream, (&carrier, &last_received));
+        let mut beside = self.spawn_tasks(&carrier, &last_received);
         loop {
             tokio::select! {
                 command = self.commands.recv() => match command {
@@ -206,9 +210,9 @@ impl Supervisor {
                         }
                     }
                     Some(Command::Watch { generation, filter, resume_token }) => {
-                        let position = Position::of(resume_token);
+                        let position = Position::new(resume_token);
                         self.watched = Some(Watched { generation, filter, position });
-                        self.follow(&mut stream, (&carrier, &heard));
+                        self.follow(&mut stream, (&carrier, &last_received));
                     }
                     Some(Command::RetryNow) => {}
                     None => return LinkEnd::Over,
@@ -226,19 +230,19 @@ impl Supervisor {
                     let silent = Failure::new(FailureKind::Unreachable, watch::SILENT);
                     return LinkEnd::Broken(silent);
                 }
-                ended = stream.ended() => match ended {
-                    watch::Ended::Broken(failure) => {
+                ended = stream.join() => match ended {
+                    watch::StreamEnd::Broken(failure) => {
                         // A stream ends with the key that it was opened with.
                         let is_outlived = failure.kind == FailureKind::Unauthenticated
                             && self.keys.changes() != self.followed_with;
                         if !is_outlived {
                             return LinkEnd::Broken(failure);
                         }
-                        self.follow(&mut stream, (&carrier, &heard));
+                        self.follow(&mut stream, (&carrier, &last_received));
                     }
-                    watch::Ended::Behind => self.follow(&mut stream, (&carrier, &heard)),
-                    watch::Ended::Refused(generation, failure) => {
-                        self.tell(News::WatchRefused { generation, failure }).await;
+                    watch::StreamEnd::Behind => self.follow(&mut stream, (&carrier, &last_received)),
+                    watch::StreamEnd::Refused(generation, failure) => {
+                        self.send_news(News::WatchRejected { generation, failure }).await;
                         stream = Stream::none();
                     }
                 },
@@ -247,22 +251,26 @@ impl Supervisor {
     }
 
     /// Starts the tasks of a connection. They end when the service has been silent for too long.
-    fn beside(&self, carrier: &Carrier, heard: &Heard) -> JoinSet<()> {
+    fn spawn_tasks(&self, carrier: &Carrier, last_received: &LastReceived) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         if self.keys.can_change() {
-            tasks.spawn(keep_renewed(self.keys.clone(), self.attended.clone()));
+            tasks.spawn(renew_periodically(self.keys.clone(), self.attended.clone()));
         }
         if let Some(attended) = &self.attended {
-            tasks.spawn(silence(carrier.clone(), heard.clone(), attended.clone()));
+            tasks.spawn(wait_for_silence(
+                carrier.clone(),
+                last_received.clone(),
+                attended.clone(),
+            ));
         }
         tasks
     }
 
-    fn follow(&mut self, stream: &mut Stream, (carrier, heard): (&Carrier, &Heard)) {
+    fn follow(&mut self, stream: &mut Stream, (carrier, last_received): (&Carrier, &LastReceived)) {
         self.followed_with = self.keys.changes();
         *stream = match &self.watched {
             Some(watched) => {
-                let reports = (self.news.clone(), heard.clone());
+                let reports = (self.news.clone(), last_received.clone());
                 Stream::watch(carrier.clone(), watched.clone(), reports)
             }
             None => Stream::none(),
@@ -271,14 +279,18 @@ impl Supervisor {
 }
 
 /// The stream that shows that the connection is alive. Dropping it ends the call.
-struct Stream(JoinSet<watch::Ended>);
+struct Stream(JoinSet<watch::StreamEnd>);
 
 impl Stream {
     fn none() -> Self {
         Self(JoinSet::new())
     }
 
-    fn watch(carrier: Carrier, watched: Watched, reports: (mpsc::Sender<News>, Heard)) -> Self {
+    fn watch(
+        carrier: Carrier,
+        watched: Watched,
+        reports: (mpsc::Sender<News>, LastReceived),
+    ) -> Self {
         let mut task = JoinSet::new();
         let Watched {
             generation,
@@ -291,10 +303,10 @@ impl Stream {
         Self(task)
     }
 
-    async fn ended(&mut self) -> watch::Ended {
+    async fn join(&mut self) -> watch::StreamEnd {
         match self.0.join_next().await {
             Some(Ok(ended)) => ended,
-            Some(Err(_panicked)) => watch::Ended::Broken(Failure::new(
+            Some(Err(_panicked)) => watch::StreamEnd::Broken(Failure::new(
                 FailureKind::Internal,
                 "an internal error of the console",
             )),
@@ -304,9 +316,9 @@ impl Stream {
 }
 
 /// Renews the key periodically, so that calls use the new one before the old one expires.
-async fn keep_renewed(keys: Keys, mut attended: Option<Receiver<Instant>>) {
+async fn renew_periodically(keys: Keys, mut attended: Option<Receiver<Instant>>) {
     loop {
-        let pause = if attended.as_mut().is_none_or(is_attended) {
+        let pause = if attended.as_mut().is_none_or(is_user_active) {
             limits::KEY_LOOK
         } else {
             limits::KEY_LOOK_UNATTENDED
@@ -318,18 +330,18 @@ async fn keep_renewed(keys: Keys, mut attended: Option<Receiver<Instant>>) {
 }
 
 pub(crate) async fn connect(endpoint: Endpoint, keys: Keys) -> Result<(Carrier, Caller), Failure> {
-    connect_over(endpoint, keys, Heard::now()).await
+    connect_over(endpoint, keys, LastReceived::now()).await
 }
 
 async fn connect_over(
     endpoint: Endpoint,
     keys: Keys,
-    heard: Heard,
+    last_received: LastReceived,
 ) -> Result<(Carrier, Caller), Failure> {
     keys.renew().await?;
     let channel = endpoint
         .connect_timeout(limits::CONNECT)
-        .connect_with_connector(Line::new(heard))
+        .connect_with_connector(Line::new(last_received))
         .await
         .map_err(|error| unreachable(&error))?;
     let carrier = InterceptedService::new(channel, KeyHolder::new(keys));
@@ -357,21 +369,23 @@ async fn make_call(
     ticket: Ticket,
     call: Call,
 ) -> Option<Failure> {
-    let mut reach = Reach::over(carrier);
+    let mut reach = Transport::from_carrier(carrier);
     reach.limit = call.limit;
     let answer = if call.method == trial::METHOD {
         trial::follow(&mut reach, &news, ticket, &call.body).await
     } else {
-        reach.ask(call.service, call.method, &call.body).await
+        reach.request(call.service, call.method, &call.body).await
     };
-    let _closed = news.send(News::Answer(ticket, answer)).await;
+    let _closed = news.send(News::CallResult(ticket, answer)).await;
     reach.broken
 }
 
-async fn refuse(news: &mpsc::Sender<News>, watched: &mut Option<Watched>, command: Command) {
+async fn reject(news: &mpsc::Sender<News>, watched: &mut Option<Watched>, command: Command) {
     match command {
         Command::Call(ticket, _) => {
-            let _closed = news.send(News::Answer(ticket, Err(unlinked()))).await;
+            let _closed = news
+                .send(News::CallResult(ticket, Err(not_connected())))
+                .await;
         }
         Command::Watch {
             generation,
@@ -381,7 +395,7 @@ async fn refuse(news: &mpsc::Sender<News>, watched: &mut Option<Watched>, comman
             *watched = Some(Watched {
                 generation,
                 filter,
-                position: Position::of(resume_token),
+                position: Position::new(resume_token),
             });
         }
         Command::Abandon(_) | Command::RetryNow => {}
@@ -390,7 +404,7 @@ async fn refuse(news: &mpsc::Sender<News>, watched: &mut Option<Watched>, comman
 
 /// Returns the pause after this many consecutive failures: doubled each time, with up to 20 % of
 /// jitter.
-fn pause_after(failures: u32) -> Duration {
+fn backoff(failures: u32) -> Duration {
     let base = limits::FIRST_PAUSE
         .saturating_mul(1 << failures.min(5))
         .min(limits::LONGEST_PAUSE);
@@ -403,11 +417,11 @@ mod tests {
 
     #[test]
     fn reconnect_backoff_grows_to_its_maximum() {
-        assert!(pause_after(0) <= limits::FIRST_PAUSE);
-        assert!(pause_after(0) >= limits::FIRST_PAUSE.mul_f64(0.79));
+        assert!(backoff(0) <= limits::FIRST_PAUSE);
+        assert!(backoff(0) >= limits::FIRST_PAUSE.mul_f64(0.79));
         for failures in 0..40 {
-            assert!(pause_after(failures) <= limits::LONGEST_PAUSE);
+            assert!(backoff(failures) <= limits::LONGEST_PAUSE);
         }
-        assert!(pause_after(30) >= limits::LONGEST_PAUSE.mul_f64(0.79));
+        assert!(backoff(30) >= limits::LONGEST_PAUSE.mul_f64(0.79));
     }
 }

@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::time::{Duration, timeout};
 
-use super::{carrier::Reach, failure::unfit, keys::Keys, link};
+use super::{carrier::Transport, failure::malformed, keys::Keys, link};
 use crate::{
     data::{Failure, FailureKind, Kind},
     kind,
@@ -18,7 +18,7 @@ const ROWS_MAX: usize = 100_000;
 
 /// The error of reading a list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unlisted {
+pub enum ListError {
     /// The screen has no list.
     #[error("the screen `{screen}` has no list; use one of {names}")]
     Unknown {
@@ -83,7 +83,7 @@ fn list(
 /// # Errors
 /// Returns an error if the screen has no list, or the service is unreachable or rejects the
 /// request.
-pub fn listing(mut options: Options, screen: &str) -> BoxFuture<'_, Result<String, Unlisted>> {
+pub fn listing(mut options: Options, screen: &str) -> BoxFuture<'_, Result<String, ListError>> {
     Box::pin(async move {
         let lists = lists();
         let found = lists
@@ -91,61 +91,65 @@ pub fn listing(mut options: Options, screen: &str) -> BoxFuture<'_, Result<Strin
             .find(|list| list.screen.eq_ignore_ascii_case(screen));
         let Some(list) = found else {
             let names: Vec<_> = lists.iter().map(|list| list.screen).collect();
-            return Err(Unlisted::Unknown {
+            return Err(ListError::Unknown {
                 screen: screen.to_owned(),
                 names: names.join(", "),
             });
         };
         let reading = async {
-            let keys = Keys::of(&mut options);
+            let keys = Keys::from_options(&mut options);
             let (carrier, _caller) = link::connect(options.endpoint, keys).await?;
-            let mut reach = Reach::over(carrier);
+            let mut reach = Transport::from_carrier(carrier);
             reach.limit = PATIENCE;
             read(&mut reach, list).await
         };
         match timeout(PATIENCE, reading).await {
-            Ok(Ok(json)) => canonical(list, &json).map_err(|failure| unlisted(&failure)),
-            Ok(Err(failure)) => Err(unlisted(&failure)),
-            Err(_elapsed) => Err(Unlisted::Away("no response in time".to_owned())),
+            Ok(Ok(json)) => canonical_json(list, &json).map_err(|failure| list_error(&failure)),
+            Ok(Err(failure)) => Err(list_error(&failure)),
+            Err(_elapsed) => Err(ListError::Away("no response in time".to_owned())),
         }
     })
 }
 
 /// Formats the response with its fields in the order of the message.
-fn canonical(list: &List, json: &Value) -> Result<String, Failure> {
+fn canonical_json(list: &List, json: &Value) -> Result<String, Failure> {
     let name = format!("bellwether.v1.{}Response", list.method);
     let wire = json::wire_from_json(&name, json.to_string().as_bytes());
     let text = wire.and_then(|wire| json::wire_to_json(&name, &wire));
-    let text = text.map_err(|error| unfit(&error))?;
+    let text = text.map_err(|error| malformed(&error))?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-fn unlisted(failure: &Failure) -> Unlisted {
+fn list_error(failure: &Failure) -> ListError {
     let sentence = failure.sentence();
     match failure.kind {
-        FailureKind::Unreachable | FailureKind::TimedOut => Unlisted::Away(sentence),
+        FailureKind::Unreachable | FailureKind::TimedOut => ListError::Away(sentence),
         FailureKind::Unauthenticated | FailureKind::NotSignedIn | FailureKind::Denied => {
-            Unlisted::NotAllowed(sentence)
+            ListError::NotAllowed(sentence)
         }
-        _ => Unlisted::Failed(sentence),
+        _ => ListError::Failed(sentence),
     }
 }
 
-async fn read(reach: &mut Reach, list: &List) -> Result<Value, Failure> {
+async fn read(reach: &mut Transport, list: &List) -> Result<Value, Failure> {
     if list.rows.is_empty() {
-        return reach.ask_json(list.service, list.method, &json!({})).await;
+        return reach
+            .request_json(list.service, list.method, &json!({}))
+            .await;
     }
     let is_search = list.rows == "results";
     let mut token = String::new();
     let mut whole: Option<Value> = None;
     loop {
-        let asked = if is_search {
+        let request = if is_search {
             let page = json!({"limit": PAGE, "cursor": token});
             json!({"query": {"statuses": ["STATUS_OPEN", "STATUS_SUPPRESSED"], "pageInput": page}})
         } else {
             json!({"pageSize": PAGE, "pageToken": token})
         };
-        let mut page = reach.ask_json(list.service, list.method, &asked).await?;
+        let mut page = reach
+            .request_json(list.service, list.method, &request)
+            .await?;
         token = next(&page, is_search);
         let rows = page[list.rows].take();
         let whole = match &mut whole {

@@ -2,7 +2,7 @@
 
 use bellwether_proto::v1;
 
-use super::call::{Answer, Call};
+use super::call::{Call, CallResult};
 use crate::data::{Caller, EventOrder, EventRow, Failure, Status};
 
 /// Correlates a response with its request.
@@ -11,7 +11,7 @@ pub(crate) struct Ticket(pub(crate) u64);
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Command {
-    /// Make a call; results in one [`News::Answer`] with the same ticket.
+    /// Make a call; results in one [`News::CallResult`] with the same ticket.
     Call(Ticket, Call),
     /// Replace the subscription with one for these occurrences, resumed at the token.
     Watch {
@@ -40,7 +40,7 @@ pub(crate) struct EventFilter {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Chosen {
+pub(crate) enum DeliverySelection {
     Ids(Vec<String>),
     /// All deliveries that match a filter; with the filter as typed.
     Matching {
@@ -60,7 +60,7 @@ pub(crate) struct Page<T> {
 #[derive(Debug)]
 pub(crate) enum News {
     Link(LinkState),
-    Answer(Ticket, Answer),
+    CallResult(Ticket, CallResult),
     Progress(Ticket, Progress),
     Watched {
         generation: Ticket,
@@ -70,7 +70,7 @@ pub(crate) enum News {
         gap: bool,
     },
     /// The subscription was rejected or is not supported; lists are read on request only.
-    WatchRefused {
+    WatchRejected {
         generation: Ticket,
         failure: Failure,
     },

@@ -4,8 +4,8 @@ use bellwether_proto::v1;
 use serde_json::{Value, json};
 
 use super::{
-    call::{Answer, Call, document, message, whole},
-    written::Taken,
+    call::{Call, CallResult, decode_json, message, parse_empty},
+    outcome::WriteOutcome,
 };
 use crate::{
     data::{Failure, Kind, Object},
@@ -19,10 +19,13 @@ pub(crate) fn list(kind: Kind, page_token: &str) -> Call {
 }
 
 /// Returns the resources of a page, and the token of the next one; empty at the end.
-pub(crate) fn listed(kind: Kind, answer: Answer) -> Result<(Vec<Object>, String), Failure> {
-    let mut page = document(kind::spec(kind).list, answer)?;
+pub(crate) fn parse_list(kind: Kind, answer: CallResult) -> Result<(Vec<Object>, String), Failure> {
+    let mut page = decode_json(kind::spec(kind).list, answer)?;
     let rows = match page[kind.plural()].take() {
-        Value::Array(rows) => rows.into_iter().map(|json| named(kind, json)).collect(),
+        Value::Array(rows) => rows
+            .into_iter()
+            .map(|json| with_fixed_name(kind, json))
+            .collect(),
         _ => Vec::new(),
     };
     let next = page["nextPageToken"].as_str().unwrap_or_default();
@@ -38,10 +41,10 @@ pub(crate) fn get(kind: Kind, name: &str) -> Call {
     Call::new(spec.service, spec.detail.unwrap_or_default(), body)
 }
 
-pub(crate) fn got(kind: Kind, answer: Answer) -> Result<Object, Failure> {
+pub(crate) fn parse_object(kind: Kind, answer: CallResult) -> Result<Object, Failure> {
     let method = kind::spec(kind).detail.unwrap_or_default();
-    let mut answer = document(method, answer)?;
-    let mut found = named(kind, answer[kind.word()].take());
+    let mut answer = decode_json(method, answer)?;
+    let mut found = with_fixed_name(kind, answer[kind.word()].take());
     for (field, value) in answer.as_object().into_iter().flatten() {
         if !value.is_null() {
             found.json[field] = value.clone();
@@ -51,7 +54,7 @@ pub(crate) fn got(kind: Kind, answer: Answer) -> Result<Object, Failure> {
 }
 
 /// Sets the name of a resource to which the service gives none.
-fn named(kind: Kind, mut json: Value) -> Object {
+fn with_fixed_name(kind: Kind, mut json: Value) -> Object {
     if let Some(naming) = kind::spec(kind).naming {
         json["name"] = naming(&json).into();
     }
@@ -75,7 +78,7 @@ pub(crate) fn preview_schedule(draft: &Object) -> Call {
 
 pub(crate) fn preview_silence(draft: &Object) -> Call {
     let body = json!({"silence": draft.json});
-    Call::new("SilenceService", "PreviewSilence", body).long()
+    Call::new("SilenceService", "PreviewSilence", body).with_long_timeout()
 }
 
 pub(crate) fn create(draft: &Object) -> Call {
@@ -86,16 +89,16 @@ pub(crate) fn create(draft: &Object) -> Call {
         draft.json.clone()
     };
     let call = Call::new(spec.service, spec.create.unwrap_or_default(), body);
-    call.writes(match draft.kind {
-        Kind::Client => key,
-        _ => whole,
+    call.into_write(match draft.kind {
+        Kind::Client => parse_key,
+        _ => parse_empty,
     })
 }
 
 /// The response for a new client contains its key.
-fn key(answer: Answer) -> Result<Taken, Failure> {
+fn parse_key(answer: CallResult) -> Result<WriteOutcome, Failure> {
     let created: v1::CreateClientResponse = message(answer)?;
-    Ok(Taken::Key {
+    Ok(WriteOutcome::Key {
         name: created.client.unwrap_or_default().name,
         key: created.key,
     })
@@ -107,7 +110,7 @@ pub(crate) fn update(draft: &Object, etag: &str) -> Call {
     let mut stored = draft.json.clone();
     stored["etag"] = etag.into();
     let body = json!({draft.kind.word(): stored});
-    Call::new(spec.service, spec.update.unwrap_or_default(), body).writes(whole)
+    Call::new(spec.service, spec.update.unwrap_or_default(), body).into_write(parse_empty)
 }
 
 /// Deletes a resource, unless it changed since that version. With `force`, also removes references
@@ -119,14 +122,16 @@ pub(crate) fn delete(kind: Kind, name: &str, etag: &str, force: bool) -> Call {
     } else {
         json!({"name": name})
     };
-    Call::new(spec.service, spec.delete.unwrap_or_default(), body).writes(whole)
+    Call::new(spec.service, spec.delete.unwrap_or_default(), body).into_write(parse_empty)
 }
 
 /// Creates a silence, which the service names; `allow_broad` confirms one that covers a lot.
 pub(crate) fn silence(fields: &Value, allow_broad: bool) -> Call {
     let body = json!({"silence": fields, "allowBroad": allow_broad});
-    Call::new("SilenceService", "CreateSilence", body).writes(|answer| {
+    Call::new("SilenceService", "CreateSilence", body).into_write(|answer| {
         let created: v1::CreateSilenceResponse = message(answer)?;
-        Ok(Taken::Silence(created.silence.unwrap_or_default().name))
+        Ok(WriteOutcome::Silence(
+            created.silence.unwrap_or_default().name,
+        ))
     })
 }

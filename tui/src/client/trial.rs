@@ -10,9 +10,9 @@ use tokio::{sync::mpsc, time};
 use tonic::{Code, Status};
 
 use super::{
-    call::Answer,
-    carrier::Reach,
-    failure::{failure, unfit},
+    call::CallResult,
+    carrier::Transport,
+    failure::{failure, malformed},
     protocol::{News, Progress, Ticket},
 };
 use crate::{
@@ -24,23 +24,23 @@ pub(super) const METHOD: &str = "TestTrigger";
 
 /// Runs a trigger test to the end. Dropping the future also ends the test in the service.
 pub(super) async fn follow(
-    reach: &mut Reach,
+    reach: &mut Transport,
     news: &mpsc::Sender<News>,
     ticket: Ticket,
     request: &Value,
-) -> Answer {
+) -> CallResult {
     let result = attempt(reach, news, ticket, request).await;
     result.map(|result| result.encode_to_vec())
 }
 
 async fn attempt(
-    reach: &mut Reach,
+    reach: &mut Transport,
     news: &mpsc::Sender<News>,
     ticket: Ticket,
     request: &Value,
 ) -> Result<v1::TestTriggerResponse, Failure> {
     let request = json::from_json::<v1::TestTriggerRequest>(request.to_string().as_bytes());
-    let request = request.map_err(|error| unfit(&error))?;
+    let request = request.map_err(|error| malformed(&error))?;
     let carrier = reach.carrier.clone();
     let mut service =
         TriggerServiceClient::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
@@ -57,14 +57,16 @@ async fn attempt(
         // Older services respond once, without progress.
         Err(status) if status.code() == Code::Unimplemented => {
             let answer = time::timeout(limits::TEST_CALL, service.test_trigger(request)).await;
-            let answer = answer.map_err(|_elapsed| silent())?.map_err(failed)?;
+            let answer = answer.map_err(|_elapsed| no_response())?.map_err(failed)?;
             return Ok(answer.into_inner());
         }
         Err(status) => return Err(failed(status)),
     };
     loop {
         let next = time::timeout(limits::TEST_CALL, stream.message()).await;
-        let next = next.map_err(|_elapsed| silent())?.map_err(&mut failed)?;
+        let next = next
+            .map_err(|_elapsed| no_response())?
+            .map_err(&mut failed)?;
         let Some(next) = next else {
             return Err(Failure::new(
                 FailureKind::Internal,
@@ -78,7 +80,7 @@ async fn attempt(
     }
 }
 
-fn silent() -> Failure {
+fn no_response() -> Failure {
     let seconds = limits::TEST_CALL.as_secs();
     Failure::new(
         FailureKind::TimedOut,

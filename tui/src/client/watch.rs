@@ -10,7 +10,7 @@ use tokio::{sync::mpsc, time};
 use super::{
     carrier::Carrier,
     failure::failure,
-    line::Heard,
+    line::LastReceived,
     protocol::{EventFilter, News, Ticket},
 };
 use crate::{
@@ -25,7 +25,7 @@ pub(super) const SILENT: &str = "the service stopped responding";
 pub(super) struct Position(Arc<Mutex<String>>);
 
 impl Position {
-    pub(super) fn of(token: String) -> Self {
+    pub(super) fn new(token: String) -> Self {
         Self(Arc::new(Mutex::new(token)))
     }
 
@@ -40,7 +40,7 @@ impl Position {
     }
 }
 
-pub(super) enum Ended {
+pub(super) enum StreamEnd {
     /// The connection broke; resume at the position after reconnecting.
     Broken(Failure),
     /// The service ended the stream because the console was too slow; resume at the position now.
@@ -54,8 +54,8 @@ pub(super) async fn follow(
     generation: Ticket,
     filter: EventFilter,
     position: Position,
-    (news, heard): (mpsc::Sender<News>, Heard),
-) -> Ended {
+    (news, last_received): (mpsc::Sender<News>, LastReceived),
+) -> StreamEnd {
     let mut service =
         EventQueryServiceClient::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
     let request = WatchEventsRequest {
@@ -64,17 +64,17 @@ pub(super) async fn follow(
     };
     let mut stream = match service.watch_events(request).await {
         Ok(answer) => answer.into_inner(),
-        Err(status) => return ended(generation, &status),
+        Err(status) => return end_reason(generation, &status),
     };
     let mut is_first = true;
     loop {
         let Ok(message) = time::timeout(limits::SILENCE, stream.message()).await else {
             // A long message on a slow connection is still in transit.
-            if heard.at().elapsed() < limits::SILENCE {
+            if last_received.at().elapsed() < limits::SILENCE {
                 continue;
             }
             let silent = Failure::new(FailureKind::Unreachable, SILENT);
-            return Ended::Broken(silent);
+            return StreamEnd::Broken(silent);
         };
         match message {
             Ok(Some(message)) => {
@@ -90,35 +90,35 @@ pub(super) async fn follow(
                     rows: message
                         .events
                         .into_iter()
-                        .flat_map(EventRow::all_of)
+                        .flat_map(EventRow::from_event)
                         .collect(),
                     left: message.left_occurrence_ids,
                     token: message.resume_token,
                     gap: message.gap,
                 };
                 if news.send(item).await.is_err() {
-                    return Ended::Behind;
+                    return StreamEnd::Behind;
                 }
             }
             Ok(None) => {
                 let failure =
                     Failure::new(FailureKind::Unreachable, "the service ended the stream");
-                return Ended::Broken(failure);
+                return StreamEnd::Broken(failure);
             }
-            Err(status) => return ended(generation, &status),
+            Err(status) => return end_reason(generation, &status),
         }
     }
 }
 
-fn ended(generation: Ticket, status: &tonic::Status) -> Ended {
+fn end_reason(generation: Ticket, status: &tonic::Status) -> StreamEnd {
     if status.code() == tonic::Code::ResourceExhausted {
-        return Ended::Behind;
+        return StreamEnd::Behind;
     }
     let failure = failure(status);
     match failure.kind {
         FailureKind::Unsupported | FailureKind::Denied | FailureKind::Invalid => {
-            Ended::Refused(generation, failure)
+            StreamEnd::Refused(generation, failure)
         }
-        _ => Ended::Broken(failure),
+        _ => StreamEnd::Broken(failure),
     }
 }

@@ -64,12 +64,12 @@ pub(crate) struct EventRow {
     pub(crate) count: u32,
     /// The client it is assigned to; empty if none.
     pub(crate) assignee: Box<str>,
-    pub(crate) held: Held,
+    pub(crate) held: HoldReason,
 }
 
 /// The hold on messages about an event; the first one if there are several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Held {
+pub(crate) enum HoldReason {
     Silence,
     Inhibition,
     Calendar,
@@ -79,8 +79,8 @@ pub(crate) enum Held {
     Nothing,
 }
 
-impl Held {
-    fn of(occurrence: &v1::Occurrence) -> Self {
+impl HoldReason {
+    fn from_occurrence(occurrence: &v1::Occurrence) -> Self {
         let kinds = occurrence.holds.iter().map(|hold| match hold.kind() {
             // Already visible in the status.
             HoldKind::Unspecified | HoldKind::Suppressed => Self::Nothing,
@@ -97,7 +97,7 @@ impl Held {
     }
 }
 
-impl Sign for Held {
+impl Sign for HoldReason {
     fn sign(self) -> &'static str {
         match self {
             Self::Silence => "z",
@@ -131,12 +131,12 @@ impl EventRow {
         pairs.find_map(|(own, value)| (own == key).then_some(value))
     }
 
-    pub(crate) fn all_of(event: v1::Event) -> Vec<Self> {
+    pub(crate) fn from_event(event: v1::Event) -> Vec<Self> {
         let pairs = event.dimensions.iter();
         let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
         let entity = pairs.join(" ").into_boxed_str();
         let row = |occurrence: v1::Occurrence| Self {
-            held: Held::of(&occurrence),
+            held: HoldReason::from_occurrence(&occurrence),
             severity: occurrence.severity(),
             status: occurrence.status(),
             id: occurrence.id.into_boxed_str(),

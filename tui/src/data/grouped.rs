@@ -19,7 +19,7 @@ const NONE: &str = "(none)";
 const SEVERITIES: usize = Severity::Critical as usize + 1;
 
 impl GroupRow {
-    pub(crate) fn of(&self, severity: Severity) -> i64 {
+    pub(crate) fn count(&self, severity: Severity) -> i64 {
         self.by_severity[severity as usize]
     }
 
@@ -31,14 +31,14 @@ impl GroupRow {
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Grouped {
+pub(crate) struct GroupedEvents {
     pub(crate) rows: Vec<GroupRow>,
     pub(crate) group_count: i64,
     pub(crate) occurrence_count: i64,
     pub(crate) is_complete: bool,
 }
 
-impl From<v1::GroupEventsResponse> for Grouped {
+impl From<v1::GroupEventsResponse> for GroupedEvents {
     fn from(found: v1::GroupEventsResponse) -> Self {
         let counts = found.groups.iter().filter_map(|group| group.count);
         let most = i64::from(counts.max().unwrap_or_default()).max(1);

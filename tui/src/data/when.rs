@@ -18,7 +18,7 @@ const LONGEST_MS: i64 = 100 * 366 * 86_400_000;
 ///
 /// # Errors
 /// Returns the problem and the accepted forms.
-pub(crate) fn moment(text: &str, now_ms: i64, zone: &TimeZone) -> Result<Timestamp, String> {
+pub(crate) fn parse_time(text: &str, now_ms: i64, zone: &TimeZone) -> Result<Timestamp, String> {
     let text = text.trim();
     let wrong = || format!("`{text}` is not a time; expected {MOMENTS}");
     let now = Timestamp::from_millisecond(now_ms).map_err(|_range| wrong())?;
@@ -27,12 +27,12 @@ pub(crate) fn moment(text: &str, now_ms: i64, zone: &TimeZone) -> Result<Timesta
         return Ok(now);
     }
     let from_now = lower.strip_prefix("in ").unwrap_or(&lower);
-    if let Some(ms) = length_ms(from_now.strip_prefix('+').unwrap_or(from_now)) {
+    if let Some(ms) = parse_duration_ms(from_now.strip_prefix('+').unwrap_or(from_now)) {
         return Timestamp::from_millisecond(now_ms.saturating_add(ms)).map_err(|_range| wrong());
     }
     let today = now.to_zoned(zone.clone()).date();
-    if let Some(time) = time_of_day(&lower) {
-        let at = |day: Date| local(day.to_datetime(time), zone);
+    if let Some(time) = parse_time_of_day(&lower) {
+        let at = |day: Date| resolve_local(day.to_datetime(time), zone);
         let first = at(today).ok_or_else(wrong)?;
         if first > now {
             return Ok(first);
@@ -40,9 +40,9 @@ pub(crate) fn moment(text: &str, now_ms: i64, zone: &TimeZone) -> Result<Timesta
         let tomorrow = today.tomorrow().map_err(|_range| wrong())?;
         return at(tomorrow).ok_or_else(wrong);
     }
-    if let Some(named) = named_day(text, &lower, today) {
+    if let Some(named) = parse_named_day(text, &lower, today) {
         let (day, time) = named?;
-        let found = local(day.to_datetime(time), zone).ok_or_else(wrong)?;
+        let found = resolve_local(day.to_datetime(time), zone).ok_or_else(wrong)?;
         let days = if lower.starts_with("today") { 0 } else { 7 };
         return match found {
             _ if found > now => Ok(found),
@@ -52,15 +52,15 @@ pub(crate) fn moment(text: &str, now_ms: i64, zone: &TimeZone) -> Result<Timesta
             )),
             _ => {
                 let next = day.saturating_add(jiff::Span::new().days(days));
-                local(next.to_datetime(time), zone).ok_or_else(wrong)
+                resolve_local(next.to_datetime(time), zone).ok_or_else(wrong)
             }
         };
     }
-    on_date(text, zone).ok_or_else(wrong)
+    parse_date(text, zone).ok_or_else(wrong)
 }
 
 /// Parses `tomorrow 9:00`, `today 18:00` or `mon 8:00`; `None` if no day is named.
-fn named_day(text: &str, lower: &str, today: Date) -> Option<Result<(Date, Time), String>> {
+fn parse_named_day(text: &str, lower: &str, today: Date) -> Option<Result<(Date, Time), String>> {
     let (word, time) = lower.split_once(' ').unwrap_or((lower, ""));
     let day = match word {
         "today" => today,
@@ -83,14 +83,14 @@ fn named_day(text: &str, lower: &str, today: Date) -> Option<Result<(Date, Time)
             today.saturating_add(jiff::Span::new().days(ahead))
         }
     };
-    Some(match time_of_day(time.trim()) {
+    Some(match parse_time_of_day(time.trim()) {
         Some(time) => Ok((day, time)),
         None => Err(format!("`{text}` needs a time, such as `{word} 9:00`")),
     })
 }
 
 /// Parses a date with or without a time, in this zone, or RFC 3339.
-fn on_date(text: &str, zone: &TimeZone) -> Option<Timestamp> {
+fn parse_date(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     if let Ok(found) = text.parse::<Timestamp>() {
         return Some(found);
     }
@@ -101,16 +101,16 @@ fn on_date(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     // Jiff accepts further forms, such as ISO weeks, which are not supported.
     let is_date = day.len() == 10 && day.bytes().all(|it| it.is_ascii_digit() || it == b'-');
     let day: Date = day.parse().ok().filter(|_| is_date)?;
-    let time = rest.map_or(Some(Time::midnight()), time_of_day)?;
-    local(day.to_datetime(time), zone)
+    let time = rest.map_or(Some(Time::midnight()), parse_time_of_day)?;
+    resolve_local(day.to_datetime(time), zone)
 }
 
-fn local(at: DateTime, zone: &TimeZone) -> Option<Timestamp> {
+fn resolve_local(at: DateTime, zone: &TimeZone) -> Option<Timestamp> {
     Some(at.to_zoned(zone.clone()).ok()?.timestamp())
 }
 
 /// Parses `8:00`, `08:00` or `08:00:30`.
-fn time_of_day(text: &str) -> Option<Time> {
+fn parse_time_of_day(text: &str) -> Option<Time> {
     let mut parts = text.split(':');
     let mut part = |lengths: std::ops::RangeInclusive<usize>| {
         let text = parts.next()?;
@@ -128,7 +128,7 @@ fn time_of_day(text: &str) -> Option<Time> {
 }
 
 /// Parses `90s`, `5m`, `2h`, `1h30m`, `7d` or `1w` to milliseconds.
-pub(crate) fn length_ms(text: &str) -> Option<i64> {
+pub(crate) fn parse_duration_ms(text: &str) -> Option<i64> {
     let mut rest = text.trim();
     let mut total: i64 = 0;
     while !rest.is_empty() {
@@ -156,7 +156,7 @@ pub(crate) fn length_ms(text: &str) -> Option<i64> {
 }
 
 /// Formats a duration as typed, without zero units: `1h30m`.
-pub(crate) fn length(ms: i64) -> String {
+pub(crate) fn format_duration(ms: i64) -> String {
     let mut left = ms.max(0) / 1_000;
     let mut words = String::new();
     for (unit, seconds) in [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)] {
@@ -173,7 +173,7 @@ pub(crate) fn length(ms: i64) -> String {
 }
 
 /// Formats a parsed time: `Wed 25 Nov 16:05 CET, in 2h`.
-pub(crate) fn understood(at: Timestamp, now_ms: i64, zone: &TimeZone) -> String {
+pub(crate) fn format_parsed(at: Timestamp, now_ms: i64, zone: &TimeZone) -> String {
     let zoned = at.to_zoned(zone.clone());
     let now = Timestamp::from_millisecond(now_ms).unwrap_or_default();
     let is_this_year = now.to_zoned(zone.clone()).year() == zoned.year();
@@ -185,22 +185,22 @@ pub(crate) fn understood(at: Timestamp, now_ms: i64, zone: &TimeZone) -> String 
     };
     let ahead = at.as_millisecond().saturating_sub(now_ms);
     let far = match ahead {
-        ..0 => format!("{} ago", rough(ahead.saturating_neg())),
+        ..0 => format!("{} ago", round_duration(ahead.saturating_neg())),
         0 => "now".to_owned(),
-        _ => format!("in {}", rough(ahead)),
+        _ => format!("in {}", round_duration(ahead)),
     };
     format!("{}, {far}", zoned.strftime(format))
 }
 
 /// Rounds a duration to its two largest units.
-fn rough(ms: i64) -> String {
+fn round_duration(ms: i64) -> String {
     let seconds = ms / 1_000;
     let unit = match seconds {
         86_400.. => 3_600,
         3_600.. => 60,
         _ => 1,
     };
-    length(seconds / unit * unit * 1_000)
+    format_duration(seconds / unit * unit * 1_000)
 }
 
 #[cfg(test)]
@@ -216,7 +216,7 @@ mod tests {
 
     fn read(text: &str, now: &str) -> Result<String, String> {
         let now: Timestamp = now.parse().unwrap();
-        moment(text, now.as_millisecond(), &berlin()).map(|at| at.to_string())
+        parse_time(text, now.as_millisecond(), &berlin()).map(|at| at.to_string())
     }
 
     #[test]
@@ -338,8 +338,8 @@ mod tests {
             ("2026-11-25 08:00", "Wed 25 Nov 08:00 CET, 5h5m ago"),
             ("now", "Wed 25 Nov 13:05:30 CET, now"),
         ] {
-            let at = moment(text, now.as_millisecond(), &berlin()).unwrap();
-            assert_eq!(understood(at, now.as_millisecond(), &berlin()), expected);
+            let at = parse_time(text, now.as_millisecond(), &berlin()).unwrap();
+            assert_eq!(format_parsed(at, now.as_millisecond(), &berlin()), expected);
         }
     }
 
@@ -355,10 +355,10 @@ mod tests {
             ("90", None),
             ("1.5h", None),
         ] {
-            assert_eq!(length_ms(text), ms, "{text}");
+            assert_eq!(parse_duration_ms(text), ms, "{text}");
         }
         for text in ["30s", "2h", "1h30m", "1d2h", "0s"] {
-            assert_eq!(length(length_ms(text).unwrap()), text);
+            assert_eq!(format_duration(parse_duration_ms(text).unwrap()), text);
         }
     }
 }

@@ -8,7 +8,7 @@ use bellwether_proto::{
     },
 };
 
-pub(crate) trait Word: Copy {
+pub(crate) trait Named: Copy {
     fn word(self) -> &'static str;
 }
 
@@ -31,7 +31,7 @@ impl Sign for Severity {
 
 macro_rules! words {
     ($($type:ty { $($value:ident $word:literal),+ })+) => {
-        $(impl Word for $type {
+        $(impl Named for $type {
             fn word(self) -> &'static str {
                 match self { $(Self::$value => $word,)+ }
             }
@@ -94,6 +94,6 @@ pub(crate) fn urgency(state: HealthState) -> usize {
 
 /// Whether a role includes another. An unknown role includes every role, so that the service
 /// decides.
-pub(crate) fn covers(own: Role, needed: Role) -> bool {
+pub(crate) fn role_includes(own: Role, needed: Role) -> bool {
     own == Role::Unspecified || own >= needed
 }

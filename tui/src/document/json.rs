@@ -6,7 +6,7 @@ use crate::{text, theme::Token};
 impl Document {
     /// Adds a body: JSON is indented and coloured, anything else is unchanged.
     pub(crate) fn body(&mut self, indent: usize, body: &str) {
-        let shown = readable(body);
+        let shown = pretty_body(body);
         if shown == body {
             return self.text(Token::Text, indent, body);
         }
@@ -18,19 +18,19 @@ impl Document {
                 continue;
             }
             let mut spans = vec![span(Token::Text, &" ".repeat(indent))];
-            spans.extend(coloured(line));
+            spans.extend(highlight(line));
             self.line(spans);
         }
     }
 }
 
-fn coloured(line: &str) -> Vec<Span> {
+fn highlight(line: &str) -> Vec<Span> {
     let mut spans = Vec::new();
     let mut rest = line;
     while let Some(first) = rest.chars().next() {
         let (length, token) = match first {
             '"' => {
-                let length = quoted(rest);
+                let length = quoted_len(rest);
                 let is_key = rest[length..].starts_with(": ");
                 (length, if is_key { Token::Info } else { Token::Good })
             }
@@ -47,7 +47,7 @@ fn coloured(line: &str) -> Vec<Span> {
 }
 
 /// Returns the length in bytes of the quoted text at the start of a line.
-fn quoted(line: &str) -> usize {
+fn quoted_len(line: &str) -> usize {
     let mut escaped = false;
     for (at, char) in line.char_indices().skip(1) {
         if char == '"' && !escaped {
@@ -58,15 +58,15 @@ fn quoted(line: &str) -> usize {
     line.len()
 }
 
-pub(crate) fn readable(body: &str) -> String {
+pub(crate) fn pretty_body(body: &str) -> String {
     match serde_json::from_str::<serde_json::Value>(body) {
-        Ok(value) if value.is_object() || value.is_array() => spread(body),
+        Ok(value) if value.is_object() || value.is_array() => indent_json(body),
         _ => body.to_owned(),
     }
 }
 
 /// Indents valid JSON and keeps the order of its fields.
-fn spread(json: &str) -> String {
+fn indent_json(json: &str) -> String {
     let mut out = String::new();
     let mut depth = 0_usize;
     let mut quoted = false;
@@ -129,14 +129,14 @@ mod tests {
   },
   "e": []
 }"#;
-        assert_eq!(readable(sent), shown);
-        assert_eq!(readable("plain, text"), "plain, text");
+        assert_eq!(pretty_body(sent), shown);
+        assert_eq!(pretty_body("plain, text"), "plain, text");
     }
 
     #[test]
     fn json_line_is_highlighted_without_loss() {
         let line = r#"  "a \" b": "c, 1: {","#;
-        let spans = coloured(line);
+        let spans = highlight(line);
         let words: String = spans.iter().map(|span| span.text.as_str()).collect();
         assert_eq!(words, line);
         let of = |token: Token| {
@@ -145,6 +145,6 @@ mod tests {
         };
         assert_eq!(of(Token::Info), Some(r#""a \" b""#));
         assert_eq!(of(Token::Good), Some(r#""c, 1: {""#));
-        assert_eq!(coloured("-1.5e3,")[0].text, "-1.5e3");
+        assert_eq!(highlight("-1.5e3,")[0].text, "-1.5e3");
     }
 }

@@ -171,7 +171,7 @@ impl ActionPlace {
 
     /// Returns the places whose key bindings apply on the screen of this place, most specific
     /// first.
-    pub(crate) fn around(self) -> [Self; 3] {
+    pub(crate) fn enclosing(self) -> [Self; 3] {
         match self {
             Self::Form => [Self::Form; 3],
             Self::Events | Self::EventGroups | Self::Many(_) | Self::Deliveries => {
@@ -184,7 +184,7 @@ impl ActionPlace {
     pub(crate) fn screens() -> impl Iterator<Item = [Self; 3]> {
         let shapes = [Self::Anywhere, Self::List, Self::Document];
         let screens = Self::all().filter(move |place| !shapes.contains(place));
-        screens.map(Self::around)
+        screens.map(Self::enclosing)
     }
 
     pub(crate) fn name(self) -> String {
@@ -218,7 +218,7 @@ fn snake(name: &str) -> String {
 
 /// A requirement of an action, beyond an object to act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Need {
+pub(crate) enum Requirement {
     None,
     /// A connection and at least this role, for a read-only action.
     Role(Role),
@@ -233,7 +233,7 @@ pub(crate) struct Entry {
     pub(crate) title: &'static str,
     pub(crate) keys: &'static [&'static str],
     pub(crate) places: Vec<ActionPlace>,
-    pub(crate) need: Need,
+    pub(crate) need: Requirement,
     /// Rank among the hints, smallest first; 0 for no hint.
     pub(crate) hint: u8,
     pub(crate) lines: Lines,

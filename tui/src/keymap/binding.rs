@@ -31,7 +31,7 @@ impl Default for Keymap {
         let own = |entry: &Entry| {
             let keys = entry.keys.iter().map(|written| {
                 let keys = chord::parse(written).expect("the list has no wrong keys");
-                keys.into_iter().map(chord::normal).collect()
+                keys.into_iter().map(chord::normalize).collect()
             });
             (entry.action, keys.collect())
         };
@@ -51,12 +51,12 @@ impl Keymap {
     }
 
     /// Returns the keys of an action in places without another binding.
-    pub(super) fn everywhere(&self, action: Action) -> impl Iterator<Item = &[KeyEvent]> {
+    pub(super) fn keys_everywhere(&self, action: Action) -> impl Iterator<Item = &[KeyEvent]> {
         let keys = self.everywhere.get(&action).into_iter();
         keys.flatten().map(Vec::as_slice)
     }
 
-    pub(super) fn only_in(
+    pub(super) fn keys_only_in(
         &self,
         action: Action,
         place: ActionPlace,
@@ -77,16 +77,16 @@ impl Keymap {
         let typing = places.contains(&ActionPlace::Form);
         keys.into_iter()
             .flatten()
-            .filter(move |keys| !(typing && chord::types(keys[0])))
+            .filter(move |keys| !(typing && chord::is_text_input(keys[0])))
             .map(Vec::as_slice)
     }
 
     pub(crate) fn hint(&self, entry: &Entry, places: &[ActionPlace]) -> Option<String> {
-        self.keys(entry, places).next().map(chord::shown)
+        self.keys(entry, places).next().map(chord::format_keys)
     }
 
     /// Replaces each `‹name›` in a sentence with the first key of that action.
-    pub(crate) fn tell(&self, sentence: &str, places: &[ActionPlace]) -> String {
+    pub(crate) fn expand_keys(&self, sentence: &str, places: &[ActionPlace]) -> String {
         let mut message = String::with_capacity(sentence.len());
         let mut rest = sentence;
         while let Some((before, name, after)) = rest
@@ -104,7 +104,7 @@ impl Keymap {
                 continue;
             };
             let here = self.hint(entry, places);
-            let key = here.or_else(|| self.hint(entry, &entry.places[0].around()));
+            let key = here.or_else(|| self.hint(entry, &entry.places[0].enclosing()));
             message += &key.unwrap_or_else(|| format!("“{}” in the palette", entry.title));
             rest = after;
         }
@@ -132,7 +132,7 @@ impl Keymap {
     }
 
     /// Returns the continuations of a sequence: the missing keys, and the action.
-    pub(crate) fn endings(
+    pub(crate) fn continuations(
         &self,
         pressed: &[KeyEvent],
         places: &[ActionPlace],
@@ -142,7 +142,7 @@ impl Keymap {
             let begun = self
                 .keys(entry, places)
                 .filter_map(|keys| keys.strip_prefix(pressed));
-            endings.extend(begun.map(|rest| (chord::shown(rest), entry)));
+            endings.extend(begun.map(|rest| (chord::format_keys(rest), entry)));
         }
         endings
     }

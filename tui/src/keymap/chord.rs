@@ -71,9 +71,9 @@ fn named_key(name: &str) -> Result<KeyEvent, Unknown> {
 
 /// Normalizes a key for comparison: terminals differ in whether they report shift with a capital
 /// letter.
-pub(crate) fn normal(key: KeyEvent) -> KeyEvent {
-    let shift_is_told = matches!(key.code, KeyCode::Char(_) | KeyCode::BackTab);
-    let modifiers = if shift_is_told {
+pub(crate) fn normalize(key: KeyEvent) -> KeyEvent {
+    let is_shift_reported = matches!(key.code, KeyCode::Char(_) | KeyCode::BackTab);
+    let modifiers = if is_shift_reported {
         key.modifiers - KeyModifiers::SHIFT
     } else {
         key.modifiers
@@ -82,7 +82,7 @@ pub(crate) fn normal(key: KeyEvent) -> KeyEvent {
 }
 
 /// Whether a key types or edits text and so cannot be bound in text fields.
-pub(crate) fn types(key: KeyEvent) -> bool {
+pub(crate) fn is_text_input(key: KeyEvent) -> bool {
     let plain = !key
         .modifiers
         .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
@@ -94,12 +94,12 @@ pub(crate) fn types(key: KeyEvent) -> bool {
 }
 
 /// Formats keys for hints: `^S` for ctrl and s, several separated by spaces.
-pub(crate) fn shown(keys: &[KeyEvent]) -> String {
-    let each: Vec<String> = keys.iter().map(|key| shown_key(*key)).collect();
+pub(crate) fn format_keys(keys: &[KeyEvent]) -> String {
+    let each: Vec<String> = keys.iter().map(|key| format_key(*key)).collect();
     each.join(" ")
 }
 
-fn shown_key(key: KeyEvent) -> String {
+fn format_key(key: KeyEvent) -> String {
     let name = match key.code {
         KeyCode::F(number) => format!("F{number}"),
         code => match NAMED.iter().find(|(_, known)| *known == code) {

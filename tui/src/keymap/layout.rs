@@ -16,31 +16,33 @@ const LAYOUTS: [(&str, &str); 3] = [
 const SHIFTED: (&str, &str) = ("[]\\;',.`", "{}|:\"<>~");
 
 /// Returns the key at the same position in the Latin layout; unknown keys are unchanged.
-pub(crate) fn positioned(key: KeyEvent) -> KeyEvent {
+pub(crate) fn to_latin_position(key: KeyEvent) -> KeyEvent {
     let KeyCode::Char(char) = key.code else {
         return key;
     };
-    latin(char).map_or(key, |latin| KeyEvent {
+    to_latin(char).map_or(key, |latin| KeyEvent {
         code: KeyCode::Char(latin),
         ..key
     })
 }
 
-fn latin(char: char) -> Option<char> {
+fn to_latin(char: char) -> Option<char> {
     if char.is_ascii() {
         return None;
     }
     let lower = char.to_lowercase().next().filter(|lower| *lower != char);
     let wanted = lower.unwrap_or(char);
-    let found = LAYOUTS.iter().find_map(|layout| beside(*layout, wanted))?;
+    let found = LAYOUTS
+        .iter()
+        .find_map(|layout| counterpart(*layout, wanted))?;
     match lower {
         None => Some(found),
         Some(_) if found.is_ascii_alphabetic() => Some(found.to_ascii_uppercase()),
-        Some(_) => beside(SHIFTED, found),
+        Some(_) => counterpart(SHIFTED, found),
     }
 }
 
-fn beside((from, to): (&str, &str), char: char) -> Option<char> {
+fn counterpart((from, to): (&str, &str), char: char) -> Option<char> {
     let at = from.chars().position(|it| it == char)?;
     to.chars().nth(at)
 }
@@ -70,7 +72,7 @@ mod tests {
             ('日', '日'),
         ] {
             let key = KeyEvent::new(KeyCode::Char(typed), KeyModifiers::CONTROL);
-            let found = positioned(key);
+            let found = to_latin_position(key);
             assert_eq!(found.code, KeyCode::Char(latin), "{typed}");
             assert_eq!(found.modifiers, KeyModifiers::CONTROL);
         }

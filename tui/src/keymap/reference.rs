@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use super::{
     ACTIONS, Keymap,
-    actions::{ActionPlace, Entry, Need},
-    setting::notation::written,
+    actions::{ActionPlace, Entry, Requirement},
+    setting::notation::write_keys,
 };
-use crate::data::Word;
+use crate::data::Named;
 
 const HEAD: &str = "\
 # Keys of the console
@@ -54,8 +54,8 @@ impl Keymap {
             let name = entry.action.name();
             let places: Vec<String> = entry.places.iter().map(|place| place.name()).collect();
             let role = match entry.need {
-                Need::None => "",
-                Need::Role(role) | Need::Write(role) => role.word(),
+                Requirement::None => "",
+                Requirement::Role(role) | Requirement::Write(role) => role.word(),
             };
             let places = places.join(", ");
             let row = format!("| {keys} | {title} | `{name}` | {places} | {role} |");
@@ -67,11 +67,11 @@ impl Keymap {
 
     /// Returns the keys of an action, followed by those bound only in certain places.
     fn all_keys(&self, entry: &Entry) -> String {
-        let code = |keys: &[_]| format!("`{}`", written(keys).replace('|', "\\|"));
-        let first = self.everywhere(entry.action).map(code);
+        let code = |keys: &[_]| format!("`{}`", write_keys(keys).replace('|', "\\|"));
+        let first = self.keys_everywhere(entry.action).map(code);
         let mut all: Vec<String> = first.collect();
         for place in ActionPlace::all() {
-            for keys in self.only_in(entry.action, place) {
+            for keys in self.keys_only_in(entry.action, place) {
                 all.push(format!("{} ({})", code(keys), place.name()));
             }
         }

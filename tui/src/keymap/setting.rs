@@ -3,7 +3,7 @@
 mod conflict;
 pub(super) mod notation;
 
-use self::notation::written;
+use self::notation::write_keys;
 use super::{
     ACTIONS, Keymap,
     actions::{ActionPlace, Entry},
@@ -54,7 +54,7 @@ impl KeySetting {
     }
 }
 
-struct Read<'a> {
+struct ParsedSetting<'a> {
     setting: &'a KeySetting,
     entry: &'static Entry,
     place: Option<ActionPlace>,
@@ -89,10 +89,10 @@ impl Keymap {
     }
 }
 
-fn read(setting: &KeySetting) -> Result<Read<'_>, Vec<KeyProblem>> {
+fn read(setting: &KeySetting) -> Result<ParsedSetting<'_>, Vec<KeyProblem>> {
     let mut problems = Vec::new();
-    let place = setting.place.as_deref().map(place_named).transpose();
-    let entry = entry_named(&setting.action);
+    let place = setting.place.as_deref().map(find_place).transpose();
+    let entry = find_entry(&setting.action);
     for problem in [place.as_ref().err(), entry.as_ref().err()]
         .into_iter()
         .flatten()
@@ -104,8 +104,8 @@ fn read(setting: &KeySetting) -> Result<Read<'_>, Vec<KeyProblem>> {
         problems.push(setting.problem(format!("an action has at most {most} keys")));
     }
     let mut keys = Vec::new();
-    for written in setting.keys.iter().take(limits::KEYS_PER_ACTION) {
-        match notation::read(written) {
+    for write_keys in setting.keys.iter().take(limits::KEYS_PER_ACTION) {
+        match notation::read(write_keys) {
             Ok(read) => keys.push(read),
             Err(problem) => problems.push(setting.problem(problem)),
         }
@@ -117,7 +117,7 @@ fn read(setting: &KeySetting) -> Result<Read<'_>, Vec<KeyProblem>> {
                 .map(|problem| setting.problem(problem)),
         );
         if problems.is_empty() {
-            return Ok(Read {
+            return Ok(ParsedSetting {
                 setting,
                 entry,
                 place,
@@ -145,18 +145,18 @@ fn check_place(entry: &Entry, place: Option<ActionPlace>, keys: &[Keys]) -> Vec<
     let only_in_forms = place == Some(ActionPlace::Form) || entry.places == [ActionPlace::Form];
     let typed = keys
         .iter()
-        .filter(|keys| only_in_forms && chord::types(keys[0]));
+        .filter(|keys| only_in_forms && chord::is_text_input(keys[0]));
     typed
         .map(|keys| {
             format!(
                 "`{}` types or edits text in a form; use a key with ctrl or alt, or F1 to F12",
-                written(keys)
+                write_keys(keys)
             )
         })
         .collect()
 }
 
-fn entry_named(name: &str) -> Result<&'static Entry, String> {
+fn find_entry(name: &str) -> Result<&'static Entry, String> {
     let named = |entry: &&Entry| entry.action.name() == name;
     ACTIONS.iter().find(named).ok_or_else(|| {
         let nearest = nearest(name, ACTIONS.iter().map(|entry| entry.action.name()));
@@ -164,7 +164,7 @@ fn entry_named(name: &str) -> Result<&'static Entry, String> {
     })
 }
 
-fn place_named(name: &str) -> Result<ActionPlace, String> {
+fn find_place(name: &str) -> Result<ActionPlace, String> {
     let named = |place: &ActionPlace| place.name() == name;
     ActionPlace::all().find(named).ok_or_else(|| {
         let nearest = nearest(name, ActionPlace::all().map(ActionPlace::name));

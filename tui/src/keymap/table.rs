@@ -2,14 +2,14 @@
 
 use std::sync::LazyLock;
 
-use super::actions::{Action, ActionPlace, Entry, Lines, Need};
+use super::actions::{Action, ActionPlace, Entry, Lines, Requirement};
 use crate::data::{Kind, Role};
 
 fn resources() -> Vec<ActionPlace> {
     ActionPlace::of_kinds(Kind::is_edited).collect()
 }
 
-fn making() -> Vec<ActionPlace> {
+fn creatable() -> Vec<ActionPlace> {
     let kinds = Kind::ALL.iter().filter(|kind| kind.is_created());
     kinds.map(|kind| ActionPlace::Many(*kind)).collect()
 }
@@ -75,9 +75,9 @@ const DELIVERIES: &[ActionPlace] = &[ActionPlace::Deliveries, ActionPlace::Deliv
 const FORM: &[ActionPlace] = &[ActionPlace::Form];
 /// Also in forms, except for keys that type text.
 const EVERYWHERE: &[ActionPlace] = &[ActionPlace::Anywhere, ActionPlace::Form];
-const EDIT: Need = Need::Write(Role::Editor);
-const OPERATE: Need = Need::Write(Role::Operator);
-const VIEW: Need = Need::Role(Role::Viewer);
+const EDIT: Requirement = Requirement::Write(Role::Editor);
+const OPERATE: Requirement = Requirement::Write(Role::Operator);
+const VIEW: Requirement = Requirement::Role(Role::Viewer);
 const LINES: Lines = Lines::PLAIN;
 
 macro_rules! lines {
@@ -108,7 +108,7 @@ macro_rules! actions {
 }
 
 actions! {
-    Open ["<Enter>", "l", "<Right>"] in MOVING, Need::None, 10
+    Open ["<Enter>", "l", "<Right>"] in MOVING, Requirement::None, 10
         "open": "Open the selected item";
     Acknowledge ["a"] in COUNTED, OPERATE, 12 [LINES.several()]
         "ack": "Acknowledge";
@@ -162,13 +162,13 @@ actions! {
         "note all": "Add a note to all matches of the filter, after counting";
     Explain ["x"] in EVENTS, VIEW, 20
         "explain": "Explain why each rule did or did not notify";
-    Unfold ["o"] in &[ActionPlace::Event], Need::None, 0
+    Unfold ["o"] in &[ActionPlace::Event], Requirement::None, 0
         "unfold": "Expand or collapse rules that did not match";
     Silence ["z"] in COUNTED, OPERATE, 21
         "silence": "Silence the event, its host, its name or all filter matches";
     TriggerFromEvent ["T"] in EVENTS, EDIT, 22
         "trigger": "Create a trigger from this event";
-    Pause ["p"] in &[ActionPlace::Events], Need::None, 24 [LINES.all().silent()]
+    Pause ["p"] in &[ActionPlace::Events], Requirement::None, 24 [LINES.all().silent()]
         "pause": "Pause or resume live updates";
     GroupBy ["b"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 17 [LINES.screen()]
         "group by": "Count by host, name, severity, status or another field";
@@ -178,9 +178,9 @@ actions! {
         "next view": "Next view";
     SaveView ["<A-v>"] in &[ActionPlace::Events, ActionPlace::EventGroups], OPERATE, 0
         "save view": "Save this list as a shared view";
-    OpenOnly ["o"] in &[ActionPlace::Events, ActionPlace::EventGroups], Need::None, 26 [LINES.all()]
+    OpenOnly ["o"] in &[ActionPlace::Events, ActionPlace::EventGroups], Requirement::None, 26 [LINES.all()]
         "closed": "Show or hide closed occurrences";
-    New ["n"] in making(), EDIT, 12 [LINES.all()]
+    New ["n"] in creatable(), EDIT, 12 [LINES.all()]
         "new": "Create a new one";
     Edit ["e"] in resources(), EDIT, 14
         "edit": "Edit in a form";
@@ -216,9 +216,9 @@ actions! {
         "preview": "Preview the message for each destination";
     Toggle ["o"] in &[ActionPlace::Many(Kind::Rule), ActionPlace::One(Kind::Rule)], EDIT, 11
         "on/off": "Enable or disable the rule";
-    NextState ["<Tab>"] in &[ActionPlace::Deliveries], Need::None, 11 [LINES.all()]
+    NextState ["<Tab>"] in &[ActionPlace::Deliveries], Requirement::None, 11 [LINES.all()]
         "tab": "Next tab: all, waiting, dead, delivered, shadowed";
-    NextOnCall ["<Tab>"] in ON_CALL, Need::None, 11 [LINES.screen()]
+    NextOnCall ["<Tab>"] in ON_CALL, Requirement::None, 11 [LINES.screen()]
         "tab": "Next tab: now, schedules, responses, policies, contacts, heartbeats";
     SendAgain ["r"] in DELIVERIES, OPERATE, 12 [LINES.several()]
         "send again": "Resend, or attempt now";
@@ -234,117 +234,117 @@ actions! {
         "noise": "Noise report: notifications of 7 days, and those without action";
     History ["H"] in ANYWHERE, OPERATE, 0
         "history": "Audit history of this resource, or of everything";
-    Revoke ["d"] in &[ActionPlace::Many(Kind::Client)], Need::Write(Role::Admin), 14
+    Revoke ["d"] in &[ActionPlace::Many(Kind::Client)], Requirement::Write(Role::Admin), 14
         "revoke": "Revoke the client's key";
-    NextTab ["<Tab>"] in &[ActionPlace::Event], Need::None, 11
+    NextTab ["<Tab>"] in &[ActionPlace::Event], Requirement::None, 11
         "next tab": "Next tab: details, notes and history, explain";
-    LongerCharts ["t"] in &[ActionPlace::Overview], Need::None, 12 [LINES.screen()]
+    LongerCharts ["t"] in &[ActionPlace::Overview], Requirement::None, 12 [LINES.screen()]
         "span": "Show the charts of 1 h, 24 h or 30 d";
-    NextLink ["<Tab>"] in linked(), Need::None, 32 [LINES.screen()]
+    NextLink ["<Tab>"] in linked(), Requirement::None, 32 [LINES.screen()]
         "next link": "Go to the next link";
-    Filter ["/"] in &[ActionPlace::List], Need::None, 13 [LINES.all().text()]
+    Filter ["/"] in &[ActionPlace::List], Requirement::None, 13 [LINES.all().text()]
         "filter": "Filter the list";
-    Search ["/"] in &[ActionPlace::Document], Need::None, 34 [LINES.text()]
+    Search ["/"] in &[ActionPlace::Document], Requirement::None, 34 [LINES.text()]
         "search": "Search the text";
-    NextMatch ["n"] in &[ActionPlace::Document], Need::None, 0 [LINES.screen()]
+    NextMatch ["n"] in &[ActionPlace::Document], Requirement::None, 0 [LINES.screen()]
         "next match": "Next match";
-    MatchBefore ["N"] in &[ActionPlace::Document], Need::None, 0 [LINES.screen()]
+    MatchBefore ["N"] in &[ActionPlace::Document], Requirement::None, 0 [LINES.screen()]
         "match before": "Go to the previous match";
-    Mark ["<Space>"] in &[ActionPlace::Events, ActionPlace::Deliveries], Need::None, 36 [LINES.several().silent()]
+    Mark ["<Space>"] in &[ActionPlace::Events, ActionPlace::Deliveries], Requirement::None, 36 [LINES.several().silent()]
         "mark": "Mark, to act on several";
-    MarkAll ["*"] in &[ActionPlace::Events, ActionPlace::Deliveries], Need::None, 0 [LINES.all().silent()]
+    MarkAll ["*"] in &[ActionPlace::Events, ActionPlace::Deliveries], Requirement::None, 0 [LINES.all().silent()]
         "mark all": "Mark all loaded rows, or none";
-    Sort ["S"] in &[ActionPlace::List], Need::None, 38 [LINES.all()]
+    Sort ["S"] in &[ActionPlace::List], Requirement::None, 38 [LINES.all()]
         "sort": "Sort by the next column, or reverse";
-    Columns ["K"] in &[ActionPlace::List], Need::None, 0 [LINES.screen()]
+    Columns ["K"] in &[ActionPlace::List], Requirement::None, 0 [LINES.screen()]
         "columns": "Choose the columns of the list";
-    Copy ["y"] in &[ActionPlace::List, ActionPlace::Document], Need::None, 50 [LINES.silent()]
+    Copy ["y"] in &[ActionPlace::List, ActionPlace::Document], Requirement::None, 50 [LINES.silent()]
         "copy": "Copy the id or name";
-    CopyAs ["Y"] in &[ActionPlace::List, ActionPlace::Document], Need::None, 0 [LINES.screen()]
+    CopyAs ["Y"] in &[ActionPlace::List, ActionPlace::Document], Requirement::None, 0 [LINES.screen()]
         "copy as": "Choose what to copy: id, row, JSON, curl or a command";
-    Palette [":"] in ANYWHERE, Need::None, 60 [LINES.screen()]
+    Palette [":"] in ANYWHERE, Requirement::None, 60 [LINES.screen()]
         "palette": "Find a screen, an object or an action";
-    Help ["?", "<F1>"] in EVERYWHERE, Need::None, 61
+    Help ["?", "<F1>"] in EVERYWHERE, Requirement::None, 61
         "help": "Show the actions of this screen";
-    Back ["<Esc>", "h", "<Left>", "<Backspace>"] in ANYWHERE, Need::None, 58
+    Back ["<Esc>", "h", "<Left>", "<Backspace>"] in ANYWHERE, Requirement::None, 58
         "back": "Back: clear marks and filter first, then leave the screen";
-    PageBefore ["["] in ANYWHERE, Need::None, 0
+    PageBefore ["["] in ANYWHERE, Requirement::None, 0
         "page before": "Go back to the page visited before";
-    Forward ["]"] in ANYWHERE, Need::None, 0
+    Forward ["]"] in ANYWHERE, Requirement::None, 0
         "forward": "Go to the page visited next";
-    GoOverview ["1"] in ANYWHERE, Need::None, 0
+    GoOverview ["1"] in ANYWHERE, Requirement::None, 0
         "overview": "Go to Overview";
-    GoEvents ["2"] in ANYWHERE, Need::None, 0
+    GoEvents ["2"] in ANYWHERE, Requirement::None, 0
         "events": "Go to Events";
-    Go(Trigger) ["3"] in ANYWHERE, Need::None, 0
+    Go(Trigger) ["3"] in ANYWHERE, Requirement::None, 0
         "triggers": "Go to Triggers";
-    Go(Destination) ["4"] in ANYWHERE, Need::None, 0
+    Go(Destination) ["4"] in ANYWHERE, Requirement::None, 0
         "destinations": "Go to Destinations";
-    Go(Rule) ["5"] in ANYWHERE, Need::None, 0
+    Go(Rule) ["5"] in ANYWHERE, Requirement::None, 0
         "rules": "Go to Rules";
-    GoDeliveries ["6"] in ANYWHERE, Need::None, 0
+    GoDeliveries ["6"] in ANYWHERE, Requirement::None, 0
         "deliveries": "Go to Deliveries";
-    Go(Client) ["7"] in ANYWHERE, Need::None, 0
+    Go(Client) ["7"] in ANYWHERE, Requirement::None, 0
         "clients": "Go to Clients";
-    GoReference ["9"] in ANYWHERE, Need::None, 0
+    GoReference ["9"] in ANYWHERE, Requirement::None, 0
         "reference": "Go to Reference: templates, queries, fields, messages, chat set-up";
-    Go(Silence) ["0"] in ANYWHERE, Need::None, 0
+    Go(Silence) ["0"] in ANYWHERE, Requirement::None, 0
         "silences": "Go to Silences";
-    Go(Calendar) ["<A-0>"] in ANYWHERE, Need::None, 0
+    Go(Calendar) ["<A-0>"] in ANYWHERE, Requirement::None, 0
         "calendars": "Go to Calendars";
-    Go(Inhibition) ["<A-9>"] in ANYWHERE, Need::None, 0
+    Go(Inhibition) ["<A-9>"] in ANYWHERE, Requirement::None, 0
         "inhibitions": "Go to Inhibitions";
-    Go(Mapping) ["<A-8>"] in ANYWHERE, Need::None, 0
+    Go(Mapping) ["<A-8>"] in ANYWHERE, Requirement::None, 0
         "mappings": "Go to Mappings: events from the webhooks of any service";
-    Go(Group) ["<A-7>"] in ANYWHERE, Need::None, 0
+    Go(Group) ["<A-7>"] in ANYWHERE, Requirement::None, 0
         "groups": "Go to Groups: events that share one message";
-    Go(Pending) ["<A-6>"] in ANYWHERE, Need::None, 0
+    Go(Pending) ["<A-6>"] in ANYWHERE, Requirement::None, 0
         "pending": "Go to Pending: held notifications";
-    Go(View) ["<A-5>"] in ANYWHERE, Need::None, 0
+    Go(View) ["<A-5>"] in ANYWHERE, Requirement::None, 0
         "views": "Go to Views: stored lists of events";
-    Go(Heartbeat) ["<A-h>"] in ANYWHERE, Need::None, 0
+    Go(Heartbeat) ["<A-h>"] in ANYWHERE, Requirement::None, 0
         "heartbeats": "Go to Heartbeats: signals that are expected to repeat";
-    GoOnCall ["<A-w>"] in ANYWHERE, Need::None, 0
+    GoOnCall ["<A-w>"] in ANYWHERE, Requirement::None, 0
         "on call": "Go to On call: who is on call, and pending responses";
-    Go(Response) ["<A-1>"] in ANYWHERE, Need::None, 0
+    Go(Response) ["<A-1>"] in ANYWHERE, Requirement::None, 0
         "responses": "Go to Responses: who is paged, and the next step";
-    Go(Schedule) ["<A-4>"] in ANYWHERE, Need::None, 0
+    Go(Schedule) ["<A-4>"] in ANYWHERE, Requirement::None, 0
         "schedules": "Go to Schedules: who is on call when";
-    Go(Policy) ["<A-3>"] in ANYWHERE, Need::None, 0
+    Go(Policy) ["<A-3>"] in ANYWHERE, Requirement::None, 0
         "policies": "Go to Escalation policies: who is notified next";
-    Go(Contact) ["<A-2>"] in ANYWHERE, Need::None, 0
+    Go(Contact) ["<A-2>"] in ANYWHERE, Requirement::None, 0
         "contacts": "Go to Contacts: people, and how they are notified";
-    GoCriticals ["!"] in ANYWHERE, Need::None, 0
+    GoCriticals ["!"] in ANYWHERE, Requirement::None, 0
         "criticals": "Go to the open critical events";
-    Up ["k", "<Up>"] in MOVING, Need::None, 0 [LINES.screen()]
+    Up ["k", "<Up>"] in MOVING, Requirement::None, 0 [LINES.screen()]
         "up": "Up";
-    Down ["j", "<Down>"] in MOVING, Need::None, 0 [LINES.screen()]
+    Down ["j", "<Down>"] in MOVING, Requirement::None, 0 [LINES.screen()]
         "down": "Down";
-    Top ["g", "<Home>"] in MOVING, Need::None, 0 [LINES.screen()]
+    Top ["g", "<Home>"] in MOVING, Requirement::None, 0 [LINES.screen()]
         "top": "To the top";
-    Bottom ["G", "<End>"] in MOVING, Need::None, 0 [LINES.screen()]
+    Bottom ["G", "<End>"] in MOVING, Requirement::None, 0 [LINES.screen()]
         "bottom": "To the bottom; loads more";
-    PageUp ["<PageUp>", "<C-b>", "<C-u>"] in MOVING, Need::None, 0 [LINES.screen()]
+    PageUp ["<PageUp>", "<C-b>", "<C-u>"] in MOVING, Requirement::None, 0 [LINES.screen()]
         "page up": "A page up";
-    PageDown ["<PageDown>", "<C-f>", "<C-d>"] in MOVING, Need::None, 0 [LINES.screen()]
+    PageDown ["<PageDown>", "<C-f>", "<C-d>"] in MOVING, Requirement::None, 0 [LINES.screen()]
         "page down": "A page down";
-    RetryNow ["R"] in ANYWHERE, Need::None, 0
+    RetryNow ["R"] in ANYWHERE, Requirement::None, 0
         "refresh": "Reconnect, or reload this screen";
-    Suspend ["<C-z>"] in EVERYWHERE, Need::None, 0 [LINES.screen()]
+    Suspend ["<C-z>"] in EVERYWHERE, Requirement::None, 0 [LINES.screen()]
         "suspend": "Back to the shell; `fg` returns";
-    ToggleMouse ["M"] in ANYWHERE, Need::None, 0 [LINES.screen()]
+    ToggleMouse ["M"] in ANYWHERE, Requirement::None, 0 [LINES.screen()]
         "mouse": "Capture or release the mouse";
-    ToggleAges ["Z"] in ANYWHERE, Need::None, 0 [LINES.screen()]
+    ToggleAges ["Z"] in ANYWHERE, Requirement::None, 0 [LINES.screen()]
         "ages": "Show ages or times in lists";
-    ToggleSplit ["|"] in &[ActionPlace::List], Need::None, 0 [LINES.screen()]
+    ToggleSplit ["|"] in &[ActionPlace::List], Requirement::None, 0 [LINES.screen()]
         "split": "Show or hide the selected item next to the list";
-    Quit ["q", "<C-c>"] in EVERYWHERE, Need::None, 62 [LINES.silent()]
+    Quit ["q", "<C-c>"] in EVERYWHERE, Requirement::None, 62 [LINES.silent()]
         "quit": "Quit";
-    FormNext ["<Tab>"] in FORM, Need::None, 9 [LINES.screen()]
+    FormNext ["<Tab>"] in FORM, Requirement::None, 9 [LINES.screen()]
         "next": "Go to the next field";
-    FormPrevious ["<S-Tab>"] in FORM, Need::None, 0 [LINES.screen()]
+    FormPrevious ["<S-Tab>"] in FORM, Requirement::None, 0 [LINES.screen()]
         "previous": "Go to the previous field";
-    FormLeave ["<Esc>"] in FORM, Need::None, 63
+    FormLeave ["<Esc>"] in FORM, Requirement::None, 63
         "leave": "Leave the form; asks before discarding changes";
     FormSave ["<C-s>"] in FORM, EDIT, 10
         "save": "Save";
@@ -354,14 +354,14 @@ actions! {
         "earlier test": "Show earlier tests, up to five, with the differences";
     FormEvent ["<A-v>"] in FORM, VIEW, 0
         "with event": "Render and test with a stored event instead of the sample";
-    FormCurl ["<A-y>"] in FORM, Need::None, 0
+    FormCurl ["<A-y>"] in FORM, Requirement::None, 0
         "copy curl": "Copy the request as a curl command";
     FormBench ["<A-b>"] in FORM, VIEW, 23
         "bench": "Show request and response instead of the form, if there is no room for both";
-    FormText ["<C-e>"] in FORM, Need::None, 14
+    FormText ["<C-e>"] in FORM, Requirement::None, 14
         "as text": "Edit as text in $EDITOR";
-    FormReveal ["<C-r>"] in FORM, Need::None, 22
+    FormReveal ["<C-r>"] in FORM, Requirement::None, 22
         "reveal": "Show or hide typed secrets";
-    FormReference ["<C-o>"] in FORM, Need::None, 24
+    FormReference ["<C-o>"] in FORM, Requirement::None, 24
         "reference": "Open the reference for this field";
 }

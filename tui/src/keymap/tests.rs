@@ -21,8 +21,8 @@ fn problems(settings: &[KeySetting]) -> String {
 }
 
 fn action(keymap: &Keymap, keys: &str, place: ActionPlace) -> Option<Action> {
-    let keys: Vec<_> = parse(keys).unwrap().into_iter().map(normal).collect();
-    match keymap.step(&keys, &place.around()) {
+    let keys: Vec<_> = parse(keys).unwrap().into_iter().map(normalize).collect();
+    match keymap.step(&keys, &place.enclosing()) {
         Meaning::Act(entry) => Some(entry.action),
         Meaning::Wait | Meaning::Nothing => None,
     }
@@ -42,7 +42,7 @@ fn default_keys_are_unambiguous_on_every_screen() {
                     clash,
                     None,
                     "{} of {} in {places:?}",
-                    shown(keys),
+                    format_keys(keys),
                     entry.name
                 );
                 seen.push((keys, entry.name));
@@ -59,7 +59,7 @@ fn default_keys_round_trip_through_configuration() {
         let own: Vec<_> = keymap.keys(entry, &[place]).map(<[_]>::to_vec).collect();
         let written: Vec<_> = own
             .iter()
-            .map(|keys| setting::notation::written(keys))
+            .map(|keys| setting::notation::write_keys(keys))
             .collect();
         let written: Vec<&str> = written.iter().map(String::as_str).collect();
         let name = entry.action.name();

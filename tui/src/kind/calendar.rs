@@ -1,7 +1,7 @@
 //! Calendars: named spans of local time.
 
 use super::{
-    Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
+    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
     field::{DESCRIPTION, NAME, TAGS},
     shared,
 };
@@ -67,14 +67,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Text,
             "IANA time zone of the local times, such as Europe/Berlin.",
         )
-        .needed(),
+        .required(),
         FieldSpec::new(
             "windows.0.dtstart",
             "First start",
             FieldKind::Text,
             "Local start date and time without a zone, such as 2027-01-04T08:00:00.",
         )
-        .needed(),
+        .required(),
         FieldSpec::new(
             "windows.0.endTimeOfDay",
             "Ends at",
@@ -142,15 +142,15 @@ fn users(calendar: &Object) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-fn document(into: &mut Document, around: &dyn Around, calendar: &Object) {
-    shared::head(into, calendar);
+fn document(into: &mut Document, around: &dyn RenderContext, calendar: &Object) {
+    shared::write_head(into, calendar);
     let (token, word) = state(calendar);
     into.line(vec![label("now"), span(token, word)]);
     if let Some(changes) = calendar.moment("nextChangeTime") {
         into.field("changes", Token::Text, &around.moment_in_full(changes));
     }
     into.field("zone", Token::Text, calendar.text("timeZone"));
-    shared::times(into, around, calendar);
+    shared::write_times(into, around, calendar);
     into.heading("Windows");
     for line in windows(calendar) {
         into.text(Token::Text, 0, &line);

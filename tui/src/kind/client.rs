@@ -2,7 +2,7 @@
 
 use super::{Cell, Column, FieldKind, FieldSpec, Key, KindSpec, field::NAME};
 use crate::{
-    data::{Object, Role, Word},
+    data::{Named, Object, Role},
     theme::Token,
 };
 
@@ -34,11 +34,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
             }
             cell
         })
-        .falling(|it| Key::Number(it.moment("lastUsedTime").unwrap_or_default())),
+        .sort_descending(|it| Key::Number(it.moment("lastUsedTime").unwrap_or_default())),
         Column::new("Created", 16, 1, 1, |around, it: &Object| {
             Cell::moment(around, it.moment("createTime"))
         })
-        .falling(|it| Key::Number(it.moment("createTime").unwrap_or_default())),
+        .sort_descending(|it| Key::Number(it.moment("createTime").unwrap_or_default())),
     ],
     searched: |it| vec![role(it).word()],
     fields: &[
@@ -46,7 +46,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::new(
             "role",
             "Role",
-            FieldKind::Word(&[
+            FieldKind::Named(&[
                 ("viewer", "ROLE_VIEWER"),
                 ("operator", "ROLE_OPERATOR"),
                 ("editor", "ROLE_EDITOR"),

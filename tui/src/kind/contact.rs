@@ -1,10 +1,10 @@
 //! Contacts: people and teams, with their notification methods.
 
 use super::{
-    Around, Cell, Column, FieldKind, FieldSpec, KindSpec,
+    Cell, Column, FieldKind, FieldSpec, KindSpec, RenderContext,
     field::{DESCRIPTION, NAME, TAGS},
+    line_format::LineFormat,
     shared,
-    written::Written,
 };
 use crate::{
     data::{Object, Role},
@@ -42,10 +42,10 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::new(
             "methods",
             "Methods",
-            FieldKind::Written(Written::Methods),
+            FieldKind::LineFormat(LineFormat::Methods),
             "One per line, such as `push`, or `call after 2m from error in office hours: phone=+49301234`.",
         )
-        .needed(),
+        .required(),
         FieldSpec::new(
             "timeZone",
             "Time zone",
@@ -74,7 +74,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
 };
 
 fn methods(contact: &Object) -> Vec<String> {
-    let lines = Written::Methods.show(contact.at("methods"));
+    let lines = LineFormat::Methods.show(contact.at("methods"));
     lines.lines().map(str::to_owned).collect()
 }
 
@@ -86,8 +86,8 @@ fn identity(contact: &Object) -> String {
     }
 }
 
-fn document(into: &mut Document, around: &dyn Around, contact: &Object) {
-    shared::head(into, contact);
+fn document(into: &mut Document, around: &dyn RenderContext, contact: &Object) {
+    shared::write_head(into, contact);
     for method in methods(contact) {
         into.field("method", Token::Text, &method);
     }
@@ -101,6 +101,6 @@ fn document(into: &mut Document, around: &dyn Around, contact: &Object) {
         into.field("acts as", Token::Text, &identity);
     }
     let words = "‹feed› shows the address of its iCalendar feed, ‹revoke_feed› replaces it";
-    into.field("feed", Token::Dim, &around.tell(words));
-    shared::times(into, around, contact);
+    into.field("feed", Token::Dim, &around.expand_keys(words));
+    shared::write_times(into, around, contact);
 }

@@ -2,9 +2,9 @@
 
 use bellwether_proto::v1::{Delivery, delivery::State};
 
-use super::{Around, Cell, Column, Key};
+use super::{Cell, Column, Key, RenderContext};
 use crate::{
-    data::{Sign, Word, millis},
+    data::{Named, Sign, millis},
     text,
     theme::Token,
 };
@@ -13,7 +13,7 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     Column::new("Decided", 8, 0, 3, |around, it: &Delivery| {
         Cell::short_moment(around, millis(it.create_time.as_ref()))
     })
-    .falling(|it| {
+    .sort_descending(|it| {
         let created = millis(it.create_time.as_ref()).unwrap_or_default();
         Key::Both(created, it.id.clone())
     }),
@@ -42,10 +42,10 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     })
     .by(|it| Key::Text(it.rule_name.clone())),
     Column::new("Tries", 5, 0, 6, |_, it: &Delivery| {
-        Cell::figure(it.attempt_count.unwrap_or_default().into())
+        Cell::number(it.attempt_count.unwrap_or_default().into())
     })
-    .figures()
-    .falling(|it| Key::Number(it.attempt_count.unwrap_or_default().into())),
+    .right_align()
+    .sort_descending(|it| Key::Number(it.attempt_count.unwrap_or_default().into())),
     Column::new("Next try", 8, 0, 5, |around, it: &Delivery| {
         let next = millis(it.next_attempt_time.as_ref());
         match next {
@@ -59,7 +59,7 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     Column::new("Why", 14, 3, 1, why),
 ];
 
-fn event(around: &dyn Around, it: &Delivery) -> Cell {
+fn event(around: &dyn RenderContext, it: &Delivery) -> Cell {
     if it.event_name.is_empty() {
         let words = match (it.test, it.is_digest) {
             (Some(true), _) => "(test)".to_owned(),
@@ -80,12 +80,12 @@ fn event(around: &dyn Around, it: &Delivery) -> Cell {
 }
 
 /// Formats the time of resending, else the reason for the wait, else the error of the last attempt.
-fn why(around: &dyn Around, it: &Delivery) -> Cell {
+fn why(around: &dyn RenderContext, it: &Delivery) -> Cell {
     if let Some(ms) = millis(it.retry_time.as_ref()) {
         let words = format!(
             "resent {} · {}",
             around.moment(ms),
-            text::brief(&it.last_error)
+            text::shorten_error(&it.last_error)
         );
         return Cell::new(Token::Dim, words.trim_end_matches(" · "));
     }
@@ -93,9 +93,9 @@ fn why(around: &dyn Around, it: &Delivery) -> Cell {
         ("", "") if it.clear == Some(true) => Cell::new(Token::Dim, "update"),
         // After delivery, an earlier error is only informative.
         ("", error) if it.state() == State::Delivered && !error.is_empty() => {
-            Cell::new(Token::Dim, format!("first {}", text::brief(error)))
+            Cell::new(Token::Dim, format!("first {}", text::shorten_error(error)))
         }
-        ("", error) => Cell::new(Token::Bad, text::brief(error)),
-        (reason, _) => Cell::new(Token::Warning, text::brief(reason)),
+        ("", error) => Cell::new(Token::Bad, text::shorten_error(error)),
+        (reason, _) => Cell::new(Token::Warning, text::shorten_error(reason)),
     }
 }

@@ -4,12 +4,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
-    Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
+    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
     field::{DESCRIPTION, LANGUAGE, NAME, TAGS},
     shared,
 };
 use crate::{
-    data::{HealthState, Kind, Object, Role, Word, urgency},
+    data::{HealthState, Kind, Named, Object, Role, urgency},
     document::{Document, Link, duration, label, span},
     text,
     theme::Token,
@@ -72,34 +72,34 @@ pub(super) const SPEC: KindSpec = KindSpec {
         Column::new("Waiting", 8, 0, 1, |_, it: &Object| {
             let waiting = it.number("health.waitingCount").unwrap_or_default();
             let token = if waiting == 0 { Token::Dim } else { Token::Info };
-            Cell::new(token, text::grouped(waiting))
+            Cell::new(token, text::group_digits(waiting))
         })
-        .figures()
-        .falling(|it| Key::Number(it.number("health.waitingCount").unwrap_or_default())),
+        .right_align()
+        .sort_descending(|it| Key::Number(it.number("health.waitingCount").unwrap_or_default())),
         Column::new("Dead 24 h", 9, 0, 3, |around, it: &Object| {
             let dead = around.dead(it.name());
             let token = if dead == Some(0) { Token::Dim } else { Token::Bad };
-            Cell::new(token, dead.map_or_else(String::new, text::grouped))
+            Cell::new(token, dead.map_or_else(String::new, text::group_digits))
         })
-        .figures()
-        .rare(),
+        .right_align()
+        .hide_if_empty(),
         shared::recent(8),
         Column::new("p50", 7, 0, 6, |_, it: &Object| {
             Cell::new(Token::Text, it.at("health.p50").and_then(Value::as_str).map_or_else(String::new, seconds))
         })
-        .figures()
-        .rare(),
+        .right_align()
+        .hide_if_empty(),
         Column::new("p95", 7, 0, 6, |_, it: &Object| {
             Cell::new(Token::Text, it.at("health.p95").and_then(Value::as_str).map_or_else(String::new, seconds))
         })
-        .figures()
-        .rare(),
+        .right_align()
+        .hide_if_empty(),
         Column::new("Last hour", 12, 0, 5, |around, it: &Object| {
             Cell::new(Token::Good, around.last_hour(it.name()))
         })
-        .rare(),
+        .hide_if_empty(),
         Column::new("Last error", 16, 3, 2, |_, it: &Object| {
-            Cell::new(Token::Bad, text::brief(it.text("health.lastError")))
+            Cell::new(Token::Bad, text::shorten_error(it.text("health.lastError")))
         }),
     ],
     searched: |it| vec![it.type_word(), target(it), health(it).word()],
@@ -139,7 +139,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.email.to",
             "To",
             FieldKind::Text,
-            "ops@example.com or Ops <ops@example.com>, separated by commas; up to 20 including copies.").needed().only("email"),
+            "ops@example.com or Ops <ops@example.com>, separated by commas; up to 20 including copies.").required().only("email"),
         FieldSpec::new(
             "type.email.cc",
             "Copies to",
@@ -159,12 +159,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.slack.channel",
             "Channel",
             FieldKind::Text,
-            "Name or id of a channel.").needed().only("slack"),
+            "Name or id of a channel.").required().only("slack"),
         FieldSpec::new(
             "type.slack.token",
             "Token",
             FieldKind::Secret,
-            "A bot token.").needed().only("slack"),
+            "A bot token.").required().only("slack"),
         FieldSpec::new(
             "type.slack.blocks",
             "Blocks",
@@ -184,12 +184,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.msteams.url",
             "URL",
             FieldKind::Secret,
-            "URL of the incoming webhook; a secret.").needed().only("msteams"),
+            "URL of the incoming webhook; a secret.").required().only("msteams"),
         FieldSpec::new(
             "type.pagerduty.routingKey",
             "Routing key",
             FieldKind::Secret,
-            "Integration key of the service.").needed().only("pagerduty"),
+            "Integration key of the service.").required().only("pagerduty"),
         FieldSpec::new(
             "type.pagerduty.class",
             "Class",
@@ -224,17 +224,17 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.servicenow.instanceUrl",
             "Instance URL",
             FieldKind::Text,
-            "URL of the instance.").needed().only("servicenow"),
+            "URL of the instance.").required().only("servicenow"),
         FieldSpec::new(
             "type.servicenow.clientId",
             "Client id",
             FieldKind::Text,
-            "OAuth client.").needed().only("servicenow"),
+            "OAuth client.").required().only("servicenow"),
         FieldSpec::new(
             "type.servicenow.clientSecret",
             "Client secret",
             FieldKind::Secret,
-            "OAuth client secret.").needed().only("servicenow"),
+            "OAuth client secret.").required().only("servicenow"),
         FieldSpec::new(
             "type.servicenow.tokenUrl",
             "Token URL",
@@ -249,21 +249,21 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.event.nameTemplate",
             "Event name",
             FieldKind::Text,
-            "A template for the new event's name.").needed().only("event"),
+            "A template for the new event's name.").required().only("event"),
         FieldSpec::new(
             "type.event.typeTemplate",
             "Event type",
             FieldKind::Text,
-            "A template for the new event's type.").needed().only("event"),
+            "A template for the new event's type.").required().only("event"),
         FieldSpec::new(
             "type.event.summaryTemplate",
             "Summary",
             FieldKind::Text,
-            "A template for the new event's summary.").needed().only("event"),
+            "A template for the new event's summary.").required().only("event"),
         FieldSpec::new(
             "type.event.severity",
             "Severity",
-            FieldKind::Word(SEVERITIES),
+            FieldKind::Named(SEVERITIES),
             "The new event's severity.").only("event"),
         DESCRIPTION,
         TAGS,
@@ -297,7 +297,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::new(
             "type.email.priority",
             "Priority",
-            FieldKind::Word(PRIORITIES),
+            FieldKind::Named(PRIORITIES),
             "By severity: high while an event of severity error or critical is open.").only("email"),
         FieldSpec::section(
             "#sign",
@@ -484,7 +484,7 @@ fn target(destination: &Object) -> &str {
     }
 }
 
-fn refused(into: &mut Document, around: &dyn Around, destination: &Object) {
+fn write_rejections(into: &mut Document, around: &dyn RenderContext, destination: &Object) {
     let refused = destination.at("health.refusedRecipients");
     let refused = refused.and_then(Value::as_array).into_iter().flatten();
     for recipient in refused {
@@ -498,7 +498,7 @@ fn refused(into: &mut Document, around: &dyn Around, destination: &Object) {
     }
 }
 
-fn evidence(into: &mut Document, around: &dyn Around, destination: &Object) {
+fn evidence(into: &mut Document, around: &dyn RenderContext, destination: &Object) {
     let number = |path: &str| destination.at(path).and_then(Value::as_i64).unwrap_or(0);
     let tried = number("health.attemptCount");
     if tried > 0 {
@@ -547,7 +547,7 @@ fn evidence(into: &mut Document, around: &dyn Around, destination: &Object) {
         let drain = drain.map_or_else(String::new, |time| {
             format!("; about {} at the rate of the last hour", seconds(time))
         });
-        let words = format!("{}{oldest}{drain}", text::grouped(waiting));
+        let words = format!("{}{oldest}{drain}", text::group_digits(waiting));
         into.field("waiting", Token::Warning, &words);
     }
 }
@@ -563,8 +563,8 @@ fn seconds(time: &str) -> String {
     }
 }
 
-fn document(into: &mut Document, around: &dyn Around, destination: &Object) {
-    shared::head(into, destination);
+fn document(into: &mut Document, around: &dyn RenderContext, destination: &Object) {
+    shared::write_head(into, destination);
     let health = health(destination);
     let since = destination.moment("health.since");
     let since = since.map_or_else(String::new, |ms| format!(" since {}", around.moment(ms)));
@@ -577,17 +577,17 @@ fn document(into: &mut Document, around: &dyn Around, destination: &Object) {
     if !last_error.is_empty() {
         into.field("last error", Token::Bad, last_error);
     }
-    refused(into, around, destination);
+    write_rejections(into, around, destination);
     evidence(into, around, destination);
     if health != HealthState::Healthy || shared::recent_count(destination) == 0 {
         let words =
             "‹test_destination› sends a test message and shows request, response and verdict";
-        into.text(Token::Dim, 0, &around.tell(words));
+        into.text(Token::Dim, 0, &around.expand_keys(words));
     }
-    shared::notifications(into, destination);
+    shared::write_notifications(into, destination);
     let link = Link::deliveries("destination", destination.name());
     into.link("deliveries", "to this destination", link);
-    shared::times(into, around, destination);
+    shared::write_times(into, around, destination);
     into.heading(&format!("Type {}", destination.type_word()));
     let kind = destination.at("type").and_then(Value::as_object);
     let settings = kind.into_iter().flat_map(|kind| kind.values());
@@ -600,5 +600,5 @@ fn document(into: &mut Document, around: &dyn Around, destination: &Object) {
             into.tree(0, key, value);
         }
     }
-    shared::used_by(into, around, destination);
+    shared::write_users(into, around, destination);
 }

@@ -2,7 +2,7 @@
 
 use super::{Cell, Column, Key};
 use crate::{
-    data::{EventRow, Sign, Status, Word},
+    data::{EventRow, Named, Sign, Status},
     theme::Token,
 };
 
@@ -12,7 +12,7 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
         cell.sign = it.severity.sign();
         quiet(it, cell)
     })
-    .falling(|it| Key::Number(i32::from(it.severity).into())),
+    .sort_descending(|it| Key::Number(i32::from(it.severity).into())),
     Column::new("A", 1, 0, 2, |_, it: &EventRow| {
         Cell::new(Token::Good, if it.acknowledged { "✓" } else { "" })
     }),
@@ -42,29 +42,29 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
         let words = format!("{} {word}", it.held.sign());
         Cell::new(token, words.trim())
     })
-    .rare(),
+    .hide_if_empty(),
     Column::new("Age", 6, 0, 3, |around, it: &EventRow| {
         quiet(it, Cell::new(Token::Dim, around.since(it.start_ms)))
     })
-    .figures()
-    .falling(|it| Key::Number(it.start_ms)),
+    .right_align()
+    .sort_descending(|it| Key::Number(it.start_ms)),
     Column::new("Count", 6, 0, 5, |_, it: &EventRow| {
-        Cell::figure(it.count.into())
+        Cell::number(it.count.into())
     })
-    .figures(),
+    .right_align(),
     Column::new("Seen", 8, 0, 6, |around, it: &EventRow| {
         let cell = Cell::short_moment(around, Some(it.last_seen_ms));
         quiet(it, cell)
     })
-    .falling(|it| Key::Number(it.last_seen_ms)),
+    .sort_descending(|it| Key::Number(it.last_seen_ms)),
     Column::new("Assignee", 8, 0, 7, |_, it: &EventRow| {
         quiet(it, Cell::new(Token::Info, &*it.assignee))
     })
-    .rare(),
+    .hide_if_empty(),
     Column::new("On call", 14, 1, 7, |around, it: &EventRow| {
         around.responder(&it.id).unwrap_or_default()
     })
-    .rare(),
+    .hide_if_empty(),
     Column::new("What", 18, 3, 1, |_, it: &EventRow| {
         Cell::new(Token::Dim, &*it.entity)
     })

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::written::Written;
+use super::line_format::LineFormat;
 use crate::data::Kind;
 
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub(crate) enum FieldKind {
     Toggle,
     Choice(&'static [&'static str]),
     /// One of these words, each with its value in the API; empty for an unset field.
-    Word(&'static [(&'static str, &'static str)]),
+    Named(&'static [(&'static str, &'static str)]),
     Numbers,
     Names(Kind),
     /// One line `name: value` per pair.
@@ -41,7 +41,7 @@ pub(crate) enum FieldKind {
     /// One line `name: from, value=text, *=text` for each variable derived from another.
     Maps,
     /// One line per item of a list, edited in a separate form.
-    Written(Written),
+    LineFormat(LineFormat),
     Clause,
     /// A heading rather than a field; its path is not in any message. The fields below it are
     /// collapsed until one is set or the user expands them.
@@ -73,7 +73,7 @@ impl FieldSpec {
         Self::new(path, label, FieldKind::Section, help)
     }
 
-    pub(super) const fn needed(self) -> Self {
+    pub(super) const fn required(self) -> Self {
         Self {
             required: true,
             ..self
@@ -89,7 +89,7 @@ impl FieldKind {
     pub(crate) fn words(&self) -> Vec<&'static str> {
         match self {
             Self::Choice(words) => words.to_vec(),
-            Self::Word(words) => words.iter().map(|(word, _)| *word).collect(),
+            Self::Named(words) => words.iter().map(|(word, _)| *word).collect(),
             _ => Vec::new(),
         }
     }
@@ -98,13 +98,13 @@ impl FieldKind {
     pub(super) fn blank(&self) -> Option<Value> {
         match self {
             Self::Text | Self::Lines | Self::Length => Some(json!("")),
-            Self::Words | Self::Names(_) | Self::Written(_) => Some(json!([])),
+            Self::Words | Self::Names(_) | Self::LineFormat(_) => Some(json!([])),
             Self::Toggle => Some(json!(false)),
             Self::Moment
             | Self::Secret
             | Self::Number(..)
             | Self::Choice(_)
-            | Self::Word(_)
+            | Self::Named(_)
             | Self::Numbers
             | Self::Pairs
             | Self::WordPairs(_)
@@ -118,7 +118,7 @@ impl FieldKind {
 pub(super) const LANGUAGE: FieldSpec = FieldSpec::new(
     "templateLanguage",
     "Templates",
-    FieldKind::Word(&[("mustache", ""), ("jinja", "JINJA")]),
+    FieldKind::Named(&[("mustache", ""), ("jinja", "JINJA")]),
     "Mustache, or Jinja with conditions, loops and filters. The topic templates covers both.",
 );
 
@@ -128,7 +128,7 @@ pub(super) const NAME: FieldSpec = FieldSpec::new(
     FieldKind::Text,
     "1 to 100 letters, digits, . _ - and inner spaces. Cannot be changed later.",
 )
-.needed();
+.required();
 pub(super) const DESCRIPTION: FieldSpec = FieldSpec::new(
     "description",
     "Description",

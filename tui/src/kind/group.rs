@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Around, Cell, Column, Key, KindSpec};
+use super::{Cell, Column, Key, KindSpec, RenderContext};
 use crate::{
-    data::{Kind, Object, Role, Severity, Status, Word},
+    data::{Kind, Named, Object, Role, Severity, Status},
     document::{Document, Link, label, span},
     route::Route,
     theme::Token,
@@ -33,27 +33,27 @@ pub(super) const SPEC: KindSpec = KindSpec {
         })
         .by(|it| Key::Text(it.text("ruleName").to_owned())),
         Column::new("By", 20, 3, 0, |_, it: &Object| {
-            Cell::new(Token::Dim, by(it))
+            Cell::new(Token::Dim, format_common_fields(it))
         }),
         Column::new("Open", 6, 0, 0, |_, it: &Object| {
-            Cell::figure(count(it, "openCount"))
+            Cell::number(count(it, "openCount"))
         })
-        .figures()
-        .falling(|it| Key::Number(count(it, "openCount"))),
+        .right_align()
+        .sort_descending(|it| Key::Number(count(it, "openCount"))),
         Column::new("Joined", 7, 0, 2, |_, it: &Object| {
-            Cell::figure(count(it, "memberCount"))
+            Cell::number(count(it, "memberCount"))
         })
-        .figures()
-        .falling(|it| Key::Number(count(it, "memberCount"))),
+        .right_align()
+        .sort_descending(|it| Key::Number(count(it, "memberCount"))),
         Column::new("Sent", 6, 0, 3, |_, it: &Object| {
-            Cell::figure(count(it, "messageCount"))
+            Cell::number(count(it, "messageCount"))
         })
-        .figures()
-        .falling(|it| Key::Number(count(it, "messageCount"))),
+        .right_align()
+        .sort_descending(|it| Key::Number(count(it, "messageCount"))),
         Column::new("Last message", 16, 0, 4, |around, it: &Object| {
             Cell::moment(around, it.moment("lastMessageTime"))
         })
-        .falling(|it| Key::Number(it.moment("lastMessageTime").unwrap_or_default())),
+        .sort_descending(|it| Key::Number(it.moment("lastMessageTime").unwrap_or_default())),
     ],
     searched: |it| {
         let values = it.at("by").and_then(Value::as_array).into_iter().flatten();
@@ -82,7 +82,7 @@ fn count(group: &Object, path: &str) -> i64 {
     group.number(path).unwrap_or_default()
 }
 
-fn by(group: &Object) -> String {
+fn format_common_fields(group: &Object) -> String {
     let all = group.at("by").and_then(Value::as_array);
     let pair = |pair: &Value| {
         let field = pair["field"].as_str().unwrap_or_default();
@@ -99,8 +99,8 @@ fn by(group: &Object) -> String {
     }
 }
 
-fn document(into: &mut Document, around: &dyn Around, group: &Object) {
-    into.field("group", Token::Title, &by(group));
+fn document(into: &mut Document, around: &dyn RenderContext, group: &Object) {
+    into.field("group", Token::Title, &format_common_fields(group));
     into.field("thread", Token::Text, group.name());
     let rule = group.text("ruleName");
     let go = Link::Go(Route::Object(Kind::Rule, rule.to_owned()));

@@ -16,39 +16,43 @@ pub(crate) const COLUMNS: &[Column<GroupRow>] = &[
         }
     })
     .by(|it| Key::Text(it.value.clone())),
-    Column::new("Events", 8, 0, 0, |_, it: &GroupRow| Cell::figure(it.count))
-        .figures()
-        .falling(|it| Key::Number(it.count)),
+    Column::new("Events", 8, 0, 0, |_, it: &GroupRow| Cell::number(it.count))
+        .right_align()
+        .sort_descending(|it| Key::Number(it.count)),
     Column::new("Share", 16, 1, 5, |_, it: &GroupRow| {
         Cell::new(it.worst(), bar(it.share))
     }),
     Column::new("Critical", 8, 0, 1, |_, it: &GroupRow| {
-        of(it, Severity::Critical)
+        count_cell(it, Severity::Critical)
     })
-    .figures()
-    .falling(|it| Key::Number(it.of(Severity::Critical))),
-    Column::new("Error", 7, 0, 2, |_, it: &GroupRow| of(it, Severity::Error))
-        .figures()
-        .falling(|it| Key::Number(it.of(Severity::Error))),
+    .right_align()
+    .sort_descending(|it| Key::Number(it.count(Severity::Critical))),
+    Column::new("Error", 7, 0, 2, |_, it: &GroupRow| {
+        count_cell(it, Severity::Error)
+    })
+    .right_align()
+    .sort_descending(|it| Key::Number(it.count(Severity::Error))),
     Column::new("Warning", 7, 0, 3, |_, it: &GroupRow| {
-        of(it, Severity::Warning)
+        count_cell(it, Severity::Warning)
     })
-    .figures()
-    .falling(|it| Key::Number(it.of(Severity::Warning))),
-    Column::new("Info", 7, 0, 4, |_, it: &GroupRow| of(it, Severity::Info))
-        .figures()
-        .falling(|it| Key::Number(it.of(Severity::Info))),
+    .right_align()
+    .sort_descending(|it| Key::Number(it.count(Severity::Warning))),
+    Column::new("Info", 7, 0, 4, |_, it: &GroupRow| {
+        count_cell(it, Severity::Info)
+    })
+    .right_align()
+    .sort_descending(|it| Key::Number(it.count(Severity::Info))),
     Column::new("Last seen", 9, 0, 6, |around, it: &GroupRow| {
         Cell::short_moment(around, it.last_seen_ms)
     })
-    .falling(|it| Key::Number(it.last_seen_ms.unwrap_or_default())),
+    .sort_descending(|it| Key::Number(it.last_seen_ms.unwrap_or_default())),
 ];
 
 /// Formats the count of a severity; empty for 0.
-fn of(row: &GroupRow, severity: Severity) -> Cell {
-    match row.of(severity) {
+fn count_cell(row: &GroupRow, severity: Severity) -> Cell {
+    match row.count(severity) {
         0 => Cell::default(),
-        count => Cell::new(severity, text::grouped(count)),
+        count => Cell::new(severity, text::group_digits(count)),
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
+    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
     field::{DESCRIPTION, NAME, TAGS},
     mapping, shared,
 };
@@ -50,23 +50,23 @@ pub(super) const SPEC: KindSpec = KindSpec {
         })
         .by(|it| Key::Number(it.moment("lastBeatTime").unwrap_or_default())),
         Column::new("Every", 8, 0, 2, |_, it: &Object| {
-            Cell::new(Token::Text, every(it))
+            Cell::new(Token::Text, format_interval(it))
         }),
         Column::new("Late", 6, 0, 1, |_, it: &Object| {
             let late = count(it, "lateCount");
             let token = if late > 0 { Token::Bad } else { Token::Dim };
             Cell {
                 token,
-                ..Cell::figure(late)
+                ..Cell::number(late)
             }
         })
-        .falling(|it| Key::Number(count(it, "lateCount")))
-        .figures(),
+        .sort_descending(|it| Key::Number(count(it, "lateCount")))
+        .right_align(),
         Column::new("Of", 6, 0, 3, |_, it: &Object| {
-            Cell::figure(count(it, "expectedCount"))
+            Cell::number(count(it, "expectedCount"))
         })
-        .falling(|it| Key::Number(count(it, "expectedCount")))
-        .figures(),
+        .sort_descending(|it| Key::Number(count(it, "expectedCount")))
+        .right_align(),
         Column::new("Beats", 24, 2, 2, |_, it: &Object| {
             Cell::new(Token::Dim, beats(it))
         }),
@@ -143,7 +143,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::new(
             "event.severity",
             "Severity",
-            FieldKind::Word(mapping::SEVERITIES),
+            FieldKind::Named(mapping::SEVERITIES),
             "Severity of that event. Empty: error.",
         ),
         FieldSpec::new(
@@ -169,19 +169,19 @@ pub(super) const SPEC: KindSpec = KindSpec {
 };
 
 fn length(heartbeat: &Object, path: &str) -> String {
-    written(heartbeat.text(path))
+    format_duration(heartbeat.text(path))
 }
 
-fn written(length: &str) -> String {
+fn format_duration(length: &str) -> String {
     let seconds = length.strip_suffix('s').unwrap_or_default();
     let whole = seconds.split_once('.').map_or(seconds, |it| it.0);
     whole.parse::<i64>().map_or_else(
         |_no_length| length.to_owned(),
-        |seconds| when::length(seconds.saturating_mul(1_000)),
+        |seconds| when::format_duration(seconds.saturating_mul(1_000)),
     )
 }
 
-fn every(heartbeat: &Object) -> String {
+fn format_interval(heartbeat: &Object) -> String {
     match (heartbeat.text("calendarName"), heartbeat.text("cron")) {
         ("", "") => length(heartbeat, "every"),
         ("", cron) => cron.to_owned(),
@@ -220,8 +220,8 @@ fn beats(heartbeat: &Object) -> String {
     }
 }
 
-fn document(into: &mut Document, around: &dyn Around, heartbeat: &Object) {
-    shared::head(into, heartbeat);
+fn document(into: &mut Document, around: &dyn RenderContext, heartbeat: &Object) {
+    shared::write_head(into, heartbeat);
     let (token, word) = state(heartbeat);
     let (expected, late) = (
         count(heartbeat, "expectedCount"),
@@ -265,9 +265,9 @@ fn document(into: &mut Document, around: &dyn Around, heartbeat: &Object) {
     } else {
         "none; ‹rotate_heartbeat› creates it, for cron and curl"
     };
-    into.field("address", Token::Dim, &around.tell(address));
+    into.field("address", Token::Dim, &around.expand_keys(address));
     expectations(into, around, heartbeat);
-    shared::times(into, around, heartbeat);
+    shared::write_times(into, around, heartbeat);
 }
 
 pub(crate) fn expectation_words(expectation: &Value) -> String {
@@ -281,7 +281,7 @@ pub(crate) fn expectation_words(expectation: &Value) -> String {
 
 /// Writes the expectations: last beat, next due time, last run, and the last intervals between
 /// beats.
-fn expectations(into: &mut Document, around: &dyn Around, heartbeat: &Object) {
+fn expectations(into: &mut Document, around: &dyn RenderContext, heartbeat: &Object) {
     let all = heartbeat.at("expectations").and_then(Value::as_array);
     let Some(all) = all.filter(|it| !it.is_empty()) else {
         return;
@@ -310,7 +310,7 @@ fn expectations(into: &mut Document, around: &dyn Around, heartbeat: &Object) {
             parts.extend(at.map(|ms| format!("{label} {}", around.moment(ms))));
         }
         let run = expectation["lastRun"].as_str();
-        parts.extend(run.map(|run| format!("run {}", written(run))));
+        parts.extend(run.map(|run| format!("run {}", format_duration(run))));
         if let Some(gaps) = gaps(expectation) {
             parts.push(gaps);
         }
@@ -322,7 +322,7 @@ fn expectations(into: &mut Document, around: &dyn Around, heartbeat: &Object) {
         into.text(Token::Dim, 0, &words);
     }
     let words = "‹forget_expectation› forgets one, and closes its event";
-    into.text(Token::Dim, 0, &around.tell(words));
+    into.text(Token::Dim, 0, &around.expand_keys(words));
 }
 
 /// Draws the last intervals between beats as bars, with the longest.
@@ -338,6 +338,6 @@ fn gaps(expectation: &Value) -> Option<String> {
         .collect();
     let longest = *counts.iter().max()?;
     let bars = text::bars(&counts, counts.len());
-    let longest = when::length(i64::from(longest) * 1_000);
+    let longest = when::format_duration(i64::from(longest) * 1_000);
     Some(format!("gaps {bars} up to {longest}"))
 }

@@ -1,7 +1,7 @@
 //! Inhibitions: while a cause is open, its effects are held.
 
 use super::{
-    Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
+    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
     field::{DESCRIPTION, NAME, TAGS},
     shared,
 };
@@ -63,21 +63,21 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Text,
             "Causes, such as name=host-down.",
         )
-        .needed(),
+        .required(),
         FieldSpec::new(
             "targetFilter",
             "Holds",
             FieldKind::Text,
             "Effects, such as type=disk severity<critical.",
         )
-        .needed(),
+        .required(),
         FieldSpec::new(
             "equal.0.source",
             "Equal field",
             FieldKind::Text,
             "Field with the same value on both, such as host. A missing field never matches.",
         )
-        .needed(),
+        .required(),
         FieldSpec::new(
             "equal.0.target",
             "Of effects",
@@ -122,13 +122,13 @@ fn equal(inhibition: &Object) -> Vec<String> {
     all.into_iter().flatten().map(pair).collect()
 }
 
-fn document(into: &mut Document, around: &dyn Around, inhibition: &Object) {
-    shared::head(into, inhibition);
+fn document(into: &mut Document, around: &dyn RenderContext, inhibition: &Object) {
+    shared::write_head(into, inhibition);
     let (token, word) = state(inhibition);
     into.line(vec![label("state"), span(token, word)]);
     into.field("while open", Token::Text, inhibition.text("sourceFilter"));
     into.field("holds", Token::Text, inhibition.text("targetFilter"));
     into.field("equal", Token::Text, &equal(inhibition).join(", "));
     into.field("lingers", Token::Text, inhibition.text("linger"));
-    shared::times(into, around, inhibition);
+    shared::write_times(into, around, inhibition);
 }

@@ -1,7 +1,7 @@
 //! Intake mappings: conversions of webhooks to events.
 
 use super::{
-    Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
+    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
     field::{DESCRIPTION, NAME, TAGS},
     shared,
 };
@@ -65,14 +65,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Text,
             "Template for the name, such as `{{data.monitor.name}}`.",
         )
-        .needed(),
+        .required(),
         FieldSpec::new(
             "event.dimensions",
             "Dimensions",
             FieldKind::Pairs,
             "Dimensions, one `host: {{data.host}}` per line. ‹form_test› shows the result.",
         )
-        .needed(),
+        .required(),
         FieldSpec::new(
             "event.summary",
             "Summary",
@@ -106,7 +106,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::new(
             "event.severity.default",
             "Severity else",
-            FieldKind::Word(SEVERITIES),
+            FieldKind::Named(SEVERITIES),
             "Severity for all other values.",
         ),
         FieldSpec::new(
@@ -136,7 +136,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::new(
             "signature.scheme",
             "Signed",
-            FieldKind::Word(SCHEMES),
+            FieldKind::Named(SCHEMES),
             "Signature required in addition to the key.",
         ),
         FieldSpec::new(
@@ -162,8 +162,8 @@ fn scheme(mapping: &Object) -> &str {
     known.map_or(wire, |(word, _)| word)
 }
 
-fn document(into: &mut Document, around: &dyn Around, mapping: &Object) {
-    shared::head(into, mapping);
+fn document(into: &mut Document, around: &dyn RenderContext, mapping: &Object) {
+    shared::write_head(into, mapping);
     let address = format!("POST /v1/intake/webhooks/{}", mapping.name());
     into.field("sent to", Token::Text, &address);
     into.field("signed", Token::Text, scheme(mapping));
@@ -175,9 +175,9 @@ fn document(into: &mut Document, around: &dyn Around, mapping: &Object) {
     if !dropped.is_empty() {
         into.field("passed over", Token::Text, &dropped);
     }
-    shared::times(into, around, mapping);
+    shared::write_times(into, around, mapping);
     let words = "‹test_mapping› shows the resulting events without creating them";
-    into.text(Token::Dim, 0, &around.tell(words));
+    into.text(Token::Dim, 0, &around.expand_keys(words));
     into.heading("The event");
     let event = mapping.at("event").and_then(serde_json::Value::as_object);
     for (key, value) in event.into_iter().flatten() {

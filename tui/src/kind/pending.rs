@@ -3,9 +3,9 @@
 use bellwether_proto::{json, v1};
 use serde_json::Value;
 
-use super::{Around, Cell, Column, Key, KindSpec};
+use super::{Cell, Column, Key, KindSpec, RenderContext};
 use crate::{
-    data::{Kind, Object, Role, Severity, Word, millis},
+    data::{Kind, Named, Object, Role, Severity, millis},
     document::{Document, Link, span},
     route::Route,
     theme::Token,
@@ -41,17 +41,17 @@ pub(super) const SPEC: KindSpec = KindSpec {
             let severity = severity(it);
             Cell::new(severity, severity.word())
         })
-        .falling(|it| Key::Number(severity(it) as i64)),
+        .sort_descending(|it| Key::Number(severity(it) as i64)),
         Column::new("Event", 18, 3, 0, |_, it: &Object| {
-            Cell::new(Token::Text, answer(it))
+            Cell::new(Token::Text, format_summary(it))
         })
-        .by(|it| Key::Text(answer(it))),
+        .by(|it| Key::Text(format_summary(it))),
         Column::new("Rule", 12, 1, 1, |_, it: &Object| {
             Cell::new(Token::Text, it.text("ruleName"))
         })
         .by(|it| Key::Text(it.text("ruleName").to_owned())),
         Column::new("Held by", 18, 2, 0, |_, it: &Object| {
-            Cell::new(Token::Warning, holders(it))
+            Cell::new(Token::Warning, format_holders(it))
         }),
         Column::new("To", 10, 1, 3, |_, it: &Object| {
             let names: Vec<&str> = it.texts("destinationNames").collect();
@@ -61,7 +61,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     searched: |it| {
         let names = it.texts("destinationNames");
         names
-            .chain([what(it), it.text("ruleName"), it.text("eventName")])
+            .chain([subject(it), it.text("ruleName"), it.text("eventName")])
             .collect()
     },
     fields: &[],
@@ -76,7 +76,7 @@ fn severity(pending: &Object) -> Severity {
     Severity::from_str_name(pending.text("severity")).unwrap_or_default()
 }
 
-fn what(pending: &Object) -> &str {
+fn subject(pending: &Object) -> &str {
     match pending.text("summary") {
         "" => pending.text("eventName"),
         summary => summary,
@@ -84,10 +84,10 @@ fn what(pending: &Object) -> &str {
 }
 
 /// Returns the summary; for a digest, also the number of messages.
-fn answer(pending: &Object) -> String {
+fn format_summary(pending: &Object) -> String {
     match pending.number("messageCount") {
-        Some(count) if count > 1 => format!("{count} messages: {}", what(pending)),
-        _ => what(pending).to_owned(),
+        Some(count) if count > 1 => format!("{count} messages: {}", subject(pending)),
+        _ => subject(pending).to_owned(),
     }
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn held_by(pending: &Object) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-fn holders(pending: &Object) -> String {
+fn format_holders(pending: &Object) -> String {
     let words = holds(pending).map(|hold| {
         let kind = match hold.kind() {
             v1::HoldKind::ActiveTimes => "calendar",
@@ -128,7 +128,7 @@ fn holders(pending: &Object) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-pub(crate) fn held(around: &dyn Around, hold: &v1::Hold) -> String {
+pub(crate) fn format_hold(around: &dyn RenderContext, hold: &v1::Hold) -> String {
     let until = millis(hold.until.as_ref());
     let until = until.map(|ms| format!(" until {}", around.moment_in_full(ms)));
     let until = until.unwrap_or_default();
@@ -147,7 +147,7 @@ pub(crate) fn held(around: &dyn Around, hold: &v1::Hold) -> String {
     }
 }
 
-fn document(into: &mut Document, around: &dyn Around, pending: &Object) {
+fn document(into: &mut Document, around: &dyn RenderContext, pending: &Object) {
     let severity = severity(pending);
     let occurrence = match pending.text("deliveryId") {
         "" => Route::Event(pending.text("occurrenceId").to_owned()),
@@ -157,7 +157,7 @@ fn document(into: &mut Document, around: &dyn Around, pending: &Object) {
     into.linked(
         vec![
             span(severity.into(), &format!("{} ", severity.word())),
-            span(Token::Link, &answer(pending)),
+            span(Token::Link, &format_summary(pending)),
         ],
         occurrence,
     );
@@ -183,10 +183,10 @@ fn document(into: &mut Document, around: &dyn Around, pending: &Object) {
         }
     }
     for hold in holds(pending) {
-        into.field("held", Token::Warning, &held(around, &hold));
+        into.field("held", Token::Warning, &format_hold(around, &hold));
     }
     let words = "‹release› sends it now, despite holds";
-    into.text(Token::Dim, 0, &around.tell(words));
+    into.text(Token::Dim, 0, &around.expand_keys(words));
     into.heading("Would be notified");
     for name in pending.texts("destinationNames") {
         let go = Link::Go(Route::Object(Kind::Destination, name.to_owned()));

@@ -1,10 +1,10 @@
 //! Escalation policies: the contacts to notify next if there is no response.
 
 use super::{
-    Around, Cell, Column, FieldKind, FieldSpec, KindSpec,
+    Cell, Column, FieldKind, FieldSpec, KindSpec, RenderContext,
     field::{DESCRIPTION, NAME, TAGS},
+    line_format::LineFormat,
     shared,
-    written::Written,
 };
 use crate::{
     data::{Kind, Object, Role, when},
@@ -31,9 +31,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
             Cell::new(Token::Text, steps(it).join("; "))
         }),
         Column::new("Rounds", 6, 0, 2, |_, it: &Object| {
-            Cell::figure(it.number("rounds").unwrap_or_default())
+            Cell::number(it.number("rounds").unwrap_or_default())
         })
-        .figures(),
+        .right_align(),
         Column::new("Rules", 14, 1, 2, |_, it: &Object| {
             shared::names(it, "usedByRuleNames", "no rule")
         }),
@@ -44,10 +44,10 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::new(
             "steps",
             "Steps",
-            FieldKind::Written(Written::Steps),
+            FieldKind::LineFormat(LineFormat::Steps),
             "One step per line: `schedule nights, contact cleo wait 5m`. A bare name is a destination.",
         )
-        .needed(),
+        .required(),
         FieldSpec::new(
             "rounds",
             "Rounds",
@@ -76,12 +76,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
 };
 
 fn steps(policy: &Object) -> Vec<String> {
-    let lines = Written::Steps.show(policy.at("steps"));
+    let lines = LineFormat::Steps.show(policy.at("steps"));
     lines.lines().map(str::to_owned).collect()
 }
 
-fn document(into: &mut Document, around: &dyn Around, policy: &Object) {
-    shared::head(into, policy);
+fn document(into: &mut Document, around: &dyn RenderContext, policy: &Object) {
+    shared::write_head(into, policy);
     for (at, step) in (1..).zip(steps(policy)) {
         into.field(&format!("step {at}"), Token::Text, &step);
     }
@@ -89,7 +89,7 @@ fn document(into: &mut Document, around: &dyn Around, policy: &Object) {
     into.field("rounds", Token::Text, &rounds.to_string());
     let timeout = policy.text("ackTimeout").strip_suffix('s');
     if let Some(seconds) = timeout.and_then(|it| it.parse::<i64>().ok()) {
-        let length = when::length(seconds.saturating_mul(1_000));
+        let length = when::format_duration(seconds.saturating_mul(1_000));
         into.field("ack counts", Token::Text, &length);
     }
     let fallback = policy.text("fallbackDestinationName");
@@ -101,5 +101,5 @@ fn document(into: &mut Document, around: &dyn Around, policy: &Object) {
         let go = Link::Go(Route::Object(Kind::Rule, rule.to_owned()));
         into.link("rule", rule, go);
     }
-    shared::times(into, around, policy);
+    shared::write_times(into, around, policy);
 }

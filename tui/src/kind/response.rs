@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 
 use serde_json::Value;
 
-use super::{Around, Cell, Column, Key, KindSpec, shared};
+use super::{Cell, Column, Key, KindSpec, RenderContext, shared};
 use crate::{
-    data::{Kind, Object, Role, Severity, Word},
+    data::{Kind, Named, Object, Role, Severity},
     document::{Document, Link, label, span},
     route::Route,
     theme::Token,
@@ -34,13 +34,13 @@ pub(super) const SPEC: KindSpec = KindSpec {
             let severity = severity(it);
             Cell::new(severity, severity.word())
         })
-        .falling(|it| Key::Number(severity(it) as i64)),
+        .sort_descending(|it| Key::Number(severity(it) as i64)),
         Column::new("Event", 18, 3, 0, |_, it: &Object| {
-            Cell::new(Token::Text, what(it))
+            Cell::new(Token::Text, subject(it))
         })
-        .by(|it| Key::Text(what(it).to_owned())),
+        .by(|it| Key::Text(subject(it).to_owned())),
         Column::new("Who", 16, 2, 0, |_, it: &Object| {
-            Cell::new(Token::Text, who(it))
+            Cell::new(Token::Text, responder(it))
         }),
         Column::new("Step", 8, 0, 1, |_, it: &Object| {
             Cell::new(Token::Text, step(it))
@@ -78,7 +78,7 @@ pub(crate) fn severity(response: &Object) -> Severity {
     Severity::from_str_name(response.text("severity")).unwrap_or_default()
 }
 
-pub(crate) fn what(response: &Object) -> &str {
+pub(crate) fn subject(response: &Object) -> &str {
     match response.text("summary") {
         "" => response.text("eventName"),
         summary => summary,
@@ -136,7 +136,7 @@ pub(crate) fn round(response: &Object) -> (i64, i64) {
 }
 
 /// Returns the contact that acknowledged it, else the one notified last.
-pub(crate) fn who(response: &Object) -> String {
+pub(crate) fn responder(response: &Object) -> String {
     let by = response.text("acknowledgedBy");
     if !by.is_empty() {
         return by.to_owned();
@@ -159,12 +159,12 @@ fn receiver(notified: &Value) -> String {
     }
 }
 
-fn document(into: &mut Document, around: &dyn Around, response: &Object) {
+fn document(into: &mut Document, around: &dyn RenderContext, response: &Object) {
     let severity = severity(response);
     into.linked(
         vec![
             span(severity.into(), &format!("{} ", severity.word())),
-            span(Token::Link, what(response)),
+            span(Token::Link, subject(response)),
         ],
         Link::Go(Route::Event(response.text("occurrenceId").to_owned())),
     );
@@ -193,7 +193,7 @@ fn document(into: &mut Document, around: &dyn Around, response: &Object) {
         into.field("responded", Token::Good, by);
     }
     let words = "‹acknowledge_response› acknowledges the event, ‹acknowledge_for› for a while, ‹escalate› runs the next step now";
-    into.text(Token::Dim, 0, &around.tell(words));
+    into.text(Token::Dim, 0, &around.expand_keys(words));
     into.heading("Notified");
     for one in notified(response) {
         let text = |field: &str| one[field].as_str().unwrap_or_default();

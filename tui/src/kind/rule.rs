@@ -1,12 +1,12 @@
 //! Rules: triggers, destinations and a message.
 
 use super::{
-    Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
+    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
     field::{DESCRIPTION, LANGUAGE, NAME, TAGS},
     shared, trigger,
 };
 use crate::{
-    data::{Kind, Object, Role, Word},
+    data::{Kind, Named, Object, Role},
     document::{Document, Link, label, span},
     kind::destination,
     route::Route,
@@ -45,7 +45,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         Column::new("Last decided", 16, 0, 4, |around, it: &Object| {
             Cell::moment(around, it.moment("lastNotificationTime"))
         })
-        .falling(|it| Key::Number(it.moment("lastNotificationTime").unwrap_or_default())),
+        .sort_descending(|it| Key::Number(it.moment("lastNotificationTime").unwrap_or_default())),
     ],
     searched: |it| {
         it.texts("triggerNames")
@@ -186,8 +186,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[Kind::Trigger, Kind::Destination],
 };
 
-fn document(into: &mut Document, around: &dyn Around, rule: &Object) {
-    shared::head(into, rule);
+fn document(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
+    shared::write_head(into, rule);
     let (token, word) = if rule.flag("enabled") {
         (Token::Good, "enabled")
     } else {
@@ -200,7 +200,7 @@ fn document(into: &mut Document, around: &dyn Around, rule: &Object) {
     };
     let shadow = span(Token::Warning, shadow);
     into.line(vec![label("state"), span(token, word), shadow]);
-    shared::notifications(into, rule);
+    shared::write_notifications(into, rule);
     match rule.number("recentShadowCount").unwrap_or_default() {
         0 => {}
         count => into.field(
@@ -230,8 +230,8 @@ fn document(into: &mut Document, around: &dyn Around, rule: &Object) {
     if let Some(timing) = timing(rule) {
         into.field("timing", Token::Text, &timing);
     }
-    shared::times(into, around, rule);
-    joined(into, around, rule);
+    shared::write_times(into, around, rule);
+    write_group(into, around, rule);
 }
 
 fn timing(rule: &Object) -> Option<String> {
@@ -289,11 +289,11 @@ fn flapping(rule: &Object) -> Option<String> {
     ))
 }
 
-fn joined(into: &mut Document, around: &dyn Around, rule: &Object) {
+fn write_group(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
     into.heading("When any of these triggers matches");
     let triggers = rule.texts("triggerNames");
     if triggers.len() == 0 {
-        let words = around.tell("none: it never notifies; ‹edit› adds one");
+        let words = around.expand_keys("none: it never notifies; ‹edit› adds one");
         into.text(Token::Warning, 0, &words);
     }
     for name in triggers {
@@ -311,7 +311,7 @@ fn joined(into: &mut Document, around: &dyn Around, rule: &Object) {
         None => "All of these destinations are notified",
     });
     if destinations.len() == 0 && policy.is_none() {
-        let words = around.tell("none, so it notifies no one; ‹edit› adds one");
+        let words = around.expand_keys("none, so it notifies no one; ‹edit› adds one");
         into.text(Token::Warning, 0, &words);
     }
     for name in destinations {

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::{
-    Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
+    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
     field::{DESCRIPTION, NAME, TAGS},
+    line_format::LineFormat,
     shared,
-    written::Written,
 };
 use crate::{
     data::{Kind, Object, Role},
@@ -61,14 +61,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Text,
             "IANA time zone of the local times, such as Europe/Berlin.",
         )
-        .needed(),
+        .required(),
         FieldSpec::new(
             "layers",
             "Layers",
-            FieldKind::Written(Written::Layers),
+            FieldKind::LineFormat(LineFormat::Layers),
             "One per line: `ana, ben + cleo from 2027-01-04T08:00:00 weekly`, then `since TIME`, `until TIME`, `in CALENDAR`. `-` is no one.",
         )
-        .needed(),
+        .required(),
         FieldSpec::new(
             "keepCurrent",
             "Keep current",
@@ -90,8 +90,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-fn document(into: &mut Document, around: &dyn Around, schedule: &Object) {
-    shared::head(into, schedule);
+fn document(into: &mut Document, around: &dyn RenderContext, schedule: &Object) {
+    shared::write_head(into, schedule);
     let names: Vec<&str> = schedule.texts("onCallNames").collect();
     if names.is_empty() {
         into.line(vec![label("on call"), span(Token::Bad, "no one")]);
@@ -110,7 +110,7 @@ fn document(into: &mut Document, around: &dyn Around, schedule: &Object) {
         into.field("then", Token::Text, &words);
     }
     into.field("time zone", Token::Text, schedule.text("timeZone"));
-    for layer in Written::Layers.show(schedule.at("layers")).lines() {
+    for layer in LineFormat::Layers.show(schedule.at("layers")).lines() {
         into.field("layer", Token::Text, layer);
     }
     let overrides = schedule.at("overrides").and_then(Value::as_array);
@@ -134,6 +134,6 @@ fn document(into: &mut Document, around: &dyn Around, schedule: &Object) {
         into.field("override", Token::Warning, words.trim());
     }
     let words = "‹feed› shows the address of its iCalendar feed, ‹revoke_feed› replaces it";
-    into.field("feed", Token::Dim, &around.tell(words));
-    shared::times(into, around, schedule);
+    into.field("feed", Token::Dim, &around.expand_keys(words));
+    shared::write_times(into, around, schedule);
 }

@@ -2,7 +2,7 @@
 
 use bellwether_proto::{json, v1::Clause};
 
-use super::{Around, Cell, Column, Key};
+use super::{Cell, Column, Key, RenderContext};
 use crate::{
     data::{Kind, Object, describe},
     document::{Document, Link, span},
@@ -32,8 +32,8 @@ pub(super) const fn recent(rank: u8) -> Column<Object> {
     Column::new("Decided 24 h", 12, 0, rank, |_, it: &Object| {
         Cell::new(Token::Text, recent_words(it))
     })
-    .figures()
-    .falling(|it| Key::Number(recent_count(it)))
+    .right_align()
+    .sort_descending(|it| Key::Number(recent_count(it)))
 }
 
 pub(super) fn moment(of: &serde_json::Value, field: &str) -> Option<i64> {
@@ -51,8 +51,8 @@ const COUNTED: i64 = 10_000;
 /// Formats the number of notifications in the last 24 h, with `+` at the service's limit.
 fn recent_words(object: &Object) -> String {
     match recent_count(object) {
-        count @ COUNTED.. => format!("{}+", text::grouped(count)),
-        count => text::grouped(count),
+        count @ COUNTED.. => format!("{}+", text::group_digits(count)),
+        count => text::group_digits(count),
     }
 }
 
@@ -74,7 +74,7 @@ pub(super) fn condition(object: &Object, path: &str) -> String {
     read.map_or_else(|_unknown| clause.to_string(), |clause| describe(&clause))
 }
 
-pub(super) fn head(into: &mut Document, object: &Object) {
+pub(super) fn write_head(into: &mut Document, object: &Object) {
     into.field("name", Token::Title, object.name());
     let description = object.text("description");
     if !description.is_empty() {
@@ -86,12 +86,12 @@ pub(super) fn head(into: &mut Document, object: &Object) {
     }
 }
 
-pub(super) fn notifications(into: &mut Document, object: &Object) {
+pub(super) fn write_notifications(into: &mut Document, object: &Object) {
     let words = format!("{} decided in 24 h", recent_words(object));
     into.field("notifications", Token::Text, &words);
 }
 
-pub(super) fn times(into: &mut Document, around: &dyn Around, object: &Object) {
+pub(super) fn write_times(into: &mut Document, around: &dyn RenderContext, object: &Object) {
     let (create, update) = (object.moment("createTime"), object.moment("updateTime"));
     if let Some(create) = create {
         into.field("created", Token::Text, &around.moment_in_full(create));
@@ -101,7 +101,7 @@ pub(super) fn times(into: &mut Document, around: &dyn Around, object: &Object) {
     }
 }
 
-pub(super) fn used_by(into: &mut Document, around: &dyn Around, object: &Object) {
+pub(super) fn write_users(into: &mut Document, around: &dyn RenderContext, object: &Object) {
     into.heading("Used by");
     let rules = object.texts("ruleNames");
     if rules.len() == 0 {

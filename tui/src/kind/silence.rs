@@ -1,7 +1,7 @@
 //! Silences: temporary holds on notifications of matching events.
 
 use super::{
-    Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
+    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
     field::{DESCRIPTION, NAME, TAGS},
     shared,
 };
@@ -52,15 +52,15 @@ pub(super) const SPEC: KindSpec = KindSpec {
             Cell::new(Token::Dim, covers(it))
         }),
         Column::new("Open", 6, 0, 3, |_, it: &Object| {
-            Cell::figure(count(it, "coveredCount"))
+            Cell::number(count(it, "coveredCount"))
         })
-        .figures()
-        .falling(|it| Key::Number(count(it, "coveredCount"))),
+        .right_align()
+        .sort_descending(|it| Key::Number(count(it, "coveredCount"))),
         Column::new("Held", 6, 0, 2, |_, it: &Object| {
-            Cell::figure(count(it, "pendingCount"))
+            Cell::number(count(it, "pendingCount"))
         })
-        .figures()
-        .falling(|it| Key::Number(count(it, "pendingCount"))),
+        .right_align()
+        .sort_descending(|it| Key::Number(count(it, "pendingCount"))),
         Column::new("Ends", 16, 0, 1, |around, it: &Object| {
             Cell::moment(around, it.moment("endsTime"))
         })
@@ -81,7 +81,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Text,
             "Reason, shown in explanations of missing notifications.",
         )
-        .needed(),
+        .required(),
         FieldSpec::new(
             "filter",
             "Events",
@@ -158,8 +158,8 @@ fn covers(silence: &Object) -> String {
     }
 }
 
-fn document(into: &mut Document, around: &dyn Around, silence: &Object) {
-    shared::head(into, silence);
+fn document(into: &mut Document, around: &dyn RenderContext, silence: &Object) {
+    shared::write_head(into, silence);
     let (token, word) = state(silence);
     into.line(vec![label("state"), span(token, word)]);
     into.field("reason", Token::Text, silence.text("reason"));
@@ -181,7 +181,7 @@ fn document(into: &mut Document, around: &dyn Around, silence: &Object) {
         }
     }
     into.field("by", Token::Text, silence.text("author"));
-    shared::times(into, around, silence);
+    shared::write_times(into, around, silence);
     let rules: Vec<&str> = silence.texts("ruleNames").collect();
     if !rules.is_empty() {
         into.heading("For these rules");

@@ -31,7 +31,7 @@ pub(crate) struct KindSpec {
     /// Fields searched by a filter of the list, in addition to name, description and tags.
     pub(crate) searched: fn(&Object) -> Vec<&str>,
     pub(crate) fields: &'static [FieldSpec],
-    pub(crate) document: Option<fn(&mut Document, &dyn Around, &Object)>,
+    pub(crate) document: Option<fn(&mut Document, &dyn RenderContext, &Object)>,
     pub(crate) empty: &'static str,
     pub(crate) beside: &'static [Kind],
 }
@@ -40,7 +40,7 @@ pub(crate) struct KindSpec {
 pub(crate) const HOST: &str = "Host";
 
 /// The context in which a row or page is rendered.
-pub(crate) trait Around {
+pub(crate) trait RenderContext {
     /// Formats a time: the time of day for today, with the date for other days.
     fn moment(&self, ms: i64) -> String;
     fn moment_in_full(&self, ms: i64) -> String;
@@ -53,7 +53,7 @@ pub(crate) trait Around {
     fn dead(&self, destination: &str) -> Option<i64>;
     fn is_past(&self, ms: i64) -> bool;
     /// Replaces each `‹action_name›` in a sentence with its key.
-    fn tell(&self, sentence: &str) -> String;
+    fn expand_keys(&self, sentence: &str) -> String;
     /// Returns the contact that responds to an occurrence; `None` if the occurrence pages no one.
     fn responder(&self, occurrence: &str) -> Option<Cell>;
     fn object(&self, kind: Kind, name: &str) -> Option<&Object>;
@@ -77,12 +77,12 @@ pub(crate) struct Head {
 pub(crate) enum Presence {
     Always,
     Filled,
-    Chosen,
+    DeliverySelection,
 }
 
 pub(crate) struct Column<R: 'static> {
     pub(crate) head: Head,
-    pub(crate) cell: fn(&dyn Around, &R) -> Cell,
+    pub(crate) cell: fn(&dyn RenderContext, &R) -> Cell,
     /// The sort key of a row; `None` if the column is not sortable.
     pub(crate) key: Option<fn(&R) -> Key>,
 }
@@ -108,7 +108,7 @@ impl<R> Column<R> {
         width: usize,
         grows: usize,
         rank: u8,
-        cell: fn(&dyn Around, &R) -> Cell,
+        cell: fn(&dyn RenderContext, &R) -> Cell,
     ) -> Self {
         let head = Head {
             title,
@@ -123,7 +123,7 @@ impl<R> Column<R> {
         Self { head, cell, key }
     }
 
-    pub(super) const fn rare(self) -> Self {
+    pub(super) const fn hide_if_empty(self) -> Self {
         let head = Head {
             presence: Presence::Filled,
             ..self.head
@@ -133,7 +133,7 @@ impl<R> Column<R> {
 
     pub(super) const fn extra(self) -> Self {
         let head = Head {
-            presence: Presence::Chosen,
+            presence: Presence::DeliverySelection,
             ..self.head
         };
         Self { head, ..self }
@@ -145,7 +145,7 @@ impl<R> Column<R> {
     }
 
     /// Makes the column sortable, in descending order first.
-    pub(super) const fn falling(self, key: fn(&R) -> Key) -> Self {
+    pub(super) const fn sort_descending(self, key: fn(&R) -> Key) -> Self {
         let head = Head {
             falls: true,
             ..self.head
@@ -154,7 +154,7 @@ impl<R> Column<R> {
         Self { head, key, ..self }
     }
 
-    pub(super) const fn figures(self) -> Self {
+    pub(super) const fn right_align(self) -> Self {
         let head = Head {
             right: true,
             ..self.head
@@ -172,18 +172,18 @@ impl Cell {
         }
     }
 
-    pub(super) fn figure(number: i64) -> Self {
-        Self::new(Token::Text, text::grouped(number))
+    pub(super) fn number(number: i64) -> Self {
+        Self::new(Token::Text, text::group_digits(number))
     }
 
-    pub(super) fn moment(around: &dyn Around, ms: Option<i64>) -> Self {
+    pub(super) fn moment(around: &dyn RenderContext, ms: Option<i64>) -> Self {
         let moment = ms.map_or_else(String::new, |ms| around.moment(ms));
         Self::new(Token::Dim, moment)
     }
 
     /// Formats an optional time in eight cells: the time of day for today, the date for other days,
     /// or the age.
-    pub(super) fn short_moment(around: &dyn Around, ms: Option<i64>) -> Self {
+    pub(super) fn short_moment(around: &dyn RenderContext, ms: Option<i64>) -> Self {
         if let Some(age) = ms.and_then(|ms| around.age(ms)) {
             return Self::new(Token::Dim, age);
         }

@@ -12,7 +12,7 @@ use bellwether_proto::{
 use prost::Message as _;
 use serde_json::{Value, json};
 
-use super::{written::Written, *};
+use super::{line_format::LineFormat, *};
 use crate::{editor, keymap::ACTIONS};
 
 fn sample(kind: &FieldKind) -> Value {
@@ -23,16 +23,16 @@ fn sample(kind: &FieldKind) -> Value {
         FieldKind::Words | FieldKind::Names(_) => json!(["a"]),
         FieldKind::Toggle => json!(true),
         FieldKind::Choice(words) => json!(words[0]),
-        FieldKind::Word(words) => json!(words[1].1),
+        FieldKind::Named(words) => json!(words[1].1),
         FieldKind::Numbers => json!([200]),
         FieldKind::Pairs => json!({"a": "b"}),
         FieldKind::WordPairs(words) => json!({"a": words[0].1}),
         FieldKind::Maps => json!({"a": {"from": "event.name", "map": {"b": "c"}}}),
-        FieldKind::Written(form) => {
+        FieldKind::LineFormat(form) => {
             let line = match form {
-                Written::Methods => "push: phone=1",
-                Written::Layers => "ana from 2027-01-04T08:00:00 weekly",
-                Written::Steps => "contact ana wait 5m",
+                LineFormat::Methods => "push: phone=1",
+                LineFormat::Layers => "ana from 2027-01-04T08:00:00 weekly",
+                LineFormat::Steps => "contact ana wait 5m",
             };
             form.read(line).unwrap()
         }

@@ -1,7 +1,7 @@
 //! Triggers: named queries over events.
 
 use super::{
-    Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
+    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
     field::{DESCRIPTION, NAME, TAGS},
     shared,
 };
@@ -31,7 +31,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         Column::new("Rules", 12, 1, 2, |_, it: &Object| {
             shared::names(it, "ruleNames", "no rule")
         })
-        .falling(|it| Key::Number(i64::try_from(it.texts("ruleNames").len()).unwrap_or(i64::MAX))),
+        .sort_descending(|it| Key::Number(i64::try_from(it.texts("ruleNames").len()).unwrap_or(i64::MAX))),
         shared::recent(1),
     ],
     searched: |_| Vec::new(),
@@ -43,7 +43,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Clause,
             "Events that match, such as severity>=error host=db-*. ‹form_test› tests it on stored events.",
         )
-        .needed(),
+        .required(),
         DESCRIPTION,
         TAGS,
     ],
@@ -59,14 +59,14 @@ pub(super) fn query(trigger: &Object) -> String {
     shared::condition(trigger, CLAUSE)
 }
 
-fn document(into: &mut Document, around: &dyn Around, trigger: &Object) {
-    shared::head(into, trigger);
-    shared::notifications(into, trigger);
-    shared::times(into, around, trigger);
+fn document(into: &mut Document, around: &dyn RenderContext, trigger: &Object) {
+    shared::write_head(into, trigger);
+    shared::write_notifications(into, trigger);
+    shared::write_times(into, around, trigger);
     into.heading("Query");
     into.text(Token::Text, 0, &query(trigger));
     into.blank();
-    let words = around.tell("‹test_trigger› tests it on the events of the last 24 h");
+    let words = around.expand_keys("‹test_trigger› tests it on the events of the last 24 h");
     into.text(Token::Dim, 0, &words);
-    shared::used_by(into, around, trigger);
+    shared::write_users(into, around, trigger);
 }

@@ -1,7 +1,7 @@
 //! Views: shared settings of the list of events.
 
 use super::{
-    Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
+    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
     field::{DESCRIPTION, NAME, TAGS},
     shared,
 };
@@ -35,7 +35,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         })
         .by(|it| Key::Text(it.text("groupBy").to_owned())),
         Column::new("Sorted by", 11, 0, 2, |_, it: &Object| {
-            Cell::new(Token::Dim, sorted(it))
+            Cell::new(Token::Dim, format_sort(it))
         }),
         Column::new("Closed", 6, 0, 3, |_, it: &Object| {
             let with = it.flag("includesClosed");
@@ -93,13 +93,13 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-fn sorted(view: &Object) -> String {
+fn format_sort(view: &Object) -> String {
     let arrow = if view.flag("ascending") { '↑' } else { '↓' };
     format!("{}{arrow}", view.text("sort"))
 }
 
-fn document(into: &mut Document, around: &dyn Around, view: &Object) {
-    shared::head(into, view);
+fn document(into: &mut Document, around: &dyn RenderContext, view: &Object) {
+    shared::write_head(into, view);
     let filter = view.text("filter");
     let shown = if filter.is_empty() {
         "all events"
@@ -117,7 +117,7 @@ fn document(into: &mut Document, around: &dyn Around, view: &Object) {
     if !view.text("groupBy").is_empty() {
         into.field("counted by", Token::Text, view.text("groupBy"));
     }
-    into.field("sorted by", Token::Text, &sorted(view));
+    into.field("sorted by", Token::Text, &format_sort(view));
     if view.flag("includesClosed") {
         into.field("closed", Token::Text, "also shown");
     }
@@ -125,5 +125,5 @@ fn document(into: &mut Document, around: &dyn Around, view: &Object) {
     if !columns.is_empty() {
         into.field("columns", Token::Text, &columns.join(", "));
     }
-    shared::times(into, around, view);
+    shared::write_times(into, around, view);
 }

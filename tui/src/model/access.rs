@@ -2,29 +2,29 @@
 
 use super::{Connection, Model, form::Form, inquiry::Inquiry, sort};
 use crate::{
-    data::{Kind, Word, covers},
-    keymap::{Action, ActionPlace, Entry, Need},
+    data::{Kind, Named, role_includes},
+    keymap::{Action, ActionPlace, Entry, Requirement},
     kind::{self, FieldKind},
     limits,
     route::Route,
 };
 
-pub(crate) fn refusal(model: &Model, entry: &Entry) -> Result<(), String> {
+pub(crate) fn check_allowed(model: &Model, entry: &Entry) -> Result<(), String> {
     let (role, writes) = match entry.need {
-        Need::None => return Ok(()),
-        Need::Role(role) => (role, false),
+        Requirement::None => return Ok(()),
+        Requirement::Role(role) => (role, false),
         // A change requires the role of the resource's kind.
-        Need::Write(role) if changes_one(entry.action) => {
+        Requirement::Write(role) if changes_one(entry.action) => {
             let kind = model.page.route.kind();
             (kind.map_or(role, |kind| kind::spec(kind).role), true)
         }
-        Need::Write(role) => (role, true),
+        Requirement::Write(role) => (role, true),
     };
     if writes && model.read_only {
         return Err("this console is read-only".to_owned());
     }
     if let Some(caller) = &model.caller
-        && !covers(caller.role, role)
+        && !role_includes(caller.role, role)
     {
         let (own, needed) = (caller.role.word(), role.word());
         return Err(format!("needs the role `{needed}`; this key is `{own}`"));
@@ -32,7 +32,7 @@ pub(crate) fn refusal(model: &Model, entry: &Entry) -> Result<(), String> {
     match &model.link {
         Connection::Up => Ok(()),
         // A form can be filled in while disconnected and submitted later.
-        _ if !writes || starts_a_form(entry) => Ok(()),
+        _ if !writes || opens_form(entry) => Ok(()),
         Connection::Connecting => Err("not connected yet".to_owned()),
         Connection::Down { .. } => Err("not connected; changes are not possible now".to_owned()),
     }
@@ -43,7 +43,7 @@ fn changes_one(action: Action) -> bool {
     matches!(action, New | Edit | EditText | Duplicate | Delete)
 }
 
-fn starts_a_form(entry: &Entry) -> bool {
+fn opens_form(entry: &Entry) -> bool {
     matches!(
         entry.action,
         Action::New
@@ -83,9 +83,9 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             Action::NoiseBy => matches!(model.page.inquiry(), Some(Inquiry::Noise(_))),
             Action::LongerTry => matches!(model.page.inquiry(), Some(Inquiry::Trigger { .. })),
             Action::AcknowledgeResponse | Action::AcknowledgeFor | Action::Escalate => {
-                model.chosen(Kind::Response).is_some()
+                model.target_name(Kind::Response).is_some()
             }
-            Action::Override => model.chosen(Kind::Schedule).is_some(),
+            Action::Override => model.target_name(Kind::Schedule).is_some(),
             Action::SendWaiting => model.tested_backlog().is_some(),
             Action::Open if matches!(model.page.route, Route::List(kind) if !kind.has_page()) => {
                 false

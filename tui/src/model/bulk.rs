@@ -5,9 +5,9 @@ mod events;
 use std::collections::BTreeMap;
 
 pub(crate) use self::events::{EventBulk, EventTransition};
-use super::{done_events::DoneEvents, reply_purpose::BulkStep};
+use super::{bulk_undo::BulkUndo, reply_purpose::BulkStep};
 use crate::{
-    client::{Call, Chosen, Ticket, deliveries},
+    client::{Call, DeliverySelection, Ticket, deliveries},
     data::{BulkTally, Transition},
     text,
     theme::Token,
@@ -35,7 +35,7 @@ pub(crate) enum Stage {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Work {
-    Deliveries(Transition, Chosen),
+    Deliveries(Transition, DeliverySelection),
     Events(EventBulk),
 }
 
@@ -74,8 +74,8 @@ impl Bulk {
                 let call = deliveries::change_many(*transition, chosen, !self.is_counted, token);
                 (call, BulkStep::Deliveries(*transition))
             }
-            Work::Events(events) if self.is_counted => events.part_call(),
-            Work::Events(events) => events.gather(self.token.clone()),
+            Work::Events(events) if self.is_counted => events.batch_call(),
+            Work::Events(events) => events.request_ids(self.token.clone()),
         }
     }
 
@@ -85,9 +85,11 @@ impl Bulk {
             Work::Events(events) => return events.title(self.is_counted),
         };
         let all = match chosen {
-            Chosen::Ids(ids) => format!("the {} marked deliveries", ids.len()),
-            Chosen::Matching { words, .. } if words.is_empty() => "all deliveries".to_owned(),
-            Chosen::Matching { words, .. } => format!("all deliveries with {words}"),
+            DeliverySelection::Ids(ids) => format!("the {} marked deliveries", ids.len()),
+            DeliverySelection::Matching { words, .. } if words.is_empty() => {
+                "all deliveries".to_owned()
+            }
+            DeliverySelection::Matching { words, .. } => format!("all deliveries with {words}"),
         };
         match transition {
             Transition::SendAgain => format!("Send {all} again?"),
@@ -103,7 +105,7 @@ impl Bulk {
         }
     }
 
-    pub(crate) fn nothing(&self) -> String {
+    pub(crate) fn empty_message(&self) -> String {
         let (what, verb) = match &self.work {
             Work::Deliveries(Transition::SendAgain, _) => ("delivery", "resend"),
             Work::Deliveries(Transition::Cancel, _) => ("delivery", "cancel"),
@@ -111,7 +113,7 @@ impl Bulk {
         };
         let skipped = self.counted.skipped.iter();
         let why: Vec<_> = skipped
-            .map(|(reason, count)| format!("{} {reason}", text::grouped(*count)))
+            .map(|(reason, count)| format!("{} {reason}", text::group_digits(*count)))
             .collect();
         if why.is_empty() {
             format!("no {what} to {verb}")
@@ -127,7 +129,7 @@ impl Bulk {
             let (what, token) = match &self.work {
                 Work::Deliveries(Transition::SendAgain, _) => ("will be resent", Token::Text),
                 Work::Deliveries(Transition::Cancel, _) => ("will be cancelled", Token::Warning),
-                Work::Events(events) => (&*events.promise(counted.count), Token::Text),
+                Work::Events(events) => (&*events.announcement(counted.count), Token::Text),
             };
             let message = match &self.work {
                 Work::Deliveries(..) => format!("{} {what}:", plural(counted.count, "delivery")),
@@ -137,7 +139,7 @@ impl Bulk {
         } else {
             lines.push((
                 Token::Info,
-                format!("… counting: {}", text::grouped(counted.count)),
+                format!("… counting: {}", text::group_digits(counted.count)),
             ));
         }
         let to = match self.work {
@@ -148,7 +150,7 @@ impl Bulk {
         destinations.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), name.as_str()));
         for (name, count) in destinations.iter().take(DESTINATIONS) {
             let name = text::fit(name, NAME_CELLS);
-            let count = text::grouped(**count);
+            let count = text::group_digits(**count);
             lines.push((Token::Text, format!("{count:>9}  {to}{name}")));
         }
         if destinations.len() > DESTINATIONS {
@@ -159,19 +161,20 @@ impl Bulk {
             } else {
                 "destinations"
             };
-            let count = text::grouped(count);
+            let count = text::group_digits(count);
             let message = format!("{count:>9}  to {} more {more}", rest.len());
             lines.push((Token::Text, message));
         }
         for (reason, count) in &counted.skipped {
-            let count = text::grouped(*count);
+            let count = text::group_digits(*count);
             lines.push((Token::Dim, format!("{count:>9}  not: {reason}")));
         }
         if let Work::Events(events) = &self.work {
             lines.extend(events.lines());
-            lines.extend(self.sends(events.closes()));
+            lines.extend(self.describe_messages(events.closes()));
         }
-        if let Work::Deliveries(Transition::SendAgain, Chosen::Matching { filter, .. }) = &self.work
+        if let Work::Deliveries(Transition::SendAgain, DeliverySelection::Matching { filter, .. }) =
+            &self.work
             && filter.states.is_empty()
         {
             let message = "Without a state in the filter, only dead deliveries are included.";
@@ -183,7 +186,7 @@ impl Bulk {
         lines
     }
 
-    fn sent(&self) -> i64 {
+    fn message_count(&self) -> i64 {
         match &self.updates {
             Some(Ok((counts, _))) => counts.values().sum(),
             _ => 0,
@@ -194,18 +197,18 @@ impl Bulk {
         let Work::Events(events) = &self.work else {
             return false;
         };
-        events.updates() && (self.sent() > 0 || matches!(self.updates, Some(Err(_))))
+        events.updates() && (self.message_count() > 0 || matches!(self.updates, Some(Err(_))))
     }
 
-    pub(crate) fn back(&self) -> Option<DoneEvents> {
+    pub(crate) fn undo(&self) -> Option<BulkUndo> {
         let Work::Events(events) = &self.work else {
             return None;
         };
-        Some(events.done_so_far(self.sent())).filter(|done| !done.is_empty())
+        Some(events.completed(self.message_count())).filter(|done| !done.is_empty())
     }
 
     /// Describes the messages to be sent, with their destinations.
-    fn sends(&self, closes: bool) -> Option<(Token, String)> {
+    fn describe_messages(&self, closes: bool) -> Option<(Token, String)> {
         let (one, many) = if closes {
             ("closing", "closings")
         } else {
@@ -233,13 +236,13 @@ impl Bulk {
         }
         let about = if is_least { "at least" } else { "about" };
         let word = if count == 1 { one } else { many };
-        let (count, names) = (text::grouped(count), names.join(", "));
+        let (count, names) = (text::group_digits(count), names.join(", "));
         let words = format!("Sends {about} {count} {word} to {names}.");
         Some((Token::Warning, words))
     }
 
     pub(crate) fn progress(&self) -> String {
-        let [done, all] = [self.done.count, self.counted.count].map(text::grouped);
+        let [done, all] = [self.done.count, self.counted.count].map(text::group_digits);
         format!("{done} of {all}")
     }
 
@@ -257,7 +260,7 @@ impl Bulk {
     }
 
     /// Whether all counted items were processed, with or without success.
-    pub(crate) fn is_through(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         let through = match &self.work {
             Work::Deliveries(..) => self.done.count,
             Work::Events(events) => i64::try_from(events.through).unwrap_or(i64::MAX),
@@ -269,7 +272,7 @@ impl Bulk {
 fn plural(count: i64, word: &str) -> String {
     match (count, word.strip_suffix('y')) {
         (1, _) => format!("1 {word}"),
-        (_, Some(stem)) => format!("{} {stem}ies", text::grouped(count)),
-        (_, None) => format!("{} {word}s", text::grouped(count)),
+        (_, Some(stem)) => format!("{} {stem}ies", text::group_digits(count)),
+        (_, None) => format!("{} {word}s", text::group_digits(count)),
     }
 }

@@ -23,14 +23,14 @@ use jiff::{Timestamp, Zoned};
 
 use super::{
     Model,
-    form::{Form, Made},
+    form::{Form, LivePreview},
     page::{Content, Page, Tab},
     store::Loaded,
 };
 use crate::{
     data::{Kind, Object},
     document::Document,
-    kind::{self, Around, Cell, response},
+    kind::{self, Cell, RenderContext, response},
     route::Route,
     text,
     theme::Token,
@@ -43,7 +43,7 @@ pub(crate) fn current(model: &Model) -> Document {
 }
 
 /// Returns the item selected in the list, to be shown beside it, with its title.
-pub(crate) fn beside(model: &Model, columns: usize) -> Option<(String, Document)> {
+pub(crate) fn selected_item(model: &Model, columns: usize) -> Option<(String, Document)> {
     let id = model.selected()?;
     let mut document = Document::new(columns);
     let into = &mut document;
@@ -70,11 +70,11 @@ pub(crate) fn beside(model: &Model, columns: usize) -> Option<(String, Document)
 }
 
 /// Returns the service's result for the form, to be shown beside it.
-pub(crate) fn made(form: &Form, columns: usize) -> Option<Document> {
+pub(crate) fn form_result(form: &Form, columns: usize) -> Option<Document> {
     let mut document = Document::new(columns);
     match form.live.made.as_ref()? {
-        Ok(Made::Messages(found)) => report::previews(&mut document, found),
-        Ok(Made::Matching(_) | Made::Request(_)) => return None,
+        Ok(LivePreview::Messages(found)) => report::previews(&mut document, found),
+        Ok(LivePreview::Matching(_) | LivePreview::Request(_)) => return None,
         Err(failure) => document.failure(failure),
     }
     Some(document)
@@ -114,12 +114,12 @@ fn of(model: &Model, page: &Page) -> Document {
                     into.missing(explanation.waiting.is_some(), explanation.failure.as_ref());
                 }
             },
-            _ => loaded(into, detail, |into, value| {
+            _ => write_loaded(into, detail, |into, value| {
                 event::write(into, model, value, *tab, explanation);
             }),
         },
         (Route::Delivery(_), Content::Delivery(delivery)) => {
-            loaded(into, delivery, |into, value| {
+            write_loaded(into, delivery, |into, value| {
                 transcript::delivery(into, model, value);
             });
         }
@@ -132,7 +132,7 @@ fn of(model: &Model, page: &Page) -> Document {
 }
 
 fn object(into: &mut Document, model: &Model, kind: Kind, name: &str) {
-    let list = model.store.of(kind);
+    let list = model.store.resources(kind);
     match (model.store.object(kind, name), kind::spec(kind).document) {
         (Some(object), Some(write)) => write(into, model, object),
         _ if list.value.is_some() => {
@@ -144,7 +144,7 @@ fn object(into: &mut Document, model: &Model, kind: Kind, name: &str) {
     }
 }
 
-fn loaded<T>(into: &mut Document, value: &Loaded<T>, write: impl FnOnce(&mut Document, &T)) {
+fn write_loaded<T>(into: &mut Document, value: &Loaded<T>, write: impl FnOnce(&mut Document, &T)) {
     if let (Some(_), Some(failure)) = (&value.value, &value.failure) {
         let message = format!("could not be reloaded: {}", failure.sentence());
         into.text(Token::Warning, 0, &message);
@@ -156,7 +156,7 @@ fn loaded<T>(into: &mut Document, value: &Loaded<T>, write: impl FnOnce(&mut Doc
     }
 }
 
-impl Around for Model {
+impl RenderContext for Model {
     fn moment(&self, ms: i64) -> String {
         Self::moment(self, ms)
     }
@@ -197,14 +197,14 @@ impl Around for Model {
         ms <= self.now_ms
     }
 
-    fn tell(&self, sentence: &str) -> String {
-        Self::tell(self, sentence)
+    fn expand_keys(&self, sentence: &str) -> String {
+        Self::expand_keys(self, sentence)
     }
 
     fn responder(&self, occurrence: &str) -> Option<Cell> {
         let response = self.response_to(occurrence)?;
         let (token, word) = response::state(response);
-        let who = response::who(response);
+        let who = response::responder(response);
         let words = match word {
             // The column is narrow, so the schedule is omitted.
             "paging" | "responded" if !who.is_empty() => {

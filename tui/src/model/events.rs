@@ -91,7 +91,7 @@ impl EventWindow {
         self.by_id.get(id).map(|row| &*row.0)
     }
 
-    pub(crate) fn waiting_news(&self) -> usize {
+    pub(crate) fn queued_updates(&self) -> usize {
         self.incoming.len()
     }
 
@@ -114,7 +114,7 @@ impl EventWindow {
     }
 
     /// Queues rows of the stream until the next [`Self::merge`].
-    pub(crate) fn stream(&mut self, rows: Vec<EventRow>, left: Vec<String>) {
+    pub(crate) fn queue_updates(&mut self, rows: Vec<EventRow>, left: Vec<String>) {
         for id in left {
             self.incoming.insert(id.into_boxed_str(), None);
         }
@@ -127,7 +127,7 @@ impl EventWindow {
     }
 
     /// Adds a page; rows from the stream are newer and stay.
-    pub(crate) fn page(&mut self, rows: Vec<EventRow>) {
+    pub(crate) fn add_page(&mut self, rows: Vec<EventRow>) {
         let order = self.order();
         if let Some(last) = rows.iter().max_by(|one, other| compare(order, one, other)) {
             let (rank, id) = place(order, last);
@@ -264,8 +264,8 @@ mod tests {
         let mut window = EventWindow::default();
         window.filter.order.by = EventKey::Severity;
         window.next = "more".to_owned();
-        window.page(vec![row(1, 4), row(2, 3)]);
-        window.stream(vec![row(3, 2), row(4, 9)], vec![]);
+        window.add_page(vec![row(1, 4), row(2, 3)]);
+        window.queue_updates(vec![row(3, 2), row(4, 9)], vec![]);
         window.merge();
         let ids = |window: &EventWindow| -> Vec<String> {
             let rows = (0..window.len()).filter_map(|at| window.get(at));
@@ -273,11 +273,11 @@ mod tests {
         };
         assert_eq!(ids(&window), ["e:4", "e:1", "e:2"]);
         // A row that now sorts beyond the rows read so far is removed.
-        window.stream(vec![row(1, 5)], vec![]);
+        window.queue_updates(vec![row(1, 5)], vec![]);
         window.merge();
         assert_eq!(ids(&window), ["e:4", "e:2"]);
         window.next.clear();
-        window.page(vec![row(3, 2), row(1, 5)]);
+        window.add_page(vec![row(3, 2), row(1, 5)]);
         assert_eq!(ids(&window), ["e:4", "e:2", "e:3", "e:1"]);
     }
 
@@ -295,10 +295,10 @@ mod tests {
                     let name = format!("e:{id}");
                     if leaves {
                         truth.remove(&name);
-                        window.stream(vec![], vec![name]);
+                        window.queue_updates(vec![], vec![name]);
                     } else {
                         truth.insert(name, seen);
-                        window.stream(vec![row(id, seen)], vec![]);
+                        window.queue_updates(vec![row(id, seen)], vec![]);
                     }
                 }
                 window.merge();
@@ -318,12 +318,12 @@ mod tests {
             paused: true,
             ..EventWindow::default()
         };
-        window.stream(vec![row(1, 1), row(2, 2), row(1, 3)], vec![]);
+        window.queue_updates(vec![row(1, 1), row(2, 2), row(1, 3)], vec![]);
         assert!(!window.merge());
-        assert_eq!((window.len(), window.waiting_news()), (0, 2));
+        assert_eq!((window.len(), window.queued_updates()), (0, 2));
         window.paused = false;
         assert!(window.merge());
-        assert_eq!((window.len(), window.waiting_news()), (2, 0));
+        assert_eq!((window.len(), window.queued_updates()), (2, 0));
     }
 
     #[test]
@@ -335,14 +335,14 @@ mod tests {
             ..EventRow::default()
         };
         let mut window = EventWindow::default();
-        window.page((0..many).map(named).collect());
+        window.add_page((0..many).map(named).collect());
         assert!(window.is_full() && !window.cut);
-        window.stream(vec![named(many)], vec![]);
+        window.queue_updates(vec![named(many)], vec![]);
         window.merge();
         assert_eq!(window.len(), limits::HELD_EVENTS);
         assert_eq!(window.find("e0:1"), None);
         let left = vec![format!("e{many}:1")];
-        window.stream(vec![], left);
+        window.queue_updates(vec![], left);
         window.merge();
         assert!(window.len() < limits::HELD_EVENTS && window.is_full());
     }

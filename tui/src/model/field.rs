@@ -26,7 +26,7 @@ impl TextField {
         }
     }
 
-    pub(crate) fn before(text: impl Into<String>) -> Self {
+    pub(crate) fn with_cursor_at_start(text: impl Into<String>) -> Self {
         Self {
             cursor: 0,
             ..Self::new(text)

@@ -1,7 +1,7 @@
 //! Filters as operators type them: words and comparisons, parsed into queries.
 
 pub(crate) mod completion;
-pub(crate) mod held;
+pub(crate) mod local;
 mod moment;
 
 pub(crate) use self::moment::Clock;
@@ -65,7 +65,7 @@ impl Reader {
             return None;
         }
         let unknown = format!("no event here has a field `{field}`");
-        if let Some(here) = filter::called_here(field) {
+        if let Some(here) = filter::local_name(field) {
             return Some(format!("{unknown}; use `{here}`"));
         }
         // Every field has a full name, which always works.
@@ -105,7 +105,7 @@ impl FilterParts {
             all: all
                 .map(|(it, text)| (it.clone(), text.to_owned()))
                 .collect(),
-            is_either: parsed.is_either(),
+            is_either: parsed.is_disjunction(),
         })
     }
 
@@ -167,7 +167,7 @@ pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, Fa
 
 /// Replaces relative times in a delivery filter by absolute ones, so that every page and action
 /// selects the same deliveries.
-pub(crate) fn settled(text: &str, clock: &Clock) -> String {
+pub(crate) fn with_absolute_times(text: &str, clock: &Clock) -> String {
     with_moments(text, clock, |moment| clock.write(moment)).unwrap_or_else(|_| text.to_owned())
 }
 
@@ -307,7 +307,10 @@ mod tests {
             "since=1970-01-01T00:00:00Z rule=\"a since=b\""
         );
         let span = "rule=a and since = 1970-01-01";
-        assert_eq!(settled(span, &clock), "rule=a since=1970-01-01T00:00:00");
+        assert_eq!(
+            with_absolute_times(span, &clock),
+            "rule=a since=1970-01-01T00:00:00"
+        );
         assert!(deliveries("rule=", &clock).is_err());
     }
 }

@@ -16,7 +16,7 @@ pub(crate) use self::{
     bench::{Bench, FormTest, curl},
     clause::ClauseInput,
     input::Input,
-    live::{Live, Made},
+    live::{Live, LivePreview},
 };
 use crate::{
     client::Ticket,
@@ -155,50 +155,50 @@ impl Form {
         self.chosen_type()
     }
 
-    pub(crate) fn is_meant(&self, index: usize) -> bool {
+    pub(crate) fn is_applicable(&self, index: usize) -> bool {
         let only = self.specs[index].only;
         only.is_empty() || only == self.chosen_type()
     }
 
     /// Whether a field can be filled in, collapsed or not.
     pub(crate) fn is_fillable(&self, index: usize) -> bool {
-        self.is_meant(index) && self.specs[index].kind != FieldKind::Section
+        self.is_applicable(index) && self.specs[index].kind != FieldKind::Section
     }
 
     pub(crate) fn is_shown(&self, index: usize) -> bool {
         let section = self.section_of(index).map(|at| &self.inputs[at]);
-        self.is_meant(index) && !matches!(section, Some(Input::Section(false)))
+        self.is_applicable(index) && !matches!(section, Some(Input::Section(false)))
     }
 
     fn section_of(&self, index: usize) -> Option<usize> {
         let is_section = |at: &usize| self.specs[*at].kind == FieldKind::Section;
         let is_field = !is_section(&index);
         let mut before = (0..index).rev();
-        let found = before.find(|at| is_section(at) && self.is_meant(*at));
+        let found = before.find(|at| is_section(at) && self.is_applicable(*at));
         found.filter(|_| is_field)
     }
 
-    fn inside(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
+    fn section_fields(&self, section: usize) -> impl Iterator<Item = usize> + '_ {
         let fields = section + 1..self.specs.len();
         let own = fields.take_while(|at| self.specs[*at].kind != FieldKind::Section);
-        own.filter(|at| self.is_meant(*at))
+        own.filter(|at| self.is_applicable(*at))
     }
 
-    pub(crate) fn filled(&self, section: usize) -> Vec<&'static str> {
-        let fields = self.inside(section);
+    pub(crate) fn filled_labels(&self, section: usize) -> Vec<&'static str> {
+        let fields = self.section_fields(section);
         let filled = fields.filter(|at| !self.inputs[*at].is_blank());
         filled.map(|at| self.specs[at].label).collect()
     }
 
     fn unfold_filled(&mut self) {
         for at in 0..self.specs.len() {
-            if matches!(self.inputs[at], Input::Section(_)) && !self.filled(at).is_empty() {
+            if matches!(self.inputs[at], Input::Section(_)) && !self.filled_labels(at).is_empty() {
                 self.inputs[at] = Input::Section(true);
             }
         }
     }
 
-    fn unfold_wrong(&mut self) {
+    fn unfold_invalid(&mut self) {
         let all = 0..self.specs.len();
         let wrong = all.filter(|at| self.errors.contains_key(self.specs[*at].path));
         for at in wrong.collect::<Vec<_>>() {
@@ -226,7 +226,7 @@ impl Form {
         }
         for (index, (spec, input)) in self.specs.iter().zip(&self.inputs).enumerate() {
             let is_field = spec.path != "type" && spec.kind != FieldKind::Section;
-            if !self.is_meant(index) || !is_field {
+            if !self.is_applicable(index) || !is_field {
                 continue;
             }
             let written = input.write(spec);
@@ -256,7 +256,7 @@ impl Form {
     pub(crate) fn draft(&mut self) -> Option<Object> {
         self.check_locally();
         if !self.errors.is_empty() {
-            self.unfold_wrong();
+            self.unfold_invalid();
             return None;
         }
         let draft = Object {
@@ -266,7 +266,7 @@ impl Form {
         match editor::check(&draft) {
             Ok(()) => Some(draft),
             Err(failure) => {
-                self.take_failure(&failure);
+                self.show_failure(&failure);
                 None
             }
         }
@@ -283,17 +283,17 @@ impl Form {
             return None;
         };
         let is_moment = self.specs[index].kind == FieldKind::Moment && !field.text().is_empty();
-        is_moment.then(|| when::moment(field.text(), self.now_ms, &self.zone))
+        is_moment.then(|| when::parse_time(field.text(), self.now_ms, &self.zone))
     }
 
     /// Formats the parsed time of a field, to the second.
-    pub(crate) fn understood(&self, index: usize) -> Option<String> {
+    pub(crate) fn parsed_time_text(&self, index: usize) -> Option<String> {
         let at = self.moment(index)?.ok()?;
-        Some(when::understood(at, self.now_ms, &self.zone))
+        Some(when::format_parsed(at, self.now_ms, &self.zone))
     }
 
     pub(crate) fn check_locally(&mut self) {
-        let meant = (0..self.specs.len()).filter(|index| self.is_meant(*index));
+        let meant = (0..self.specs.len()).filter(|index| self.is_applicable(*index));
         let wrong = meant.filter_map(|index| {
             let spec = &self.specs[index];
             let moment = || self.moment(index)?.err();
@@ -336,7 +336,7 @@ impl Form {
     }
 
     /// Assigns the service's errors to fields; the others are shown above the form.
-    pub(crate) fn take_failure(&mut self, failure: &Failure) {
+    pub(crate) fn show_failure(&mut self, failure: &Failure) {
         let mut placed = 0;
         for error in &failure.fields {
             if let Some(spec) = self.owner(&error.path) {
@@ -353,7 +353,7 @@ impl Form {
         if placed < failure.fields.len() || failure.fields.is_empty() {
             self.errors.insert(String::new(), failure.sentence());
         }
-        self.unfold_wrong();
+        self.unfold_invalid();
         let wrong = |index: &usize| self.errors.contains_key(self.specs[*index].path);
         if placed > 0
             && !wrong(&self.focus)
@@ -370,7 +370,7 @@ impl Form {
                     .strip_prefix(spec.path)
                     .is_some_and(|rest| rest.starts_with('.') || rest.starts_with('['))
         };
-        let meant = (0..self.specs.len()).filter(|index| self.is_meant(*index));
+        let meant = (0..self.specs.len()).filter(|index| self.is_applicable(*index));
         meant
             .map(|index| &self.specs[index])
             .filter(|spec| owns(spec))
@@ -378,14 +378,14 @@ impl Form {
     }
 
     /// Records a change and schedules a validation.
-    pub(crate) fn changed(&mut self, now_ms: i64) {
+    pub(crate) fn record_change(&mut self, now_ms: i64) {
         if let Input::Clause(clause) = self.input_mut() {
-            clause.follow();
+            clause.parse_text();
         }
         self.version += 1;
         self.now_ms = now_ms;
         self.checked = false;
-        self.live.typed(now_ms);
+        self.live.schedule(now_ms);
         self.check_locally();
         self.check_at_ms = Some(now_ms + crate::limits::CHECK_PAUSE_MS);
     }
@@ -399,11 +399,11 @@ impl Form {
         if self.is_locked(index) {
             return Err(format!("{}: a name cannot be changed", spec.label));
         }
-        let typed = Input::typed(spec, text);
+        let typed = Input::parse_line(spec, text);
         self.inputs[index] = typed.map_err(|message| format!("{}: {message}", spec.label))?;
         self.unfold(index);
         self.focus = index;
-        self.changed(now_ms);
+        self.record_change(now_ms);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::Model;
 use crate::{
-    client::{Answer, Call, Span, message},
+    client::{Call, CallResult, Span, message},
     data::{Failure, Kind},
     limits,
 };
@@ -43,17 +43,17 @@ impl Inquiry {
     pub(crate) fn call(&self, now_ms: i64, before: Option<&Outcome>) -> Call {
         match (self, before) {
             (Self::Destination { fields, event_id }, _) => {
-                let body = with(fields, "eventId", event_id.as_str());
-                Call::new("DestinationService", "TestDestination", body).long()
+                let body = with_field(fields, "eventId", event_id.as_str());
+                Call::new("DestinationService", "TestDestination", body).with_long_timeout()
             }
             (Self::Contact(name), _) => {
                 let request = v1::TestContactRequest { name: name.clone() };
-                Call::of("ContactService", &request).long()
+                Call::from_request("ContactService", &request).with_long_timeout()
             }
             (Self::Rule { fields, event_id }, _) => preview(fields, event_id),
             (Self::Trigger { fields, span }, _) => {
                 let start = span.start_ms(now_ms).map(|start| json!({"start": start}));
-                let body = with(fields, "timeRange", start);
+                let body = with_field(fields, "timeRange", start);
                 Call::new("TriggerService", "TestTrigger", body)
             }
             (Self::Mapping { fields, document }, _) => {
@@ -66,7 +66,7 @@ impl Inquiry {
                 if let Some(Outcome::Obligations(read)) = before {
                     asked.page_token.clone_from(&read.next_page_token);
                 }
-                Call::of("DeliveryService", &asked).long()
+                Call::from_request("DeliveryService", &asked).with_long_timeout()
             }
             (Self::Audit(asked), before) => {
                 let mut asked = asked.clone();
@@ -76,14 +76,14 @@ impl Inquiry {
                     asked.page_token.clone_from(&read.next_page_token);
                 }
                 asked.page_size = i32::try_from(left).unwrap_or(i32::MAX);
-                Call::of("AuditService", &asked).long()
+                Call::from_request("AuditService", &asked).with_long_timeout()
             }
             (Self::Noise(by), _) => {
                 let request = v1::GetNoiseRequest {
                     by: (*by).into(),
                     ..v1::GetNoiseRequest::default()
                 };
-                Call::of("InsightService", &request).long()
+                Call::from_request("InsightService", &request).with_long_timeout()
             }
         }
     }
@@ -93,7 +93,7 @@ impl Inquiry {
         let Self::Destination { fields, event_id } = self else {
             return None;
         };
-        let mut body = with(fields, "eventId", event_id.as_str());
+        let mut body = with_field(fields, "eventId", event_id.as_str());
         if let Some(fields) = body.as_object_mut() {
             fields.remove("delivery");
         }
@@ -101,7 +101,11 @@ impl Inquiry {
     }
 
     /// Parses a response; for lists, appends it to the rows read before.
-    pub(crate) fn read(&self, before: Option<Outcome>, answer: Answer) -> Result<Outcome, Failure> {
+    pub(crate) fn read(
+        &self,
+        before: Option<Outcome>,
+        answer: CallResult,
+    ) -> Result<Outcome, Failure> {
         Ok(match self {
             Self::Destination { .. } => Outcome::Test(Box::new(message(answer)?)),
             Self::Contact(_) => Outcome::Methods(message(answer)?),
@@ -128,7 +132,7 @@ impl Inquiry {
 }
 
 impl Outcome {
-    pub(crate) fn continues(&self, calls: usize) -> bool {
+    pub(crate) fn has_more(&self, calls: usize) -> bool {
         match self {
             Self::Obligations(read) => {
                 let has_room = read.obligations.len() < limits::HELD_OBLIGATIONS;
@@ -146,11 +150,11 @@ impl Outcome {
 
 /// Requests the messages of a rule, for a stored event or, without an id, for the sample.
 pub(crate) fn preview(fields: &Value, event_id: &str) -> Call {
-    let body = with(fields, "eventId", event_id);
+    let body = with_field(fields, "eventId", event_id);
     Call::new("RuleService", "PreviewRule", body)
 }
 
-fn with(fields: &Value, name: &str, value: impl Into<Value>) -> Value {
+fn with_field(fields: &Value, name: &str, value: impl Into<Value>) -> Value {
     let mut fields = fields.clone();
     fields[name] = value.into();
     fields
@@ -164,7 +168,7 @@ fn with_document(fields: &Value, document: &str) -> Value {
     let headers: Map<String, Value> = headers
         .map(|(name, value)| (name.trim().to_lowercase(), value.trim().into()))
         .collect();
-    with(&with(fields, "body", body), "headers", headers)
+    with_field(&with_field(fields, "body", body), "headers", headers)
 }
 
 impl Model {

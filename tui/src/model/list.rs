@@ -89,7 +89,7 @@ impl List {
         if let Some(id) = self.wanted.take_if(|id| rows.position(id).is_some()) {
             self.selected = Some(id);
         }
-        let found = self.found_in(rows);
+        let found = self.selected_position(rows);
         let before = self.index;
         self.index = found.unwrap_or_else(|| self.index.min(count - 1));
         // Rows added above the cursor are counted until the cursor passes them.
@@ -132,20 +132,20 @@ impl List {
     }
 
     pub(crate) fn select_seen(&mut self, rows: &dyn Rows, now_ms: i64) {
-        let seen = self.anchor.seen(now_ms).map(str::to_owned);
+        let seen = self.anchor.last_seen(now_ms).map(str::to_owned);
         let seen = seen.and_then(|id| Some((rows.position(&id)?, id)));
         if let Some((index, id)) = seen {
             (self.index, self.selected) = (index, Some(id));
         }
     }
 
-    pub(crate) fn selected_in(&self, rows: &dyn Rows) -> Option<String> {
-        self.found_in(rows)?;
+    pub(crate) fn selected_id(&self, rows: &dyn Rows) -> Option<String> {
+        self.selected_position(rows)?;
         self.selected.clone()
     }
 
     /// Returns the position of the selected row, usually unchanged.
-    fn found_in(&self, rows: &dyn Rows) -> Option<usize> {
+    fn selected_position(&self, rows: &dyn Rows) -> Option<usize> {
         let id = self.selected.as_deref()?;
         if self.index < rows.len() && rows.id(self.index) == id {
             return Some(self.index);

@@ -18,7 +18,7 @@ impl Matching {
         }
     }
 
-    pub(crate) fn heard(&mut self, ticket: Ticket, found: Result<Option<i32>, Failure>) -> bool {
+    pub(crate) fn record(&mut self, ticket: Ticket, found: Result<Option<i32>, Failure>) -> bool {
         let is_waited_for = self.waiting.take_if(|it| *it == ticket).is_some();
         if is_waited_for {
             self.found = Some(found.map_err(|failure| failure.message));

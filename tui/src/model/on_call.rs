@@ -17,13 +17,13 @@ impl Model {
 
     pub(crate) fn response_to(&self, occurrence: &str) -> Option<&Object> {
         let at = self.store.responses.get(occurrence)?;
-        self.store.of(Kind::Response).rows().get(*at)
+        self.store.resources(Kind::Response).rows().get(*at)
     }
 
     /// Formats the responsible contact and the next step: `ben until 08:00:00 · step 2 in 3 min`.
-    pub(crate) fn stands(&self, response: &Object) -> (Token, String) {
+    pub(crate) fn response_status(&self, response: &Object) -> (Token, String) {
         let (token, word) = response::state(response);
-        let who = response::who(response);
+        let who = response::responder(response);
         let words = match word {
             "responded" => match response.moment("acknowledgedUntilTime") {
                 Some(ms) => format!("{who} responds until {}", self.moment(ms)),
@@ -89,8 +89,8 @@ impl Model {
         }
     }
 
-    pub(crate) fn chosen(&self, kind: Kind) -> Option<String> {
-        match (&self.page.route, self.linked()) {
+    pub(crate) fn target_name(&self, kind: Kind) -> Option<String> {
+        match (&self.page.route, self.link_at_cursor()) {
             (Route::OnCall, Some(Link::Go(Route::Object(linked, name)))) if linked == kind => {
                 Some(name)
             }

@@ -24,7 +24,7 @@ pub(crate) enum Overlay {
 }
 
 impl Overlay {
-    pub(crate) fn takes_text(&self) -> bool {
+    pub(crate) fn accepts_text(&self) -> bool {
         match self {
             Self::Prompt(_) | Self::Pick(_) | Self::Palette(_) => true,
             Self::Silence(choice) => choice.other.is_some(),
@@ -116,7 +116,7 @@ pub(crate) struct Prompt {
 }
 
 impl Prompt {
-    pub(crate) fn offered(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn suggestions(&self) -> impl Iterator<Item = &str> {
         let typed = self.field.text();
         let offers = self.offers.iter().map(String::as_str);
         offers.filter(move |it| it.starts_with(typed) && *it != typed)
@@ -135,11 +135,11 @@ pub(crate) struct Menu {
 pub(crate) struct MenuItem {
     pub(crate) key: char,
     pub(crate) label: String,
-    pub(crate) what: What,
+    pub(crate) what: MenuAction,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum What {
+pub(crate) enum MenuAction {
     Text(String),
     /// Copy the event with this id in full, as read from the service.
     Event(String),
@@ -148,7 +148,7 @@ pub(crate) enum What {
     View(String),
 }
 
-impl What {
+impl MenuAction {
     /// Returns the first part of the text.
     pub(crate) fn shown(&self) -> String {
         match self {

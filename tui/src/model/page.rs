@@ -79,7 +79,7 @@ pub(crate) struct Report {
 
 impl Model {
     /// Returns the data of a page in the history that waits for this response.
-    pub(crate) fn awaited<T>(
+    pub(crate) fn waiting_slot<T>(
         &mut self,
         ticket: Ticket,
         slot: fn(&mut Content) -> Option<&mut Loaded<T>>,

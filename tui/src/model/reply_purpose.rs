@@ -9,16 +9,16 @@ use super::{
     write::Write,
 };
 use crate::{
-    client::{ReadTaken, Ticket},
-    data::{Back, Counted, Kind, Object, Transition},
+    client::{ParseOutcome, Ticket},
+    data::{ChartData, ChartPeriod, Kind, Object, Transition},
 };
 
 #[derive(Clone, Debug)]
 pub(crate) enum ReplyPurpose {
     Overview,
-    Statistics(Back),
+    Statistics(ChartPeriod),
     /// Most frequent open events by a field, with the statistics read before.
-    Noisiest(Box<Counted>, &'static str),
+    Noisiest(Box<ChartData>, &'static str),
     List(Kind, Vec<Object>),
     One(Kind),
     /// A page of events, and whether it follows another.
@@ -29,7 +29,7 @@ pub(crate) enum ReplyPurpose {
         generation: Ticket,
     },
     Matching,
-    Grouped,
+    GroupedEvents,
     Event,
     Explanation,
     Copy,
@@ -44,16 +44,16 @@ pub(crate) enum ReplyPurpose {
     LastHour,
     Delivery,
     Shifts,
-    Report(Box<Inquired>),
+    Report(Box<PendingInquiry>),
     FormTest,
     TestQuestion(Box<TestQuestion>),
     Silence,
     Check,
     /// The validation of a form before saving; for a silence, what it would cover.
-    Save(Box<Saving>),
+    Save(Box<PendingSave>),
     Live,
     Bulk(BulkStep),
-    Write(Box<Write>, ReadTaken),
+    Write(Box<Write>, ParseOutcome),
 }
 
 /// A test to be confirmed; without a title, a repetition of the current one.
@@ -64,7 +64,7 @@ pub(crate) struct TestQuestion {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Saving {
+pub(crate) struct PendingSave {
     pub(crate) draft: Object,
     /// Name and etag of the resource it replaces, and the text of that version.
     pub(crate) stored: Option<(String, String)>,
@@ -72,14 +72,14 @@ pub(crate) struct Saving {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Inquired {
+pub(crate) struct PendingInquiry {
     pub(crate) inquiry: Inquiry,
     pub(crate) before: Option<Outcome>,
     /// The number of calls, including this one.
     pub(crate) calls: usize,
 }
 
-impl Inquired {
+impl PendingInquiry {
     pub(crate) fn new(inquiry: Inquiry) -> Self {
         Self {
             inquiry,
@@ -93,14 +93,14 @@ impl Inquired {
 pub(crate) enum BulkStep {
     Count,
     Gather,
-    Updates(Box<Updating>),
-    Part(ReadTaken),
+    Updates(Box<ReceiverCount>),
+    Part(ParseOutcome),
     Deliveries(Transition),
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Updating {
-    pub(crate) asked: v1::ListObligationsRequest,
+pub(crate) struct ReceiverCount {
+    pub(crate) request: v1::ListObligationsRequest,
     pub(crate) counts: BTreeMap<String, i64>,
     pub(crate) calls: usize,
 }

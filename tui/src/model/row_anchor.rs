@@ -38,7 +38,7 @@ impl RowAnchor {
 
     /// Returns the last row that was displayed long enough to be seen, or else the oldest one
     /// recorded.
-    pub(crate) fn seen(&self, now_ms: i64) -> Option<&str> {
+    pub(crate) fn last_seen(&self, now_ms: i64) -> Option<&str> {
         let mut shown = self.shown.iter().rev();
         let seen = shown.find(|(_, since)| now_ms - since >= limits::SEEN_MS);
         let (id, _) = seen.or(self.shown.front())?;
@@ -67,19 +67,19 @@ mod tests {
     #[test]
     fn key_applies_to_the_row_shown_long_enough() {
         let mut anchor = RowAnchor::default();
-        assert_eq!(anchor.seen(0), None);
+        assert_eq!(anchor.last_seen(0), None);
         anchor.show(Some("a"), 0);
-        assert_eq!(anchor.seen(10), Some("a"));
+        assert_eq!(anchor.last_seen(10), Some("a"));
         anchor.show(Some("b"), 1_000);
-        assert_eq!(anchor.seen(1_399), Some("a"));
-        assert_eq!(anchor.seen(1_400), Some("b"));
+        assert_eq!(anchor.last_seen(1_399), Some("a"));
+        assert_eq!(anchor.last_seen(1_400), Some("b"));
         // In a stream too fast to read, the row displayed at the minimum time before the key press
         // is used.
         for (at, id) in [(2_000, "c"), (2_100, "d"), (2_200, "e"), (2_300, "f")] {
             anchor.show(Some(id), at);
         }
-        assert_eq!(anchor.seen(2_350), Some("b"));
-        assert_eq!(anchor.seen(2_500), Some("d"));
+        assert_eq!(anchor.last_seen(2_350), Some("b"));
+        assert_eq!(anchor.last_seen(2_500), Some("d"));
     }
 
     #[test]

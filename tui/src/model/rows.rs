@@ -6,28 +6,28 @@ use serde_json::Value;
 
 use super::{
     Model,
-    filter::held::{Fields, HeldFilter},
+    filter::local::{Fields, LocalFilter},
     list::{List, Rows},
     sort::Sort,
     store::Store,
 };
 use crate::{
     data::{EventRow, Kind, Object},
-    kind::{self, Around, Cell, Column, FieldKind, Head, Key},
+    kind::{self, Cell, Column, FieldKind, Head, Key, RenderContext},
     route::Route,
 };
 
 pub(crate) trait Table {
     fn len(&self) -> usize;
     fn id(&self, place: usize) -> &str;
-    fn cells(&self, around: &dyn Around, place: usize) -> Vec<Cell>;
+    fn cells(&self, around: &dyn RenderContext, place: usize) -> Vec<Cell>;
     fn heads(&self) -> Vec<&'static Head>;
     /// Returns the sortable columns; the first is the service's order.
     fn sorts(&self) -> Vec<&'static Head>;
     /// Returns the fields available in its filter, in lower case.
     fn fields(&self) -> Vec<String>;
     /// Returns the indices of the rows that match a filter, in order.
-    fn places(&self, filter: &HeldFilter, sort: Option<Sort>) -> Vec<usize>;
+    fn places(&self, filter: &LocalFilter, sort: Option<Sort>) -> Vec<usize>;
 }
 
 struct LoadedRows<'a, R: 'static> {
@@ -55,13 +55,13 @@ impl<R> Fields for FilteredRow<'_, '_, R> {
         }
         let mut columns = self.table.columns.iter();
         let column = columns.find(|column| field_of(column.head.title) == field);
-        let cell = column.map(|column| (column.cell)(&Nothing, self.row).text);
+        let cell = column.map(|column| (column.cell)(&NoContext, self.row).text);
         cell.into_iter().collect()
     }
 
     fn shown(&self) -> Vec<String> {
         let columns = self.table.columns.iter();
-        let cells = columns.map(|column| (column.cell)(&Nothing, self.row).text.to_lowercase());
+        let cells = columns.map(|column| (column.cell)(&NoContext, self.row).text.to_lowercase());
         let own = (self.table.searched)(self.row).into_iter();
         cells.chain(own.map(str::to_lowercase)).collect()
     }
@@ -74,9 +74,9 @@ fn field_of(title: &str) -> String {
 }
 
 /// A context for rows that are only searched; times have no text.
-struct Nothing;
+struct NoContext;
 
-impl Around for Nothing {
+impl RenderContext for NoContext {
     fn moment(&self, _: i64) -> String {
         String::new()
     }
@@ -109,7 +109,7 @@ impl Around for Nothing {
         false
     }
 
-    fn tell(&self, sentence: &str) -> String {
+    fn expand_keys(&self, sentence: &str) -> String {
         sentence.to_owned()
     }
 
@@ -138,7 +138,7 @@ impl<R> Table for LoadedRows<'_, R> {
         (self.id)(&self.rows[place])
     }
 
-    fn cells(&self, around: &dyn Around, place: usize) -> Vec<Cell> {
+    fn cells(&self, around: &dyn RenderContext, place: usize) -> Vec<Cell> {
         let row = self.rows.get(place);
         let columns = row.map(|row| self.columns.iter().map(|column| (column.cell)(around, row)));
         columns.into_iter().flatten().collect()
@@ -168,9 +168,9 @@ impl<R> Table for LoadedRows<'_, R> {
         fields
     }
 
-    fn places(&self, filter: &HeldFilter, sort: Option<Sort>) -> Vec<usize> {
+    fn places(&self, filter: &LocalFilter, sort: Option<Sort>) -> Vec<usize> {
         let kept = self.rows.iter().enumerate();
-        let keeps = |row| self.is_filtered || filter.keeps(&FilteredRow { row, table: self });
+        let keeps = |row| self.is_filtered || filter.matches(&FilteredRow { row, table: self });
         let kept = kept.filter(|(_, row)| keeps(row));
         let key = sort.and_then(|sort| Some((sort, self.key(sort.column)?)));
         let Some((sort, key)) = key else {
@@ -195,7 +195,7 @@ fn searched(object: &Object) -> Vec<&str> {
 
 /// Returns the fields of a kind that are not columns: the fields of its form, by full path and by
 /// last segment.
-fn named(kind: Kind) -> Vec<String> {
+fn form_field_names(kind: Kind) -> Vec<String> {
     let spec = kind::spec(kind);
     let form = spec
         .fields
@@ -260,7 +260,7 @@ impl Table for Window<'_> {
         Rows::id(&self.0.events, place)
     }
 
-    fn cells(&self, around: &dyn Around, place: usize) -> Vec<Cell> {
+    fn cells(&self, around: &dyn RenderContext, place: usize) -> Vec<Cell> {
         let cells = |row: &EventRow| -> Vec<Cell> {
             let columns = kind::EVENTS.iter();
             columns.map(|column| (column.cell)(around, row)).collect()
@@ -284,7 +284,7 @@ impl Table for Window<'_> {
         Vec::new()
     }
 
-    fn places(&self, _filter: &HeldFilter, _sort: Option<Sort>) -> Vec<usize> {
+    fn places(&self, _filter: &LocalFilter, _sort: Option<Sort>) -> Vec<usize> {
         (0..self.len()).collect()
     }
 }
@@ -294,10 +294,10 @@ impl Store {
         Some(match route {
             Route::Events => Box::new(Window(self)),
             Route::List(kind) => Box::new(LoadedRows {
-                rows: self.of(*kind).rows(),
+                rows: self.resources(*kind).rows(),
                 columns: kind::spec(*kind).columns,
                 id: Object::name,
-                named: named(*kind),
+                named: form_field_names(*kind),
                 values,
                 searched,
                 is_filtered: false,
@@ -326,7 +326,7 @@ impl Store {
 }
 
 #[derive(Debug)]
-pub(crate) struct Arranged {
+pub(crate) struct RowOrder {
     source: Source,
     places: Arc<[usize]>,
 }
@@ -389,7 +389,7 @@ impl Model {
             return;
         }
         let places = places(self, &source);
-        self.arranged = Some(Arranged { source, places });
+        self.arranged = Some(RowOrder { source, places });
     }
 
     fn source(&self, list: &List) -> Source {
@@ -407,7 +407,7 @@ impl Model {
 fn places(model: &Model, source: &Source) -> Arc<[usize]> {
     let table = model.store.table(&source.route);
     let places = table.map(|table| {
-        let filter = HeldFilter::typed(&source.filter, &table.fields(), &model.clock());
+        let filter = LocalFilter::parse_partial(&source.filter, &table.fields(), &model.clock());
         table.places(&filter, source.sort)
     });
     places.unwrap_or_default().into()

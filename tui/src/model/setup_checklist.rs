@@ -31,7 +31,7 @@ impl SetupStep {
         Self::Delivered,
     ];
 
-    /// Returns the description, with actions for [`Model::tell`].
+    /// Returns the description, with actions for [`Model::expand_keys`].
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Destination => "Add a destination for messages (‹form_test› tests it)",
@@ -60,7 +60,7 @@ impl SetupStep {
         }
     }
 
-    fn done_by(route: &Route) -> Option<Self> {
+    fn from_route(route: &Route) -> Option<Self> {
         match route {
             Route::Object(Kind::Destination, _) => Some(Self::Destination),
             Route::Object(Kind::Trigger, _) => Some(Self::Trigger),
@@ -88,7 +88,8 @@ impl Model {
     pub(crate) fn first_steps(&self) -> Option<[(SetupStep, bool); 6]> {
         let overview = self.store.overview.value.as_ref()?;
         let store = &self.store;
-        let has = |count: Option<i32>, kind| count > Some(0) || !store.of(kind).rows().is_empty();
+        let has =
+            |count: Option<i32>, kind| count > Some(0) || !store.resources(kind).rows().is_empty();
         let steps = SetupStep::ALL.map(|step| {
             let done = match step {
                 SetupStep::Destination => has(overview.destination_count, Kind::Destination),
@@ -96,7 +97,7 @@ impl Model {
                 SetupStep::Trigger => has(overview.trigger_count, Kind::Trigger),
                 SetupStep::Rule => has(overview.rule_count, Kind::Rule),
                 SetupStep::Enable => {
-                    let mut rules = store.of(Kind::Rule).rows().iter();
+                    let mut rules = store.resources(Kind::Rule).rows().iter();
                     overview.enabled_rule_count > Some(0) || rules.any(|it| it.flag("enabled"))
                 }
                 SetupStep::Delivered => has_delivered(overview),
@@ -111,15 +112,15 @@ impl Model {
         (!is_at_work).then_some(steps)
     }
 
-    pub(crate) fn say_next_step(&mut self, stored: Option<&Route>) {
-        let Some(done) = stored.and_then(SetupStep::done_by) else {
+    pub(crate) fn show_next_step(&mut self, stored: Option<&Route>) {
+        let Some(done) = stored.and_then(SetupStep::from_route) else {
             return;
         };
         let steps = self.first_steps().into_iter().flatten();
         let mut open = steps.filter(|(step, is_done)| !is_done && *step != done);
         if let (Some((next, _)), Some(notice)) = (open.next(), &self.notice) {
-            let message = format!("{}; {}", notice.text, self.tell(next.next()));
-            self.say(notice.token, message);
+            let message = format!("{}; {}", notice.text, self.expand_keys(next.next()));
+            self.show_notice(notice.token, message);
         }
     }
 }

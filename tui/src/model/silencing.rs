@@ -67,7 +67,7 @@ impl SilenceScope {
             None => (Token::Dim, "counting…".to_owned()),
             Some(Err(message)) => (Token::Bad, format!("✗ {message}")),
             Some(Ok(found)) => {
-                let (covered, messages, least) = counted(found);
+                let (covered, messages, least) = format_counts(found);
                 let words = format!("{least}{covered} open, {least}{messages} messages in 7 days");
                 (Token::Text, words)
             }
@@ -79,7 +79,7 @@ impl SilenceScope {
             return Vec::new();
         };
         let mut lines = vec![(Token::Dim, found.filter.clone())];
-        lines.push((Token::Text, covers(found)));
+        lines.push((Token::Text, describe_coverage(found)));
         let warnings = found.warnings.iter();
         lines.extend(warnings.map(|it| (Token::Warning, it.clone())));
         lines
@@ -92,10 +92,10 @@ impl SilenceScope {
 }
 
 /// Formats open events and messages, and a prefix if they are lower bounds.
-fn counted(found: &v1::PreviewSilenceResponse) -> (String, String, &'static str) {
+fn format_counts(found: &v1::PreviewSilenceResponse) -> (String, String, &'static str) {
     let days = found.last_days.clone().unwrap_or_default();
     let least = if found.stopped_early { "at least " } else { "" };
-    let grouped = |count: Option<i32>| text::grouped(count.unwrap_or_default().into());
+    let grouped = |count: Option<i32>| text::group_digits(count.unwrap_or_default().into());
     (
         grouped(found.covered_count),
         grouped(days.message_count),
@@ -104,8 +104,8 @@ fn counted(found: &v1::PreviewSilenceResponse) -> (String, String, &'static str)
 }
 
 /// Describes the events in scope now, and the messages that it would have held recently.
-fn covers(found: &v1::PreviewSilenceResponse) -> String {
-    let (covered, messages, least) = counted(found);
+fn describe_coverage(found: &v1::PreviewSilenceResponse) -> String {
+    let (covered, messages, least) = format_counts(found);
     let days = found.last_days.clone().unwrap_or_default();
     let plural = |count: Option<i32>| if count == Some(1) { "" } else { "s" };
     format!(
@@ -134,7 +134,7 @@ impl SilenceChoice {
     }
 
     /// Returns the next scope to count: the selected one, else the first uncounted one.
-    pub(crate) fn uncounted(&self) -> Option<usize> {
+    pub(crate) fn next_uncounted(&self) -> Option<usize> {
         let is_free = |at: &usize| {
             self.scopes[*at].found.is_none() && self.waiting.iter().all(|(_, it)| it != at)
         };
@@ -144,13 +144,13 @@ impl SilenceChoice {
     }
 }
 
-struct Silenced {
+struct SilenceFields {
     event_id: String,
     name: String,
     dimensions: Vec<(String, String)>,
 }
 
-impl Silenced {
+impl SilenceFields {
     /// Returns the dimension that locates the event: the host, or else the first one.
     fn place(&self) -> Option<&(String, String)> {
         let host = self.dimensions.iter().find(|(key, _)| key == "host");
@@ -166,7 +166,7 @@ pub(crate) struct GroupFilter {
 }
 
 impl GroupFilter {
-    pub(crate) fn whole(&self) -> String {
+    pub(crate) fn group_filter(&self) -> String {
         let Self { part, filter, .. } = self;
         let is_either = filter.contains(" or ") || filter.contains("||");
         let filter = if is_either {
@@ -206,7 +206,10 @@ impl Model {
 
     fn event_scopes(&self) -> Vec<SilenceScope> {
         let ids = self.targets();
-        let events: Vec<Silenced> = ids.iter().filter_map(|id| self.silenced(id)).collect();
+        let events: Vec<SilenceFields> = ids
+            .iter()
+            .filter_map(|id| self.silence_fields(id))
+            .collect();
         let Some(first) = events.first() else {
             return Vec::new();
         };
@@ -258,7 +261,7 @@ impl Model {
         };
         let mut scopes = vec![SilenceScope::of_filter(key, label, &group.part)];
         if !group.filter.is_empty() {
-            scopes.extend(filter_scope(&group.whole()));
+            scopes.extend(filter_scope(&group.group_filter()));
         }
         scopes
     }
@@ -284,19 +287,19 @@ impl Model {
         })
     }
 
-    fn silenced(&self, id: &str) -> Option<Silenced> {
+    fn silence_fields(&self, id: &str) -> Option<SilenceFields> {
         let event_id = id.split_once(':').map_or(id, |(event, _)| event).to_owned();
         if let Content::Event { detail, .. } = &self.page.content {
             let event = detail.value.as_ref()?;
             let dimensions = event.dimensions.clone().into_iter().collect();
-            return Some(Silenced {
+            return Some(SilenceFields {
                 event_id,
                 name: event.name.clone(),
                 dimensions,
             });
         }
         let row = self.store.events.find(id)?;
-        Some(Silenced {
+        Some(SilenceFields {
             event_id,
             name: row.name.to_string(),
             dimensions: row.dimensions(),
@@ -305,8 +308,11 @@ impl Model {
 
     /// Names occurrences in brief: `disk-full on db-1`, or `3 events on db-1`.
     pub(crate) fn name_events(&self, ids: &[String]) -> String {
-        let events: Vec<Silenced> = ids.iter().filter_map(|id| self.silenced(id)).collect();
-        let place = events.first().and_then(Silenced::place);
+        let events: Vec<SilenceFields> = ids
+            .iter()
+            .filter_map(|id| self.silence_fields(id))
+            .collect();
+        let place = events.first().and_then(SilenceFields::place);
         let place = place.filter(|place| events.iter().all(|it| it.place() == Some(place)));
         let on = place.map_or_else(String::new, |(_, at)| format!(" on {at}"));
         match (ids, events.as_slice()) {
@@ -320,7 +326,7 @@ impl Model {
     pub(crate) fn silence_end(&self, typed: &str) -> Result<Timestamp, String> {
         let typed = typed.trim();
         let typed = typed.strip_prefix("until ").unwrap_or(typed);
-        let end = when::moment(typed, self.now_ms, &self.zone)?;
+        let end = when::parse_time(typed, self.now_ms, &self.zone)?;
         let ahead = end.as_millisecond().saturating_sub(self.now_ms);
         match ahead {
             ..=0 => Err(format!("`{typed}` has passed; expected {}", when::MOMENTS)),

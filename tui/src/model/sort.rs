@@ -24,7 +24,7 @@ pub(crate) fn columns(store: &Store, route: &Route) -> Vec<&'static Head> {
 }
 
 impl Sort {
-    pub(crate) fn by(head: &Head) -> Self {
+    pub(crate) fn by_column(head: &Head) -> Self {
         Self {
             column: head.title,
             descending: head.falls,
@@ -36,13 +36,16 @@ impl Sort {
     fn next(self, columns: &[&Head]) -> Option<Self> {
         let at = columns.iter().position(|head| head.title == self.column);
         let at = at.unwrap_or_default();
-        let (first, own) = (Self::by(columns.first()?), Self::by(columns.get(at)?));
+        let (first, own) = (
+            Self::by_column(columns.first()?),
+            Self::by_column(columns.get(at)?),
+        );
         let reversed = |sort: Self| Self {
             descending: !sort.descending,
             ..sort
         };
         Some(match (at, self == own, columns.get(at + 1)) {
-            (0, true, Some(next)) | (1.., false, Some(next)) => Self::by(next),
+            (0, true, Some(next)) | (1.., false, Some(next)) => Self::by_column(next),
             (0, false, _) => first,
             (_, true, _) => reversed(own),
             (_, false, None) => reversed(first),
@@ -50,7 +53,7 @@ impl Sort {
     }
 
     /// Returns the corresponding order of events; `None` if the service has no index for it.
-    pub(crate) fn of_events(self) -> Option<EventOrder> {
+    pub(crate) fn event_order(self) -> Option<EventOrder> {
         let by = match self.column {
             "Seen" => EventKey::LastSeen,
             "Severity" => EventKey::Severity,
@@ -68,7 +71,7 @@ impl Sort {
 
 fn is_whole(store: &Store, route: &Route) -> bool {
     match route {
-        Route::List(kind) => store.of(*kind).rows().len() < limits::HELD_RESOURCES,
+        Route::List(kind) => store.resources(*kind).rows().len() < limits::HELD_RESOURCES,
         Route::Deliveries => store.deliveries_next.is_empty(),
         Route::EventGroups { .. } => store
             .grouped()
@@ -80,10 +83,10 @@ fn is_whole(store: &Store, route: &Route) -> bool {
 }
 
 impl Model {
-    pub(crate) fn sorted(&self) -> Option<Sort> {
+    pub(crate) fn current_sort(&self) -> Option<Sort> {
         let columns = columns(&self.store, &self.page.route);
         let chosen = self.page.list.sort.filter(|sort| self.can_sort(*sort));
-        chosen.or_else(|| columns.first().copied().map(Sort::by))
+        chosen.or_else(|| columns.first().copied().map(Sort::by_column))
     }
 
     pub(super) fn can_sort(&self, sort: Sort) -> bool {
@@ -95,13 +98,13 @@ impl Model {
     /// Applies the next sort order. Returns it, or why it is not possible.
     pub(crate) fn sort_next(&mut self) -> Result<Sort, &'static str> {
         let columns = columns(&self.store, &self.page.route);
-        let next = self.sorted().and_then(|now| now.next(&columns));
+        let next = self.current_sort().and_then(|now| now.next(&columns));
         self.sort_by(next.ok_or("this list cannot be sorted")?)
     }
 
     pub(crate) fn sort_by(&mut self, sort: Sort) -> Result<Sort, &'static str> {
         match self.page.route {
-            Route::Events => match sort.of_events() {
+            Route::Events => match sort.event_order() {
                 // The service's default order, which the list can follow live.
                 Some(order) if order == EventOrder::default() => {
                     self.page.list.sort = None;
@@ -134,7 +137,7 @@ mod tests {
         let lists = Kind::ALL.iter().map(|kind| Route::List(*kind));
         for route in lists.chain([Route::Deliveries]) {
             let columns = columns(&Store::new(), &route);
-            let first = Sort::by(columns[0]);
+            let first = Sort::by_column(columns[0]);
             let mut seen = vec![first];
             while seen.len() < 2 * columns.len() {
                 let next = seen.last().unwrap().next(&columns).unwrap();

@@ -7,7 +7,7 @@ use bellwether_proto::v1;
 use super::events::EventWindow;
 use crate::{
     client::Ticket,
-    data::{Counted, Failure, Grouped, Kind, Object},
+    data::{ChartData, Failure, GroupedEvents, Kind, Object},
     kind::response,
     limits,
     route::Route,
@@ -85,7 +85,7 @@ pub(crate) trait Slot {
     fn revision(&self) -> u64;
     fn is_read(&self) -> bool;
     /// Stops waiting for a response, which will not arrive.
-    fn forget(&mut self);
+    fn clear_waiting(&mut self);
 }
 
 impl<T> Slot for Loaded<T> {
@@ -113,7 +113,7 @@ impl<T> Slot for Loaded<T> {
         self.value.is_some()
     }
 
-    fn forget(&mut self) {
+    fn clear_waiting(&mut self) {
         self.waiting = None;
     }
 }
@@ -122,7 +122,7 @@ impl<T> Slot for Loaded<T> {
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     pub(crate) overview: Loaded<v1::GetOverviewResponse>,
-    pub(crate) wall: Loaded<Counted>,
+    pub(crate) wall: Loaded<ChartData>,
     /// Revision of the overview when the statistics were requested.
     pub(crate) counted_revision: u64,
     pub(crate) counted_from_ms: i64,
@@ -130,7 +130,7 @@ pub(crate) struct Store {
     /// Time at which the stream last reported any change.
     pub(crate) changed_ms: Option<i64>,
     /// Events counted by a field, and the route they were counted for.
-    pub(crate) event_groups: Loaded<Grouped>,
+    pub(crate) event_groups: Loaded<GroupedEvents>,
     pub(crate) event_groups_of: Option<Route>,
     /// In the order of [`Kind::ALL`].
     resources: [Loaded<Vec<Object>>; Kind::ALL.len()],
@@ -182,17 +182,17 @@ impl Store {
         changed_ms.saturating_add(limits::SETTLED_MS) < at_ms && changed_ms < counted_ms
     }
 
-    pub(crate) fn of(&self, kind: Kind) -> &Loaded<Vec<Object>> {
+    pub(crate) fn resources(&self, kind: Kind) -> &Loaded<Vec<Object>> {
         &self.resources[kind as usize]
     }
 
-    pub(crate) fn of_mut(&mut self, kind: Kind) -> &mut Loaded<Vec<Object>> {
+    pub(crate) fn resources_mut(&mut self, kind: Kind) -> &mut Loaded<Vec<Object>> {
         &mut self.resources[kind as usize]
     }
 
     /// Sorts and indexes the responses; done once per read because it parses times.
     pub(crate) fn index_responses(&mut self) {
-        let rows = self.of(Kind::Response).rows();
+        let rows = self.resources(Kind::Response).rows();
         let mut order: Vec<usize> = (0..rows.len()).collect();
         order.sort_by_cached_key(|at| response::urgency(&rows[*at]));
         let is_active = |at: &&usize| rows[**at].text("state") == "ACTIVE";
@@ -211,13 +211,13 @@ impl Store {
     }
 
     pub(crate) fn responses_by_urgency(&self) -> impl Iterator<Item = &Object> {
-        let rows = self.of(Kind::Response).rows();
+        let rows = self.resources(Kind::Response).rows();
         let order = self.responses_by_urgency.iter();
         order.filter_map(|at| rows.get(*at))
     }
 
     pub(crate) fn object(&self, kind: Kind, name: &str) -> Option<&Object> {
-        let mut rows = self.of(kind).rows().iter();
+        let mut rows = self.resources(kind).rows().iter();
         rows.find(|row| row.name() == name)
     }
 
@@ -228,22 +228,22 @@ impl Store {
         now_ms: i64,
     ) -> bool {
         let rows = found.map(|found| {
-            let mut rows = self.of(kind).rows().to_vec();
+            let mut rows = self.resources(kind).rows().to_vec();
             match rows.iter_mut().find(|row| row.name() == found.name()) {
                 Some(row) => *row = found,
                 None => rows.push(found),
             }
             rows
         });
-        self.of_mut(kind).set(rows, now_ms)
+        self.resources_mut(kind).set(rows, now_ms)
     }
 
-    pub(crate) fn grouped(&self) -> Option<&Grouped> {
+    pub(crate) fn grouped(&self) -> Option<&GroupedEvents> {
         self.event_groups.value.as_ref()
     }
 
     pub(crate) fn names(&self, kind: Kind) -> Vec<String> {
-        let rows = self.of(kind).rows().iter();
+        let rows = self.resources(kind).rows().iter();
         rows.map(|row| row.name().to_owned()).collect()
     }
 
@@ -254,25 +254,25 @@ impl Store {
             Route::Overview => vec![&self.overview],
             Route::OnCall => {
                 let kinds = [Kind::Response, Kind::Schedule];
-                kinds.map(|kind| self.of(kind) as &dyn Slot).to_vec()
+                kinds.map(|kind| self.resources(kind) as &dyn Slot).to_vec()
             }
-            Route::List(kind) | Route::Object(kind, _) => vec![self.of(*kind)],
+            Route::List(kind) | Route::Object(kind, _) => vec![self.resources(*kind)],
             Route::EventGroups { .. } => vec![&self.event_groups],
             Route::Deliveries => vec![&self.deliveries],
             _ => Vec::new(),
         }
     }
 
-    pub(crate) fn forget_waits(&mut self) {
-        self.overview.forget();
-        self.wall.forget();
-        self.deliveries.forget();
-        self.delivery_counts.forget();
-        self.all_deliveries.forget();
-        self.last_hour.forget();
+    pub(crate) fn clear_waiting(&mut self) {
+        self.overview.clear_waiting();
+        self.wall.clear_waiting();
+        self.deliveries.clear_waiting();
+        self.delivery_counts.clear_waiting();
+        self.all_deliveries.clear_waiting();
+        self.last_hour.clear_waiting();
         self.events.waiting = None;
-        self.event_groups.forget();
-        self.resources.iter_mut().for_each(Slot::forget);
+        self.event_groups.clear_waiting();
+        self.resources.iter_mut().for_each(Slot::clear_waiting);
     }
 
     /// Returns the failure of reading or refreshing the data of a route.

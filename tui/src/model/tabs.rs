@@ -20,7 +20,7 @@ pub(crate) struct Tab {
 }
 
 impl Tab {
-    pub(crate) fn behind(&self) -> &'static str {
+    pub(crate) fn gap(&self) -> &'static str {
         if self.gap > 1 { " " } else { "" }
     }
 
@@ -57,10 +57,11 @@ fn all(model: &Model) -> Vec<Tab> {
         .filter_map(|one| one.waiting_count)
         .sum();
     let open: i32 = overview.map_or(0, |it| it.open_by_severity.values().sum());
-    let quiet = model.store.of(Kind::Silence).rows().iter();
+    let quiet = model.store.resources(Kind::Silence).rows().iter();
     let quiet = quiet.filter(|it| it.text("state") == "ACTIVE").count();
-    let count =
-        |sign: &str, count: i64| (count > 0).then(|| format!("{sign}{}", text::rough(count)));
+    let count = |sign: &str, count: i64| {
+        (count > 0).then(|| format!("{sign}{}", text::round_to_unit(count)))
+    };
     let deliveries = match (dead, waiting) {
         (0, waiting) => (count("", waiting.into()), false),
         (dead, _) => (count("✗", dead.into()), true),
@@ -95,7 +96,7 @@ pub(crate) fn has_line(model: &Model) -> bool {
     model.size.1 >= limits::TAB_ROWS && model.cycle.is_none()
 }
 
-pub(crate) fn own(model: &Model) -> Route {
+pub(crate) fn current_route(model: &Model) -> Route {
     let route = match &model.page.route {
         // Forms and reports belong to the screen from which they were opened.
         Route::Form | Route::Report => {
@@ -113,7 +114,7 @@ pub(crate) fn shown(model: &Model) -> Vec<Tab> {
         return Vec::new();
     }
     let mut tabs = all(model);
-    let own = own(model);
+    let own = current_route(model);
     let fits = |tabs: &[Tab]| START + tabs.iter().map(Tab::cells).sum::<usize>() <= model.columns();
     if !fits(&tabs) {
         for tab in &mut tabs {
@@ -138,7 +139,7 @@ pub(crate) fn shown(model: &Model) -> Vec<Tab> {
     tabs
 }
 
-pub(crate) fn at(model: &Model, column: usize) -> Option<Route> {
+pub(crate) fn tab_at(model: &Model, column: usize) -> Option<Route> {
     let mut start = START;
     for tab in shown(model) {
         let end = start + tab.cells();

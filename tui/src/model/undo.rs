@@ -2,9 +2,9 @@
 
 use bellwether_proto::v1;
 
-use super::{Model, done_events::DoneEvents};
+use super::{Model, bulk_undo::BulkUndo};
 use crate::{
-    client::{Call, Note, StatusChange, events, resources, whole},
+    client::{Call, Note, StatusChange, events, parse_empty, resources},
     data::{HealthState, Kind, Object, Status},
     document::difference,
     kind, limits, text,
@@ -14,30 +14,30 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Undo {
     pub(crate) what: String,
-    back: Back,
+    back: UndoAction,
     at_ms: i64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Back {
+pub(crate) enum UndoAction {
     Set(Vec<(StatusChange, Vec<String>)>),
     Enable { rule: String, on: bool },
     Notes(Vec<Note>),
     Silence(String),
-    Many(Box<DoneEvents>),
+    Many(Box<BulkUndo>),
     Edited(Box<Object>),
     Paused { destination: String, was: bool },
 }
 
 const LINES: usize = 40;
 
-impl Back {
+impl UndoAction {
     /// Returns the undo for a change of occurrences with known previous states.
-    pub(crate) fn of_change(model: &Model, ids: &[String], change: &StatusChange) -> Self {
+    pub(crate) fn from_change(model: &Model, ids: &[String], change: &StatusChange) -> Self {
         // Grouped by previous state, of which there are few.
         let mut before: Vec<(StatusChange, Vec<String>)> = Vec::new();
         for id in ids {
-            let Some(standing) = model.standing_of(id) else {
+            let Some(standing) = model.occurrence_status(id) else {
                 continue;
             };
             let was = match change {
@@ -102,7 +102,7 @@ impl Back {
                 });
                 update.into_iter().collect()
             }
-            Self::Many(done) => done.back_calls(),
+            Self::Many(done) => done.undo_calls(),
             Self::Edited(before) => {
                 let now = model.store.object(before.kind, before.name());
                 vec![now.map_or_else(
@@ -120,11 +120,11 @@ impl Back {
 pub(crate) fn pause_call(name: &str, pause: bool) -> Call {
     let (service, name) = ("DestinationService", name.to_owned());
     let call = if pause {
-        Call::of(service, &v1::PauseDestinationRequest { name })
+        Call::from_request(service, &v1::PauseDestinationRequest { name })
     } else {
-        Call::of(service, &v1::ResumeDestinationRequest { name })
+        Call::from_request(service, &v1::ResumeDestinationRequest { name })
     };
-    call.writes(whole)
+    call.into_write(parse_empty)
 }
 
 pub(crate) struct OccurrenceStatus {
@@ -134,7 +134,7 @@ pub(crate) struct OccurrenceStatus {
 }
 
 impl Model {
-    pub(crate) fn standing_of(&self, id: &str) -> Option<OccurrenceStatus> {
+    pub(crate) fn occurrence_status(&self, id: &str) -> Option<OccurrenceStatus> {
         if let Some(row) = self.store.events.find(id) {
             return Some(OccurrenceStatus {
                 status: row.status,
@@ -151,15 +151,15 @@ impl Model {
     }
 
     /// Whether all occurrences are known to be open. If so, undoing a change notifies no one again.
-    pub(crate) fn are_open(&self, ids: &[String]) -> bool {
+    pub(crate) fn all_open(&self, ids: &[String]) -> bool {
         ids.iter().all(|id| {
-            self.standing_of(id)
+            self.occurrence_status(id)
                 .is_some_and(|it| it.status != Status::Closed)
         })
     }
 
-    pub(crate) fn remember(&mut self, what: String, back: Back) {
-        let message = self.tell(&format!("✓ {what} · ‹undo› undoes it"));
+    pub(crate) fn record_undo(&mut self, what: String, back: UndoAction) {
+        let message = self.expand_keys(&format!("✓ {what} · ‹undo› undoes it"));
         self.toast(message);
         let at_ms = self.now_ms;
         self.done.push(Undo { what, back, at_ms });
@@ -184,13 +184,13 @@ impl Model {
             1 => "Sends the 1 message waiting for it now.".to_owned(),
             count => format!(
                 "Sends the {} messages waiting for it now.",
-                text::grouped(count)
+                text::group_digits(count)
             ),
         }
     }
 
     /// Returns the last change, if it can be undone.
-    pub(crate) fn last_done(&self) -> Option<(&str, &Back)> {
+    pub(crate) fn last_change(&self) -> Option<(&str, &UndoAction)> {
         let done = self.done.last().filter(|done| self.is_fresh(done))?;
         Some((&done.what, &done.back))
     }

@@ -47,17 +47,17 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     model.touched = true;
     match msg {
         Msg::Act(action) => model.follow.push_back(action),
-        Msg::Mouse(event) => mouse::take(model, event, &mut effects),
-        Msg::Find(target) => overlays::find(model, target, &mut effects),
+        Msg::Mouse(event) => mouse::handle(model, event, &mut effects),
+        Msg::Find(target) => overlays::open_target(model, target, &mut effects),
         Msg::Choose(ids, mark) => navigate::choose(model, ids, mark),
         Msg::Line(at) => model.page.reading.cursor = at,
         Msg::Fill(index, text) => forms::fill(model, index, &text),
         Msg::Key(key) => keys::press(model, key, &mut effects),
         Msg::Paste(text) => keys::paste(model, &text),
         Msg::Resize(columns, rows) => model.size = (columns, rows),
-        Msg::News(item) => news::hear(model, item, &mut effects),
+        Msg::News(item) => news::handle(model, item, &mut effects),
         Msg::Tick => tick(model, &mut effects),
-        Msg::Edited(edit, result) => forms::edited(model, edit, result, &mut effects),
+        Msg::Edited(edit, result) => forms::handle_edited(model, edit, result, &mut effects),
         Msg::Background(background) => model.background = Some(background),
         Msg::Resumed => {}
     }
@@ -108,14 +108,14 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     model.touched |= wakes.is_some_and(|at| at <= model.now_ms);
     model.touched |= model.page.form().is_some_and(|form| form.bench.count() > 0);
     if model.begun_until_ms.is_some_and(|at| at <= model.now_ms) {
-        model.touched |= model.drop_begun();
+        model.touched |= model.cancel_sequence();
     }
     let until = model.notice.as_ref().and_then(|notice| notice.until_ms);
     if until.is_some_and(|until| until <= model.now_ms) {
         model.notice = None;
         model.touched = true;
     }
-    if model.is_up() && model.refresh_at_ms().is_some_and(|at| at <= model.now_ms) {
+    if model.is_connected() && model.refresh_at_ms().is_some_and(|at| at <= model.now_ms) {
         read::refresh(model, effects);
     }
     if model.tabs_at_ms().is_some_and(|at| at <= model.now_ms) {

@@ -43,7 +43,7 @@ impl Model {
     /// the same name.
     pub(crate) fn views(&self) -> Vec<View> {
         let mut views = self.own_views.clone();
-        let shared = self.store.of(Kind::View).rows().iter().map(View::of);
+        let shared = self.store.resources(Kind::View).rows().iter().map(View::of);
         for view in shared {
             if self.own_views.iter().all(|own| own.name != view.name) {
                 views.push(view);

@@ -11,7 +11,7 @@ use bellwether_proto::v1::{
 
 use super::Model;
 use crate::{
-    data::{Counted, HealthState, Kind, WORST_FIRST, Word, millis, span_ms, urgency},
+    data::{ChartData, HealthState, Kind, Named, WORST_FIRST, millis, span_ms, urgency},
     document::{Link, duration},
     route::Route,
     text,
@@ -20,7 +20,7 @@ use crate::{
 
 /// A noisy source with its link, or a heading without one.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Loud {
+pub(crate) struct FrequentSource {
     pub(crate) name: String,
     pub(crate) count: i64,
     pub(crate) or_more: bool,
@@ -35,7 +35,7 @@ const RULES: usize = 6;
 
 /// Returns the most frequent open events by name and host, and the rules with the most
 /// notifications.
-pub(crate) fn loudest(model: &Model) -> Vec<Loud> {
+pub(crate) fn frequent_sources(model: &Model) -> Vec<FrequentSource> {
     let Some(counted) = &model.store.wall.value else {
         return Vec::new();
     };
@@ -66,8 +66,8 @@ pub(crate) fn loudest(model: &Model) -> Vec<Loud> {
     rows
 }
 
-fn heading(title: &str) -> Loud {
-    Loud {
+fn heading(title: &str) -> FrequentSource {
+    FrequentSource {
         name: title.to_owned(),
         count: 0,
         or_more: false,
@@ -77,12 +77,12 @@ fn heading(title: &str) -> Loud {
     }
 }
 
-fn of_group(field: &str, group: &EventGroup, most: i64, or_more: bool) -> Loud {
+fn of_group(field: &str, group: &EventGroup, most: i64, or_more: bool) -> FrequentSource {
     let value = group.value.clone().unwrap_or_default();
     let worst = WORST_FIRST
         .into_iter()
         .find(|severity| group.count_by_severity.contains_key(severity.as_str_name()));
-    Loud {
+    FrequentSource {
         link: Some(Link::List(Route::Events, part(field, &value))),
         name: value,
         count: group.count.unwrap_or_default().into(),
@@ -92,7 +92,7 @@ fn of_group(field: &str, group: &EventGroup, most: i64, or_more: bool) -> Loud {
     }
 }
 
-fn rules(counted: &Counted) -> Vec<Loud> {
+fn rules(counted: &ChartData) -> Vec<FrequentSource> {
     let decided = |one: &NamedStatistics| -> i64 {
         let deliveries = one.deliveries.as_ref();
         deliveries.map_or(0, |it| it.decided.iter().copied().map(i64::from).sum())
@@ -102,19 +102,22 @@ fn rules(counted: &Counted) -> Vec<Loud> {
     all.retain(|(count, _)| *count > 0);
     all.sort_by_key(|(count, _)| Reverse(*count));
     let most = all.first().map_or(0, |(count, _)| *count);
-    let rows = all.into_iter().take(RULES).map(|(count, one)| Loud {
-        name: one.name.clone(),
-        count,
-        or_more: false,
-        most,
-        token: Token::Info,
-        link: Some(Link::Go(Route::Object(Kind::Rule, one.name.clone()))),
-    });
+    let rows = all
+        .into_iter()
+        .take(RULES)
+        .map(|(count, one)| FrequentSource {
+            name: one.name.clone(),
+            count,
+            or_more: false,
+            most,
+            token: Token::Info,
+            link: Some(Link::Go(Route::Object(Kind::Rule, one.name.clone()))),
+        });
     rows.collect()
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Missed {
+pub(crate) struct TroubledDestination {
     pub(crate) token: Token,
     pub(crate) words: String,
     pub(crate) details: String,
@@ -122,7 +125,10 @@ pub(crate) struct Missed {
 
 /// Returns the sort key by severity of the problem: the backlog and its age; without a backlog,
 /// dead letters before failed tests. Healthy destinations come last.
-pub(crate) fn by_harm(one: &DestinationOverview, now_ms: i64) -> (bool, Reverse<i64>, bool, usize) {
+pub(crate) fn harm_key(
+    one: &DestinationOverview,
+    now_ms: i64,
+) -> (bool, Reverse<i64>, bool, usize) {
     let waiting = i64::from(one.waiting_count.unwrap_or_default());
     let message = one.health.as_ref();
     let oldest = message.and_then(|it| millis(it.oldest_waiting_time.as_ref()));
@@ -135,24 +141,29 @@ pub(crate) fn by_harm(one: &DestinationOverview, now_ms: i64) -> (bool, Reverse<
 }
 
 /// Returns the destinations that are unreachable or late, worst first.
-pub(crate) fn missed(model: &Model, overview: &Overview) -> Vec<Missed> {
+pub(crate) fn troubled_destinations(
+    model: &Model,
+    overview: &Overview,
+) -> Vec<TroubledDestination> {
     let mut ill: Vec<_> = overview
         .destinations
         .iter()
         .filter(|one| !matches!(health(one), HealthState::Healthy | HealthState::Untried))
         .collect();
-    ill.sort_by_key(|one| by_harm(one, model.now_ms));
+    ill.sort_by_key(|one| harm_key(one, model.now_ms));
     let rows = ill.into_iter().map(|one| {
         let state = health(one);
         let message = one.health.clone().unwrap_or_default();
         let since = millis(message.since.as_ref()).map(|ms| format!(" since {}", model.moment(ms)));
         let since = since.filter(|_| matches!(state, HealthState::Failing | HealthState::Paused));
-        let waiting = text::grouped(one.waiting_count.unwrap_or_default().into());
+        let waiting = text::group_digits(one.waiting_count.unwrap_or_default().into());
         let now = model.store.overview.received_ms;
         let oldest = millis(message.oldest_waiting_time.as_ref()).zip(now);
         let oldest = oldest.map(|(ms, now)| format!(", oldest {}", duration((now - ms).max(0))));
         let after = match &message.drain_time {
-            _ if state == HealthState::Failing => format!("  {}", text::brief(&message.last_error)),
+            _ if state == HealthState::Failing => {
+                format!("  {}", text::shorten_error(&message.last_error))
+            }
             Some(drain) => format!("  about {} to drain", duration(span_ms(drain))),
             None => String::new(),
         };
@@ -165,7 +176,7 @@ pub(crate) fn missed(model: &Model, overview: &Overview) -> Vec<Missed> {
             "{waiting} waiting{}{after}{unheard}",
             oldest.unwrap_or_default()
         );
-        Missed {
+        TroubledDestination {
             token: state.into(),
             words: format!(
                 "{} {}  {}{}",
@@ -181,7 +192,7 @@ pub(crate) fn missed(model: &Model, overview: &Overview) -> Vec<Missed> {
 }
 
 /// Returns the line shown if there are none, with the number of healthy destinations.
-pub(crate) fn reached(overview: &Overview) -> (Token, String) {
+pub(crate) fn healthy_line(overview: &Overview) -> (Token, String) {
     let all = &overview.destinations;
     let answer = |one: &&DestinationOverview| health(one) == HealthState::Healthy;
     let (healthy, all) = (all.iter().filter(answer).count(), all.len());
@@ -217,8 +228,8 @@ pub(crate) fn sign(state: HealthState) -> &'static str {
 }
 
 /// Names the active silences, and counts further ones.
-pub(crate) fn quiet(model: &Model) -> Option<String> {
-    let rows = model.store.of(Kind::Silence).rows().iter();
+pub(crate) fn active_silences(model: &Model) -> Option<String> {
+    let rows = model.store.resources(Kind::Silence).rows().iter();
     let active = rows.filter(|it| it.text("state") == "ACTIVE");
     let active: Vec<_> = active.collect();
     let first = active.first()?;
@@ -297,7 +308,7 @@ mod tests {
                 destinations,
                 ..Overview::default()
             };
-            reached(&overview).1
+            healthy_line(&overview).1
         };
         let (tried, untried) = (HealthState::Healthy, HealthState::Untried);
         assert_eq!(reached(&[]), "no destination was used in 24 h");

@@ -1,6 +1,6 @@
 //! Writes in flight, and the texts they came from.
 
-use super::{form::Form, undo::Back};
+use super::{form::Form, undo::UndoAction};
 use crate::{
     data::{Kind, Object},
     kind,
@@ -24,7 +24,7 @@ pub(crate) struct Write {
     pub(crate) text: Option<TextEdit>,
     pub(crate) then: Option<Route>,
     /// The undo of a write that was sent without a confirmation.
-    pub(crate) back: Option<Back>,
+    pub(crate) back: Option<UndoAction>,
     pub(crate) at_once: bool,
     /// The draft that replaces a stored resource, retained in case of an edit conflict.
     pub(crate) mine: Option<Box<Object>>,

@@ -6,28 +6,28 @@ use super::say;
 use crate::{limits, model::Model};
 
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct PrintedRows {
     rows: HashMap<String, String>,
     begun: bool,
 }
 
-impl Heard {
+impl PrintedRows {
     pub(super) fn forget(&mut self) {
         *self = Self::default();
     }
 
-    pub(super) fn take(&mut self, model: &Model, numbered: &[String]) {
-        self.rows = watched(model, numbered);
+    pub(super) fn record(&mut self, model: &Model, numbered: &[String]) {
+        self.rows = row_texts(model, numbered);
         self.begun = true;
     }
 
-    pub(super) fn has_news(&self, model: &Model, numbered: &[String]) -> bool {
-        self.begun && watched(model, numbered) != self.rows
+    pub(super) fn has_changes(&self, model: &Model, numbered: &[String]) -> bool {
+        self.begun && row_texts(model, numbered) != self.rows
     }
 
     /// Returns the changes since the last record, and records the list again.
     pub(super) fn changes(&mut self, model: &Model, numbered: &[String]) -> Vec<String> {
-        let now = watched(model, numbered);
+        let now = row_texts(model, numbered);
         let before = std::mem::replace(&mut self.rows, now);
         if !std::mem::replace(&mut self.begun, true) {
             return Vec::new();
@@ -37,7 +37,7 @@ impl Heard {
             let at = numbered.iter().position(|other| other == id);
             at.map_or_else(String::new, |at| format!("{}. ", at + 1))
         };
-        let message = (0..rows.len().min(limits::TOLD_ROWS)).map(|index| rows.id(index));
+        let message = (0..rows.len().min(limits::PRINTED_ROWS)).map(|index| rows.id(index));
         let others = numbered.iter().map(String::as_str);
         let mut lines = Vec::new();
         let mut seen = std::collections::HashSet::new();
@@ -54,9 +54,9 @@ impl Heard {
                 _ => {}
             }
         }
-        if lines.len() > limits::TOLD_CHANGES {
-            let more = lines.len() - limits::TOLD_CHANGES;
-            lines.truncate(limits::TOLD_CHANGES);
+        if lines.len() > limits::PRINTED_CHANGES {
+            let more = lines.len() - limits::PRINTED_CHANGES;
+            lines.truncate(limits::PRINTED_CHANGES);
             lines.push(format!("and {more} more; the list has changed"));
         }
         lines
@@ -65,9 +65,9 @@ impl Heard {
 
 /// Returns the first rows and the numbered ones as text. More rows than are announced, so that a
 /// row that moves up does not count as new.
-fn watched(model: &Model, numbered: &[String]) -> HashMap<String, String> {
+fn row_texts(model: &Model, numbered: &[String]) -> HashMap<String, String> {
     let rows = model.rows();
-    let count = rows.len().min(2 * limits::TOLD_ROWS);
+    let count = rows.len().min(2 * limits::PRINTED_ROWS);
     let first = (0..count).map(|index| rows.id(index));
     let held = |id: &&str| rows.position(id).is_some();
     let others = numbered.iter().map(String::as_str).filter(held);

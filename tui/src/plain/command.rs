@@ -4,7 +4,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::{
-    keymap::{self, Action, ActionPlace, Entry, Need},
+    keymap::{self, Action, ActionPlace, Entry, Requirement},
     model::{
         Model, access,
         field::TextField,
@@ -21,7 +21,7 @@ const SUGGESTIONS: usize = 3;
 const ALIKE: f64 = 0.8;
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Meant {
+pub(super) enum LineMeaning {
     ReadOn,
     Number(usize),
     Act {
@@ -40,7 +40,7 @@ fn is_about_rows(entry: &Entry) -> bool {
 }
 
 pub(super) fn shows_a_page(entry: &Entry) -> bool {
-    !matches!(entry.need, Need::Write(_)) && !entry.lines.silent
+    !matches!(entry.need, Requirement::Write(_)) && !entry.lines.silent
 }
 
 /// Returns the commands available on this screen, in the order of the list of actions.
@@ -61,7 +61,7 @@ fn entries(model: &Model) -> impl Iterator<Item = &'static Entry> {
 /// Returns the keys of an action that can be typed; digits are row numbers instead.
 fn keys(model: &Model, entry: &Entry) -> Vec<String> {
     let keys = model.keymap.keys(entry, &model.page.route.places());
-    let shown = keys.map(keymap::shown);
+    let shown = keys.map(keymap::format_keys);
     let is_typed = |key: &String| {
         let digits = key.chars().all(|char| char.is_ascii_digit());
         !digits && (key.chars().count() == 1 || key.starts_with('^'))
@@ -85,7 +85,7 @@ pub(super) fn help(model: &Model) -> Vec<String> {
         } else {
             format!(" ({})", keys.join(" "))
         };
-        let why_not = access::refusal(model, entry).err();
+        let why_not = access::check_allowed(model, entry).err();
         let why_not = why_not.map_or_else(String::new, |reason| format!(". Not now: {reason}"));
         let (name, title) = (entry.name, entry.title);
         lines.push(format!("{name}{rows}{text}{keys}: {title}{why_not}"));
@@ -94,27 +94,27 @@ pub(super) fn help(model: &Model) -> Vec<String> {
 }
 
 /// Parses a line. `numbered` contains the ids of the printed rows, in order.
-pub(super) fn read(model: &Model, line: &str, numbered: &[String]) -> Meant {
+pub(super) fn read(model: &Model, line: &str, numbered: &[String]) -> LineMeaning {
     let line = line.trim();
     if line.is_empty() {
-        return Meant::ReadOn;
+        return LineMeaning::ReadOn;
     }
     if let Ok(number) = line.parse() {
-        return Meant::Number(number);
+        return LineMeaning::Number(number);
     }
     let mut unfit = None;
-    if let Some((entry, rest)) = named(model, line) {
+    if let Some((entry, rest)) = find_action(model, line) {
         match act(model, entry, rest, numbered) {
             Ok(meant) => return meant,
             Err(reason) => unfit = Some(reason),
         }
     }
-    find(model, line).unwrap_or_else(|near| Meant::Wrong(unfit.unwrap_or(near)))
+    find(model, line).unwrap_or_else(|near| LineMeaning::Wrong(unfit.unwrap_or(near)))
 }
 
 /// Returns the action with the longest name or key that the line begins with, and the rest of the
 /// line.
-fn named<'a>(model: &Model, line: &'a str) -> Option<(&'static Entry, &'a str)> {
+fn find_action<'a>(model: &Model, line: &'a str) -> Option<(&'static Entry, &'a str)> {
     let mut found: Option<(&'static Entry, &str, usize)> = None;
     for entry in entries(model) {
         let in_full = entry.action.name().replace('_', " ");
@@ -140,9 +140,9 @@ fn act(
     entry: &'static Entry,
     rest: &str,
     numbered: &[String],
-) -> Result<Meant, String> {
+) -> Result<LineMeaning, String> {
     let (action, name) = (entry.action, entry.name);
-    access::refusal(model, entry).map_err(|reason| format!("{}: {reason}", entry.title))?;
+    access::check_allowed(model, entry).map_err(|reason| format!("{}: {reason}", entry.title))?;
     if !access::applies(model, entry) {
         return Err(format!("{}: nothing here to apply it to", entry.title));
     }
@@ -163,7 +163,7 @@ fn act(
     let list = &model.page.list;
     if is_list && rows.is_empty() && (list.marks.is_empty() || !entry.lines.several) {
         if list.count == 1 {
-            return Ok(Meant::Act {
+            return Ok(LineMeaning::Act {
                 action,
                 rows: vec![model.rows().id(0).to_owned()],
                 rest: rest.to_owned(),
@@ -178,7 +178,7 @@ fn act(
         return Err(format!("{name}: unexpected `{rest}`"));
     }
     let rest = rest.to_owned();
-    Ok(Meant::Act { action, rows, rest })
+    Ok(LineMeaning::Act { action, rows, rest })
 }
 
 /// Parses the rows at the start of a text: `3`, `3 5`, `3-7`, or an id or name.
@@ -232,7 +232,7 @@ fn range(word: &str) -> Option<(usize, usize)> {
 }
 
 /// Returns the palette's entry for the line, or else a message with similar commands.
-fn find(model: &Model, line: &str) -> Result<Meant, String> {
+fn find(model: &Model, line: &str) -> Result<LineMeaning, String> {
     let palette = Palette {
         field: TextField::new(line),
         ..Palette::default()
@@ -256,8 +256,8 @@ fn find(model: &Model, line: &str) -> Result<Meant, String> {
         .filter(|item| is_meant(&item.title) && usable(&item.target));
     if let Some(item) = meant.next() {
         return Ok(match &item.refusal {
-            Some(reason) => Meant::Wrong(format!("{}: {reason}", item.title)),
-            None => Meant::Find(item.target.clone()),
+            Some(reason) => LineMeaning::Wrong(format!("{}: {reason}", item.title)),
+            None => LineMeaning::Find(item.target.clone()),
         });
     }
     let names = entries(model).map(|entry| entry.name);

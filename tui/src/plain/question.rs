@@ -26,7 +26,7 @@ pub(super) fn prompt(model: &Model) -> &'static str {
     }
 }
 
-pub(super) fn may_be_stopped(model: &Model) -> bool {
+pub(super) fn is_cancellable(model: &Model) -> bool {
     match (&model.overlay, &model.page.content) {
         (Some(Overlay::Bulk(bulk)), _) => {
             matches!(bulk.stage, Stage::Counting | Stage::Running)
@@ -37,7 +37,7 @@ pub(super) fn may_be_stopped(model: &Model) -> bool {
 }
 
 /// Whether the key of a new client was printed; it is shown once.
-pub(super) fn is_key_told(model: &Model) -> bool {
+pub(super) fn is_key_shown(model: &Model) -> bool {
     matches!(model.overlay, Some(Overlay::Key { .. }))
 }
 
@@ -114,9 +114,9 @@ fn silence_question(choice: &SilenceChoice) -> (Vec<String>, String) {
         format!("  {} {}: {counts}", scope.key, scope.label)
     }));
     lines.extend(choice.fault.iter().map(|it| format!("  error: {it}")));
-    let asked =
+    let question_text =
         "Type a scope and a duration, such as `h 2h` or `e until 08:00`; anything else cancels.";
-    (lines, asked.to_owned())
+    (lines, question_text.to_owned())
 }
 
 /// Returns the keys for `h 2h` or `h until 08:00`; `None` for other input.

@@ -46,7 +46,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn want_line(&mut self) {
+    pub(super) fn request_line(&mut self) {
         if !self.wanted {
             self.wanted = true;
             // If the thread has ended, `next` returns the end.
@@ -54,7 +54,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn is_wanted(&self) -> bool {
+    pub(super) fn is_line_requested(&self) -> bool {
         self.wanted
     }
 

@@ -58,14 +58,14 @@ pub(super) fn state(model: &Model) -> Vec<String> {
         match &events.stream_failure {
             Some(failure) => words.push(format!("not live: {}", failure.headline())),
             None if events.paused => words.push("paused".to_owned()),
-            None if model.is_up() => words.push("live".to_owned()),
+            None if model.is_connected() => words.push("live".to_owned()),
             None => {}
         }
     }
     if !list.filter.is_empty() {
         words.push(format!("filter {}", list.filter));
     }
-    if let Some(sort) = list.sort.and(model.sorted()) {
+    if let Some(sort) = list.sort.and(model.current_sort()) {
         let way = if sort.descending { "down" } else { "up" };
         words.push(format!("sorted by {}, {way}", sort.column));
     }
@@ -145,7 +145,7 @@ pub(super) fn form(model: &Model, form: &Form) -> Vec<String> {
             lines.push(format!("  not ok: {error}"));
         }
     }
-    if !model.is_up() {
+    if !model.is_connected() {
         lines.push("Not connected: keep typing, nothing is lost.".to_owned());
     }
     lines
@@ -160,7 +160,7 @@ pub(super) fn value(form: &Form, index: usize) -> String {
                 "nothing".to_owned()
             } else if is_shown {
                 let text = field.text().replace('\n', "\\n");
-                match form.understood(index) {
+                match form.parsed_time_text(index) {
                     Some(words) => format!("{text} ({words})"),
                     None => text,
                 }
@@ -176,7 +176,7 @@ pub(super) fn value(form: &Form, index: usize) -> String {
         }
         Input::Names(names) if names.is_empty() => "nothing".to_owned(),
         Input::Names(names) => names.join(", "),
-        Input::Clause(clause) => clause.in_words(),
+        Input::Clause(clause) => clause.describe(),
         Input::Section(_) => String::new(),
     }
 }

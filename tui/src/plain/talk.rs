@@ -2,12 +2,12 @@
 //! effect of input.
 
 use super::{
-    announce::Heard,
-    command::{self, Meant},
+    announce::PrintedRows,
+    command::{self, LineMeaning},
     fill, question, say,
 };
 use crate::{
-    data::Word,
+    data::Named,
     keymap::{self, Action},
     limits,
     model::{
@@ -22,7 +22,7 @@ use crate::{
 };
 
 #[derive(Debug, Default)]
-pub(super) struct Talk {
+pub(super) struct Dialogue {
     lines: Vec<String>,
     numbered: Vec<String>,
     links: Vec<usize>,
@@ -36,17 +36,17 @@ pub(super) struct Talk {
     /// The answer for the next prompt.
     text: Option<String>,
     /// The question that was printed, and the errors in the form.
-    asked: String,
+    prompt_text: String,
     wrong: Vec<String>,
     filled: Option<usize>,
     link: String,
     progress_ms: i64,
-    heard: Heard,
+    printed: PrintedRows,
     change_announced: bool,
 }
 
-impl Talk {
-    pub(super) fn say(&mut self, line: impl Into<String>) {
+impl Dialogue {
+    pub(super) fn print(&mut self, line: impl Into<String>) {
         self.lines.push(line.into());
     }
 
@@ -54,8 +54,8 @@ impl Talk {
         std::mem::take(&mut self.lines)
     }
 
-    pub(super) fn greet(&mut self, model: &Model) {
-        self.say(format!(
+    pub(super) fn print_greeting(&mut self, model: &Model) {
+        self.print(format!(
             "Bellwether in line mode, on {}. `help` lists the commands, `quit` ends.",
             model.service
         ));
@@ -77,7 +77,7 @@ impl Talk {
         };
         if self.link != words {
             self.link.clone_from(&words);
-            self.say(words);
+            self.print(words);
         }
     }
 
@@ -86,10 +86,10 @@ impl Talk {
         let text = say::marks(text);
         match notice.token {
             _ if text == "…" => {}
-            Token::Good => self.say(format!("ok: {text}")),
-            Token::Bad => self.say(format!("error: {text}")),
-            Token::Warning => self.say(format!("warning: {text}")),
-            _ => self.say(text),
+            Token::Good => self.print(format!("ok: {text}")),
+            Token::Bad => self.print(format!("error: {text}")),
+            Token::Warning => self.print(format!("warning: {text}")),
+            _ => self.print(text),
         }
     }
 
@@ -111,51 +111,51 @@ impl Talk {
         };
         if model.now_ms - self.progress_ms >= limits::PROGRESS_MS {
             self.progress_ms = model.now_ms;
-            self.say(format!("{words}; `stop` cancels it"));
+            self.print(format!("{words}; `stop` cancels it"));
         }
     }
 
     /// Prints the current question or page, once nothing is in progress.
-    pub(super) fn settled(&mut self, model: &Model) {
+    pub(super) fn print_settled(&mut self, model: &Model) {
         if let Some(overlay) = &model.overlay {
-            let (lines, asked) = question::output(overlay);
-            if !asked.is_empty() && format!("{lines:?}{asked}") != self.asked {
-                self.asked = format!("{lines:?}{asked}");
+            let (lines, prompt_text) = question::output(overlay);
+            if !prompt_text.is_empty() && format!("{lines:?}{prompt_text}") != self.prompt_text {
+                self.prompt_text = format!("{lines:?}{prompt_text}");
                 self.lines.extend(lines);
-                self.say(asked);
+                self.print(prompt_text);
             }
             return;
         }
-        self.asked.clear();
+        self.prompt_text.clear();
         let page = page_key(model);
         let again = std::mem::take(&mut self.again);
         let more = std::mem::take(&mut self.more);
         if page != self.page || again {
             self.page = page;
-            self.tell_page(model);
+            self.print_page(model);
         } else if more {
             self.read_on(model);
         }
-        self.tell_form(model);
+        self.print_form(model);
     }
 
-    fn tell_page(&mut self, model: &Model) {
+    fn print_page(&mut self, model: &Model) {
         self.numbered.clear();
         self.links.clear();
         self.document.clear();
         self.shown = 0;
         self.change_announced = false;
-        self.heard.forget();
+        self.printed.forget();
         if let Some(form) = model.page.form() {
             self.lines.extend(say::form(model, form));
             let shown = "`LABEL = value` fills in a field, `LABEL` describes it, an empty line \
                         prints the form again.";
-            self.say(shown);
+            self.print(shown);
             self.wrong.clear();
             return;
         }
         if !model.page.route.is_list() {
-            self.say(format!("{}.", say::title(model)));
+            self.print(format!("{}.", say::title(model)));
             (self.document, self.links) = say::document(model);
         }
         self.read_on(model);
@@ -165,13 +165,13 @@ impl Talk {
         if model.page.route.is_list() {
             self.read_rows(model);
         } else {
-            let end = self.document.len().min(self.shown + limits::TOLD_LINES);
+            let end = self.document.len().min(self.shown + limits::PRINTED_LINES);
             let lines = self.document[self.shown..end].to_vec();
             self.lines.extend(lines);
             self.shown = end;
             let left = self.document.len() - end;
             if left > 0 {
-                self.say(format!("{left} more lines; an empty line continues."));
+                self.print(format!("{left} more lines; an empty line continues."));
             }
         }
     }
@@ -184,7 +184,7 @@ impl Talk {
         let fresh = (0..rows.len()).map(|index| rows.id(index).to_owned());
         let fresh: Vec<String> = fresh
             .filter(|id| !shown.contains(id))
-            .take(limits::TOLD_ROWS)
+            .take(limits::PRINTED_ROWS)
             .collect();
         let left = rows.len().saturating_sub(first + fresh.len());
         let more = model.has_more();
@@ -201,9 +201,9 @@ impl Talk {
             }
         }];
         heading.extend(say::state(model));
-        self.say(format!("{}: {}.", say::title(model), heading.join(", ")));
+        self.print(format!("{}: {}.", say::title(model), heading.join(", ")));
         if model.page.list.count == 0 && !model.page.list.filter.is_empty() {
-            self.say("No match; `filter` without text removes the filter.");
+            self.print("No match; `filter` without text removes the filter.");
         }
         for (at, id) in fresh.iter().enumerate() {
             let mark = if model.page.list.marks.contains(id) {
@@ -212,23 +212,23 @@ impl Talk {
                 ""
             };
             let row = say::row(model, id);
-            self.say(format!("{}. {mark}{row}", first + at + 1));
+            self.print(format!("{}. {mark}{row}", first + at + 1));
         }
         self.numbered.extend(fresh);
         if left > 0 || more {
-            self.say("An empty line continues.");
+            self.print("An empty line continues.");
         }
-        self.heard.take(model, &self.numbered);
+        self.printed.record(model, &self.numbered);
     }
 
     /// Prints the field filled in, and the errors in the form if they changed.
-    fn tell_form(&mut self, model: &Model) {
+    fn print_form(&mut self, model: &Model) {
         let Some(form) = model.page.form() else {
             return;
         };
         if let Some(index) = self.filled.take() {
             let (label, value) = (form.specs[index].label, say::value(form, index));
-            self.say(format!("{label} = {value}"));
+            self.print(format!("{label} = {value}"));
         }
         let mut wrong: Vec<String> = Vec::new();
         for (path, error) in &form.errors {
@@ -238,21 +238,21 @@ impl Talk {
         }
         if form.checked && wrong.is_empty() {
             let shown = "ok: Valid; ‹form_save› saves";
-            wrong.push(model.tell(shown));
+            wrong.push(model.expand_keys(shown));
         }
         let fresh: Vec<_> = wrong.iter().filter(|it| !self.wrong.contains(it)).collect();
         self.lines.extend(fresh.into_iter().cloned());
         self.wrong = wrong;
     }
 
-    pub(super) fn hear(&mut self, model: &Model, line: &str) -> Vec<Msg> {
+    pub(super) fn handle_line(&mut self, model: &Model, line: &str) -> Vec<Msg> {
         if let Some(overlay) = &model.overlay {
-            self.asked.clear();
+            self.prompt_text.clear();
             let (msgs, said) = question::answer(overlay, line.trim());
             self.lines.extend(said.map(str::to_owned));
             return msgs;
         }
-        if question::may_be_stopped(model) && line.trim() == "stop" {
+        if question::is_cancellable(model) && line.trim() == "stop" {
             return vec![Msg::Act(Action::Back)];
         }
         if let Some(form) = model.page.form() {
@@ -266,28 +266,28 @@ impl Talk {
                     return vec![Msg::Fill(index, text)];
                 }
                 Ok(Some(fill::Line::Ask(index))) => {
-                    let help = model.tell(form.specs[index].help);
+                    let help = model.expand_keys(form.specs[index].help);
                     self.filled = Some(index);
-                    self.say(help);
+                    self.print(help);
                     return vec![];
                 }
                 Ok(None) => {}
                 Err(message) => {
-                    self.say(format!("error: {message}"));
+                    self.print(format!("error: {message}"));
                     return vec![];
                 }
             }
         }
         match command::read(model, line, &self.numbered) {
-            Meant::ReadOn => self.want_more(model),
-            Meant::Number(number) => self.open(model, number),
-            Meant::Act { action, rows, rest } => self.act(model, action, rows, rest),
-            Meant::Find(target) => {
+            LineMeaning::ReadOn => self.request_more(model),
+            LineMeaning::Number(number) => self.open(model, number),
+            LineMeaning::Act { action, rows, rest } => self.act(model, action, rows, rest),
+            LineMeaning::Find(target) => {
                 self.again = true;
                 vec![Msg::Find(target)]
             }
-            Meant::Wrong(reason) => {
-                self.say(format!("error: {reason}"));
+            LineMeaning::Wrong(reason) => {
+                self.print(format!("error: {reason}"));
                 vec![]
             }
         }
@@ -302,7 +302,7 @@ impl Talk {
         }
     }
 
-    fn want_more(&mut self, model: &Model) -> Vec<Msg> {
+    fn request_more(&mut self, model: &Model) -> Vec<Msg> {
         self.more = true;
         let is_list = model.page.route.is_list();
         if is_list && self.numbered.len() >= model.rows().len() && model.has_more() {
@@ -310,7 +310,7 @@ impl Talk {
         }
         if !is_list && self.shown >= self.document.len() {
             self.more = false;
-            self.say("End of the list.");
+            self.print("End of the list.");
         }
         vec![]
     }
@@ -327,7 +327,7 @@ impl Talk {
             return vec![Msg::Line(*line), Msg::Act(Action::Open)];
         }
         self.again = false;
-        self.say(format!("error: no {number} here"));
+        self.print(format!("error: no {number} here"));
         vec![]
     }
 
@@ -336,13 +336,13 @@ impl Talk {
         match action {
             Action::Help => {
                 self.again = false;
-                self.say(format!("Commands here ({}):", say::title(model)));
+                self.print(format!("Commands here ({}):", say::title(model)));
                 self.lines.extend(command::help(model));
                 let shown = "ROWS are numbers such as 3, 1 4 or 2-5, or a name. A number without \
                             a command opens a row or a link. An empty line continues. Also: the \
                             words of the palette, such as `test NAME`, `edit NAME`, `event ID` \
                             or `sort COLUMN`.";
-                self.say(shown);
+                self.print(shown);
                 return vec![];
             }
             Action::Filter => return vec![Msg::Find(PaletteTarget::Filter(rest))],
@@ -362,28 +362,28 @@ impl Talk {
         msgs
     }
 
-    pub(super) fn has_news(&self, model: &Model) -> bool {
+    pub(super) fn has_changes(&self, model: &Model) -> bool {
         if model.overlay.is_some() || page_key(model) != self.page {
             return false;
         }
         if model.page.route.is_list() {
             let held = model.store.events.paused && model.page.route == Route::Events;
-            return !held && self.heard.has_news(model, &self.numbered);
+            return !held && self.printed.has_changes(model, &self.numbered);
         }
         let is_watched = matches!(model.page.route, Route::Event(_) | Route::Delivery(_));
         is_watched && !self.change_announced && say::document(model).0 != self.document
     }
 
     pub(super) fn announce(&mut self, model: &Model) {
-        if !self.has_news(model) {
+        if !self.has_changes(model) {
             return;
         }
         if model.page.route.is_list() {
-            let lines = self.heard.changes(model, &self.numbered);
+            let lines = self.printed.changes(model, &self.numbered);
             self.lines.extend(lines);
         } else {
             self.change_announced = true;
-            self.say("changed: this page; `refresh` reloads it");
+            self.print("changed: this page; `refresh` reloads it");
         }
     }
 }

@@ -18,13 +18,13 @@ pub(super) struct Question {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum QueryState {
     #[default]
-    NotAsked,
-    Asked,
+    NotSent,
+    Sent,
     Answered,
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Heard {
+pub(super) enum Handled {
     Event(Event),
     /// The buffered events looked like a response, but are not.
     Events(Vec<Event>),
@@ -36,31 +36,31 @@ pub(super) enum Heard {
 const START: &str = "11;rgb";
 
 impl Question {
-    pub(super) fn may_be_asked(&self) -> bool {
-        self.state == QueryState::NotAsked
+    pub(super) fn can_ask(&self) -> bool {
+        self.state == QueryState::NotSent
     }
 
     pub(super) fn ask(&mut self, out: &mut impl Write) -> io::Result<()> {
-        self.state = QueryState::Asked;
+        self.state = QueryState::Sent;
         out.write_all(b"\x1b]11;?\x1b\\")?;
         out.flush()
     }
 
     /// Handles an event. The terminal's response arrives decoded as keys: Alt-], its characters,
     /// and Alt-\ or Ctrl-G.
-    pub(super) fn hear(&mut self, event: Event) -> Heard {
+    pub(super) fn handle(&mut self, event: Event) -> Handled {
         let Event::Key(key) = &event else {
-            return Heard::Event(event);
+            return Handled::Event(event);
         };
-        if self.state != QueryState::Asked {
-            return Heard::Event(event);
+        if self.state != QueryState::Sent {
+            return Handled::Event(event);
         }
         if self.held.is_empty() {
             if is(key, ']', KeyModifiers::ALT) {
                 self.held.push(event);
-                return Heard::Nothing;
+                return Handled::Nothing;
             }
-            return Heard::Event(event);
+            return Handled::Event(event);
         }
         let escaped =
             matches!(self.held.last(), Some(Event::Key(last)) if last.code == KeyCode::Esc);
@@ -68,7 +68,7 @@ impl Question {
             || is(key, 'g', KeyModifiers::CONTROL)
             || (escaped && is(key, '\\', KeyModifiers::NONE));
         if end {
-            return self.answered(event);
+            return self.parse_response(event);
         }
         let goes_on = match key.code {
             // The two bytes of the terminator may arrive separately.
@@ -81,30 +81,30 @@ impl Question {
         };
         if goes_on {
             self.held.push(event);
-            Heard::Nothing
+            Handled::Nothing
         } else {
-            self.give_back(event)
+            self.flush_event(event)
         }
     }
 
-    fn answered(&mut self, event: Event) -> Heard {
+    fn parse_response(&mut self, event: Event) -> Handled {
         if self.text.len() <= START.len() {
-            return self.give_back(event);
+            return self.flush_event(event);
         }
         self.state = QueryState::Answered;
         self.held.clear();
         let colour = self.text.strip_prefix("11;").unwrap_or_default();
-        Background::answered(colour).map_or(Heard::Nothing, Heard::Background)
+        Background::from_response(colour).map_or(Handled::Nothing, Handled::Background)
     }
 
-    fn give_back(&mut self, event: Event) -> Heard {
+    fn flush_event(&mut self, event: Event) -> Handled {
         self.text.clear();
         if self.held.is_empty() {
-            return Heard::Event(event);
+            return Handled::Event(event);
         }
         let mut events = std::mem::take(&mut self.held);
         events.push(event);
-        Heard::Events(events)
+        Handled::Events(events)
     }
 }
 
@@ -133,21 +133,21 @@ mod tests {
     use crate::keymap::parse;
 
     /// Returns the number of remaining keys, and the background found.
-    fn hear(question: &mut Question, keys: &str) -> (usize, Option<Background>) {
+    fn handle_all(question: &mut Question, keys: &str) -> (usize, Option<Background>) {
         let mut left = 0;
         let mut background = None;
         for key in parse(keys).unwrap() {
-            match question.hear(Event::Key(key)) {
-                Heard::Event(_) => left += 1,
-                Heard::Events(events) => left += events.len(),
-                Heard::Background(message) => background = Some(message),
-                Heard::Nothing => {}
+            match question.handle(Event::Key(key)) {
+                Handled::Event(_) => left += 1,
+                Handled::Events(events) => left += events.len(),
+                Handled::Background(message) => background = Some(message),
+                Handled::Nothing => {}
             }
         }
         (left, background)
     }
 
-    fn asked() -> Question {
+    fn sent_query() -> Question {
         let mut question = Question::default();
         question.ask(&mut Vec::new()).unwrap();
         question
@@ -165,22 +165,26 @@ mod tests {
             ("<A-]><A-]>", 2, None),
             ("<A-]>11;rgb:/<A-\\>q", 1, None),
         ] {
-            assert_eq!(hear(&mut asked(), keys), (left, background), "{keys}");
+            assert_eq!(
+                handle_all(&mut sent_query(), keys),
+                (left, background),
+                "{keys}"
+            );
         }
     }
 
     #[test]
     fn unrequested_response_is_passed_on_as_keys() {
         let keys = "<A-]>11;rgb:00/00/00<C-g>";
-        assert_eq!(hear(&mut Question::default(), keys).0, 17);
-        let mut question = asked();
-        hear(&mut question, keys);
-        assert_eq!(hear(&mut question, keys).0, 17);
+        assert_eq!(handle_all(&mut Question::default(), keys).0, 17);
+        let mut question = sent_query();
+        handle_all(&mut question, keys);
+        assert_eq!(handle_all(&mut question, keys).0, 17);
     }
 
     #[test]
     fn overlong_response_is_passed_on_as_keys() {
         let keys = format!("<A-]>11;rgb:{}", "0".repeat(100));
-        assert_eq!(hear(&mut asked(), &keys).0, 108);
+        assert_eq!(handle_all(&mut sent_query(), &keys).0, 108);
     }
 }

@@ -45,14 +45,14 @@ impl Escapes {
         }
     }
 
-    /// Returns the time at which to call [`Self::overdue`] if nothing is received before.
+    /// Returns the time at which to call [`Self::flush_overdue`] if nothing is received before.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.until
     }
 
     /// Returns the pending event after the deadline: Esc becomes a key, an incomplete sequence is
     /// dropped.
-    pub(super) fn overdue(&mut self, now: Instant) -> Option<Event> {
+    pub(super) fn flush_overdue(&mut self, now: Instant) -> Option<Event> {
         self.until.take_if(|until| *until <= now)?;
         match std::mem::take(&mut self.stage) {
             Stage::Escape => Some(Event::Key(KeyCode::Esc.into())),
@@ -62,9 +62,9 @@ impl Escapes {
     }
 
     /// Handles an event and returns the resulting events, in order.
-    pub(super) fn hear(&mut self, event: Event, now: Instant) -> Vec<Event> {
-        let late = self.overdue(now);
-        let heard = match &event {
+    pub(super) fn handle(&mut self, event: Event, now: Instant) -> Vec<Event> {
+        let late = self.flush_overdue(now);
+        let handled = match &event {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.key(*key),
             _ if matches!(self.stage, Stage::Paste { .. }) => Vec::new(),
             _ => self.other(event),
@@ -75,7 +75,7 @@ impl Escapes {
             Stage::Paste { .. } => Some(now + self.delay.max(limits::PASTE_PAUSE)),
             _ => Some(now + self.delay),
         };
-        late.into_iter().chain(heard).collect()
+        late.into_iter().chain(handled).collect()
     }
 
     /// Handles an event other than a key, which ends an incomplete sequence.
@@ -105,7 +105,7 @@ impl Escapes {
                 Some(char) => self.control(text, char),
                 None => self.key(key),
             },
-            Stage::Paste { text, end } => self.pasted(text, end, key, typed),
+            Stage::Paste { text, end } => self.handle_paste(text, end, key, typed),
         }
     }
 
@@ -145,7 +145,7 @@ impl Escapes {
         }
     }
 
-    fn pasted(
+    fn handle_paste(
         &mut self,
         mut text: String,
         mut end: String,
@@ -260,15 +260,15 @@ mod tests {
 
     /// Returns the events for keys that arrive with this delay between them, including the pending
     /// event.
-    fn heard(keys: &str, apart: Duration) -> Vec<Event> {
+    fn handled(keys: &str, apart: Duration) -> Vec<Event> {
         let mut escapes = Escapes::new(DELAY);
         let mut now = Instant::now();
         let mut all = Vec::new();
         for key in parse(keys).unwrap() {
-            all.extend(escapes.hear(Event::Key(key), now));
+            all.extend(escapes.handle(Event::Key(key), now));
             now += apart;
         }
-        all.extend(escapes.overdue(now + limits::PASTE_PAUSE));
+        all.extend(escapes.flush_overdue(now + limits::PASTE_PAUSE));
         all
     }
 
@@ -294,7 +294,7 @@ mod tests {
             ("<Esc>[27u", KeyCode::Esc, none),
             ("<Esc>[115;5u", KeyCode::Char('s'), KeyModifiers::CONTROL),
         ] {
-            let found = heard(pieces, Duration::from_millis(20));
+            let found = handled(pieces, Duration::from_millis(20));
             assert_eq!(found, one(code, modifiers), "{pieces}");
         }
     }
@@ -308,11 +308,11 @@ mod tests {
             "<Esc>O",
             "<Esc>[",
         ] {
-            let found = heard(pieces, Duration::from_millis(20));
+            let found = handled(pieces, Duration::from_millis(20));
             assert_eq!(found, Vec::new(), "{pieces}");
         }
         let endless = format!("<Esc>[{}q", "1;".repeat(500));
-        let found = heard(&endless, Duration::ZERO);
+        let found = handled(&endless, Duration::ZERO);
         assert!(found.len() <= 1_000, "{}", found.len());
     }
 
@@ -324,35 +324,35 @@ mod tests {
             ("<Esc>[", "<Esc>["),
             ("<Esc>OA", "<Esc>OA"),
         ] {
-            assert_eq!(heard(pieces, after), keys(found), "{pieces}");
+            assert_eq!(handled(pieces, after), keys(found), "{pieces}");
         }
         let soon = Duration::from_millis(5);
-        assert_eq!(heard("<Esc>jx", soon), keys("<Esc>jx"));
-        assert_eq!(heard("<Esc><Esc>", soon), keys("<Esc><Esc>"));
-        assert_eq!(heard("<Esc>]1", soon), keys("<A-]>1"));
+        assert_eq!(handled("<Esc>jx", soon), keys("<Esc>jx"));
+        assert_eq!(handled("<Esc><Esc>", soon), keys("<Esc><Esc>"));
+        assert_eq!(handled("<Esc>]1", soon), keys("<A-]>1"));
         let mut none = Escapes::new(Duration::ZERO);
         let esc = keys("<Esc>").remove(0);
-        assert_eq!(none.hear(esc.clone(), Instant::now()), [esc]);
+        assert_eq!(none.handle(esc.clone(), Instant::now()), [esc]);
     }
 
     #[test]
     fn split_paste_never_runs_as_keys() {
         let soon = Duration::from_millis(5);
         let pasted = |text: &str| vec![Event::Paste(text.to_owned())];
-        let found = heard("<Esc>[200~dy<Enter>q<Esc>[201~", soon);
+        let found = handled("<Esc>[200~dy<Enter>q<Esc>[201~", soon);
         assert_eq!(found, pasted("dy\nq"));
         let mut escapes = Escapes::new(DELAY);
         let mut now = Instant::now();
         let mut found = Vec::new();
         for key in keys("<Esc>[200~dd<Esc>[201~") {
-            found.extend(escapes.hear(key.clone(), now));
+            found.extend(escapes.handle(key.clone(), now));
             let is_text = matches!(&key, Event::Key(key) if key.code == KeyCode::Char('d'));
             now += if is_text { 10 * DELAY } else { soon };
-            found.extend(escapes.overdue(now));
+            found.extend(escapes.flush_overdue(now));
         }
         assert_eq!(found, pasted("dd"));
         // The terminator of a paste may be lost.
-        assert_eq!(heard("<Esc>[200~dy", soon), pasted("dy"));
-        assert_eq!(heard("<Esc>[200~a<Esc>[2Jb", soon), pasted("a[2Jb"));
+        assert_eq!(handled("<Esc>[200~dy", soon), pasted("dy"));
+        assert_eq!(handled("<Esc>[200~a<Esc>[2Jb", soon), pasted("a[2Jb"));
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct Guard {
 
 impl Guard {
     /// Enters the modes. From now on, panic messages do not appear on the screen.
-    pub(super) fn take(mouse: bool, kitty_keys: bool) -> io::Result<Self> {
+    pub(super) fn acquire(mouse: bool, kitty_keys: bool) -> io::Result<Self> {
         let fault = Arc::new(Mutex::new(None));
         let message = Arc::clone(&fault);
         std::panic::set_hook(Box::new(move |panic| {

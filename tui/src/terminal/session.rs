@@ -15,15 +15,15 @@ use tokio::{
 };
 
 use super::{
-    background::{Heard, Question},
+    background::{Handled, Question},
     child,
     escapes::Escapes,
-    fault::Fault,
     guard::Guard,
     keys::Keys,
+    panic_trigger::PanicTrigger,
 };
 use crate::{
-    console::{Console, Outward},
+    console::{Console, TerminalAction},
     limits,
     model::message::Msg,
     options::{Error, Options},
@@ -34,7 +34,7 @@ use crate::{
 /// context to switch to, if any.
 pub(crate) async fn run(options: Options) -> Result<Option<String>, Error> {
     let editor = options.editor.clone();
-    let guard = Guard::take(options.mouse, options.kitty_keys).map_err(Error::Terminal)?;
+    let guard = Guard::acquire(options.mouse, options.kitty_keys).map_err(Error::Terminal)?;
     let escapes = Escapes::new(options.escape_delay);
     // The theme handles colours, including `NO_COLOR`.
     crossterm::style::force_color_output(true);
@@ -72,7 +72,7 @@ struct Signals {
     hang_up: Signal,
     interrupt: Signal,
     stop: Signal,
-    fault: Fault,
+    panic_trigger: PanicTrigger,
 }
 
 impl Signals {
@@ -82,7 +82,7 @@ impl Signals {
             hang_up: signal(SignalKind::hangup())?,
             interrupt: signal(SignalKind::interrupt())?,
             stop: signal(SignalKind::from_raw(signal_hook::consts::SIGTSTP))?,
-            fault: Fault::listen()?,
+            panic_trigger: PanicTrigger::listen()?,
         })
     }
 }
@@ -92,7 +92,7 @@ impl Session {
         let mut signals = Signals::listen()?;
         let mut draw_at = Instant::now();
         loop {
-            while let Some(outward) = self.console.take_outward() {
+            while let Some(outward) = self.console.take_terminal_action() {
                 self.carry_out(outward).await?;
             }
             if self.console.wants_to_quit() {
@@ -111,22 +111,22 @@ impl Session {
                 _ = signals.hang_up.recv() => return self.guard.leave(),
                 _ = signals.interrupt.recv() => return self.guard.leave(),
                 _ = signals.stop.recv() => self.suspend()?,
-                () = signals.fault.when_asked() => {}
+                () = signals.panic_trigger.wait() => {}
                 event = self.keys.next() => {
                     let Some(event) = event else { return self.guard.leave() };
                     self.keys(event?)?;
                     // A key is drawn immediately, regardless of other events.
                     draw_at = Instant::now();
                 }
-                () = until(self.escapes.deadline()) => {
-                    if let Some(event) = self.escapes.overdue(Instant::now()) {
-                        self.whole(event);
+                () = wait_until(self.escapes.deadline()) => {
+                    if let Some(event) = self.escapes.flush_overdue(Instant::now()) {
+                        self.handle_event(event);
                     }
                     draw_at = Instant::now();
                 }
-                () = until(frame) => {}
-                () = self.console.hear() => {}
-                () = until(wake) => self.console.handle(Msg::Tick),
+                () = wait_until(frame) => {}
+                () = self.console.receive() => {}
+                () = wait_until(wake) => self.console.handle(Msg::Tick),
             }
         }
     }
@@ -136,10 +136,10 @@ impl Session {
         self.input(first);
         for _ in 1..limits::NEWS_BUDGET {
             // Keys after one that starts the editor belong to the editor.
-            if self.console.wants_to_quit() || self.console.has_outward() {
+            if self.console.wants_to_quit() || self.console.has_terminal_action() {
                 break;
             }
-            match Keys::waiting()? {
+            match Keys::queued()? {
                 Some(event) => self.input(event),
                 None => break,
             }
@@ -148,20 +148,20 @@ impl Session {
     }
 
     fn input(&mut self, event: Event) {
-        for event in self.escapes.hear(event, Instant::now()) {
-            self.whole(event);
+        for event in self.escapes.handle(event, Instant::now()) {
+            self.handle_event(event);
         }
     }
 
     /// Handles a complete event, except responses to our queries.
-    fn whole(&mut self, event: Event) {
-        match self.question.hear(event) {
-            Heard::Event(event) => self.console.input(event),
-            Heard::Events(events) => events
+    fn handle_event(&mut self, event: Event) {
+        match self.question.handle(event) {
+            Handled::Event(event) => self.console.input(event),
+            Handled::Events(events) => events
                 .into_iter()
                 .for_each(|event| self.console.input(event)),
-            Heard::Background(background) => self.console.handle(Msg::Background(background)),
-            Heard::Nothing => {}
+            Handled::Background(background) => self.console.handle(Msg::Background(background)),
+            Handled::Nothing => {}
         }
     }
 
@@ -169,25 +169,25 @@ impl Session {
         Guard::begin_frame()?;
         self.console.draw()?;
         Guard::end_frame()?;
-        if self.console.wants_background() && self.question.may_be_asked() {
+        if self.console.needs_background() && self.question.can_ask() {
             self.question.ask(&mut io::stdout())?;
         }
         Ok(())
     }
 
-    async fn carry_out(&mut self, outward: Outward) -> io::Result<()> {
+    async fn carry_out(&mut self, outward: TerminalAction) -> io::Result<()> {
         match outward {
-            Outward::Copy(copied) => self.copy(&copied),
-            Outward::Suspend => self.suspend(),
-            Outward::Mouse(on) => self.guard.set_mouse(on),
-            Outward::Edit(edit) => {
-                self.give_away()?;
+            TerminalAction::Copy(copied) => self.copy(&copied),
+            TerminalAction::Suspend => self.suspend(),
+            TerminalAction::Mouse(on) => self.guard.set_mouse(on),
+            TerminalAction::Edit(edit) => {
+                self.release_terminal()?;
                 let (editor, shown) = (self.editor.clone(), edit.text.clone());
                 let stem = edit.kind.word();
                 let run = move || child::edit(&editor, stem, &shown);
                 let result = tokio::task::spawn_blocking(run).await;
                 let result = result.unwrap_or_else(|error| Err(error.to_string()));
-                self.come_back()?;
+                self.reclaim_terminal()?;
                 self.console.handle(Msg::Edited(edit, result));
                 Ok(())
             }
@@ -195,20 +195,20 @@ impl Session {
     }
 
     fn suspend(&mut self) -> io::Result<()> {
-        self.give_away()?;
+        self.release_terminal()?;
         signal_hook::low_level::raise(signal_hook::consts::SIGSTOP)?;
-        self.come_back()?;
+        self.reclaim_terminal()?;
         self.console.handle(Msg::Resumed);
         Ok(())
     }
 
     /// Stops reading keys, so that another program can use the terminal.
-    fn give_away(&mut self) -> io::Result<()> {
+    fn release_terminal(&mut self) -> io::Result<()> {
         self.keys.stop();
         self.guard.leave()
     }
 
-    fn come_back(&mut self) -> io::Result<()> {
+    fn reclaim_terminal(&mut self) -> io::Result<()> {
         self.guard.enter()?;
         self.keys = Keys::read();
         self.console.redraw()
@@ -227,7 +227,7 @@ impl Session {
     }
 }
 
-async fn until(moment: Option<Instant>) {
+async fn wait_until(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,
         None => std::future::pending().await,

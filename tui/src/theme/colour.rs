@@ -24,7 +24,7 @@ macro_rules! colours {
 
             /// Returns the colour as RGB, as an index among 256, and among sixteen with a readable
             /// text colour.
-            fn ways(self) -> (u32, u8, Color, Color) {
+            fn variants(self) -> (u32, u8, Color, Color) {
                 match self { $(Self::$colour => ($rgb, $index, Color::$ansi, Color::$text),)+ }
             }
         }
@@ -49,8 +49,8 @@ impl Colour {
         Self::ALL.into_iter().find(|colour| colour.word() == word)
     }
 
-    pub(super) fn painted(self, depth: Depth) -> Style {
-        let (rgb, index, ..) = self.ways();
+    pub(super) fn background_style(self, depth: Depth) -> Style {
+        let (rgb, index, ..) = self.variants();
         let (text, ground) = match depth {
             Depth::Full => (Color::from_u32(0x00ff_ffff), Color::from_u32(rgb)),
             Depth::Many | Depth::Sixteen => (Color::Indexed(231), Color::Indexed(index)),
@@ -62,7 +62,7 @@ impl Colour {
     }
 
     pub(super) fn plain(self) -> Style {
-        let (.., ground, text) = self.ways();
+        let (.., ground, text) = self.variants();
         Style::new()
             .fg(text)
             .bg(ground)

@@ -75,7 +75,7 @@ impl Background {
 
     /// Determines the background from the terminal's response, such as `rgb:1c1c/1c1c/1c1c`: one to
     /// four hexadecimal digits for each of red, green and blue.
-    pub(crate) fn answered(color: &str) -> Option<Self> {
+    pub(crate) fn from_response(color: &str) -> Option<Self> {
         let parts = color
             .strip_prefix("rgb:")
             .or_else(|| color.strip_prefix("rgba:"))?;
@@ -158,7 +158,7 @@ mod tests {
             ("rgb:gg/00/00", None),
         ];
         for (answer, background) in answers {
-            assert_eq!(Background::answered(answer), background, "{answer}");
+            assert_eq!(Background::from_response(answer), background, "{answer}");
         }
     }
 }

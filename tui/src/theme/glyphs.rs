@@ -10,7 +10,7 @@ const COLOURLESS_TERMS: [&str; 3] = ["vt100", "vt102", "vt220"];
 /// Whether a terminal supports ASCII only, by `TERM` and the locale from `LC_ALL`, `LC_CTYPE` or
 /// `LANG`; `None` if unset.
 #[must_use]
-pub fn is_ascii_alone(term: Option<&str>, locale: Option<&str>) -> bool {
+pub fn is_ascii_only(term: Option<&str>, locale: Option<&str>) -> bool {
     let is_plain = term.is_some_and(|term| PLAIN_TERMS.contains(&term));
     let locale = locale.map(str::to_lowercase);
     let is_other = locale.is_some_and(|it| !it.contains("utf-8") && !it.contains("utf8"));
@@ -73,11 +73,7 @@ mod tests {
             (Some("vt100"), None, true),
             (None, None, false),
         ] {
-            assert_eq!(
-                is_ascii_alone(term, locale),
-                expected,
-                "{term:?} {locale:?}"
-            );
+            assert_eq!(is_ascii_only(term, locale), expected, "{term:?} {locale:?}");
         }
     }
 

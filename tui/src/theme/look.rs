@@ -49,7 +49,7 @@ impl Look {
 
     pub(crate) fn style(self, token: Token) -> Style {
         match (self.palette(), self.theme) {
-            (Some(colours), _) => self.painted(colours, token),
+            (Some(colours), _) => self.themed_style(colours, token),
             (None, Theme::Mono) => mono(token),
             (None, Theme::Contrast) => contrast(token),
             (None, _) => terminal(token),
@@ -66,7 +66,7 @@ impl Look {
         }
     }
 
-    fn painted(self, colours: &Palette, token: Token) -> Style {
+    fn themed_style(self, colours: &Palette, token: Token) -> Style {
         let style = Style::new();
         let fg = |paint: palette::Paint| style.fg(paint.at(self.depth));
         let on = |paint: palette::Paint| style.bg(paint.at(self.depth));
@@ -90,7 +90,7 @@ impl Look {
             Token::Tab => fg(colours.accent)
                 .bg(colours.selected.at(self.depth))
                 .add_modifier(Modifier::BOLD),
-            Token::Mark(colour) => colour.painted(self.depth),
+            Token::Mark(colour) => colour.background_style(self.depth),
             Token::ReadOnly => fg(colours.ground)
                 .bg(colours.warning.at(self.depth))
                 .add_modifier(Modifier::BOLD),

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use super::pen::Pen;
 use crate::{
-    data::when::{MOMENTS, understood},
+    data::when::{MOMENTS, format_parsed},
     model::{
         Model,
         bulk::{Bulk, Stage},
@@ -162,7 +162,7 @@ pub(super) fn prompt(prompt: &Prompt, pen: &mut Pen<'_>, area: Rect) {
         ..inside
     };
     pen.field(line, &prompt.field, true, false);
-    let offered: Vec<&str> = prompt.offered().collect();
+    let offered: Vec<&str> = prompt.suggestions().collect();
     pen.put(
         inside.x,
         inside.y + 1,
@@ -306,7 +306,7 @@ fn lengths(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, area: Rect)
         pen.field(Rect { x, width, ..area }, field, true, false);
         let words = match model.silence_end(field.text()) {
             _ if field.text().is_empty() => format!("as {MOMENTS}"),
-            Ok(end) => format!("→ {}", understood(end, model.now_ms, &model.zone)),
+            Ok(end) => format!("→ {}", format_parsed(end, model.now_ms, &model.zone)),
             Err(_) => String::new(),
         };
         let x = x + width + 2;

@@ -11,7 +11,7 @@ use crate::{
     model::{
         Model,
         field::TextField,
-        form::{ClauseInput, Form, Input, Made},
+        form::{ClauseInput, Form, Input, LivePreview},
         update::completions,
     },
     text,
@@ -156,7 +156,7 @@ fn section(form: &Form, index: usize, is_open: bool, pen: &mut Pen<'_>, area: Re
     };
     let x = area.x + 2;
     let end = pen.put(x, area.y, usize::from(area.width) - 2, token, &words);
-    let filled = form.filled(index);
+    let filled = form.filled_labels(index);
     if !is_open && !filled.is_empty() {
         let space = usize::from(area.right().saturating_sub(end + 2));
         pen.put(end + 2, area.y, space, Token::Text, &filled.join(", "));
@@ -175,7 +175,7 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
             let mask = spec.kind == FieldKind::Secret && !form.reveal && !stored;
             if field.text().is_empty() && !focused {
                 pen.put(area.x, area.y, space, Token::Dim, "·");
-            } else if let Some(words) = form.understood(index) {
+            } else if let Some(words) = form.parsed_time_text(index) {
                 moment(field, focused, &words, pen, area);
             } else if spec.path == HEADERS && !focused && !form.reveal {
                 let masked = TextField::new(masked(form, field.text())).with_lines();
@@ -306,7 +306,7 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     let space = usize::from(area.width).saturating_sub(2);
     let completions = completions(model);
     let help = if completions.is_empty() {
-        model.tell(form.spec().help)
+        model.expand_keys(form.spec().help)
     } else {
         format!("Right takes {}", completions.join("  "))
     };
@@ -317,8 +317,8 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
         let word = if count == 1 { "error" } else { "errors" };
         (Token::Bad, format!("{count} {word}"))
     } else if form.checked {
-        (Token::Good, model.tell("✓ Valid; ‹form_save› saves"))
-    } else if !model.is_up() {
+        (Token::Good, model.expand_keys("✓ Valid; ‹form_save› saves"))
+    } else if !model.is_connected() {
         (
             Token::Warning,
             "not connected: keep typing, nothing is lost".to_owned(),
@@ -326,8 +326,8 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     } else {
         (Token::Dim, String::new())
     };
-    let tested = form.tested_words(model.now_ms).map(|(_, words)| words);
-    let lead = form.lead().map(|lead| lead.words);
+    let tested = form.test_summary(model.now_ms).map(|(_, words)| words);
+    let lead = form.likely_cause().map(|lead| lead.words);
     let is_wide = model.columns() >= usize::from(limits::BENCH_COLUMNS);
     let tested = tested.filter(|_| !is_wide).unwrap_or_default();
     let lead = lead.filter(|_| !is_wide).unwrap_or_default();
@@ -349,12 +349,12 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
 
 fn matching(model: &Model, form: &Form) -> String {
     match &form.live.made {
-        Some(Ok(Made::Matching(None))) => {
-            model.tell("open events not counted: too many; ‹form_test› counts")
+        Some(Ok(LivePreview::Matching(None))) => {
+            model.expand_keys("open events not counted: too many; ‹form_test› counts")
         }
-        Some(Ok(Made::Matching(Some(1)))) => "1 open event matches".to_owned(),
-        Some(Ok(Made::Matching(Some(count)))) => {
-            let count = text::grouped((*count).into());
+        Some(Ok(LivePreview::Matching(Some(1)))) => "1 open event matches".to_owned(),
+        Some(Ok(LivePreview::Matching(Some(count)))) => {
+            let count = text::group_digits((*count).into());
             format!("{count} open events match")
         }
         _ => String::new(),

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use super::pen::Pen;
 use crate::{
-    data::{FailureKind, Word},
+    data::{FailureKind, Named},
     document::duration,
     keymap::{self, Action},
     limits,
@@ -14,19 +14,19 @@ use crate::{
     theme::Token,
 };
 
-const HEARD_FROM: usize = 120;
+const LAST_RECEIVED_COLUMNS: usize = 120;
 
 pub(super) fn too_small(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let words = ["Bellwether", "needs 40x8", "‹quit› quits"];
     for (y, word) in (area.top()..area.bottom()).zip(words) {
-        let word = model.tell(word);
+        let word = model.expand_keys(word);
         pen.put(area.x, y, usize::from(area.width), Token::Text, &word);
     }
 }
 
 /// Draws header, tabs, banner and footer; returns the remaining area.
-pub(super) fn around(model: &Model, pen: &mut Pen<'_>, area: Rect) -> Rect {
-    head(model, pen, area);
+pub(super) fn draw_frame(model: &Model, pen: &mut Pen<'_>, area: Rect) -> Rect {
+    draw_header(model, pen, area);
     let mut top = area.top() + 1;
     if tabs::has_line(model) {
         let line = Rect {
@@ -42,7 +42,7 @@ pub(super) fn around(model: &Model, pen: &mut Pen<'_>, area: Rect) -> Rect {
         top += 1;
     }
     hints(model, pen, area);
-    let top = top + model.line_above();
+    let top = top + model.rows_above();
     Rect {
         x: area.x,
         y: top,
@@ -80,7 +80,7 @@ pub(crate) fn crumbs(model: &Model) -> Vec<String> {
     crumbs
 }
 
-fn head(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+fn draw_header(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let width = usize::from(area.width);
     pen.put(area.x, area.y, width, Token::Bar, &" ".repeat(width));
     let state = match &model.link {
@@ -91,15 +91,17 @@ fn head(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let caller = model.caller.as_ref().map_or_else(String::new, |caller| {
         format!("  {} ({})", caller.name, caller.role.word())
     });
-    let heard = model.heard_ms.filter(|_| width >= HEARD_FROM);
-    let heard = heard.map_or_else(String::new, |ms| {
+    let last_received = model
+        .last_received_ms
+        .filter(|_| width >= LAST_RECEIVED_COLUMNS);
+    let last_received = last_received.map_or_else(String::new, |ms| {
         let before = match &model.link {
             Connection::Up => " at",
             _ => ", last heard",
         };
         format!("{before} {} {}", model.moment(ms), model.zone_word())
     });
-    let mut right = format!("{state}{heard}{caller} ");
+    let mut right = format!("{state}{last_received}{caller} ");
     // The caller is more important than the time of the last response.
     if text::width(&right) > width / 2 && matches!(model.link, Connection::Up) {
         right = format!("{state}{caller} ");
@@ -136,7 +138,7 @@ fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
         "trying now".to_owned()
     } else {
         let seconds = (wait + 999) / 1_000;
-        model.tell(&format!(
+        model.expand_keys(&format!(
             "next attempt in {seconds} s, ‹retry_now› tries now"
         ))
     };
@@ -184,7 +186,7 @@ fn hints(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 type Hint = (String, String, bool);
 
 /// Creates hints for keys that are not configurable.
-fn plain(pairs: &[(&str, &str)]) -> Vec<Hint> {
+fn fixed_hints(pairs: &[(&str, &str)]) -> Vec<Hint> {
     pairs
         .iter()
         .map(|(key, name)| ((*key).to_owned(), (*name).to_owned(), true))
@@ -201,12 +203,13 @@ fn overlay_words(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
         | Overlay::Silence(_)
         | Overlay::Key { .. } => (vec![], vec![]),
         Overlay::Palette(_) => (
-            plain(&[("Enter", "do it"), ("↑↓", "choose"), ("Tab", "complete")]),
-            plain(&[("Esc", "leave")]),
+            fixed_hints(&[("Enter", "do it"), ("↑↓", "choose"), ("Tab", "complete")]),
+            fixed_hints(&[("Esc", "leave")]),
         ),
-        Overlay::Prompt(_) | Overlay::Pick(_) => {
-            (plain(&[("Enter", "continue")]), plain(&[("Esc", "leave")]))
-        }
+        Overlay::Prompt(_) | Overlay::Pick(_) => (
+            fixed_hints(&[("Enter", "continue")]),
+            fixed_hints(&[("Esc", "leave")]),
+        ),
     }
 }
 
@@ -216,25 +219,25 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
         return words;
     }
     if model.page.list.typing.is_some() {
-        let mut words = plain(&[("Enter", "filter"), ("↑↓", "older ones"), ("^U", "empty")]);
+        let mut words = fixed_hints(&[("Enter", "filter"), ("↑↓", "older ones"), ("^U", "empty")]);
         if let Some(found) = model.filter_completion() {
             words.insert(0, ("Tab".to_owned(), found.words.join("  "), true));
         }
-        return (words, plain(&[("Esc", "leave unchanged")]));
+        return (words, fixed_hints(&[("Esc", "leave unchanged")]));
     }
     if model.cycle.is_some() {
-        return (Vec::new(), plain(&[("q", "quit")]));
+        return (Vec::new(), fixed_hints(&[("q", "quit")]));
     }
     let places = model.page.route.places();
     if !model.begun.is_empty() {
-        let endings = model.keymap.endings(&model.begun, &places);
-        let begun = (keymap::shown(&model.begun), "…".to_owned(), true);
+        let endings = model.keymap.continuations(&model.begun, &places);
+        let begun = (keymap::format_keys(&model.begun), "…".to_owned(), true);
         let endings = endings.into_iter().map(|(keys, entry)| {
-            let allowed = access::refusal(model, entry).is_ok();
+            let allowed = access::check_allowed(model, entry).is_ok();
             (keys, entry.name.to_owned(), allowed)
         });
         let words = std::iter::once(begun).chain(endings).collect();
-        return (words, plain(&[("Esc", "cancel")]));
+        return (words, fixed_hints(&[("Esc", "cancel")]));
     }
     // A page to read always shows how to leave it.
     let is_read = !model.page.route.is_list() && !model.back.is_empty();
@@ -249,7 +252,7 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
         (
             key,
             entry.name.to_owned(),
-            access::refusal(model, entry).is_ok(),
+            access::check_allowed(model, entry).is_ok(),
         )
     });
     let back = is_read.then_some(Action::Back);

@@ -12,7 +12,7 @@ use crate::{
     model::{
         Model,
         field::TextField,
-        filter::{self, held::HeldFilter},
+        filter::{self, local::LocalFilter},
         list::Rows,
         setup_checklist::SetupStep,
         sort::Sort,
@@ -43,7 +43,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         .map(|index| table.cells(model, rows.place(index)))
         .collect();
     let columns = table.heads();
-    let are_shown = are_shown(model, &columns, &shown);
+    let are_shown = shown_columns(model, &columns, &shown);
     let widths = fit_columns(
         &columns,
         &are_shown,
@@ -52,7 +52,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     heading(
         (&columns, &model.host_field),
         &widths,
-        model.sorted(),
+        model.current_sort(),
         pen,
         Rect { y: area.y, ..area },
     );
@@ -79,7 +79,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 }
 
 /// Returns the columns to show: the chosen ones, else those with content.
-fn are_shown(model: &Model, columns: &[&Head], rows: &[Vec<Cell>]) -> Vec<bool> {
+fn shown_columns(model: &Model, columns: &[&Head], rows: &[Vec<Cell>]) -> Vec<bool> {
     let wanted = model.wanted_columns();
     let is_wanted = |head: &Head| {
         let same = |title: &str| title.eq_ignore_ascii_case(head.title);
@@ -90,7 +90,7 @@ fn are_shown(model: &Model, columns: &[&Head], rows: &[Vec<Cell>]) -> Vec<bool> 
     let is_shown = |at: usize| match columns[at].presence {
         _ if is_chosen => is_wanted(columns[at]),
         Presence::Always => true,
-        Presence::Chosen => false,
+        Presence::DeliverySelection => false,
         Presence::Filled => {
             let mut cells = rows.iter().filter_map(|cells| cells.get(at));
             cells.any(|cell| !cell.text.is_empty())
@@ -108,7 +108,7 @@ pub(crate) fn cells(model: &Model, id: &str) -> Vec<(&'static str, String, bool)
     let place = rows.position(id).map(|index| rows.place(index));
     let cells = place.map(|place| table.cells(model, place));
     let pairs = table.heads().into_iter().zip(cells.into_iter().flatten());
-    let pairs = pairs.filter(|(head, _)| head.presence != Presence::Chosen);
+    let pairs = pairs.filter(|(head, _)| head.presence != Presence::DeliverySelection);
     pairs
         .map(|(head, cell)| (head.title, cell.text, head.right))
         .collect()
@@ -121,7 +121,7 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     let space = usize::from(area.width).saturating_sub(2);
     if let Some(field) = &list.typing {
         let x = pen.put(area.x + 1, y, 2, Token::Key, "/");
-        let said = typed(model, field.text());
+        let said = filter_feedback(model, field.text());
         // At least half of the line is reserved for typing.
         let wanted = said.as_ref().map_or(0, |(_, said)| text::width(said) + 1);
         let whole = usize::from(area.width.saturating_sub(3));
@@ -140,11 +140,11 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     }
     let mut words = Vec::new();
     if rows.len() > 0 {
-        let at = text::grouped(wide_count(list.index + 1));
+        let at = text::group_digits(wide_count(list.index + 1));
         words.push(format!("{at}/{}", count(model, rows)));
     }
     if !list.marks.is_empty() {
-        let marked = text::grouped(wide_count(list.marks.len()));
+        let marked = text::group_digits(wide_count(list.marks.len()));
         words.push(format!("{marked} marked"));
     }
     if !list.filter.is_empty() {
@@ -153,18 +153,18 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     // In other orders, new rows do not appear at the top.
     let is_newest_first = model.page.route == Route::Events && list.sort.is_none();
     if list.came > 0 && is_newest_first {
-        let came = text::grouped(wide_count(list.came));
-        words.push(model.tell(&format!("▲ {came} new, ‹top› shows them")));
+        let came = text::group_digits(wide_count(list.came));
+        words.push(model.expand_keys(&format!("▲ {came} new, ‹top› shows them")));
     } else if list.top > 0 && is_newest_first {
-        let newer = text::grouped(wide_count(list.top));
-        words.push(model.tell(&format!("▲ {newer} new, ‹top› shows them")));
+        let newer = text::group_digits(wide_count(list.top));
+        words.push(model.expand_keys(&format!("▲ {newer} new, ‹top› shows them")));
     }
     let mut token = Token::Dim;
     if model.page.route == Route::Events {
-        token = live(model, &mut words);
+        token = describe_live(model, &mut words);
     }
     if let Route::EventGroups { filter, .. } = &model.page.route {
-        token = grouped(model, filter, &mut words);
+        token = describe_groups(model, filter, &mut words);
     }
     if matches!(model.page.route, Route::Events | Route::Deliveries) && !list.filter.is_empty() {
         let warnings = &model.store.filter_warnings;
@@ -189,7 +189,7 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
 }
 
 /// Returns the error or warning for the event filter being typed, or else the number of matches.
-fn typed(model: &Model, text: &str) -> Option<(Token, String)> {
+fn filter_feedback(model: &Model, text: &str) -> Option<(Token, String)> {
     if model.page.route != Route::Events || text.trim().is_empty() {
         return None;
     }
@@ -206,14 +206,14 @@ fn typed(model: &Model, text: &str) -> Option<(Token, String)> {
         Ok(Some(1)) => (Token::Dim, "1 event".to_owned()),
         Ok(Some(count)) => (
             Token::Dim,
-            format!("{} events", text::grouped(i64::from(*count))),
+            format!("{} events", text::group_digits(i64::from(*count))),
         ),
         Ok(None) => (Token::Dim, "too many to count while typing".to_owned()),
         Err(why) => (Token::Bad, why.clone()),
     })
 }
 
-fn which(model: &Model) -> &'static str {
+fn format_selection(model: &Model) -> &'static str {
     if model.store.events.filter.open_only {
         "open only"
     } else {
@@ -222,37 +222,40 @@ fn which(model: &Model) -> &'static str {
 }
 
 /// Describes the listed events, and whether the list is live.
-fn live(model: &Model, words: &mut Vec<String>) -> Token {
+fn describe_live(model: &Model, words: &mut Vec<String>) -> Token {
     let events = &model.store.events;
-    words.push(which(model).to_owned());
+    words.push(format_selection(model).to_owned());
     match &events.stream_failure {
         Some(failure) => words.push(format!("not live: {}", failure.headline())),
         None if events.paused => {
             words.push(format!(
                 "▮▮ {} new",
-                text::grouped(wide_count(events.waiting_news()))
+                text::group_digits(wide_count(events.queued_updates()))
             ));
             return Token::Warning;
         }
-        None if model.is_up() => words.push("live".to_owned()),
+        None if model.is_connected() => words.push("live".to_owned()),
         None => {}
     }
     Token::Dim
 }
 
 /// Describes the grouped events, and whether all were counted.
-fn grouped(model: &Model, filter: &str, words: &mut Vec<String>) -> Token {
+fn describe_groups(model: &Model, filter: &str, words: &mut Vec<String>) -> Token {
     if !filter.is_empty() {
         words.push(format!("of {filter}"));
     }
-    words.push(which(model).to_owned());
+    words.push(format_selection(model).to_owned());
     let Some(grouped) = model.store.grouped() else {
         return Token::Dim;
     };
-    let [events, groups] = [grouped.occurrence_count, grouped.group_count].map(text::grouped);
+    let [events, groups] = [grouped.occurrence_count, grouped.group_count].map(text::group_digits);
     let held = wide_count(grouped.rows.len());
     let shown = if held < grouped.group_count {
-        format!("the largest {} of {groups} groups", text::grouped(held))
+        format!(
+            "the largest {} of {groups} groups",
+            text::group_digits(held)
+        )
     } else {
         format!("{groups} groups")
     };
@@ -267,18 +270,19 @@ fn grouped(model: &Model, filter: &str, words: &mut Vec<String>) -> Token {
 fn count(model: &Model, rows: &dyn Rows) -> String {
     let held = rows.len();
     match (model.has_more(), model.store.events.total) {
-        (true, Some(total)) if model.page.route == Route::Events => text::grouped(total.into()),
-        (true, _) if model.page.route == Route::Deliveries => {
-            delivery_total(model).unwrap_or_else(|| format!("{}+", text::grouped(wide_count(held))))
+        (true, Some(total)) if model.page.route == Route::Events => {
+            text::group_digits(total.into())
         }
-        (true, _) => format!("{}+", text::grouped(wide_count(held))),
-        (false, _) => text::grouped(wide_count(held)),
+        (true, _) if model.page.route == Route::Deliveries => delivery_total(model)
+            .unwrap_or_else(|| format!("{}+", text::group_digits(wide_count(held)))),
+        (true, _) => format!("{}+", text::group_digits(wide_count(held))),
+        (false, _) => text::group_digits(wide_count(held)),
     }
 }
 
 fn delivery_total(model: &Model) -> Option<String> {
     let tab = filter::delivery_tab(&model.page.list.filter, &model.clock())?;
-    let count = text::grouped(model.delivery_count(tab)?);
+    let count = text::group_digits(model.delivery_count(tab)?);
     let counts = model.store.delivery_counts.value.as_ref()?;
     let is_complete = counts.is_complete == Some(true);
     Some(if is_complete {
@@ -304,9 +308,9 @@ fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let is_read = model.store.is_read(&model.page.route);
     let (token, words) = match failure(model) {
         Some(failure) => (Token::Bad, format!("✗ {}", failure.sentence())),
-        None if !is_read && model.is_up() => (Token::Dim, "reading…".to_owned()),
+        None if !is_read && model.is_connected() => (Token::Dim, "reading…".to_owned()),
         None if !is_read => (Token::Dim, "not loaded yet: not connected".to_owned()),
-        None if typed.is_some_and(|text| is_faulty(model, text)) => {
+        None if typed.is_some_and(|text| is_invalid(model, text)) => {
             let words = "this filter has an error or is incomplete";
             (Token::Dim, words.to_owned())
         }
@@ -314,7 +318,7 @@ fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
             Token::Dim,
             format!(
                 "no match `{filter}`\n{}",
-                model.tell("‹filter› edits the filter, ‹back› clears it")
+                model.expand_keys("‹filter› edits the filter, ‹back› clears it")
             ),
         ),
         None => (Token::Text, first_steps(model)),
@@ -328,16 +332,16 @@ fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-fn is_faulty(model: &Model, text: &str) -> bool {
+fn is_invalid(model: &Model, text: &str) -> bool {
     let route = &model.page.route;
     let table = model.store.table(route);
     let table = table.filter(|_| matches!(route, Route::List(_)));
-    table.is_some_and(|table| HeldFilter::read(text, &table.fields(), &model.clock()).is_err())
+    table.is_some_and(|table| LocalFilter::read(text, &table.fields(), &model.clock()).is_err())
 }
 
 fn first_steps(model: &Model) -> String {
     if model.page.route != Route::Events {
-        return model.tell(first_step(&model.page.route));
+        return model.expand_keys(first_step(&model.page.route));
     }
     let steps = model.first_steps();
     let mut events = steps
@@ -348,12 +352,12 @@ fn first_steps(model: &Model) -> String {
         if !model.store.events.filter.open_only {
             return "No events.".to_owned();
         }
-        return model.tell("No open events.\n\n‹open_only› also shows closed ones.");
+        return model.expand_keys("No open events.\n\n‹open_only› also shows closed ones.");
     }
     let how = match &model.sending {
         Some(command) => {
             let command = command.replace('\n', "\n  ");
-            let answer = model.tell("Send one from a shell (‹copy› copies this):");
+            let answer = model.expand_keys("Send one from a shell (‹copy› copies this):");
             format!("{answer}\n\n  {command}")
         }
         None => SEND.to_owned(),
@@ -363,7 +367,7 @@ fn first_steps(model: &Model) -> String {
         "\n\nIt appears here immediately. \
          ‹trigger_from_event› on it creates a trigger; ‹open_only› also shows closed ones.",
     ]
-    .map(|words| model.tell(words));
+    .map(|words| model.expand_keys(words));
     format!("{before}{how}{after}")
 }
 

@@ -74,7 +74,7 @@ impl<'a> Pen<'a> {
     }
 
     /// Returns the base style, for widgets that would set another.
-    pub(super) fn ground(&self) -> Style {
+    pub(super) fn base_style(&self) -> Style {
         self.look.base()
     }
 
@@ -111,7 +111,11 @@ impl<'a> Pen<'a> {
         }
         let mut state = ScrollbarState::new(count - height).position(top);
         // The highlight of the selected row ends before the scroll bar.
-        let own = |token| Style::reset().patch(self.ground()).patch(self.style(token));
+        let own = |token| {
+            Style::reset()
+                .patch(self.base_style())
+                .patch(self.style(token))
+        };
         let (track, thumb) = (own(Token::Dim), own(Token::Key));
         let bar = Scrollbar::new(ScrollbarOrientation::VerticalRight)
             .begin_symbol(None)

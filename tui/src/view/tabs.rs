@@ -10,7 +10,7 @@ use crate::{
 
 pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let tabs = tabs::shown(model);
-    let own = tabs::own(model);
+    let own = tabs::current_route(model);
     let titles = tabs.iter().map(|tab| {
         let is_own = tab.route == own;
         let token = if is_own { Token::Tab } else { Token::Dim };
@@ -33,10 +33,10 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     });
     let chosen = tabs.iter().position(|tab| tab.route == own);
     let line = widgets::Tabs::new(titles.collect::<Vec<_>>())
-        .style(pen.ground())
+        .style(pen.base_style())
         .select(chosen)
         .highlight_style(Style::new().patch(pen.style(Token::Tab)))
         .divider("")
-        .padding(" ", tabs.first().map_or("", tabs::Tab::behind));
+        .padding(" ", tabs.first().map_or("", tabs::Tab::gap));
     pen.widget(line, area);
 }

@@ -11,7 +11,7 @@ use super::{
     plot::{FIGURE_ROWS, Series, Stack},
 };
 use crate::{
-    data::{Back, Counted, Kind, Sign},
+    data::{ChartData, ChartPeriod, Kind, Sign},
     document::Link,
     kind::response,
     model::{Model, document::UNANSWERED, wall},
@@ -37,7 +37,7 @@ pub(super) fn draw(model: &Model, overview: &Overview, pen: &mut Pen<'_>, area: 
         model,
         overview,
         counted: model.store.wall.value.as_ref(),
-        cursor: model.linked().filter(|_| model.cycle.is_none()),
+        cursor: model.link_at_cursor().filter(|_| model.cycle.is_none()),
     };
     let rows = [
         Constraint::Length(wall.unanswered_rows()),
@@ -47,11 +47,11 @@ pub(super) fn draw(model: &Model, overview: &Overview, pen: &mut Pen<'_>, area: 
     let [top, area, foot] = Layout::vertical(rows).areas(area);
     wall.unanswered(pen, top);
     if area.width >= THREE {
-        wall.in_three(pen, area);
+        wall.draw_three_columns(pen, area);
     } else if area.width >= TWO {
-        wall.in_two(pen, area);
+        wall.draw_two_columns(pen, area);
     } else {
-        wall.narrow(pen, area);
+        wall.draw_one_column(pen, area);
     }
     wall.service(pen, foot);
 }
@@ -59,7 +59,7 @@ pub(super) fn draw(model: &Model, overview: &Overview, pen: &mut Pen<'_>, area: 
 struct Wall<'a> {
     model: &'a Model,
     overview: &'a Overview,
-    counted: Option<&'a Counted>,
+    counted: Option<&'a ChartData>,
     cursor: Option<Link>,
 }
 
@@ -72,7 +72,7 @@ fn sum(counts: &[i32]) -> i64 {
 }
 
 impl Wall<'_> {
-    fn in_three(&self, pen: &mut Pen<'_>, area: Rect) {
+    fn draw_three_columns(&self, pen: &mut Pen<'_>, area: Rect) {
         let right = (area.width / 4).clamp(36, 60);
         let columns = [
             Constraint::Length(42),
@@ -98,7 +98,7 @@ impl Wall<'_> {
         self.loudest(pen, loudest);
     }
 
-    fn in_two(&self, pen: &mut Pen<'_>, area: Rect) {
+    fn draw_two_columns(&self, pen: &mut Pen<'_>, area: Rect) {
         let below = (area.height / 3).clamp(5, 16);
         let [area, below] = stacked(area, Constraint::Fill(1), Constraint::Length(below));
         let [left, right] =
@@ -116,7 +116,7 @@ impl Wall<'_> {
         self.loudest(pen, loudest);
     }
 
-    fn narrow(&self, pen: &mut Pen<'_>, area: Rect) {
+    fn draw_one_column(&self, pen: &mut Pen<'_>, area: Rect) {
         let table = self.table_rows(area.height.saturating_sub(SEVERITIES) / 2);
         let rows = [
             Constraint::Length(SEVERITIES - 1),
@@ -141,7 +141,7 @@ impl Wall<'_> {
         }
     }
 
-    fn not_counted(&self, pen: &mut Pen<'_>, inside: Rect) {
+    fn draw_not_counted(&self, pen: &mut Pen<'_>, inside: Rect) {
         let words = match &self.model.store.wall.failure {
             Some(failure) => format!("✗ {}", failure.headline()),
             None => "reading…".to_owned(),
@@ -166,16 +166,16 @@ impl Wall<'_> {
             };
             let link = if usize::from(y - area.y) < UNANSWERED {
                 let severity = response::severity(one);
-                let (token, words) = self.model.stands(one);
+                let (token, words) = self.model.response_status(one);
                 let spans = vec![
                     pen.span(severity.into(), &format!(" {} ", severity.sign())),
-                    pen.span(Token::Text, response::what(one)),
+                    pen.span(Token::Text, response::subject(one)),
                     pen.span(token, &format!("  {words}")),
                 ];
                 pen.widget(Line::from(spans), line);
                 Link::Go(Route::Object(Kind::Response, one.name().to_owned()))
             } else {
-                let count = text::grouped(i64::try_from(more).unwrap_or(i64::MAX));
+                let count = text::group_digits(i64::try_from(more).unwrap_or(i64::MAX));
                 let words = format!("   and {count} more wait for a response");
                 pen.put(area.x, y, area.width.into(), Token::Warning, &words);
                 Link::Go(Route::OnCall)
@@ -190,8 +190,8 @@ impl Wall<'_> {
         self.cursor.as_ref() == Some(link)
     }
 
-    fn back(&self) -> Back {
-        self.counted.map_or(self.model.back_to, |it| it.back)
+    fn period(&self) -> ChartPeriod {
+        self.counted.map_or(self.model.chart_period, |it| it.back)
     }
 
     fn service(&self, pen: &mut Pen<'_>, area: Rect) {
@@ -199,12 +199,12 @@ impl Wall<'_> {
         let overview = self.overview;
         let several = |count: i32, word: &str| {
             let s = if count == 1 { "" } else { "s" };
-            format!("{} {word}{s}", text::grouped(count.into()))
+            format!("{} {word}{s}", text::group_digits(count.into()))
         };
         let rules = format!(
             "{}, {} on",
             several(number(overview.rule_count), "rule"),
-            text::grouped(number(overview.enabled_rule_count).into())
+            text::group_digits(number(overview.enabled_rule_count).into())
         );
         let counted = |kind: Kind, count| {
             let words = several(number(count), kind.word());
@@ -249,7 +249,7 @@ fn stacked(area: Rect, above: Constraint, below: Constraint) -> [Rect; 2] {
 
 /// Draws a stacked plot, the first series lowest; `most` is the value of a full column.
 fn draw_columns(pen: &mut Pen<'_>, series: Vec<Series<'_>>, most: f64, place: Rect) {
-    let (ground, is_mono) = (pen.ground(), pen.is_mono());
+    let (ground, is_mono) = (pen.base_style(), pen.is_mono());
     let stack = Stack {
         series,
         most,

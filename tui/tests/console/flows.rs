@@ -341,8 +341,8 @@ async fn new_client_key_is_shown_once() {
     let screen = press(&mut console, "y").await;
     assert_shows(&screen, "bw_");
     press(&mut console, "y").await;
-    let [key] = console.copied() else {
-        panic!("{:?}", console.copied());
+    let [key] = console.clipboard() else {
+        panic!("{:?}", console.clipboard());
     };
     let key = key.clone();
     assert_shows(&screen, &key);

@@ -61,6 +61,6 @@ mod against_the_service {
         press(&mut console, "<Enter>").await;
         until(&mut console, "0 events; no events were created").await;
         press(&mut console, "2").await;
-        assert_eq!(console.listed(), Vec::<String>::new());
+        assert_eq!(console.row_ids(), Vec::<String>::new());
     }
 }

@@ -181,7 +181,7 @@ impl Monkey {
     /// Presses one key, and checks that changes are sent only after a question was answered with
     /// Yes.
     fn key(&mut self, key: &str) {
-        let asked = self.console.is_asked();
+        let asked = self.console.is_confirming();
         let says_yes = matches!(key, "y" | "<Enter>");
         if self.polite && asked && says_yes {
             return;
@@ -224,11 +224,11 @@ impl Monkey {
 
     /// Processes pending messages, and checks that the selection is unchanged unless the selected
     /// row was removed or a new one was just created.
-    async fn breathe(&mut self) {
-        let (selected, asked) = (self.console.selected(), self.console.is_asked());
-        let listed = self.console.listed();
+    async fn process_news(&mut self) {
+        let (selected, asked) = (self.console.selected(), self.console.is_confirming());
+        let listed = self.console.row_ids();
         let before = self.console.writes();
-        self.console.breathe().await;
+        self.console.process_news().await;
         assert!(
             self.console.writes() == before || asked,
             "unasked by news after {:?}",
@@ -237,7 +237,7 @@ impl Monkey {
         let now = self.console.selected();
         // With the first row selected, a list of events follows the newest event.
         let follows = listed.first() == selected.as_ref();
-        if let Some(id) = selected.filter(|id| self.console.lists(id) && !follows) {
+        if let Some(id) = selected.filter(|id| self.console.has_row(id) && !follows) {
             let created = now.as_ref().is_some_and(|now| !listed.contains(now));
             assert!(
                 now.as_ref() == Some(&id) || created,
@@ -253,14 +253,15 @@ impl Monkey {
         let end = Instant::now() + PATIENCE;
         while !self.console.is_connected() {
             assert!(Instant::now() < end, "{}", self.console.screen());
-            self.breathe().await;
+            self.process_news().await;
         }
     }
 
     async fn do_something(&mut self, real: &Real, proxy: &Proxy) {
         match self.chance.below(40) {
             0..28 => {
-                let urge = !self.polite && self.console.is_asked() && self.chance.below(3) == 0;
+                let urge =
+                    !self.polite && self.console.is_confirming() && self.chance.below(3) == 0;
                 let key = if urge { "y" } else { self.chance.one_of(KEYS) };
                 self.key(key);
             }
@@ -416,7 +417,7 @@ async fn random_input_never_breaks_or_writes_unconfirmed() {
         for deed in 1..=DEEDS {
             monkey.do_something(real, proxy).await;
             if deed % 2 == 0 {
-                monkey.breathe().await;
+                monkey.process_news().await;
             }
             if deed % 40 == 0 {
                 monkey.heal(proxy).await;
@@ -441,7 +442,7 @@ async fn random_input_never_breaks_or_writes_unconfirmed() {
         writes += monkey.console.writes();
 
         let mut fresh = Headless::start(real.options(proxy.address), 80, 24);
-        fresh.breathe().await;
+        fresh.process_news().await;
         let page = monkey.chance.one_of(&["1", "2", "4", "6", "7", "9"]);
         fresh.press(page).unwrap();
         fresh.press("q").unwrap();

@@ -205,7 +205,7 @@ mod against_the_service {
         until(&mut console, "1/1").await;
         press(&mut console, "<Enter>").await;
         until(&mut console, "acknowledged by").await;
-        let told = format!("decided to notify {other} by push");
-        assert_shows(&console.screen(), &told);
+        let reported = format!("decided to notify {other} by push");
+        assert_shows(&console.screen(), &reported);
     }
 }

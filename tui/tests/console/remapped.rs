@@ -133,7 +133,7 @@ async fn disconnected_console_shows_configured_keys() {
     let mut console = Headless::start(options, 120, 40);
     assert!(console.idle().await);
     service.cut(true);
-    assert!(console.shows_meanwhile("next attempt in").await);
+    assert!(console.shows_while_loading("next attempt in").await);
     assert_eq!(default_key(&console.screen()), None, "{}", console.screen());
     for size in [(30, 6), (60, 15)] {
         console.resize(size.0, size.1);

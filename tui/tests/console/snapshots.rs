@@ -147,7 +147,7 @@ async fn at_size(console: &mut Headless, columns: u16, rows: u16) -> String {
 }
 
 /// Text in front of the time of the last update.
-const HEARD: [&str; 2] = ["● connected at ", "✗ not connected, last heard "];
+const LAST_RECEIVED: [&str; 2] = ["● connected at ", "✗ not connected, last heard "];
 
 /// Replaces text that differs between runs: the reason and time of a lost connection, and the port
 /// of the service.
@@ -157,8 +157,8 @@ fn without_chance(screen: &str) -> String {
         let counts = line.contains("next attempt in") || line.contains("trying now");
         let line = if counts { " ✗ not connected" } else { line };
         let end = |before: &&str| line.find(before).map(|at| at + before.len());
-        let heard = HEARD.iter().find_map(end);
-        let line = match heard.and_then(|at| Some((&line[..at], line.get(at + 8..)?))) {
+        let received_at = LAST_RECEIVED.iter().find_map(end);
+        let line = match received_at.and_then(|at| Some((&line[..at], line.get(at + 8..)?))) {
             Some((before, after)) => format!("{before}HH:MM:SS{after}"),
             None => line.to_owned(),
         };

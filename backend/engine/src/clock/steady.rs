@@ -19,7 +19,7 @@ use super::{Boot, Clock, STEP_MIN_MS, millis};
 #[derive(Debug)]
 pub struct SteadyClock {
     below: Arc<dyn Clock>,
-    /// Difference between the time shown and [`Clock::passed`].
+    /// Difference between the time shown and [`Clock::elapsed`].
     offset_ms: AtomicI64,
     applied: watch::Sender<()>,
 }
@@ -28,11 +28,11 @@ impl SteadyClock {
     /// Creates a clock that shows the time of `below`.
     pub fn new(below: Arc<dyn Clock>) -> Self {
         let offset_ms = below.offset_ms();
-        Self::resuming(below, offset_ms)
+        Self::resume_from(below, offset_ms)
     }
 
     /// Creates a clock that continues with the offset of an earlier one from the same boot.
-    pub fn resuming(below: Arc<dyn Clock>, offset_ms: i64) -> Self {
+    pub fn resume_from(below: Arc<dyn Clock>, offset_ms: i64) -> Self {
         Self {
             below,
             offset_ms: AtomicI64::new(offset_ms),
@@ -65,7 +65,7 @@ impl SteadyClock {
     }
 
     /// Returns the underlying clock.
-    pub fn below(&self) -> &Arc<dyn Clock> {
+    pub fn underlying(&self) -> &Arc<dyn Clock> {
         &self.below
     }
 }
@@ -75,12 +75,12 @@ impl Clock for SteadyClock {
     fn now_ms(&self) -> i64 {
         match self.step_ms() {
             0 => self.below.now_ms(),
-            _ => millis(self.passed()).saturating_add(self.offset_ms()),
+            _ => millis(self.elapsed()).saturating_add(self.offset_ms()),
         }
     }
 
-    fn passed(&self) -> Duration {
-        self.below.passed()
+    fn elapsed(&self) -> Duration {
+        self.below.elapsed()
     }
 
     fn offset_ms(&self) -> i64 {

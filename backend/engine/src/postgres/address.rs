@@ -12,11 +12,11 @@ use tokio_postgres::config::{ChannelBinding, Config, Host, SslMode, TargetSessio
 use super::{
     counters::StoreCounters,
     gate::Gate,
-    reach::Reach,
+    reach::Reachability,
     tls::{Tls, Verify},
 };
 use crate::{
-    condition::Observed,
+    condition::ObservedCondition,
     limits::{
         STORE_CONNECT_TIME_MAX, STORE_CONNECTIONS, STORE_CONNECTIONS_APART, STORE_SILENCE_TIME_MAX,
     },
@@ -37,8 +37,8 @@ pub struct Address {
     pub(super) tls: Tls,
     pub(super) schema: String,
     pub(super) counters: StoreCounters,
-    pub(super) reach: Reach,
-    pub(super) observed: Arc<Observed>,
+    pub(super) reach: Reachability,
+    pub(super) observed: Arc<ObservedCondition>,
     /// Limits attempts to connect.
     pub(super) gate: Arc<Gate>,
     /// Whether commits must be replicated to a standby.
@@ -92,7 +92,7 @@ impl Address {
         if config.get_dbname().is_none_or(str::is_empty) {
             return Err("expected a database, such as in postgres://USER@HOST/DATABASE".into());
         }
-        let tls = secure(&mut config, query)?;
+        let tls = parse_tls(&mut config, query)?;
         if let Some(password) = password {
             config.password(password);
         }
@@ -105,9 +105,9 @@ impl Address {
             .keepalives_retries(KEEPALIVES)
             .target_session_attrs(TargetSessionAttrs::ReadWrite);
         Ok(Self {
-            schema: quoted(schema)?,
+            schema: quote_identifier(schema)?,
             counters: StoreCounters::default(),
-            reach: Reach::default(),
+            reach: Reachability::default(),
             observed: Arc::default(),
             gate: Arc::default(),
             requires_standby: false,
@@ -131,7 +131,7 @@ impl Address {
 
     /// Sets whether the server must have a synchronous standby.
     #[must_use]
-    pub fn requiring_standby(self, requires_standby: bool) -> Self {
+    pub fn with_required_standby(self, requires_standby: bool) -> Self {
         Self {
             requires_standby,
             ..self
@@ -139,13 +139,13 @@ impl Address {
     }
 
     /// Returns the number of connections for reads; each serves many concurrent calls.
-    pub(super) fn readers(&self) -> usize {
+    pub(super) fn reader_count(&self) -> usize {
         let apart = STORE_CONNECTIONS_APART;
         self.connections.saturating_sub(apart).max(1)
     }
 }
 
-fn quoted(schema: &str) -> Result<String, String> {
+fn quote_identifier(schema: &str) -> Result<String, String> {
     let starts = schema.starts_with(|first: char| first.is_ascii_lowercase() || first == '_');
     let plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
     if !starts || !schema.chars().all(plain) || schema.len() > NAME_BYTES_MAX {
@@ -158,7 +158,7 @@ fn quoted(schema: &str) -> Result<String, String> {
 }
 
 /// Takes the TLS parameters out of an address.
-fn secure(config: &mut Config, query: &str) -> Result<Tls, String> {
+fn parse_tls(config: &mut Config, query: &str) -> Result<Tls, String> {
     let (mut mode, mut authorities) = (None, None);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -205,7 +205,7 @@ fn secure(config: &mut Config, query: &str) -> Result<Tls, String> {
     config
         .ssl_mode(SslMode::Require)
         .channel_binding(ChannelBinding::Prefer);
-    Tls::new(roots(authorities.as_deref())?, verify)
+    Tls::new(load_roots(authorities.as_deref())?, verify)
 }
 
 fn is_local(host: &Host) -> bool {
@@ -219,7 +219,7 @@ fn is_local(host: &Host) -> bool {
 }
 
 /// Reads the authorities in a file, or else those that the machine trusts.
-fn roots(file: Option<&str>) -> Result<RootCertStore, String> {
+fn load_roots(file: Option<&str>) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     let Some(file) = file else {
         let found = rustls_native_certs::load_native_certs();

@@ -10,13 +10,13 @@ use tokio::time::timeout;
 use tokio_postgres::{Error, Row, Statement, types::ToSql};
 
 use super::{
-    fault::{self, Meaning},
+    error::{self, Meaning},
     plan::Call,
     query::Query,
     session::Session,
 };
 use crate::{
-    change::Applied, fault::EngineError, limits::STORE_COMMIT_TIME_MAX, position::LogPosition,
+    change::Applied, error::EngineError, limits::STORE_COMMIT_TIME_MAX, position::LogPosition,
 };
 
 #[derive(Debug)]
@@ -26,8 +26,8 @@ pub(super) enum Outcome {
     Doubt(String),
 }
 
-type Answer = Result<Vec<Row>, Error>;
-type Sent<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
+type StatementResponse = Result<Vec<Row>, Error>;
+type Sent<'a> = Pin<Box<dyn Future<Output = StatementResponse> + Send + 'a>>;
 
 /// Sends the statements between BEGIN and COMMIT.
 pub(super) async fn send(session: &Session, calls: &[Call<'_>]) -> Outcome {
@@ -36,26 +36,26 @@ pub(super) async fn send(session: &Session, calls: &[Call<'_>]) -> Outcome {
         match session.statement(call.query).await {
             Ok(statement) => statements.push(statement),
             // Not even BEGIN was sent.
-            Err(error) => return Outcome::RolledBack(fault::meaning(&error)),
+            Err(error) => return Outcome::RolledBack(error::classify(&error)),
         }
     }
     let warnings = session.warnings();
     let answers = timeout(
         STORE_COMMIT_TIME_MAX,
-        transaction(session, calls, &statements),
+        await_transaction(session, calls, &statements),
     );
     let Ok(answers) = answers.await else {
         return Outcome::Doubt("the database did not respond to a commit".into());
     };
-    judge(calls, answers, || session.warnings() != warnings)
+    classify_outcome(calls, answers, || session.warnings() != warnings)
 }
 
 /// Awaits the responses to BEGIN, each statement, and COMMIT.
-async fn transaction(
+async fn await_transaction(
     session: &Session,
     calls: &[Call<'_>],
     statements: &[Statement],
-) -> Vec<Answer> {
+) -> Vec<StatementResponse> {
     let client = &session.client;
     let simple = |text: &'static str| -> Sent<'_> {
         Box::pin(async move {
@@ -74,7 +74,7 @@ async fn transaction(
     for (statement, parameters) in statements.iter().zip(&parameters) {
         sent.push(Box::pin(client.query(statement, parameters)));
     }
-    let mut sent = Pending::new(sent);
+    let mut sent = PendingStatements::new(sent);
     // A statement that fails to send is known immediately; the rest must not be committed then.
     let is_whole = poll_fn(|cx| Poll::Ready(sent.poll_all(cx))).await;
     sent.push(simple(if is_whole { "COMMIT" } else { "ROLLBACK" }));
@@ -86,12 +86,12 @@ async fn transaction(
 }
 
 /// Statements whose responses are pending, in the order they were sent.
-struct Pending<'a> {
+struct PendingStatements<'a> {
     sent: Vec<Sent<'a>>,
-    answers: Vec<Option<Answer>>,
+    answers: Vec<Option<StatementResponse>>,
 }
 
-impl<'a> Pending<'a> {
+impl<'a> PendingStatements<'a> {
     fn new(sent: Vec<Sent<'a>>) -> Self {
         let answers = sent.iter().map(|_| None).collect();
         Self { sent, answers }
@@ -115,7 +115,7 @@ impl<'a> Pending<'a> {
         answers.all(Result::is_ok)
     }
 
-    fn finished(&mut self) -> Poll<Vec<Answer>> {
+    fn finished(&mut self) -> Poll<Vec<StatementResponse>> {
         if self.answers.iter().any(Option::is_none) {
             return Poll::Pending;
         }
@@ -123,15 +123,19 @@ impl<'a> Pending<'a> {
     }
 }
 
-fn judge(calls: &[Call<'_>], answers: Vec<Answer>, warned: impl Fn() -> bool) -> Outcome {
+fn classify_outcome(
+    calls: &[Call<'_>],
+    answers: Vec<StatementResponse>,
+    warned: impl Fn() -> bool,
+) -> Outcome {
     let mut rows = Vec::with_capacity(answers.len());
     for answer in answers {
         match answer {
             Ok(found) => rows.push(found),
             // The first error decides: later ones only say that the transaction was aborted.
             Err(error) => {
-                return match fault::meaning(&error) {
-                    Meaning::Lost => Outcome::Doubt(fault::sentence(&error)),
+                return match error::classify(&error) {
+                    Meaning::Lost => Outcome::Doubt(error::describe(&error)),
                     other => Outcome::RolledBack(other),
                 };
             }
@@ -156,12 +160,12 @@ fn judge(calls: &[Call<'_>], answers: Vec<Answer>, warned: impl Fn() -> bool) ->
 
 impl Outcome {
     /// Whether the session can still be used.
-    pub(super) fn leaves_session(&self) -> bool {
+    pub(super) fn session_is_usable(&self) -> bool {
         !matches!(self, Self::Doubt(_) | Self::RolledBack(Meaning::Lost))
     }
 
     /// Returns the error for waiting callers when the sets are not retried.
-    pub(super) fn refusal(meaning: Meaning) -> EngineError {
+    pub(super) fn rejection_error(meaning: Meaning) -> EngineError {
         match meaning {
             Meaning::Refused(error) => error,
             Meaning::Unexpected => EngineError::conflict(),

@@ -1,7 +1,7 @@
 //! The stored form of values: prefixed with a checksum over key and bytes, so that a flipped bit is
 //! detected even where the database keeps no checksums.
 
-use crate::{fault::EngineError, kind::Kind};
+use crate::{error::EngineError, kind::Kind};
 
 const SUM_BYTES: usize = 4;
 
@@ -32,7 +32,7 @@ pub(super) fn open(kind: Kind, key: &[u8], cell: &[u8]) -> Result<Vec<u8>, Engin
     let parts = cell.split_first_chunk::<SUM_BYTES>();
     let whole = parts.filter(|(found, value)| **found == sum(kind, key, value).to_be_bytes());
     let (_, value) = whole.ok_or_else(|| {
-        let word = kind.word();
+        let word = kind.as_str();
         EngineError::Corrupt(format!("checksum mismatch in a {word}"))
     })?;
     Ok(value.to_vec())

@@ -20,7 +20,7 @@ use crate::{
     limits::{
         STORE_NODE_RENEWED_EVERY, STORE_NODE_TIME_MAX, STORE_REST_TIME_MAX, STORE_REST_TIME_MIN,
     },
-    ownership::{Claim, LEAD, Owned, OwnedSlot, SLOTS, mix},
+    ownership::{Claim, LEAD, OwnedSlot, OwnedSlots, SLOTS, hash_bytes},
 };
 
 /// Maximum number of slots a node leaves at a time while it keeps others.
@@ -38,10 +38,10 @@ pub(super) type NodeId = [u8; 16];
 #[derive(Debug)]
 pub(super) struct Claims {
     id: NodeId,
-    /// All times here are from [`Clock::passed`].
+    /// All times here are from [`Clock::elapsed`].
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
-    owned: watch::Sender<Owned>,
+    owned: watch::Sender<OwnedSlots>,
     /// The epoch of the leadership while this node leads.
     lead: watch::Sender<Option<u64>>,
 }
@@ -53,7 +53,7 @@ struct State {
     takes_part: bool,
     /// Whether it is to lead as soon as no one does.
     stands: bool,
-    rest: Option<Rest>,
+    rest: Option<RestPeriod>,
     /// When it last renewed that it works,
     worked: Option<Duration>,
     /// and when that it is alive.
@@ -64,7 +64,7 @@ struct State {
 
 /// A period in which a stalled node leaves its work to others.
 #[derive(Debug, Clone, Copy)]
-struct Rest {
+struct RestPeriod {
     until: Duration,
     lasts: Duration,
     /// Whether slots are released even while deliveries are in flight.
@@ -72,7 +72,7 @@ struct Rest {
 }
 
 impl State {
-    fn rests(&self, now: Duration) -> bool {
+    fn is_resting(&self, now: Duration) -> bool {
         self.rest.is_some_and(|rest| now < rest.until)
     }
 }
@@ -84,7 +84,7 @@ struct Leaving {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Living {
+pub(super) struct LiveNode {
     pub(super) id: NodeId,
     pub(super) owns: bool,
     /// Whether it renews that it works in time.
@@ -93,7 +93,7 @@ pub(super) struct Living {
 
 /// The owner of a slot according to the rows, with the epoch.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Held {
+pub(super) struct HeldSlot {
     pub(super) slot: i16,
     pub(super) epoch: i64,
     pub(super) node: NodeId,
@@ -112,17 +112,17 @@ struct Division {
     awaited: usize,
 }
 
-fn owner_of(slot: i16, living: &[Living]) -> Option<NodeId> {
+fn owner_of(slot: i16, living: &[LiveNode]) -> Option<NodeId> {
     let owners = living.iter().filter(|it| it.owns);
     let best = owners.max_by_key(|it| {
         let weighed = [&it.id[..], &slot.to_be_bytes()].concat();
-        (mix(&weighed), it.id)
+        (hash_bytes(&weighed), it.id)
     });
     best.map(|it| it.id)
 }
 
 impl Division {
-    fn of(me: NodeId, stands: bool, living: &[Living], held: &[Held]) -> Self {
+    fn compute(me: NodeId, stands: bool, living: &[LiveNode], held: &[HeldSlot]) -> Self {
         let mut division = Self::default();
         for held in held {
             let is_owned = living.iter().any(|it| it.id == held.node);
@@ -160,7 +160,7 @@ impl Claims {
             id,
             clock,
             state: Mutex::default(),
-            owned: watch::Sender::new(Owned::none()),
+            owned: watch::Sender::new(OwnedSlots::none()),
             lead: watch::Sender::new(None),
         }
     }
@@ -175,35 +175,35 @@ impl Claims {
     }
 
     /// Records that it works, visible to others at `at` or later.
-    pub(super) fn worked(&self, at: Duration) {
+    pub(super) fn record_progress(&self, at: Duration) {
         self.state().worked = Some(at);
     }
 
     /// Records that it is alive, visible to others at `at` or later.
-    pub(super) fn lived(&self, at: Duration) {
+    pub(super) fn record_alive(&self, at: Duration) {
         self.state().lived = Some(at);
     }
 
     /// Whether no other node considers it dead.
     pub(super) fn is_sure(&self) -> bool {
-        let (state, now) = (self.state(), self.clock.passed());
+        let (state, now) = (self.state(), self.clock.elapsed());
         let is_recent = |at: Option<Duration>| at.is_some_and(|at| now < at + STORE_NODE_TIME_MAX);
         is_recent(state.worked) && is_recent(state.lived)
     }
 
     /// Returns its writer while it is to own slots: the value of its row.
-    pub(super) fn owns_with(&self) -> Option<NodeId> {
-        let (state, now) = (self.state(), self.clock.passed());
+    pub(super) fn active_writer(&self) -> Option<NodeId> {
+        let (state, now) = (self.state(), self.clock.elapsed());
         state
             .writer
-            .filter(|_| state.takes_part && !state.rests(now))
+            .filter(|_| state.takes_part && !state.is_resting(now))
     }
 
-    pub(super) fn owned(&self) -> watch::Receiver<Owned> {
+    pub(super) fn watch_ownership(&self) -> watch::Receiver<OwnedSlots> {
         self.owned.subscribe()
     }
 
-    pub(super) fn lead(&self) -> watch::Receiver<Option<u64>> {
+    pub(super) fn watch_leadership(&self) -> watch::Receiver<Option<u64>> {
         self.lead.subscribe()
     }
 
@@ -235,17 +235,17 @@ impl Claims {
 
     /// Makes the node leave everything to others for a while, longer each time. Returns false if it
     /// already does.
-    pub(super) fn rest(&self, is_forced: bool) -> bool {
+    pub(super) fn start_rest(&self, is_forced: bool) -> bool {
         let mut state = self.state();
-        let now = self.clock.passed();
-        let (before, is_new) = (state.rest, !state.rests(now));
+        let now = self.clock.elapsed();
+        let (before, is_new) = (state.rest, !state.is_resting(now));
         let lasts = match before {
             Some(rest) if !is_new => rest.lasts,
             Some(rest) if now < rest.until + STORE_REST_TIME_MAX => rest.lasts * 2,
             _ => STORE_REST_TIME_MIN,
         };
         let lasts = lasts.min(STORE_REST_TIME_MAX);
-        state.rest = Some(Rest {
+        state.rest = Some(RestPeriod {
             until: now + lasts,
             lasts,
             is_forced,
@@ -258,22 +258,30 @@ impl Claims {
     /// Forgets all owned slots, since it may no longer use the store.
     pub(super) fn forget(&self) {
         self.lead.send_replace(None);
-        self.owned.send_replace(Owned::none());
+        self.owned.send_replace(OwnedSlots::none());
     }
 
     /// Reads the ownership of all slots and makes the necessary changes. Unless `is_steady`, no
     /// node counts as dead for not renewing its row, and none hands anything over, since nodes
     /// reconnect one by one. Returns the delay until the next call.
-    pub(super) async fn look(&self, session: &Session, is_steady: bool) -> Result<Duration, Error> {
+    pub(super) async fn refresh(
+        &self,
+        session: &Session,
+        is_steady: bool,
+    ) -> Result<Duration, Error> {
         let (living, held) = read(session).await?;
-        if self.wakes(&living) {
+        if self.end_rest_if_needed(&living) {
             return Ok(SOON);
         }
         let (stands, rests, writer) = {
             let state = self.state();
-            (state.stands, state.rests(self.clock.passed()), state.writer)
+            (
+                state.stands,
+                state.is_resting(self.clock.elapsed()),
+                state.writer,
+            )
         };
-        let mut division = Division::of(self.id, stands && !rests, &living, &held);
+        let mut division = Division::compute(self.id, stands && !rests, &living, &held);
         if !is_steady {
             division.leaves.clear();
         }
@@ -285,7 +293,7 @@ impl Claims {
         let Some(writer) = writer else {
             return Ok(STORE_NODE_RENEWED_EVERY);
         };
-        let leaves = self.leave(&division);
+        let leaves = self.request_leave(&division);
         let mut has_left = false;
         if !leaves.is_empty() {
             for slot in self.hand_over(session, &leaves).await? {
@@ -294,7 +302,9 @@ impl Claims {
         }
         if !division.orphaned.is_empty() {
             let orphaned = std::mem::take(&mut division.orphaned);
-            let taken = self.take(session, writer, &orphaned, is_steady).await?;
+            let taken = self
+                .take_over(session, writer, &orphaned, is_steady)
+                .await?;
             division.mine.extend(taken);
         }
         self.publish(&division);
@@ -309,9 +319,9 @@ impl Claims {
     }
 
     /// Ends a rest if no other node could work instead. Returns whether it did.
-    fn wakes(&self, living: &[Living]) -> bool {
-        let (mut state, now) = (self.state(), self.clock.passed());
-        if !state.takes_part || !state.rests(now) || living.iter().any(|it| it.owns) {
+    fn end_rest_if_needed(&self, living: &[LiveNode]) -> bool {
+        let (mut state, now) = (self.state(), self.clock.elapsed());
+        if !state.takes_part || !state.is_resting(now) || living.iter().any(|it| it.owns) {
             return false;
         }
         if let Some(rest) = &mut state.rest {
@@ -321,8 +331,8 @@ impl Claims {
     }
 
     /// Requests that slots be left, and returns those that can be handed over.
-    fn leave(&self, division: &Division) -> Vec<(u8, NodeId)> {
-        let (mut state, now) = (self.state(), self.clock.passed());
+    fn request_leave(&self, division: &Division) -> Vec<(u8, NodeId)> {
+        let (mut state, now) = (self.state(), self.clock.elapsed());
         let State {
             leaving,
             number,
@@ -345,8 +355,8 @@ impl Claims {
                 }
             });
         }
-        let vacant = leaving.iter().filter(|(_, it)| it.is_vacant || is_forced);
-        vacant
+        let free_schema = leaving.iter().filter(|(_, it)| it.is_vacant || is_forced);
+        free_schema
             .filter_map(|(slot, _)| Some((*slot, *division.leaves.get(slot)?)))
             .collect()
     }
@@ -367,7 +377,7 @@ impl Claims {
         rows.iter().map(|row| row.try_get(0)).collect()
     }
 
-    async fn take(
+    async fn take_over(
         &self,
         session: &Session,
         writer: NodeId,
@@ -407,9 +417,9 @@ impl Claims {
                 leaving: state.leaving.get(&slot).map(|it| it.number),
             });
         }
-        let rests = state.rests(self.clock.passed());
+        let rests = state.is_resting(self.clock.elapsed());
         drop(state);
-        let owned = Owned::Slots(slots);
+        let owned = OwnedSlots::Slots(slots);
         self.owned.send_if_modified(|before| {
             let (was, is) = (before.count(), owned.count());
             if was != is {
@@ -430,19 +440,19 @@ impl Claims {
     }
 }
 
-pub(super) fn lead_claim(epoch: u64) -> Claim {
+pub(super) fn leadership_claim(epoch: u64) -> Claim {
     Claim {
         slot: LEAD.unsigned_abs(),
         epoch,
     }
 }
 
-async fn read(session: &Session) -> Result<(Vec<Living>, Vec<Held>), Error> {
+async fn read(session: &Session) -> Result<(Vec<LiveNode>, Vec<HeldSlot>), Error> {
     let seconds = STORE_NODE_TIME_MAX.as_secs_f64();
     let statement = session.statement(Query::Owners).await?;
     let rows = session.client.query(&statement, &[&seconds]).await?;
     let living = rows.iter().map(|row| {
-        Ok(Living {
+        Ok(LiveNode {
             id: id(row.try_get(0)?),
             owns: row.try_get(1)?,
             is_prompt: row.try_get(2)?,
@@ -452,7 +462,7 @@ async fn read(session: &Session) -> Result<(Vec<Living>, Vec<Held>), Error> {
     let statement = session.statement(Query::Claims).await?;
     let rows = session.client.query(&statement, &[]).await?;
     let held = rows.iter().map(|row| {
-        Ok(Held {
+        Ok(HeldSlot {
             slot: row.try_get(0)?,
             epoch: row.try_get(1)?,
             node: id(row.try_get(2)?),

@@ -74,12 +74,12 @@ impl DatabaseClock {
 #[async_trait]
 impl Clock for DatabaseClock {
     fn now_ms(&self) -> i64 {
-        let now_ms = millis(self.passed()).saturating_add(self.offset_ms());
+        let now_ms = millis(self.elapsed()).saturating_add(self.offset_ms());
         now_ms.max(self.shown_ms.fetch_max(now_ms, Ordering::AcqRel))
     }
 
-    fn passed(&self) -> Duration {
-        SystemClock.passed()
+    fn elapsed(&self) -> Duration {
+        SystemClock.elapsed()
     }
 
     fn offset_ms(&self) -> i64 {
@@ -106,7 +106,7 @@ mod tests {
 
     /// Returns a reading that is `by_ms` ahead of the elapsed time and took `took_ms`.
     fn ahead(by_ms: i64, took_ms: u64) -> (Duration, Duration, i64) {
-        let now = SystemClock.passed();
+        let now = SystemClock.elapsed();
         let took = Duration::from_millis(took_ms);
         (now, now + took, millis(now) + by_ms + millis(took / 2))
     }

@@ -7,33 +7,33 @@ use tokio::sync::watch;
 
 use super::{PostgresEngine, node};
 use crate::{
-    cluster::{Cluster, Duty, NodeSeen},
-    fault::EngineError,
-    ownership::Owned,
+    cluster::{Cluster, ClusterNode, Duty},
+    error::EngineError,
+    ownership::OwnedSlots,
     position::LogPosition,
 };
 
 #[async_trait]
 impl Cluster for PostgresEngine {
-    async fn lead(&self) {
+    async fn wait_for_leadership(&self) {
         let Some(node) = &self.node else {
             return std::future::pending().await;
         };
-        let epoch = node.lead().await;
+        let epoch = node.wait_for_leadership().await;
         *self.leader() = Some(epoch);
     }
 
-    async fn deposed(&self) {
+    async fn wait_until_deposed(&self) {
         let epoch = *self.leader();
         if let (Some(node), Some(epoch)) = (&self.node, epoch) {
-            node.deposed(epoch).await;
+            node.wait_until_deposed(epoch).await;
         }
     }
 
-    fn owned(&self) -> watch::Receiver<Owned> {
+    fn watch_ownership(&self) -> watch::Receiver<OwnedSlots> {
         match &self.node {
-            Some(node) => node.claims().owned(),
-            None => watch::Sender::new(Owned::All).subscribe(),
+            Some(node) => node.claims().watch_ownership(),
+            None => watch::Sender::new(OwnedSlots::All).subscribe(),
         }
     }
 
@@ -45,7 +45,7 @@ impl Cluster for PostgresEngine {
     fn take_part(&self, does: bool) {
         if let Some(node) = &self.node {
             node.claims().take_part(does);
-            node.hurry();
+            node.trigger_check();
         }
     }
 
@@ -53,13 +53,13 @@ impl Cluster for PostgresEngine {
         if let Some(node) = &self.node
             && node.claims().vacate(slot, number)
         {
-            node.hurry();
+            node.trigger_check();
         }
     }
 
-    fn advance(&self, duty: Duty) {
+    fn record_progress(&self, duty: Duty) {
         if let Some(node) = &self.node {
-            node.advance(duty);
+            node.record_progress(duty);
         }
     }
 
@@ -69,37 +69,37 @@ impl Cluster for PostgresEngine {
         }
     }
 
-    async fn forgotten(&self) {
+    async fn wait_until_forgotten(&self) {
         match &self.node {
-            Some(node) => node.forgotten().await,
+            Some(node) => node.wait_until_forgotten().await,
             None => std::future::pending().await,
         }
     }
 
-    async fn gone_back(&self) -> String {
-        self.known.lost().await
+    async fn wait_until_reverted(&self) -> String {
+        self.known.wait_until_lost().await
     }
 
-    fn tell(&self, about: String) {
+    fn publish_report(&self, about: String) {
         if let Some(node) = &self.node {
-            node.tell(about);
+            node.publish_report(about);
         }
     }
 
-    fn within_reach(&self) -> Option<watch::Receiver<bool>> {
+    fn watch_reachability(&self) -> Option<watch::Receiver<bool>> {
         self.node.as_ref().map(|_shared| self.reserve.is_ready())
     }
 
-    async fn nodes(&self) -> Result<Vec<NodeSeen>, EngineError> {
+    async fn nodes(&self) -> Result<Vec<ClusterNode>, EngineError> {
         let this = self.node.as_ref().map(|it| it.id());
-        node::alive(&self.readers, this).await
+        node::live_nodes(&self.readers, this).await
     }
 
-    async fn followed_by_all(
+    async fn wait_until_followed(
         &self,
         position: LogPosition,
         within: Duration,
     ) -> Result<bool, EngineError> {
-        node::followed(&self.readers, position, within).await
+        node::wait_until_followed(&self.readers, position, within).await
     }
 }

@@ -98,13 +98,13 @@ impl StoreCounters {
         &self.0.registry
     }
 
-    pub(super) fn committed(&self, sets: usize, took: Duration) {
+    pub(super) fn record_commit(&self, sets: usize, took: Duration) {
         #[expect(clippy::cast_precision_loss, reason = "a batch has few sets")]
         self.0.batch_sets.observe(sets as f64);
         self.0.commit_seconds.observe(took.as_secs_f64());
     }
 
-    pub(super) fn conflict(&self, kind: &'static str) {
+    pub(super) fn record_conflict(&self, kind: &'static str) {
         self.0.conflicts.get_or_create(&[("kind", kind)]).inc();
     }
 
@@ -118,23 +118,23 @@ impl StoreCounters {
         }
     }
 
-    pub(super) fn retried(&self, why: &'static str) {
+    pub(super) fn record_retry(&self, why: &'static str) {
         self.0.retries.get_or_create(&[("why", why)]).inc();
     }
 
-    pub(super) fn doubted(&self, outcome: &'static str) {
+    pub(super) fn record_doubt(&self, outcome: &'static str) {
         self.0.in_doubt.get_or_create(&[("outcome", outcome)]).inc();
     }
 
-    pub(super) fn followed(&self, lag: Duration) {
+    pub(super) fn record_lag(&self, lag: Duration) {
         self.0.follow_lag_seconds.observe(lag.as_secs_f64());
     }
 
-    pub(super) fn connected(&self, role: &'static str) {
+    pub(super) fn record_connect(&self, role: &'static str) {
         self.connections(role).inc();
     }
 
-    pub(super) fn disconnected(&self, role: &'static str) {
+    pub(super) fn record_disconnect(&self, role: &'static str) {
         self.connections(role).dec();
     }
 

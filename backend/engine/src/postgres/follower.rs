@@ -11,14 +11,14 @@ use tokio::{
 use super::{
     address::Address,
     counters::StoreCounters,
-    fault,
+    error,
     log_cache::{self, LogCache, Origin},
-    plan::{self, number, place},
+    plan::{self, position_to_db, to_db_integer},
     query::Query,
     session::{Role, Session},
 };
 use crate::{
-    fault::EngineError,
+    error::EngineError,
     limits::{STORE_LOG_COMMITS_MAX, STORE_LOG_TIME_MIN},
     position::LogPosition,
 };
@@ -73,7 +73,7 @@ pub(super) async fn follow(
         }
         if folded.elapsed() >= FOLD_EVERY {
             folded = Instant::now();
-            match fold_resting(&opened, resting).await {
+            match fold_idle_rows(&opened, resting).await {
                 Ok(newest) => resting = newest,
                 Err(error) => tracing::debug!(%error, "failed to fold counters"),
             }
@@ -95,16 +95,16 @@ async fn catch_up(
             let statement = session.statement(Query::Log).await?;
             session
                 .client
-                .query(&statement, &[&place(before), &STEPS])
+                .query(&statement, &[&position_to_db(before), &STEPS])
                 .await
         };
-        let rows = read.await.map_err(|error| fault::unread(&error))?;
-        let unread = |error| fault::unread(&error);
+        let rows = read.await.map_err(|error| error::read_error(&error))?;
+        let unread = |error| error::read_error(&error);
         let is_all = rows.len() < usize::try_from(STEPS).unwrap_or(usize::MAX);
         let mut is_there = false;
         for row in rows {
             let position: i64 = row.try_get(0).map_err(unread)?;
-            let position = plan::position(position);
+            let position = plan::position_from_db(position);
             let found = Origin {
                 writer: row.try_get(3).map_err(unread)?,
                 batch: row.try_get(4).map_err(unread)?,
@@ -112,22 +112,22 @@ async fn catch_up(
             if position == before {
                 is_there = true;
                 if origin.as_ref().is_some_and(|origin| *origin != found) {
-                    known.lose(format!("step {before} of the change log was replaced"));
+                    known.mark_lost(format!("step {before} of the change log was replaced"));
                     return Ok(());
                 }
-                known.learn(before, found);
+                known.record_origin(before, found);
                 continue;
             }
             if !is_there {
                 break;
             }
             let changed: &[u8] = row.try_get(1).map_err(unread)?;
-            known.read(log_cache::step(position, changed)?, found);
+            known.read(log_cache::decode_step(position, changed)?, found);
             let late: f64 = row.try_get(2).map_err(unread)?;
-            counters.followed(Duration::try_from_secs_f64(late).unwrap_or_default());
+            counters.record_lag(Duration::try_from_secs_f64(late).unwrap_or_default());
         }
         if !is_there {
-            return missing(session, known, before).await;
+            return diagnose_missing_step(session, known, before).await;
         }
         if is_all || known.newest() == before {
             return Ok(());
@@ -137,7 +137,7 @@ async fn catch_up(
 
 /// Finds out why a known step is missing from the log: it was trimmed because this process has not
 /// read for long, or the database has lost it.
-async fn missing(
+async fn diagnose_missing_step(
     session: &Session,
     known: &LogCache,
     position: LogPosition,
@@ -148,12 +148,12 @@ async fn missing(
         Ok((row.try_get(0)?, row.try_get(1)?))
     };
     let read: Result<(Option<i64>, Option<i64>), tokio_postgres::Error> = read.await;
-    let (newest, oldest) = read.map_err(|error| fault::unread(&error))?;
+    let (newest, oldest) = read.map_err(|error| error::read_error(&error))?;
     let (newest, oldest) = (newest.unwrap_or_default(), oldest.unwrap_or_default());
-    if oldest > place(position) {
-        known.skip_to(plan::position(newest));
+    if oldest > position_to_db(position) {
+        known.skip_to(plan::position_from_db(newest));
     } else {
-        known.lose(format!(
+        known.mark_lost(format!(
             "step {position} of the change log no longer exists; the newest is {newest}"
         ));
     }
@@ -170,20 +170,22 @@ async fn trim(session: &Session) -> Result<bool, EngineError> {
             [&kept, &seconds, &TRIMMED];
         session.client.execute(&statement, &parameters).await
     };
-    let trimmed = trimmed.await.map_err(|error| fault::unread(&error))?;
+    let trimmed = trimmed.await.map_err(|error| error::read_error(&error))?;
     Ok(i64::try_from(trimmed).is_ok_and(|trimmed| trimmed < TRIMMED))
 }
 
 /// Folds rows unchanged since a version that was the newest some time ago, and returns the newest
 /// version now. Folding never changes the sum of a counter, however many nodes do it.
-pub(super) async fn fold_resting(
+pub(super) async fn fold_idle_rows(
     session: &Session,
     since: u64,
 ) -> Result<u64, tokio_postgres::Error> {
     let client = &session.client;
     loop {
         let statement = session.statement(Query::Fold).await?;
-        let rows = client.query(&statement, &[&number(since), &FOLDED]).await?;
+        let rows = client
+            .query(&statement, &[&to_db_integer(since), &FOLDED])
+            .await?;
         let keys = rows.iter().map(|row| row.try_get::<_, &[u8]>(0));
         let keys: Vec<&[u8]> = keys.collect::<Result<_, _>>()?;
         if keys.is_empty() {

@@ -46,7 +46,7 @@ impl Turns {
 
 impl Gate {
     /// Runs a connection attempt when it is its turn.
-    pub(super) async fn pass<T, E>(
+    pub(super) async fn run_in_turn<T, E>(
         &self,
         attempt: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
@@ -93,13 +93,13 @@ mod tests {
     async fn callers_wait_for_their_turn_only_after_a_refusal() {
         let gate = Gate::default();
         let begin = Instant::now();
-        assert_eq!(gate.pass(async { Err::<(), ()>(()) }).await, Err(()));
+        assert_eq!(gate.run_in_turn(async { Err::<(), ()>(()) }).await, Err(()));
         for pauses in [0, 1] {
             // The first attempt after a refusal is immediate, the second comes after a pause.
-            assert_eq!(gate.pass(async { Err::<(), ()>(()) }).await, Err(()));
+            assert_eq!(gate.run_in_turn(async { Err::<(), ()>(()) }).await, Err(()));
             assert!(begin.elapsed() >= PAUSE * pauses);
         }
-        assert_eq!(gate.pass(async { Ok::<(), ()>(()) }).await, Ok(()));
+        assert_eq!(gate.run_in_turn(async { Ok::<(), ()>(()) }).await, Ok(()));
         assert_eq!(gate.turns().pause, None);
     }
 }

@@ -6,14 +6,14 @@ use std::collections::{HashMap, HashSet};
 use tokio_postgres::Error;
 
 use super::{
-    plan::{number, place},
+    plan::{position_to_db, to_db_integer},
     query::Query,
     session::Session,
     set::Set,
 };
 use crate::{
     change::{Action, Change, Entry, Expect},
-    fault::{EngineError, RecordName},
+    error::{EngineError, RecordName},
     index::Index,
     kind::Kind,
     ownership::Claim,
@@ -21,7 +21,7 @@ use crate::{
 
 /// The current state of what sets touch.
 #[derive(Debug)]
-pub(super) struct Lying {
+pub(super) struct CurrentState {
     definitions: i64,
     /// The writer's epoch; `None` if its row is gone.
     pub(super) epoch: Option<i64>,
@@ -31,7 +31,7 @@ pub(super) struct Lying {
     leads: HashMap<Entry, Vec<u8>>,
 }
 
-impl Lying {
+impl CurrentState {
     /// Reads everything at one point in time: a record and its entries that change between two
     /// reads would look damaged.
     pub(super) async fn read<'a>(
@@ -117,13 +117,13 @@ impl Lying {
     }
 
     /// Returns why a set cannot be applied, or `None` if nothing prevents it.
-    pub(super) fn against(&self, set: &Set) -> Option<EngineError> {
+    pub(super) fn conflict_with(&self, set: &Set) -> Option<EngineError> {
         if !set.claims.iter().all(|claim| self.claims.contains(claim)) {
-            return Some(not_owned());
+            return Some(not_owned_error());
         }
         if set
             .rests_on
-            .is_some_and(|position| place(position) < self.definitions)
+            .is_some_and(|position| position_to_db(position) < self.definitions)
         {
             return Some(EngineError::conflict());
         }
@@ -134,7 +134,7 @@ impl Lying {
             let holds = match change.expect {
                 Expect::Absent => found.is_none(),
                 Expect::Version(expected) => {
-                    found.is_some_and(|version| *version == number(expected))
+                    found.is_some_and(|version| *version == to_db_integer(expected))
                 }
                 Expect::Any => true,
             };
@@ -145,15 +145,15 @@ impl Lying {
         if !contested.is_empty() {
             return Some(EngineError::Conflict(contested));
         }
-        self.against_entries(set)
+        self.entry_conflict(set)
     }
 
-    fn against_entries(&self, set: &Set) -> Option<EngineError> {
+    fn entry_conflict(&self, set: &Set) -> Option<EngineError> {
         let mut removed = HashSet::new();
         for change in &set.changes {
             for entry in &change.remove {
                 if self.leads.get(entry) != Some(&change.key) || !removed.insert(entry) {
-                    return Some(EngineError::missing(entry.index));
+                    return Some(EngineError::missing_entry(entry.index));
                 }
             }
         }
@@ -171,12 +171,12 @@ impl Lying {
 }
 
 /// Returns the error for a set whose slot is owned by another node.
-pub(super) fn not_owned() -> EngineError {
+pub(super) fn not_owned_error() -> EngineError {
     EngineError::Unavailable("another node owns the record to be changed".into())
 }
 
 /// Whether a set must conflict because a set just applied changed the same records.
-pub(super) fn refuted(
+pub(super) fn conflict_with_applied(
     set: &Set,
     applied: &HashMap<RecordName, Option<u64>>,
 ) -> Option<EngineError> {
@@ -198,7 +198,10 @@ pub(super) fn refuted(
 
 /// Returns the state of records after a set was applied: their version, or `None` if they were
 /// deleted. Skips additions to counters and mere checks.
-pub(super) fn left_by(set: &Set, version: u64) -> impl Iterator<Item = (RecordName, Option<u64>)> {
+pub(super) fn state_after(
+    set: &Set,
+    version: u64,
+) -> impl Iterator<Item = (RecordName, Option<u64>)> {
     set.changes.iter().filter_map(move |change| {
         let version = match change.action {
             Action::Put(_) | Action::Touch => Some(version),

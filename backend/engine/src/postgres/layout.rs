@@ -13,7 +13,7 @@
 use crate::{index::Index, kind::Kind};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum IndexPlace {
+pub(super) enum IndexLocation {
     /// A column of the records' table.
     Column(&'static str),
     /// A column of the side table.
@@ -21,8 +21,8 @@ pub(super) enum IndexPlace {
     Table(&'static str),
 }
 
-pub(super) fn place(index: Index) -> IndexPlace {
-    use IndexPlace::{Beside, Column, Table};
+pub(super) fn index_location(index: Index) -> IndexLocation {
+    use IndexLocation::{Beside, Column, Table};
     match index {
         Index::OccurrenceByEvent => Beside("by_event"),
         Index::OccurrenceByStart => Beside("by_start"),
@@ -65,33 +65,33 @@ pub(super) fn place(index: Index) -> IndexPlace {
 }
 
 /// Returns the side table of a kind, or `None` if all columns are in the main table.
-pub(super) fn table_beside(kind: Kind) -> Option<&'static str> {
+pub(super) fn side_table(kind: Kind) -> Option<&'static str> {
     (kind == Kind::Occurrence).then_some("occurrence")
 }
 
 /// Returns the index columns of a kind's table, in the order of their numbers.
 pub(super) fn columns(kind: Kind) -> impl Iterator<Item = (Index, &'static str)> {
-    of_kind(kind).filter_map(|index| match place(index) {
-        IndexPlace::Column(name) => Some((index, name)),
-        IndexPlace::Beside(_) | IndexPlace::Table(_) => None,
+    indexes_of_kind(kind).filter_map(|index| match index_location(index) {
+        IndexLocation::Column(name) => Some((index, name)),
+        IndexLocation::Beside(_) | IndexLocation::Table(_) => None,
     })
 }
 
 /// Returns the index columns of a kind's side table, in the order of their numbers.
-pub(super) fn columns_beside(kind: Kind) -> impl Iterator<Item = (Index, &'static str)> {
-    of_kind(kind).filter_map(|index| match place(index) {
-        IndexPlace::Beside(name) => Some((index, name)),
-        IndexPlace::Column(_) | IndexPlace::Table(_) => None,
+pub(super) fn side_columns(kind: Kind) -> impl Iterator<Item = (Index, &'static str)> {
+    indexes_of_kind(kind).filter_map(|index| match index_location(index) {
+        IndexLocation::Beside(name) => Some((index, name)),
+        IndexLocation::Column(_) | IndexLocation::Table(_) => None,
     })
 }
 
-fn of_kind(kind: Kind) -> impl Iterator<Item = Index> {
+fn indexes_of_kind(kind: Kind) -> impl Iterator<Item = Index> {
     Index::ALL.into_iter().filter(move |it| it.kind() == kind)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{IndexPlace, place, table_beside};
+    use super::{IndexLocation, index_location, side_table};
     use crate::{index::Index, kind::Kind, postgres::migration::NEWEST};
 
     #[test]
@@ -108,10 +108,10 @@ mod tests {
     fn indexes_do_not_share_storage() {
         let mut places = std::collections::HashSet::new();
         for index in Index::ALL {
-            let table = match place(index) {
-                IndexPlace::Column(name) => (index.kind().table(), name),
-                IndexPlace::Beside(name) => (table_beside(index.kind()).unwrap(), name),
-                IndexPlace::Table(name) => (name, ""),
+            let table = match index_location(index) {
+                IndexLocation::Column(name) => (index.kind().table(), name),
+                IndexLocation::Beside(name) => (side_table(index.kind()).unwrap(), name),
+                IndexLocation::Table(name) => (name, ""),
             };
             assert!(places.insert(table), "{index:?}");
         }

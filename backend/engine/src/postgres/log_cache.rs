@@ -15,10 +15,10 @@ use tokio::{
 };
 
 use crate::{
-    fault::EngineError,
+    error::EngineError,
     kind::Kind,
     limits::STORE_STEPS_BYTES_MAX,
-    log::{Delta, Logged},
+    log::{Delta, LogStep},
     position::LogPosition,
 };
 
@@ -51,16 +51,16 @@ struct Steps {
     known: LogPosition,
     /// The origin of the newest step; `None` if it was not read.
     origin: Option<Origin>,
-    kept: VecDeque<Logged>,
+    kept: VecDeque<LogStep>,
     bytes: usize,
     /// Steps after a gap.
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, WaitingStep>,
 }
 
 /// A step whose predecessors are not known yet.
 #[derive(Debug)]
-struct Waiting {
-    step: Logged,
+struct WaitingStep {
+    step: LogStep,
     /// The changed kinds, as a bit set of their numbers.
     kinds: u32,
     origin: Origin,
@@ -68,7 +68,7 @@ struct Waiting {
 
 impl LogCache {
     /// Creates a cache that covers everything up to a position, without the steps.
-    pub(super) fn through(position: LogPosition) -> Self {
+    pub(super) fn up_to(position: LogPosition) -> Self {
         let steps = Steps {
             known: position,
             origin: None,
@@ -91,8 +91,8 @@ impl LogCache {
     }
 
     /// Adds a step written here, with the changed kinds as a bit set.
-    pub(super) fn made(&self, step: Logged, kinds: u32, origin: Origin) {
-        self.add(Waiting {
+    pub(super) fn add_own_step(&self, step: LogStep, kinds: u32, origin: Origin) {
+        self.add(WaitingStep {
             step,
             kinds,
             origin,
@@ -100,30 +100,30 @@ impl LogCache {
     }
 
     /// Adds a step read from the log. It may have changed any of the kinds that are not logged.
-    pub(super) fn read(&self, step: Logged, origin: Origin) {
+    pub(super) fn read(&self, step: LogStep, origin: Origin) {
         let logged = step.changed.iter().map(|(kind, _)| *kind);
         let others = Delta::UNLOGGED.into_iter().chain([Kind::Attempt]);
         let kinds = logged
             .chain(others)
-            .fold(0, |kinds, kind| kinds | bit(kind));
-        self.made(step, kinds, origin);
+            .fold(0, |kinds, kind| kinds | kind_bit(kind));
+        self.add_own_step(step, kinds, origin);
     }
 
-    fn add(&self, waiting: Waiting) {
+    fn add(&self, waiting: WaitingStep) {
         let mut steps = self.steps();
         if waiting.step.position > steps.known {
             steps
                 .waiting
                 .insert(waiting.step.position.to_number(), waiting);
-            self.go_on(&mut steps);
+            self.apply_waiting(&mut steps);
         }
     }
 
-    fn go_on(&self, steps: &mut Steps) {
+    fn apply_waiting(&self, steps: &mut Steps) {
         let before = steps.known;
         while let Some(next) = steps.waiting.remove(&steps.known.next().to_number()) {
             let step = next.step;
-            self.note(next.kinds, step.position);
+            self.record_changed_kinds(next.kinds, step.position);
             (steps.known, steps.origin) = (step.position, Some(next.origin));
             steps.bytes += bytes_of(&step);
             steps.kept.push_back(step);
@@ -139,7 +139,7 @@ impl LogCache {
         }
     }
 
-    fn note(&self, kinds: u32, position: LogPosition) {
+    fn record_changed_kinds(&self, kinds: u32, position: LogPosition) {
         for (number, changed) in self.changed.iter().enumerate() {
             if kinds & (1 << number) != 0 {
                 changed.fetch_max(position.to_number(), Ordering::AcqRel);
@@ -149,7 +149,7 @@ impl LogCache {
 
     /// Waits until a position is known. If earlier steps do not arrive in time, they are left to be
     /// read from the store, and any kind may have changed in them.
-    pub(super) async fn reach(&self, position: LogPosition, within: Duration) {
+    pub(super) async fn wait_for(&self, position: LogPosition, within: Duration) {
         if self.newest() >= position {
             return;
         }
@@ -167,7 +167,7 @@ impl LogCache {
     pub(super) fn skip_to(&self, position: LogPosition) {
         let mut steps = self.steps();
         if steps.known < position {
-            self.note(u32::MAX, position);
+            self.record_changed_kinds(u32::MAX, position);
             (steps.known, steps.bytes) = (position, 0);
             steps.kept.clear();
             steps.origin = steps
@@ -178,7 +178,7 @@ impl LogCache {
                 .waiting
                 .retain(|waiting, _| *waiting > position.to_number());
             self.head.send_replace(position);
-            self.go_on(&mut steps);
+            self.apply_waiting(&mut steps);
         }
     }
 
@@ -189,7 +189,7 @@ impl LogCache {
     }
 
     /// Records the origin of a step, unless newer steps are known.
-    pub(super) fn learn(&self, position: LogPosition, origin: Origin) {
+    pub(super) fn record_origin(&self, position: LogPosition, origin: Origin) {
         let mut steps = self.steps();
         if steps.known == position {
             steps.origin = Some(origin);
@@ -197,7 +197,7 @@ impl LogCache {
     }
 
     /// Records that the database has lost commits, so that nothing cached in memory can be trusted.
-    pub(super) fn lose(&self, why: String) {
+    pub(super) fn mark_lost(&self, why: String) {
         self.lost.send_if_modified(|lost| {
             let is_first = lost.is_none();
             lost.get_or_insert(why);
@@ -210,7 +210,7 @@ impl LogCache {
     }
 
     /// Waits until the database has lost commits, and returns the evidence.
-    pub(super) async fn lost(&self) -> String {
+    pub(super) async fn wait_until_lost(&self) -> String {
         let mut lost = self.lost.subscribe();
         let Ok(why) = lost.wait_for(Option::is_some).await else {
             return std::future::pending().await;
@@ -233,7 +233,7 @@ impl LogCache {
     }
 
     /// Returns the steps after a position, if all of them are cached.
-    pub(super) fn after(&self, position: LogPosition, limit: usize) -> Option<Vec<Logged>> {
+    pub(super) fn after(&self, position: LogPosition, limit: usize) -> Option<Vec<LogStep>> {
         let steps = self.steps();
         let after = steps.known.steps_since(position);
         if position > steps.known || after > steps.kept.len() as u64 {
@@ -252,12 +252,12 @@ impl LogCache {
     }
 }
 
-fn bytes_of(step: &Logged) -> usize {
+fn bytes_of(step: &LogStep) -> usize {
     let names = step.changed.iter();
     NAME_BYTES + names.map(|(_, key)| key.len() + NAME_BYTES).sum::<usize>()
 }
 
-pub(super) fn bit(kind: Kind) -> u32 {
+pub(super) fn kind_bit(kind: Kind) -> u32 {
     1 << (kind as u32)
 }
 
@@ -274,17 +274,17 @@ pub(super) fn name(bytes: &mut Vec<u8>, kind: Kind, key: &[u8]) {
 /// # Errors
 ///
 /// Returns [`EngineError::Corrupt`] if the bytes are malformed.
-pub(super) fn step(position: LogPosition, changed: &[u8]) -> Result<Logged, EngineError> {
-    let names = names(changed).ok_or_else(|| {
+pub(super) fn decode_step(position: LogPosition, changed: &[u8]) -> Result<LogStep, EngineError> {
+    let names = decode_names(changed).ok_or_else(|| {
         EngineError::Corrupt(format!("step {position} of the change log cannot be read"))
     })?;
-    Ok(Logged {
+    Ok(LogStep {
         position,
         changed: names,
     })
 }
 
-fn names(mut bytes: &[u8]) -> Option<Vec<(Kind, Vec<u8>)>> {
+fn decode_names(mut bytes: &[u8]) -> Option<Vec<(Kind, Vec<u8>)>> {
     let mut names = Vec::new();
     while let Some((kind, rest)) = bytes.split_first() {
         let (key_bytes, rest) = rest.split_first_chunk()?;
@@ -303,8 +303,8 @@ fn names(mut bytes: &[u8]) -> Option<Vec<(Kind, Vec<u8>)>> {
 mod tests {
     use std::time::Duration;
 
-    use super::{LogCache, Origin, bit, name, step};
-    use crate::{kind::Kind, log::Logged, position::LogPosition};
+    use super::{LogCache, Origin, decode_step, kind_bit, name};
+    use crate::{kind::Kind, log::LogStep, position::LogPosition};
 
     fn by(batch: i64) -> Origin {
         let writer = vec![1; 16];
@@ -315,8 +315,8 @@ mod tests {
         LogPosition::from_number(number)
     }
 
-    fn of(number: u64, kind: Kind) -> Logged {
-        Logged {
+    fn of(number: u64, kind: Kind) -> LogStep {
+        LogStep {
             position: at(number),
             changed: vec![(kind, vec![1, 2])],
         }
@@ -327,16 +327,16 @@ mod tests {
         let mut bytes = Vec::new();
         name(&mut bytes, Kind::Rule, b"a");
         name(&mut bytes, Kind::Mapping, b"");
-        let read = step(at(7), &bytes).unwrap();
+        let read = decode_step(at(7), &bytes).unwrap();
         let names = vec![(Kind::Rule, b"a".to_vec()), (Kind::Mapping, Vec::new())];
         assert_eq!((read.position, read.changed), (at(7), names));
-        step(at(7), &bytes[..3]).unwrap_err();
+        decode_step(at(7), &bytes[..3]).unwrap_err();
     }
 
     #[test]
     fn steps_after_a_gap_are_hidden_until_it_closes() {
-        let known = LogCache::through(at(5));
-        known.made(of(7, Kind::Rule), bit(Kind::Rule), by(7));
+        let known = LogCache::up_to(at(5));
+        known.add_own_step(of(7, Kind::Rule), kind_bit(Kind::Rule), by(7));
         assert_eq!(
             (known.newest(), known.last_changed(&[Kind::Rule])),
             (at(5), at(5))
@@ -359,10 +359,10 @@ mod tests {
 
     #[tokio::test]
     async fn persistent_gap_falls_back_to_the_store() {
-        let known = LogCache::through(at(5));
-        known.made(of(9, Kind::Rule), bit(Kind::Rule), by(9));
-        known.made(of(8, Kind::Rule), bit(Kind::Rule), by(8));
-        known.reach(at(8), Duration::ZERO).await;
+        let known = LogCache::up_to(at(5));
+        known.add_own_step(of(9, Kind::Rule), kind_bit(Kind::Rule), by(9));
+        known.add_own_step(of(8, Kind::Rule), kind_bit(Kind::Rule), by(8));
+        known.wait_for(at(8), Duration::ZERO).await;
         assert_eq!(known.newest(), at(9));
         assert_eq!(
             known.last_changed(&[Kind::Client]),
@@ -372,13 +372,13 @@ mod tests {
         assert_eq!(known.after(at(7), 9), None);
         assert_eq!(known.after(at(8), 9).unwrap(), [of(9, Kind::Rule)]);
         assert_eq!(known.newest_step(), (at(9), Some(by(9))));
-        known.made(of(12, Kind::Rule), bit(Kind::Rule), by(12));
+        known.add_own_step(of(12, Kind::Rule), kind_bit(Kind::Rule), by(12));
         known.skip_to(at(12));
         assert_eq!(known.newest_step(), (at(12), Some(by(12))));
         known.skip_to(at(14));
         assert_eq!(known.newest_step(), (at(14), None), "it was not read");
-        known.learn(at(14), by(14));
-        known.learn(at(13), by(13));
+        known.record_origin(at(14), by(14));
+        known.record_origin(at(13), by(13));
         assert_eq!(known.newest_step(), (at(14), Some(by(14))));
     }
 }

@@ -4,12 +4,12 @@ use tokio_postgres::Client;
 
 use super::{
     address::Address,
-    fault,
-    plan::place,
+    error,
+    plan::position_to_db,
     requirements,
     session::{Role, Session},
 };
-use crate::{fault::EngineError, kind::Kind, ownership::LEAD, position::LogPosition};
+use crate::{error::EngineError, kind::Kind, ownership::LEAD, position::LogPosition};
 
 /// The first steps; later ones may add tables for new kinds. Released steps never change.
 pub(super) const STEPS: [&str; 11] = [
@@ -121,7 +121,7 @@ pub(super) async fn read(client: &Client, schema: &str) -> Result<Option<Layout>
             oldest_reader: row.try_get(1)?,
         }))
     };
-    found.await.map_err(|error| fault::unread(&error))
+    found.await.map_err(|error| error::read_error(&error))
 }
 
 /// Creates the tables or migrates them to the newest layout. Returns the previous layout.
@@ -139,13 +139,13 @@ pub async fn migrate(address: &Address) -> Result<Option<Layout>, EngineError> {
         let made = client.batch_execute(&script);
         if let Err(error) = made.await {
             drop(client.batch_execute("ROLLBACK").await);
-            return Err(fault::unread(&error));
+            return Err(error::read_error(&error));
         }
     }
     compress(client, &address.schema).await?;
     // The role of the nodes may lack rights on new tables.
     let roles = requirements::other_writers(&session, &address.schema).await;
-    for role in roles.map_err(|error| fault::unread(&error))? {
+    for role in roles.map_err(|error| error::read_error(&error))? {
         let rights = requirements::check_rights(&session, &address.schema, Some(&role)).await;
         if let Err(missing) = rights {
             tracing::warn!("nodes cannot use the tables yet: {missing}");
@@ -160,7 +160,10 @@ pub async fn migrate(address: &Address) -> Result<Option<Layout>, EngineError> {
 /// # Errors
 ///
 /// Returns an error if the database does not respond or denies it; nothing is changed then.
-pub async fn empty(address: &Address, first_position: LogPosition) -> Result<(), EngineError> {
+pub async fn clear_tables(
+    address: &Address,
+    first_position: LogPosition,
+) -> Result<(), EngineError> {
     let session = Session::open(address, Role::Writer).await?;
     let (client, schema) = (&session.client, &address.schema);
     let emptied = async {
@@ -179,12 +182,12 @@ pub async fn empty(address: &Address, first_position: LogPosition) -> Result<(),
              INSERT INTO {schema}.claim (slot, writer, epoch, node) \
              SELECT slot, '', 0, '' FROM generate_series(0, {LEAD}) AS slot; COMMIT",
             tables.join(", "),
-            place(first_position)
+            position_to_db(first_position)
         );
         client.batch_execute(&text).await
     };
     let emptied: Result<(), tokio_postgres::Error> = emptied.await;
-    emptied.map_err(|error| fault::unread(&error))
+    emptied.map_err(|error| error::read_error(&error))
 }
 
 /// Selects the fastest compression of large values that the server supports.
@@ -204,5 +207,5 @@ async fn compress(client: &Client, schema: &str) -> Result<(), EngineError> {
     };
     compressed
         .await
-        .map_err(|error: tokio_postgres::Error| fault::unread(&error))
+        .map_err(|error: tokio_postgres::Error| error::read_error(&error))
 }

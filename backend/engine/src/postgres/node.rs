@@ -16,17 +16,17 @@ use super::{
     address::Address,
     claims::Claims,
     clock::DatabaseClock,
-    fault,
+    error,
     log_cache::LogCache,
-    plan::{place, position},
+    plan::{position_from_db, position_to_db},
     query::Query,
     readers::Readers,
     session::{Role, Session},
 };
 use crate::{
     clock::{Clock, SystemClock},
-    cluster::{Duty, NodeSeen},
-    fault::EngineError,
+    cluster::{ClusterNode, Duty},
+    error::EngineError,
     kind::Kind,
     limits::{
         STORE_AWAY_AFTER, STORE_LEADER_STALL_MAX, STORE_NODE_FORGOTTEN_AFTER,
@@ -79,10 +79,10 @@ impl Node {
     pub async fn join(address: &Address, name: &str) -> Result<Self, EngineError> {
         let id: [u8; 16] = rand::random();
         let session = Session::open(address, Role::Writer).await?;
-        let before = SystemClock.passed();
+        let before = SystemClock.elapsed();
         let said_ms = join(&session, &id, name).await;
-        let said_ms = said_ms.map_err(|error| fault::unread(&error))?;
-        let clock = DatabaseClock::new(before, SystemClock.passed(), said_ms);
+        let said_ms = said_ms.map_err(|error| error::read_error(&error))?;
+        let clock = DatabaseClock::new(before, SystemClock.elapsed(), said_ms);
         Ok(Self {
             address: Arc::new(address.clone()),
             id,
@@ -97,7 +97,7 @@ impl Node {
         })
     }
 
-    pub(super) fn tell(&self, about: String) {
+    pub(super) fn publish_report(&self, about: String) {
         self.about.send_replace(about);
         self.hurry.notify_one();
     }
@@ -112,7 +112,7 @@ impl Node {
 
     /// Renews the node until it is dropped by the others. While the database does not respond,
     /// no one takes over slots of others.
-    pub(super) async fn keep(self: Arc<Self>, known: Arc<LogCache>) {
+    pub(super) async fn keep_alive(self: Arc<Self>, known: Arc<LogCache>) {
         tokio::select! {
             // Polled before any timeout is found to have expired.
             biased;
@@ -179,8 +179,8 @@ impl Node {
                     pace = next;
                     answered = Instant::now();
                     self.address.reach.set(true);
-                    if let Some(duty) = self.stalled(steady) {
-                        self.resign(&format!("makes no progress with {}", duty.word()), true);
+                    if let Some(duty) = self.stalled_duty(steady) {
+                        self.resign(&format!("makes no progress with {}", duty.as_str()), true);
                     }
                 }
                 Err(error) => {
@@ -224,7 +224,7 @@ impl Node {
         let late = |_late| EngineError::Unavailable("the database does not respond".into());
         let pace = renewed
             .map_err(late)?
-            .map_err(|error| fault::unread(&error))?;
+            .map_err(|error| error::read_error(&error))?;
         if self.address.requires_standby && !has_standby(&session).await? {
             let why = "the database has lost its synchronous standby";
             tracing::warn!("{why}; this node is not ready");
@@ -242,11 +242,15 @@ impl Node {
         is_steady: bool,
     ) -> Result<Duration, Error> {
         let client = &session.client;
-        let (id, follows, about) = (&self.id[..], place(follows), self.about.borrow().clone());
-        let writer = self.claims.owns_with();
+        let (id, follows, about) = (
+            &self.id[..],
+            position_to_db(follows),
+            self.about.borrow().clone(),
+        );
+        let writer = self.claims.active_writer();
         let writer = writer.as_ref().map(|it| &it[..]);
         let statement = session.statement(Query::Renew).await?;
-        let before = SystemClock.passed();
+        let before = SystemClock.elapsed();
         let Some(row) = client
             .query_opt(&statement, &[&id, &follows, &about, &writer])
             .await?
@@ -257,12 +261,12 @@ impl Node {
             return Ok(STORE_NODE_RENEWED_EVERY);
         };
         self.clock
-            .read(before, SystemClock.passed(), row.try_get(0)?);
-        self.claims.lived(before);
-        self.claims.look(session, is_steady).await
+            .read(before, SystemClock.elapsed(), row.try_get(0)?);
+        self.claims.record_alive(before);
+        self.claims.refresh(session, is_steady).await
     }
 
-    pub(super) fn advance(&self, duty: Duty) {
+    pub(super) fn record_progress(&self, duty: Duty) {
         if let Some(at) = Duty::STEADY.iter().position(|it| *it == duty) {
             self.advanced()[at] = Some(Instant::now());
         }
@@ -275,7 +279,7 @@ impl Node {
 
     /// Returns a duty without progress although the database has responded all the time. The time
     /// for a new duty starts now.
-    fn stalled(&self, steady: Option<Instant>) -> Option<Duty> {
+    fn stalled_duty(&self, steady: Option<Instant>) -> Option<Duty> {
         let is_owner = self.claims.is_owner();
         let has_to = [is_owner, self.claims.is_leader(), is_owner];
         let mut advanced = self.advanced();
@@ -296,25 +300,25 @@ impl Node {
     }
 
     /// Triggers a check of slot ownership.
-    pub(super) fn hurry(&self) {
+    pub(super) fn trigger_check(&self) {
         self.hurry.notify_one();
     }
 
     /// Leaves slots and leadership to others for a while because it makes no progress; if forced,
     /// even with work in flight.
     pub(super) fn resign(&self, why: &str, is_forced: bool) {
-        if self.claims.rest(is_forced) {
+        if self.claims.start_rest(is_forced) {
             tracing::error!("this node {why}; its slots and leadership go to other nodes");
             *self.advanced() = [None; 3];
         }
-        self.hurry();
+        self.trigger_check();
     }
 
     /// Waits until it leads, and returns the epoch.
-    pub(super) async fn lead(&self) -> u64 {
-        let mut lead = self.claims.lead();
+    pub(super) async fn wait_for_leadership(&self) -> u64 {
+        let mut lead = self.claims.watch_leadership();
         self.claims.stand();
-        self.hurry();
+        self.trigger_check();
         loop {
             if let Some(epoch) = *lead.borrow_and_update() {
                 return epoch;
@@ -325,13 +329,13 @@ impl Node {
     }
 
     /// Waits until the leadership of an epoch has ended.
-    pub(super) async fn deposed(&self, epoch: u64) {
-        let mut lead = self.claims.lead();
+    pub(super) async fn wait_until_deposed(&self, epoch: u64) {
+        let mut lead = self.claims.watch_leadership();
         drop(lead.wait_for(|lead| *lead != Some(epoch)).await);
     }
 
     /// Waits until the others have dropped it, and it may no longer use the store.
-    pub(super) async fn forgotten(&self) {
+    pub(super) async fn wait_until_forgotten(&self) {
         let mut is_gone = self.is_gone.subscribe();
         drop(is_gone.wait_for(|is_gone| *is_gone).await);
     }
@@ -360,15 +364,15 @@ impl Node {
 pub(super) struct Lease(Arc<Node>);
 
 impl Lease {
-    pub(super) fn of(node: &Arc<Node>) -> Self {
+    pub(super) fn for_node(node: &Arc<Node>) -> Self {
         Self(Arc::clone(node))
     }
 
     pub(super) async fn renew(&self, session: &Session) -> Result<(), Error> {
         let statement = session.statement(Query::Works).await?;
-        let (node, begin) = (&self.0.id[..], SystemClock.passed());
+        let (node, begin) = (&self.0.id[..], SystemClock.elapsed());
         session.client.execute(&statement, &[&node]).await?;
-        self.0.claims.worked(begin);
+        self.0.claims.record_progress(begin);
         Ok(())
     }
 }
@@ -377,7 +381,7 @@ async fn has_standby(session: &Session) -> Result<bool, EngineError> {
     let text = "SELECT current_setting('synchronous_standby_names') <> ''";
     let row = session.client.query_one(text, &[]).await;
     let found = row.and_then(|row| row.try_get(0));
-    found.map_err(|error| fault::unread(&error))
+    found.map_err(|error| error::read_error(&error))
 }
 
 async fn join(session: &Session, id: &[u8; 16], name: &str) -> Result<i64, Error> {
@@ -395,25 +399,28 @@ async fn join(session: &Session, id: &[u8; 16], name: &str) -> Result<i64, Error
 }
 
 /// Returns the live nodes and how far each follows the log.
-pub(super) async fn alive(
+pub(super) async fn live_nodes(
     readers: &Readers,
     this: Option<[u8; 16]>,
-) -> Result<Vec<NodeSeen>, EngineError> {
+) -> Result<Vec<ClusterNode>, EngineError> {
     let seconds = STORE_NODE_TIME_MAX.as_secs_f64();
     let rows = readers.rows(Query::Nodes, &[&seconds]).await?;
     let unread = |error: Error| EngineError::Corrupt(error.to_string());
     rows.iter()
-        .map(|row| seen(row, this).map_err(unread))
+        .map(|row| decode_node(row, this).map_err(unread))
         .collect()
 }
 
 /// Decodes a row of [`Query::Nodes`].
-pub(super) fn seen(row: &tokio_postgres::Row, this: Option<[u8; 16]>) -> Result<NodeSeen, Error> {
+pub(super) fn decode_node(
+    row: &tokio_postgres::Row,
+    this: Option<[u8; 16]>,
+) -> Result<ClusterNode, Error> {
     let follows: i64 = row.try_get(2)?;
-    Ok(NodeSeen {
+    Ok(ClusterNode {
         name: row.try_get(0)?,
         since_ms: row.try_get(1)?,
-        follows: position(follows),
+        follows: position_from_db(follows),
         leads: row.try_get(3)?,
         about: row.try_get(4)?,
         is_this: this.is_some_and(|this| row.try_get(6).is_ok_and(|id: &[u8]| *id == this)),
@@ -423,14 +430,14 @@ pub(super) fn seen(row: &tokio_postgres::Row, this: Option<[u8; 16]>) -> Result<
 
 /// Waits until every live node has followed the log to a position. Returns whether that happened in
 /// time.
-pub(super) async fn followed(
+pub(super) async fn wait_until_followed(
     readers: &Readers,
     position: LogPosition,
     within: Duration,
 ) -> Result<bool, EngineError> {
     let begin = Instant::now();
     loop {
-        let nodes = alive(readers, None).await?;
+        let nodes = live_nodes(readers, None).await?;
         if nodes.iter().all(|node| node.follows >= position) {
             return Ok(true);
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tokio_postgres::types::ToSql;
 
-use super::{layout, layout::IndexPlace, log_cache, query::Query, set::Set, tally};
+use super::{layout, layout::IndexLocation, log_cache, query::Query, set::Set, tally};
 use crate::{
     change::{Action, Change, Entry, Expect, add_to},
     index::Index,
@@ -49,16 +49,16 @@ pub(super) fn plan<'a>(group: &[&'a Set], token: Token) -> Vec<Call<'a>> {
     let mut calls = vec![Call::new(Query::Version, Vec::new())];
     let changes: Vec<&Change> = group.iter().flat_map(|set| &set.changes).collect();
     for kind in Kind::ALL {
-        of_kind(&mut calls, kind, &changes);
+        plan_kind(&mut calls, kind, &changes);
     }
-    entries(&mut calls, &changes, |change| &change.remove, Query::Gone);
+    plan_entries(&mut calls, &changes, |change| &change.remove, Query::Gone);
     for kind in Kind::ALL {
-        inserts(&mut calls, kind, &changes);
+        plan_inserts(&mut calls, kind, &changes);
     }
-    entries(&mut calls, &changes, |change| &change.add, Query::Come);
-    sums(&mut calls, &changes, token);
-    owns(&mut calls, group, token);
-    order(&mut calls, group, token);
+    plan_entries(&mut calls, &changes, |change| &change.add, Query::Come);
+    plan_sums(&mut calls, &changes, token);
+    plan_ownership_check(&mut calls, group, token);
+    plan_log_append(&mut calls, group, token);
     calls
 }
 
@@ -81,7 +81,7 @@ fn is_insert(change: &Change) -> bool {
     makes && change.expect == Expect::Absent
 }
 
-fn of_kind<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
+fn plan_kind<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
     let mut checked = sorted(kind, changes, |it| {
         it.action == Action::Check && it.expect != Expect::Absent
     });
@@ -107,7 +107,7 @@ fn of_kind<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
             parameters.push(array!(deleted.iter().map(|it| one(&it.remove, index))));
         }
         calls.push(Call::new(Query::Delete(kind), parameters));
-        beside(calls, kind, &deleted);
+        plan_side_table(calls, kind, &deleted);
     }
     let put = sorted(kind, changes, |it| {
         matches!(
@@ -115,8 +115,8 @@ fn of_kind<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
             (Action::Put(_), Expect::Version(_))
         )
     });
-    updates(calls, kind, &put);
-    beside(calls, kind, &put);
+    plan_updates(calls, kind, &put);
+    plan_side_table(calls, kind, &put);
     let touched = sorted(kind, changes, |it| is(it, Action::Touch));
     if !touched.is_empty() {
         let parameters = vec![keys(&touched), versions(&touched)];
@@ -124,7 +124,7 @@ fn of_kind<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
     }
 }
 
-fn updates<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, put: &[&'a Change]) {
+fn plan_updates<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, put: &[&'a Change]) {
     let columns: Vec<Index> = layout::columns(kind).map(|(index, _)| index).collect();
     let moves = |change: &Change| {
         let mut entries = change.remove.iter().chain(&change.add);
@@ -171,8 +171,8 @@ fn updates<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, put: &[&'a Change]) {
 
 /// Adds the statements that delete or replace entries of a side table. A row there is found by the
 /// first of these that its change names.
-fn beside<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
-    let columns: Vec<Index> = layout::columns_beside(kind).map(|it| it.0).collect();
+fn plan_side_table<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
+    let columns: Vec<Index> = layout::side_columns(kind).map(|it| it.0).collect();
     let found_by = |change: &Change| {
         let mut columns = columns.iter().copied();
         columns.find(|index| one(&change.remove, *index).is_some())
@@ -200,7 +200,7 @@ fn beside<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
     }
 }
 
-fn inserts<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
+fn plan_inserts<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
     let mut come = sorted(kind, changes, is_insert);
     if come.is_empty() {
         return;
@@ -210,7 +210,7 @@ fn inserts<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
         parameters.push(array!(come.iter().map(|it| one(&it.add, index))));
     }
     calls.push(Call::new(Query::Insert(kind), parameters));
-    let columns: Vec<Index> = layout::columns_beside(kind).map(|it| it.0).collect();
+    let columns: Vec<Index> = layout::side_columns(kind).map(|it| it.0).collect();
     come.retain(|it| it.add.iter().any(|entry| columns.contains(&entry.index)));
     if !come.is_empty() {
         let mut parameters = vec![keys(&come)];
@@ -222,7 +222,7 @@ fn inserts<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
 }
 
 /// Adds the statements for entries in separate tables.
-fn entries<'a>(
+fn plan_entries<'a>(
     calls: &mut Vec<Call<'a>>,
     changes: &[&'a Change],
     of: impl Fn(&'a Change) -> &'a [Entry],
@@ -231,7 +231,7 @@ fn entries<'a>(
     let mut lying: BTreeMap<Index, Vec<Entered<'a>>> = BTreeMap::new();
     for change in changes {
         for entry in of(change) {
-            if matches!(layout::place(entry.index), IndexPlace::Table(_)) {
+            if matches!(layout::index_location(entry.index), IndexLocation::Table(_)) {
                 let lead = (&*entry.key, &*change.key);
                 lying.entry(entry.index).or_default().push(lead);
             }
@@ -247,7 +247,7 @@ fn entries<'a>(
     }
 }
 
-fn sums<'a>(calls: &mut Vec<Call<'a>>, changes: &[&'a Change], token: Token) {
+fn plan_sums<'a>(calls: &mut Vec<Call<'a>>, changes: &[&'a Change], token: Token) {
     let mut sums: BTreeMap<&'a [u8], Vec<i64>> = BTreeMap::new();
     for change in changes {
         if let (Action::Add(numbers), Expect::Any) = (&change.action, change.expect) {
@@ -269,7 +269,7 @@ fn sums<'a>(calls: &mut Vec<Call<'a>>, changes: &[&'a Change], token: Token) {
 }
 
 /// Adds the statement that checks the writer's slots and locks them until the commit.
-fn owns<'a>(calls: &mut Vec<Call<'a>>, group: &[&'a Set], token: Token) {
+fn plan_ownership_check<'a>(calls: &mut Vec<Call<'a>>, group: &[&'a Set], token: Token) {
     let claims: BTreeSet<Claim> = group
         .iter()
         .flat_map(|set| set.claims.iter().copied())
@@ -282,15 +282,18 @@ fn owns<'a>(calls: &mut Vec<Call<'a>>, group: &[&'a Set], token: Token) {
         Query::Owns,
         vec![
             array!(claims.iter().map(slot)),
-            array!(claims.iter().map(|claim| number(claim.epoch))),
+            array!(claims.iter().map(|claim| to_db_integer(claim.epoch))),
             Box::new(token.writer.to_vec()),
         ],
     ));
 }
 
 /// Adds the statements that lock the order of the log and append a step.
-fn order(calls: &mut Vec<Call<'_>>, group: &[&Set], token: Token) {
-    let rests_on = group.iter().filter_map(|set| set.rests_on).map(place);
+fn plan_log_append(calls: &mut Vec<Call<'_>>, group: &[&Set], token: Token) {
+    let rests_on = group
+        .iter()
+        .filter_map(|set| set.rests_on)
+        .map(position_to_db);
     let rests_on = rests_on.min().unwrap_or(i64::MAX);
     let writer = token.writer.to_vec();
     calls.push(Call::new(
@@ -322,17 +325,17 @@ pub(super) fn is_logged(change: &Change) -> bool {
 }
 
 /// Converts a position or version to a database integer.
-pub(super) fn number(number: u64) -> i64 {
+pub(super) fn to_db_integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// Converts a position to the database's form.
-pub(super) fn place(position: LogPosition) -> i64 {
-    number(position.to_number())
+pub(super) fn position_to_db(position: LogPosition) -> i64 {
+    to_db_integer(position.to_number())
 }
 
 /// Converts a position from the database's form.
-pub(super) fn position(place: i64) -> LogPosition {
+pub(super) fn position_from_db(place: i64) -> LogPosition {
     LogPosition::from_number(place.unsigned_abs())
 }
 
@@ -342,7 +345,7 @@ fn keys<'a>(changes: &[&'a Change]) -> Box<dyn ToSql + Sync + Send + 'a> {
 
 fn versions<'a>(changes: &[&'a Change]) -> Box<dyn ToSql + Sync + Send + 'a> {
     let versions = changes.iter().map(|it| match it.expect {
-        Expect::Version(version) => number(version),
+        Expect::Version(version) => to_db_integer(version),
         // Matches no record.
         Expect::Absent | Expect::Any => -1,
     });
@@ -365,19 +368,21 @@ fn one(entries: &[Entry], index: Index) -> Option<&[u8]> {
 
 /// Splits off the sets that can be written together: those that touch nothing touched by an earlier
 /// one.
-pub(super) fn together<'a>(
+pub(super) fn compatible_sets<'a>(
     sets: impl Iterator<Item = &'a Set>,
     sets_max: usize,
     bytes_max: usize,
 ) -> Vec<bool> {
-    let mut records: BTreeMap<(u8, &[u8]), Use> = BTreeMap::new();
+    let mut records: BTreeMap<(u8, &[u8]), RecordUse> = BTreeMap::new();
     let mut entries: BTreeSet<&Entry> = BTreeSet::new();
     let (mut count, mut bytes) = (0, 0);
     let mut chosen = Vec::new();
     for set in sets {
         let is_free = |change: &Change| {
             let name = (change.kind as u8, &*change.key);
-            let is_shared = records.get(&name).is_none_or(|it| it.goes_with(change));
+            let is_shared = records
+                .get(&name)
+                .is_none_or(|it| it.is_compatible_with(change));
             let mut touched = change.remove.iter().chain(&change.add);
             is_shared && !touched.any(|entry| entries.contains(entry))
         };
@@ -389,7 +394,10 @@ pub(super) fn together<'a>(
         }
         (count, bytes) = (count + 1, bytes + set.bytes);
         for change in &set.changes {
-            records.insert((change.kind as u8, &change.key), Use::of(change));
+            records.insert(
+                (change.kind as u8, &change.key),
+                RecordUse::from_change(change),
+            );
             entries.extend(change.remove.iter().chain(&change.add));
         }
     }
@@ -398,14 +406,14 @@ pub(super) fn together<'a>(
 
 /// How a group uses a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Use {
+enum RecordUse {
     Checks(Expect),
     Adds,
     Changes,
 }
 
-impl Use {
-    fn of(change: &Change) -> Self {
+impl RecordUse {
+    fn from_change(change: &Change) -> Self {
         match change.action {
             Action::Check => Self::Checks(change.expect),
             Action::Add(_) if change.expect == Expect::Any => Self::Adds,
@@ -413,7 +421,7 @@ impl Use {
         }
     }
 
-    fn goes_with(self, change: &Change) -> bool {
-        self == Self::of(change) && self != Self::Changes
+    fn is_compatible_with(self, change: &Change) -> bool {
+        self == Self::from_change(change) && self != Self::Changes
     }
 }

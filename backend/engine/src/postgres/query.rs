@@ -1,7 +1,7 @@
 //! The statements, written once for all kinds and indexes, and generated from the layout.
 
 use super::{
-    layout::{self, IndexPlace},
+    layout::{self, IndexLocation},
     tally,
 };
 use crate::{index::Index, kind::Kind, ownership::LEAD, read::Direction};
@@ -119,7 +119,7 @@ impl From<Direction> for Way {
 }
 
 impl Way {
-    fn word(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Up => "ASC",
             Self::Down => "DESC",
@@ -149,7 +149,7 @@ impl Query {
             ),
             Self::Delete(kind) => delete(kind, &of(kind)),
             Self::Vacate(index) => {
-                let (table, entry, _) = lies(index, schema);
+                let (table, entry, _) = index_location(index, schema);
                 format!(
                     "WITH met AS (UPDATE {table} AS t SET {entry} = NULL \
                      FROM unnest($1::bytea[], $2::bytea[]) AS x(k, o) \
@@ -172,29 +172,29 @@ impl Query {
             Self::Gone(index) => format!(
                 "WITH met AS (DELETE FROM {} AS t USING unnest($1::bytea[], $2::bytea[]) \
                  AS x(e, r) WHERE t.entry = x.e AND t.record = x.r RETURNING 1) {EACH} FROM met",
-                lies(index, schema).0
+                index_location(index, schema).0
             ),
-            Self::GoBeside(index) => go_beside(index, schema),
+            Self::GoBeside(index) => delete_side_sql(index, schema),
             Self::MoveBeside(index) => move_beside(index, schema),
             Self::Insert(kind) => insert(kind, &of(kind), &version),
-            Self::ComeBeside(kind) => come_beside(kind, schema),
+            Self::ComeBeside(kind) => insert_side_sql(kind, schema),
             Self::Come(index) => format!(
                 "INSERT INTO {} (entry, record) SELECT x.e, x.r \
                  FROM unnest($1::bytea[], $2::bytea[]) AS x(e, r)",
-                lies(index, schema).0
+                index_location(index, schema).0
             ),
             Self::Sum => tally::add(schema, &version),
-            Self::Fold => tally::fold(schema),
-            Self::Zeros => tally::zeros(schema),
-            other => other.that_reads(schema, &version),
+            Self::Fold => tally::fold_rows(schema),
+            Self::Zeros => tally::delete_zeros(schema),
+            other => other.read_sql(schema, &version),
         }
     }
 
-    fn that_reads(self, schema: &str, version: &str) -> String {
+    fn read_sql(self, schema: &str, version: &str) -> String {
         let of = |kind: Kind| format!("{schema}.{}", kind.table());
         match self {
             Self::Get(Kind::Counter) => tally::get(schema),
-            Self::Page(Kind::Counter, way) => tally::page(schema, way.word()),
+            Self::Page(Kind::Counter, way) => tally::page(schema, way.as_str()),
             Self::Get(kind) => format!(
                 "SELECT x.n, t.version, t.value FROM unnest($1::bytea[]) WITH ORDINALITY AS x(k, n) \
                  JOIN {} AS t ON t.key = x.k",
@@ -204,7 +204,7 @@ impl Query {
                 "SELECT key, version, value FROM {} WHERE key >= $1 AND key < $2 \
                  ORDER BY key {} LIMIT $3",
                 of(kind),
-                way.word()
+                way.as_str()
             ),
             Self::Under(kind) => format!(
                 "SELECT x.n, t.key, t.version, t.value \
@@ -213,15 +213,15 @@ impl Query {
                 of(kind)
             ),
             Self::Lead(index) => {
-                let (table, entry, record) = lies(index, schema);
+                let (table, entry, record) = index_location(index, schema);
                 format!(
                     "SELECT x.n, t.{record} FROM unnest($1::bytea[]) WITH ORDINALITY AS x(e, n) \
                      JOIN {table} AS t ON t.{entry} = x.e"
                 )
             }
             Self::Entries(index, way) => {
-                let (table, entry, record) = lies(index, schema);
-                let way = way.word();
+                let (table, entry, record) = index_location(index, schema);
+                let way = way.as_str();
                 format!(
                     "SELECT x.n, r.e, r.r \
                      FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS x(a, b, n) \
@@ -231,7 +231,7 @@ impl Query {
                 )
             }
             Self::Count(index) => {
-                let (table, entry, _) = lies(index, schema);
+                let (table, entry, _) = index_location(index, schema);
                 format!(
                     "SELECT x.n, c.found \
                      FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS x(a, b, n) \
@@ -240,11 +240,11 @@ impl Query {
                 )
             }
             Self::Last(index) => last(index, schema, &of(index.kind())),
-            other => other.about_the_log(schema, version),
+            other => other.log_sql(schema, version),
         }
     }
 
-    fn about_the_log(self, schema: &str, version: &str) -> String {
+    fn log_sql(self, schema: &str, version: &str) -> String {
         match self {
             Self::Lock => format!(
                 "WITH h AS (SELECT 1 FROM {schema}.head \
@@ -302,11 +302,11 @@ impl Query {
                  WHERE place < (SELECT max(place) - $1 FROM {schema}.log) \
                  AND at < clock_timestamp() - $2 * interval '1 second' ORDER BY place LIMIT $3)"
             ),
-            other => other.about_nodes(schema),
+            other => other.nodes_sql(schema),
         }
     }
 
-    fn about_nodes(self, schema: &str) -> String {
+    fn nodes_sql(self, schema: &str) -> String {
         match self {
             Self::Join => format!(
                 "INSERT INTO {schema}.node (id, name, since, renewed, works, follows) VALUES ($1, $2, \
@@ -388,25 +388,25 @@ const NOW_MS: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 const WORKED: &str = "least(n.works, n.renewed)";
 
 /// Returns the table of an index, its entry column, and its record column.
-fn lies(index: Index, schema: &str) -> (String, &'static str, &'static str) {
-    match layout::place(index) {
-        IndexPlace::Column(name) => {
+fn index_location(index: Index, schema: &str) -> (String, &'static str, &'static str) {
+    match layout::index_location(index) {
+        IndexLocation::Column(name) => {
             let table = index.kind().table();
             (format!("{schema}.{table}"), name, "key")
         }
-        IndexPlace::Beside(name) => (beside(index.kind(), schema), name, "key"),
-        IndexPlace::Table(name) => (format!("{schema}.{name}"), "entry", "record"),
+        IndexLocation::Beside(name) => (side_table(index.kind(), schema), name, "key"),
+        IndexLocation::Table(name) => (format!("{schema}.{name}"), "entry", "record"),
     }
 }
 
 /// Returns the qualified side table of a kind.
-fn beside(kind: Kind, schema: &str) -> String {
-    let table = layout::table_beside(kind).unwrap_or_default();
+fn side_table(kind: Kind, schema: &str) -> String {
+    let table = layout::side_table(kind).unwrap_or_default();
     format!("{schema}.{table}")
 }
 
 /// Returns array parameters numbered from `from` on, built for each column entry of a kind.
-fn arrays(from: usize, count: usize) -> String {
+fn array_parameters(from: usize, count: usize) -> String {
     (from..from + count).fold(String::new(), |text, number| {
         text + &format!(", ${number}::bytea[]")
     })
@@ -416,8 +416,8 @@ fn each_column(kind: Kind, write: impl Fn(usize, &str) -> String) -> String {
     each_of(layout::columns(kind), write)
 }
 
-fn each_beside(kind: Kind, write: impl Fn(usize, &str) -> String) -> String {
-    each_of(layout::columns_beside(kind), write)
+fn each_side_column(kind: Kind, write: impl Fn(usize, &str) -> String) -> String {
+    each_of(layout::side_columns(kind), write)
 }
 
 fn each_of(
@@ -434,7 +434,7 @@ fn insert(kind: Kind, table: &str, version: &str) -> String {
     let names = each_column(kind, |_, name| format!(", {name}"));
     let values = each_column(kind, |number, _| format!(", x.n{number}"));
     let of = each_column(kind, |number, _| format!(", n{number}"));
-    let arrays = arrays(3, layout::columns(kind).count());
+    let arrays = array_parameters(3, layout::columns(kind).count());
     format!(
         "INSERT INTO {table} (key, version, value{names}) SELECT x.k, {version}, x.v{values} \
          FROM unnest($1::bytea[], $2::bytea[]{arrays}) AS x(k, v{of})"
@@ -446,7 +446,7 @@ fn delete(kind: Kind, table: &str) -> String {
     let are = each_column(kind, |number, name| {
         format!(" AND (x.o{number} IS NULL OR t.{name} = x.o{number})")
     });
-    let arrays = arrays(3, layout::columns(kind).count());
+    let arrays = array_parameters(3, layout::columns(kind).count());
     format!(
         "WITH met AS (DELETE FROM {table} AS t \
          USING unnest($1::bytea[], $2::bigint[]{arrays}) AS x(k, o{of}) \
@@ -454,20 +454,20 @@ fn delete(kind: Kind, table: &str) -> String {
     )
 }
 
-fn come_beside(kind: Kind, schema: &str) -> String {
-    let names = each_beside(kind, |_, name| format!(", {name}"));
-    let of = each_beside(kind, |number, _| format!(", n{number}"));
-    let arrays = arrays(2, layout::columns_beside(kind).count());
+fn insert_side_sql(kind: Kind, schema: &str) -> String {
+    let names = each_side_column(kind, |_, name| format!(", {name}"));
+    let of = each_side_column(kind, |number, _| format!(", n{number}"));
+    let arrays = array_parameters(2, layout::side_columns(kind).count());
     format!(
         "INSERT INTO {} (key{names}) SELECT * FROM unnest($1::bytea[]{arrays}) AS x(k{of})",
-        beside(kind, schema)
+        side_table(kind, schema)
     )
 }
 
 /// Returns the condition for the row in the side table: it has all the known entries.
 fn is_beside(index: Index) -> String {
-    let are = each_beside(index.kind(), |number, name| {
-        if matches!(layout::place(index), IndexPlace::Beside(other) if other == name) {
+    let are = each_side_column(index.kind(), |number, name| {
+        if matches!(layout::index_location(index), IndexLocation::Beside(other) if other == name) {
             format!(" AND t.{name} = x.o{number}")
         } else {
             format!(" AND (x.o{number} IS NULL OR t.{name} = x.o{number})")
@@ -476,14 +476,14 @@ fn is_beside(index: Index) -> String {
     format!("t.key = x.k{are}")
 }
 
-fn go_beside(index: Index, schema: &str) -> String {
+fn delete_side_sql(index: Index, schema: &str) -> String {
     let kind = index.kind();
-    let of = each_beside(kind, |number, _| format!(", o{number}"));
-    let arrays = arrays(2, layout::columns_beside(kind).count());
+    let of = each_side_column(kind, |number, _| format!(", o{number}"));
+    let arrays = array_parameters(2, layout::side_columns(kind).count());
     format!(
         "WITH met AS (DELETE FROM {} AS t USING unnest($1::bytea[]{arrays}) AS x(k{of}) \
          WHERE {} RETURNING 1) {EACH} FROM met",
-        beside(kind, schema),
+        side_table(kind, schema),
         is_beside(index)
     )
 }
@@ -493,13 +493,13 @@ fn go_beside(index: Index, schema: &str) -> String {
 /// the window function forces that.
 fn move_beside(index: Index, schema: &str) -> String {
     let kind = index.kind();
-    let of = each_beside(kind, |number, _| format!(", o{number}, n{number}"));
-    let names = each_beside(kind, |_, name| format!(", {name}"));
-    let become_new = each_beside(kind, |number, name| {
+    let of = each_side_column(kind, |number, _| format!(", o{number}, n{number}"));
+    let names = each_side_column(kind, |_, name| format!(", {name}"));
+    let become_new = each_side_column(kind, |number, name| {
         format!(", coalesce(x.n{number}, t.{name}) AS {name}")
     });
-    let arrays = arrays(2, 2 * layout::columns_beside(kind).count());
-    let table = beside(kind, schema);
+    let arrays = array_parameters(2, 2 * layout::side_columns(kind).count());
+    let table = side_table(kind, schema);
     format!(
         "WITH gone AS (DELETE FROM {table} AS t USING unnest($1::bytea[]{arrays}) AS x(k{of}) \
          WHERE {} RETURNING t.key{become_new}), \
@@ -526,7 +526,7 @@ fn move_entries(kind: Kind, table: &str, version: &str) -> String {
              OR t.{name} IS NOT DISTINCT FROM x.o{number})"
         )
     });
-    let arrays = arrays(4, 2 * layout::columns(kind).count());
+    let arrays = array_parameters(4, 2 * layout::columns(kind).count());
     format!(
         "WITH met AS (UPDATE {table} AS t SET version = {version}, value = x.v{become_new} \
          FROM unnest($1::bytea[], $2::bigint[], $3::bytea[]{arrays}) AS x(k, o, v{of}) \
@@ -535,18 +535,18 @@ fn move_entries(kind: Kind, table: &str, version: &str) -> String {
 }
 
 fn last(index: Index, schema: &str, records: &str) -> String {
-    let (table, entry, record) = lies(index, schema);
+    let (table, entry, record) = index_location(index, schema);
     let stretches = "unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS x(a, b, n)";
     let newest = format!(
         "FROM {table} AS t WHERE t.{entry} >= x.a AND t.{entry} < x.b \
          ORDER BY t.{entry} DESC LIMIT 1"
     );
-    match layout::place(index) {
-        IndexPlace::Column(_) => format!(
+    match layout::index_location(index) {
+        IndexLocation::Column(_) => format!(
             "SELECT x.n, r.e, r.r, r.version, r.value FROM {stretches} CROSS JOIN LATERAL \
              (SELECT t.{entry} AS e, t.{record} AS r, t.version, t.value {newest}) AS r"
         ),
-        IndexPlace::Beside(_) | IndexPlace::Table(_) => format!(
+        IndexLocation::Beside(_) | IndexLocation::Table(_) => format!(
             "SELECT x.n, r.e, r.r, v.version, v.value FROM {stretches} CROSS JOIN LATERAL \
              (SELECT t.{entry} AS e, t.{record} AS r {newest}) AS r \
              LEFT JOIN {records} AS v ON v.key = r.r"

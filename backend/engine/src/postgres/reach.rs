@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::fault::EngineError;
+use crate::error::EngineError;
 
 /// Whether the database has responded recently. Clones share it.
 #[derive(Debug, Clone)]
-pub(super) struct Reach(Arc<watch::Sender<bool>>);
+pub(super) struct Reachability(Arc<watch::Sender<bool>>);
 
-impl Default for Reach {
+impl Default for Reachability {
     fn default() -> Self {
         Self(Arc::new(watch::Sender::new(true)))
     }
 }
 
-impl Reach {
+impl Reachability {
     pub(super) fn set(&self, is_within: bool) {
         self.0
             .send_if_modified(|before| std::mem::replace(before, is_within) != is_within);
@@ -32,7 +32,7 @@ impl Reach {
     }
 
     /// Waits for the database to complete `work`; returns `None` if it becomes unreachable first.
-    pub(super) async fn or_away<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    pub(super) async fn or_unreachable<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut reach = self.subscribe();
         tokio::select! {
             biased;
@@ -43,6 +43,6 @@ impl Reach {
 }
 
 /// Returns the error for calls while the database is unreachable.
-pub(super) fn away() -> EngineError {
+pub(super) fn unreachable_error() -> EngineError {
     EngineError::Unavailable("the database does not respond".into())
 }

@@ -17,13 +17,13 @@ use tokio_postgres::{Row, types::ToSql};
 
 use super::{
     address::Address,
-    fault,
+    error,
     query::Query,
-    reach::{self, Reach},
+    reach::{self, Reachability},
     session::{Role, Session},
 };
 use crate::{
-    fault::EngineError,
+    error::EngineError,
     limits::{STORE_READ_TIME_MAX, STORE_REOPEN_TIME_MAX},
 };
 
@@ -45,7 +45,7 @@ pub(super) struct Readers {
 impl Readers {
     pub(super) fn new(address: Arc<Address>) -> Self {
         let mut slots = Vec::new();
-        slots.resize_with(address.readers(), Mutex::default);
+        slots.resize_with(address.reader_count(), Mutex::default);
         Self {
             address,
             runtime: Handle::current(),
@@ -61,7 +61,7 @@ impl Readers {
     ///
     /// Returns [`EngineError::Unavailable`] if the database accepts no further connection.
     pub(super) async fn reserve(&self) -> Result<(), EngineError> {
-        self.of(&mut *self.moment.lock().await).await?;
+        self.session_for(&mut *self.moment.lock().await).await?;
         self.session().await?;
         Ok(())
     }
@@ -69,7 +69,7 @@ impl Readers {
     /// Whether the session for reads with several statements is open; reopens it if it broke.
     pub(super) async fn is_reserved(&self) -> bool {
         match self.moment.try_lock() {
-            Ok(mut slot) => self.of(&mut slot).await.is_ok(),
+            Ok(mut slot) => self.session_for(&mut slot).await.is_ok(),
             Err(_in_use) => true,
         }
     }
@@ -80,8 +80,12 @@ impl Readers {
         query: Query,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, EngineError> {
-        let read = self.address.reach.or_away(self.read(query, parameters));
-        read.await.unwrap_or_else(|| Err(reach::away()))
+        let read = self
+            .address
+            .reach
+            .or_unreachable(self.read(query, parameters));
+        read.await
+            .unwrap_or_else(|| Err(reach::unreachable_error()))
     }
 
     async fn read(
@@ -92,7 +96,7 @@ impl Readers {
         let deadline = Instant::now() + STORE_REOPEN_TIME_MAX;
         loop {
             let error = match self.session().await {
-                Ok(session) => match within(&session, query, parameters).await {
+                Ok(session) => match query_rows(&session, query, parameters).await {
                     Ok(rows) => return Ok(rows),
                     Err(Unread::Lost(error)) => error,
                     Err(Unread::Refused(error)) => return Err(error),
@@ -108,10 +112,13 @@ impl Readers {
 
     async fn session(&self) -> Result<Arc<Session>, EngineError> {
         let next = self.next.fetch_add(1, Ordering::Relaxed) % self.slots.len();
-        self.of(&mut *self.slots[next].lock().await).await
+        self.session_for(&mut *self.slots[next].lock().await).await
     }
 
-    async fn of(&self, slot: &mut Option<Arc<Session>>) -> Result<Arc<Session>, EngineError> {
+    async fn session_for(
+        &self,
+        slot: &mut Option<Arc<Session>>,
+    ) -> Result<Arc<Session>, EngineError> {
         if let Some(session) = slot
             && !session.client.is_closed()
         {
@@ -126,19 +133,19 @@ impl Readers {
     }
 
     /// Starts reading at one point in time with several statements.
-    pub(super) async fn moment(&self) -> Result<Moment<'_>, EngineError> {
-        let begun = self.address.reach.or_away(self.begin()).await;
-        begun.unwrap_or_else(|| Err(reach::away()))
+    pub(super) async fn begin_snapshot(&self) -> Result<ReadSnapshot<'_>, EngineError> {
+        let begun = self.address.reach.or_unreachable(self.begin()).await;
+        begun.unwrap_or_else(|| Err(reach::unreachable_error()))
     }
 
-    async fn begin(&self) -> Result<Moment<'_>, EngineError> {
+    async fn begin(&self) -> Result<ReadSnapshot<'_>, EngineError> {
         let mut slot = self.moment.lock().await;
-        let session = self.of(&mut slot).await?;
+        let session = self.session_for(&mut slot).await?;
         // A cancelled read leaves its transaction open.
         let begin = "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         let begun = session.client.batch_execute(begin).await;
-        begun.map_err(|error| fault::unread(&error))?;
-        Ok(Moment {
+        begun.map_err(|error| error::read_error(&error))?;
+        Ok(ReadSnapshot {
             reach: self.address.reach.clone(),
             session,
             _slot: slot,
@@ -152,7 +159,7 @@ enum Unread {
     Refused(EngineError),
 }
 
-async fn within(
+async fn query_rows(
     session: &Session,
     query: Query,
     parameters: &[&(dyn ToSql + Sync)],
@@ -166,8 +173,8 @@ async fn within(
         return Err(Unread::Refused(EngineError::Unavailable(late)));
     };
     read.map_err(|error| {
-        let why = fault::unread(&error);
-        if fault::is_lost(&error) {
+        let why = error::read_error(&error);
+        if error::is_lost(&error) {
             Unread::Lost(why)
         } else {
             Unread::Refused(why)
@@ -176,21 +183,21 @@ async fn within(
 }
 
 /// A snapshot read with several statements.
-pub(super) struct Moment<'a> {
-    reach: Reach,
+pub(super) struct ReadSnapshot<'a> {
+    reach: Reachability,
     session: Arc<Session>,
     _slot: MutexGuard<'a, Option<Arc<Session>>>,
 }
 
-impl Moment<'_> {
+impl ReadSnapshot<'_> {
     pub(super) async fn rows(
         &self,
         query: Query,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, EngineError> {
-        let rows = within(&self.session, query, parameters);
-        let Some(rows) = self.reach.or_away(rows).await else {
-            return Err(reach::away());
+        let rows = query_rows(&self.session, query, parameters);
+        let Some(rows) = self.reach.or_unreachable(rows).await else {
+            return Err(reach::unreachable_error());
         };
         rows.map_err(|unread| match unread {
             Unread::Lost(error) | Unread::Refused(error) => error,
@@ -199,6 +206,6 @@ impl Moment<'_> {
 
     pub(super) async fn end(self) -> Result<(), EngineError> {
         let ended = self.session.client.batch_execute("COMMIT").await;
-        ended.map_err(|error| fault::unread(&error))
+        ended.map_err(|error| error::read_error(&error))
     }
 }

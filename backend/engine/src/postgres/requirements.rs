@@ -4,10 +4,10 @@ use tokio_postgres::{Error, SimpleQueryMessage};
 
 use super::{
     address::Address,
-    fault,
+    error,
     session::{Role, Session},
 };
-use crate::fault::EngineError;
+use crate::error::EngineError;
 
 /// Number of checks whether two sessions interfere.
 const PROBES: u8 = 3;
@@ -27,11 +27,11 @@ pub(super) async fn check_sessions(
         for (session, name) in [(session, "one"), (&other, "other")] {
             let set = format!("SET bellwether.probe = '{name} {number}'");
             let set = session.client.batch_execute(&set).await;
-            set.map_err(|error| fault::unread(&error))?;
+            set.map_err(|error| error::read_error(&error))?;
         }
         let text = "SELECT current_setting('bellwether.probe', true)";
         let read = session.client.simple_query(text).await;
-        let read = read.map_err(|error| fault::unread(&error))?;
+        let read = read.map_err(|error| error::read_error(&error))?;
         let is_kept = read.iter().any(|message| match message {
             SimpleQueryMessage::Row(row) => row.get(0) == Some(&*format!("one {number}")),
             _ => false,
@@ -59,8 +59,8 @@ pub(super) async fn check_rights(
     schema: &str,
     role: Option<&str>,
 ) -> Result<(), EngineError> {
-    let lacking = lacking(session, schema, role).await;
-    let (role, lacking) = lacking.map_err(|error| fault::unread(&error))?;
+    let lacking = missing_rights(session, schema, role).await;
+    let (role, lacking) = lacking.map_err(|error| error::read_error(&error))?;
     if lacking.is_empty() {
         return Ok(());
     }
@@ -86,7 +86,7 @@ pub(super) async fn other_writers(session: &Session, schema: &str) -> Result<Vec
 }
 
 /// Returns the role's name and the rights that it lacks; none for a schema that does not exist.
-async fn lacking(
+async fn missing_rights(
     session: &Session,
     schema: &str,
     role: Option<&str>,

@@ -27,7 +27,7 @@ impl Reserve {
 
     /// Reports whether all connections are open: the one for backups, and those whose users report
     /// them missing.
-    pub(super) async fn keep(
+    pub(super) async fn run(
         self: Arc<Self>,
         readers: Arc<Readers>,
         missing: [watch::Receiver<bool>; 4],

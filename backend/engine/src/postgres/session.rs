@@ -12,9 +12,9 @@ use std::{
 use tokio::{task::JoinSet, time::timeout};
 use tokio_postgres::{AsyncMessage, Client, Error, Statement};
 
-use super::{address::Address, counters::StoreCounters, fault, query::Query};
+use super::{address::Address, counters::StoreCounters, error, query::Query};
 use crate::{
-    fault::EngineError,
+    error::EngineError,
     limits::{STORE_LOCK_TIME_MAX, STORE_OPEN_TIME_MAX, STORE_READ_TIME_MAX, STORE_STANDSTILL_MAX},
 };
 
@@ -26,7 +26,7 @@ pub(super) enum Role {
 }
 
 impl Role {
-    fn word(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Writer => "writer",
             Self::Reader => "reader",
@@ -61,9 +61,11 @@ impl Session {
         let attempt = async {
             let opened = timeout(STORE_OPEN_TIME_MAX, Self::begin(address, role)).await;
             let late = |_late| EngineError::Unavailable("the database does not respond".into());
-            opened.map_err(late)?.map_err(|error| fault::unread(&error))
+            opened
+                .map_err(late)?
+                .map_err(|error| error::read_error(&error))
         };
-        address.gate.pass(Box::pin(attempt)).await
+        address.gate.run_in_turn(Box::pin(attempt)).await
     }
 
     async fn begin(address: &Address, role: Role) -> Result<Self, Error> {
@@ -116,14 +118,14 @@ struct Counted(StoreCounters, &'static str);
 
 impl Counted {
     fn new(counters: &StoreCounters, role: Role) -> Self {
-        counters.connected(role.word());
-        Self(counters.clone(), role.word())
+        counters.record_connect(role.as_str());
+        Self(counters.clone(), role.as_str())
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.disconnected(self.1);
+        self.0.record_disconnect(self.1);
     }
 }
 

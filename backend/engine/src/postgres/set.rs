@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::{cell, layout, tally};
 use crate::{
     change::{Action, Change, Entry, Expect, numbers},
-    fault::EngineError,
+    error::EngineError,
     index::Index,
     kind::Kind,
     ownership::Claim,
@@ -16,9 +16,9 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Set {
     pub(super) changes: Vec<Change>,
-    /// See [`crate::change::Set::rests_on`].
+    /// See [`crate::change::ChangeSet::rests_on`].
     pub(super) rests_on: Option<LogPosition>,
-    /// See [`crate::change::Set::claims`].
+    /// See [`crate::change::ChangeSet::claims`].
     pub(super) claims: Vec<Claim>,
     /// Approximate memory size in bytes.
     pub(super) bytes: usize,
@@ -33,8 +33,8 @@ impl Set {
     ///
     /// Returns [`EngineError::Conflict`] if it changes a record twice or adds an entry twice, and
     /// [`EngineError::Corrupt`] if it is invalid whatever is stored.
-    pub(super) fn new(set: crate::change::Set) -> Result<Self, EngineError> {
-        let crate::change::Set {
+    pub(super) fn new(set: crate::change::ChangeSet) -> Result<Self, EngineError> {
+        let crate::change::ChangeSet {
             mut changes,
             rests_on,
             claims,
@@ -69,7 +69,7 @@ impl Set {
 /// Whether a change gives a record two entries in a column.
 fn crowds(change: &Change) -> bool {
     let count = |index: Index| change.add.iter().filter(|it| it.index == index).count();
-    let mut columns = layout::columns(change.kind).chain(layout::columns_beside(change.kind));
+    let mut columns = layout::columns(change.kind).chain(layout::side_columns(change.kind));
     columns.any(|(index, _)| count(index) > 1)
 }
 
@@ -94,7 +94,7 @@ fn check(change: &Change) -> Result<(), EngineError> {
             .into_iter()
             .any(|it| it.index.kind() != change.kind);
     if is_odd {
-        let word = change.kind.word();
+        let word = change.kind.as_str();
         return Err(EngineError::Corrupt(format!(
             "this store does not support this change to a {word}"
         )));
@@ -106,7 +106,7 @@ fn check(change: &Change) -> Result<(), EngineError> {
 /// each entry is added, replaced or removed together with its record.
 fn fits_columns(change: &Change) -> bool {
     let count = |of: &[Entry], index| of.iter().filter(|it| it.index == index).count();
-    let mut beside = layout::columns_beside(change.kind);
+    let mut beside = layout::side_columns(change.kind);
     match (&change.action, change.expect) {
         (Action::Put(_), Expect::Version(_)) => {
             beside.all(|(index, _)| count(&change.add, index) == count(&change.remove, index))

@@ -4,16 +4,16 @@ use tokio_postgres::Error;
 
 use super::{
     address::Address,
-    fault,
+    error,
     migration::{self, Layout},
     node,
-    plan::position,
+    plan::position_from_db,
     query::Query,
     requirements,
     session::{Role, Session},
 };
 use crate::{
-    cluster::NodeSeen, fault::EngineError, limits::STORE_NODE_TIME_MAX, position::LogPosition,
+    cluster::ClusterNode, error::EngineError, limits::STORE_NODE_TIME_MAX, position::LogPosition,
 };
 
 const SERVER_MIN: i32 = 150_000;
@@ -47,7 +47,7 @@ pub struct StoreStatus {
     /// Size of tables and indexes in bytes.
     pub bytes: u64,
     /// The live nodes.
-    pub nodes: Vec<NodeSeen>,
+    pub nodes: Vec<ClusterNode>,
 }
 
 impl Status {
@@ -109,7 +109,7 @@ pub async fn status(address: &Address) -> Result<Status, EngineError> {
     let session = Session::open(address, Role::Reader).await?;
     requirements::check_sessions(address, &session).await?;
     requirements::check_rights(&session, &address.schema, None).await?;
-    let unread = |error: Error| fault::unread(&error);
+    let unread = |error: Error| error::read_error(&error);
     let client = &session.client;
     let text = "SELECT current_setting('server_version'), \
                 current_setting('server_version_num')::int, \
@@ -121,9 +121,11 @@ pub async fn status(address: &Address) -> Result<Status, EngineError> {
     let row = client.query_one(text, &[]).await.map_err(unread)?;
     let layout = migration::read(client, &address.schema).await?;
     let store = match layout {
-        Some(found) if Layout::check(Some(found)).is_ok() => {
-            Some(in_store(&session, &address.schema).await.map_err(unread)?)
-        }
+        Some(found) if Layout::check(Some(found)).is_ok() => Some(
+            read_store_status(&session, &address.schema)
+                .await
+                .map_err(unread)?,
+        ),
         _ => None,
     };
     Ok(Status {
@@ -138,7 +140,7 @@ pub async fn status(address: &Address) -> Result<Status, EngineError> {
     })
 }
 
-async fn in_store(session: &Session, schema: &str) -> Result<StoreStatus, Error> {
+async fn read_store_status(session: &Session, schema: &str) -> Result<StoreStatus, Error> {
     let head = session.statement(Query::Head).await?;
     let head: Option<i64> = session.client.query_one(&head, &[]).await?.try_get(0)?;
     let rows = session.statement(Query::Rows).await?;
@@ -151,10 +153,10 @@ async fn in_store(session: &Session, schema: &str) -> Result<StoreStatus, Error>
     let nodes = session.statement(Query::Nodes).await?;
     let seconds = STORE_NODE_TIME_MAX.as_secs_f64();
     let nodes = session.client.query(&nodes, &[&seconds]).await?;
-    let nodes = nodes.iter().map(|row| node::seen(row, None));
+    let nodes = nodes.iter().map(|row| node::decode_node(row, None));
     let nodes = nodes.collect::<Result<_, _>>()?;
     Ok(StoreStatus {
-        head: position(head.unwrap_or_default()),
+        head: position_from_db(head.unwrap_or_default()),
         rows: rows.unsigned_abs(),
         bytes: bytes.unsigned_abs(),
         nodes,

@@ -14,13 +14,13 @@ fn table(schema: &str) -> String {
 }
 
 /// Returns SQL for each number, joined by `between`.
-fn each(between: &str, write: impl Fn(usize) -> String) -> String {
+fn join_numbers(between: &str, write: impl Fn(usize) -> String) -> String {
     let all: Vec<_> = (0..NUMBERS).map(write).collect();
     all.join(between)
 }
 
 /// Returns SQL for one of the numbers packed in a value.
-fn packed(value: &str, at: usize) -> String {
+fn packed_number(value: &str, at: usize) -> String {
     let (begin, first) = (at * 8, at * 8 + 1);
     format!(
         "CASE WHEN {begin} < length({value}) \
@@ -30,15 +30,17 @@ fn packed(value: &str, at: usize) -> String {
 
 /// Returns SQL for the packed sums of rows.
 fn sums() -> String {
-    each(" || ", |at| {
+    join_numbers(" || ", |at| {
         format!("int8send(least(greatest(sum(u.n{at}), {LEAST}), {GREATEST})::bigint)")
     })
 }
 
 /// Returns SQL for all rows of some counters.
 fn rows(schema: &str, of: &str) -> String {
-    let unpacked = each(", ", |at| packed("t.value", at) + &format!(" AS n{at}"));
-    let names = each(", ", |at| format!("t.n{at}"));
+    let unpacked = join_numbers(", ", |at| {
+        packed_number("t.value", at) + &format!(" AS n{at}")
+    });
+    let names = join_numbers(", ", |at| format!("t.n{at}"));
     let table = table(schema);
     format!(
         "(SELECT t.key, t.version, {unpacked} FROM {table} AS t WHERE {of} \
@@ -79,10 +81,10 @@ pub(super) fn page(schema: &str, way: &str) -> String {
 
 /// Adds to the rows of a writer.
 pub(super) fn add(schema: &str, version: &str) -> String {
-    let names = each(", ", |at| format!("n{at}"));
-    let arrays = each(", ", |at| format!("${}::bigint[]", at + 3));
-    let come = each(", ", |at| format!("x.n{at}"));
-    let become_new = each(", ", |at| {
+    let names = join_numbers(", ", |at| format!("n{at}"));
+    let arrays = join_numbers(", ", |at| format!("${}::bigint[]", at + 3));
+    let come = join_numbers(", ", |at| format!("x.n{at}"));
+    let become_new = join_numbers(", ", |at| {
         let (old, new) = (format!("c.n{at}"), format!("excluded.n{at}"));
         format!(
             "n{at} = CASE WHEN {new} < 0 AND {old} < {LEAST} - {new} THEN {LEAST} \
@@ -97,9 +99,12 @@ pub(super) fn add(schema: &str, version: &str) -> String {
 }
 
 /// Folds rows not changed since a version.
-pub(super) fn fold(schema: &str) -> String {
-    let value = each(" || ", |at| {
-        let (old, new) = (packed("c.value", at), packed("excluded.value", at));
+pub(super) fn fold_rows(schema: &str) -> String {
+    let value = join_numbers(" || ", |at| {
+        let (old, new) = (
+            packed_number("c.value", at),
+            packed_number("excluded.value", at),
+        );
         format!("int8send(least(greatest({old}::numeric + {new}, {LEAST}), {GREATEST})::bigint)")
     });
     format!(
@@ -117,7 +122,7 @@ pub(super) fn fold(schema: &str) -> String {
 }
 
 /// Deletes folded rows that are all zeros.
-pub(super) fn zeros(schema: &str) -> String {
+pub(super) fn delete_zeros(schema: &str) -> String {
     format!(
         "DELETE FROM {} AS t USING unnest($1::bytea[]) AS x(k) WHERE t.key = x.k \
          AND t.value = decode(repeat('00', length(t.value)), 'hex')",

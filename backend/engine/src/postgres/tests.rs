@@ -10,12 +10,12 @@ use crate::{
     Engine,
     change::{Applied, Lane},
     conformance,
-    fault::EngineError,
+    error::EngineError,
     index::Index,
     kind::Kind,
-    log::{Delta, Logged},
+    log::{Delta, LogStep},
     position::LogPosition,
-    read::{Direction, Found, Lead, Range, Row},
+    read::{Direction, IndexEntry, IndexedRecord, Range, Row},
 };
 
 #[path = "../../../../tests/src/postgres.rs"]
@@ -37,7 +37,7 @@ mod together;
 
 /// Creates a schema with empty tables; `None` if no server is installed.
 async fn fresh() -> Option<Address> {
-    let (url, password, schema) = server::vacant()?;
+    let (url, password, schema) = server::free_schema()?;
     let address = Address::parse(&url, Some(password), &schema).unwrap();
     assert_eq!(migrate(&address).await.unwrap(), None);
     Some(address)
@@ -67,7 +67,7 @@ impl Spread {
 
 #[async_trait]
 impl Engine for Spread {
-    async fn apply(&self, lane: Lane, set: crate::Set) -> Result<Applied, EngineError> {
+    async fn apply(&self, lane: Lane, set: crate::ChangeSet) -> Result<Applied, EngineError> {
         self.next().apply(lane, set).await
     }
 
@@ -91,32 +91,32 @@ impl Engine for Spread {
         range: Range,
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<Lead>, EngineError> {
+    ) -> Result<Vec<IndexEntry>, EngineError> {
         self.next().entries(index, range, direction, limit).await
     }
 
-    async fn last_under(
+    async fn last_with_prefix(
         &self,
         index: Index,
         prefixes: &[Vec<u8>],
-    ) -> Result<Vec<Option<Found>>, EngineError> {
-        self.next().last_under(index, prefixes).await
+    ) -> Result<Vec<Option<IndexedRecord>>, EngineError> {
+        self.next().last_with_prefix(index, prefixes).await
     }
 
     async fn log_after(
         &self,
         after: LogPosition,
         limit: usize,
-    ) -> Result<Option<Vec<Logged>>, EngineError> {
+    ) -> Result<Option<Vec<LogStep>>, EngineError> {
         self.next().log_after(after, limit).await
     }
 
-    async fn changed_after(
+    async fn changes_after(
         &self,
         after: LogPosition,
         bytes_max: usize,
     ) -> Result<Option<Delta>, EngineError> {
-        self.next().changed_after(after, bytes_max).await
+        self.next().changes_after(after, bytes_max).await
     }
 
     async fn row_count(&self) -> Result<u64, EngineError> {

@@ -19,25 +19,25 @@ use tokio_postgres::types::ToSql;
 use super::{
     address::Address,
     burst::{self, Outcome},
-    fault::{self, Meaning},
-    isolate::{Lying, left_by, refuted},
+    error::{self, Meaning},
+    isolate::{CurrentState, conflict_with_applied, state_after},
     log_cache::{self, LogCache, Origin},
     node::Lease,
-    plan::{self, Token, place},
+    plan::{self, Token, position_to_db},
     query::Query,
-    reach::{self, Reach},
+    reach::{self, Reachability},
     session::{Role, Session},
     set::Set,
 };
 use crate::{
     change::Applied,
-    fault::EngineError,
+    error::EngineError,
     limits::{
         STORE_BATCH_BYTES_MAX, STORE_BATCH_SETS_MAX, STORE_DOUBT_TIME_MAX,
         STORE_NODE_RENEWED_EVERY, STORE_OPEN_TIME_MAX, STORE_QUEUE_BYTES_MAX, STORE_QUEUE_SETS_MAX,
         STORE_STEPS_TIME_MAX,
     },
-    log::Logged,
+    log::LogStep,
     position::LogPosition,
 };
 
@@ -59,7 +59,7 @@ type Verdict = Result<Applied, EngineError>;
 pub(super) struct Queue {
     sender: mpsc::Sender<Waiting>,
     bytes: Arc<AtomicUsize>,
-    reach: Reach,
+    reach: Reachability,
 }
 
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl Queue {
     /// Queues a set and waits for the result.
     pub(super) async fn apply(&self, set: Set) -> Verdict {
         if !self.reach.is_within() {
-            return Err(reach::away());
+            return Err(reach::unreachable_error());
         }
         let full = || EngineError::Unavailable("too many writes are queued".into());
         let bytes = set.bytes;
@@ -111,11 +111,13 @@ impl Queue {
             });
         }
         let gone = |error| Err(EngineError::Indeterminate(Box::new(error)));
-        match self.reach.or_away(answered).await {
+        match self.reach.or_unreachable(answered).await {
             Some(verdict) => verdict.unwrap_or_else(gone),
             // It was not sent yet, and the writer now skips it.
-            None if !begun.swap(true, Ordering::AcqRel) => Err(reach::away()),
-            None => Err(EngineError::Indeterminate(reach::away().into())),
+            None if !begun.swap(true, Ordering::AcqRel) => Err(reach::unreachable_error()),
+            None => Err(EngineError::Indeterminate(
+                reach::unreachable_error().into(),
+            )),
         }
     }
 }
@@ -161,7 +163,9 @@ impl Writer {
             let row = session.client.query_one(&statement, &parameters).await?;
             row.try_get(0)
         };
-        let epoch: i64 = registered.await.map_err(|error| fault::unread(&error))?;
+        let epoch: i64 = registered
+            .await
+            .map_err(|error| error::read_error(&error))?;
         let (sender, queue) = mpsc::channel(STORE_QUEUE_SETS_MAX);
         let bytes = Arc::new(AtomicUsize::new(0));
         let settled = known.newest();
@@ -199,7 +203,7 @@ impl Writer {
         self
     }
 
-    pub(super) fn stuck(&self) -> watch::Receiver<bool> {
+    pub(super) fn watch_stuck(&self) -> watch::Receiver<bool> {
         self.is_stuck.subscribe()
     }
 
@@ -208,7 +212,7 @@ impl Writer {
         let (mut taken, mut kept) = (Vec::new(), None::<Instant>);
         loop {
             if kept.is_none_or(|kept| kept.elapsed() >= STORE_NODE_RENEWED_EVERY) {
-                self.keep().await;
+                self.keep_alive().await;
                 kept = Some(Instant::now());
             }
             let received = self.queue.recv_many(&mut taken, STORE_BATCH_SETS_MAX);
@@ -225,14 +229,17 @@ impl Writer {
     }
 
     /// Keeps the connection alive, and the lease over it.
-    async fn keep(&mut self) {
+    async fn keep_alive(&mut self) {
         if self.is_ousted {
             return;
         }
         let is_open = |it: &(Session, i64)| !it.0.client.is_closed();
         if !self.session.as_ref().is_some_and(is_open) {
             self.session = None;
-            if !matches!(timeout(STORE_OPEN_TIME_MAX, self.raise()).await, Ok(Ok(()))) {
+            if !matches!(
+                timeout(STORE_OPEN_TIME_MAX, self.begin_epoch()).await,
+                Ok(Ok(()))
+            ) {
                 let is_within = self.address.reach.is_within();
                 let since = self.missing.unwrap_or_else(Instant::now);
                 self.missing = is_within.then_some(since);
@@ -275,14 +282,14 @@ impl Writer {
             if let Some(trouble) = &trouble
                 && Instant::now() > deadline
             {
-                return give_up(left, trouble);
+                return reject_all(left, trouble);
             }
             if let Err(error) = self.ensure_session(deadline).await {
-                return give_up(left, &error);
+                return reject_all(left, &error);
             }
             // A commit that conflicts with others may be retried for long.
             self.renew().await;
-            let (group, rest) = choose(left, round);
+            let (group, rest) = select_group(left, round);
             left = rest;
             let group: Vec<_> = group.into_iter().filter_map(Waiting::begin).collect();
             if group.is_empty() {
@@ -291,31 +298,33 @@ impl Writer {
             let begun = Instant::now();
             let outcome = self.commit(&group).await;
             let counters = &self.address.counters;
-            if !outcome.leaves_session() {
+            if !outcome.session_is_usable() {
                 self.session = None;
             }
             match outcome {
                 Outcome::Committed(applied) => {
-                    counters.committed(group.len(), begun.elapsed());
-                    self.address.observed.written_in_place();
-                    left = self.committed(group, applied, left).await;
+                    counters.record_commit(group.len(), begun.elapsed());
+                    self.address.observed.record_in_place_success();
+                    left = self.publish_commit(group, applied, left).await;
                     // Sets that are committed one by one remain so.
                     round = round / ROUNDS_TOGETHER * ROUNDS_TOGETHER;
                     round = round.min(ROUNDS_TOGETHER);
                 }
                 Outcome::Doubt(why) => {
                     let resolved = self.resolve().await;
-                    self.address.counters.doubted(match resolved {
+                    self.address.counters.record_doubt(match resolved {
                         Some(Some(_)) => "written",
                         Some(None) => "not written",
                         None => "unknown",
                     });
                     match resolved {
-                        Some(Some(applied)) => left = self.committed(group, applied, left).await,
+                        Some(Some(applied)) => {
+                            left = self.publish_commit(group, applied, left).await
+                        }
                         Some(None) => put_back(&mut left, group),
                         None => {
                             tracing::warn!(why, "the outcome of a commit is unknown");
-                            give_up(group, &EngineError::Indeterminate(why.clone().into()));
+                            reject_all(group, &EngineError::Indeterminate(why.clone().into()));
                         }
                     }
                     trouble = Some(EngineError::Unavailable(why));
@@ -326,20 +335,20 @@ impl Writer {
                     round += 1;
                 }
                 Outcome::RolledBack(meaning @ (Meaning::Passing | Meaning::Lost)) => {
-                    counters.retried(match meaning {
+                    counters.record_retry(match meaning {
                         Meaning::Passing => "busy",
                         _ => "connection lost",
                     });
                     put_back(&mut left, group);
-                    trouble = Some(Outcome::refusal(meaning));
+                    trouble = Some(Outcome::rejection_error(meaning));
                     let jitter = rand::random_range(0.5..1.0);
                     sleep(pause.mul_f64(jitter)).await;
                     pause = (pause * 2).min(PAUSE_MAX);
                 }
                 Outcome::RolledBack(meaning) => {
-                    let refusal = Outcome::refusal(meaning);
-                    self.address.observed.failed(&refusal);
-                    give_up(group, &refusal);
+                    let refusal = Outcome::rejection_error(meaning);
+                    self.address.observed.record_failure(&refusal);
+                    reject_all(group, &refusal);
                 }
             }
         }
@@ -349,10 +358,10 @@ impl Writer {
     async fn ensure_session(&mut self, deadline: Instant) -> Result<(), EngineError> {
         let mut pause = PAUSE;
         if self.is_ousted {
-            return Err(ousted());
+            return Err(ousted_error());
         }
         if self.known.is_lost() {
-            return Err(lost());
+            return Err(lost_error());
         }
         while self
             .session
@@ -360,7 +369,7 @@ impl Writer {
             .is_none_or(|(it, _)| it.client.is_closed())
         {
             self.session = None;
-            match self.raise().await {
+            match self.begin_epoch().await {
                 Ok(()) => break,
                 Err(error) if self.is_ousted || Instant::now() + pause > deadline => {
                     self.is_stuck.send_replace(true);
@@ -376,7 +385,7 @@ impl Writer {
 
     /// Begins a session with a new epoch. If a commit in flight holds the lock on the writer's row,
     /// this waits for it to end; otherwise that commit can no longer succeed.
-    async fn raise(&mut self) -> Result<(), EngineError> {
+    async fn begin_epoch(&mut self) -> Result<(), EngineError> {
         let session = Session::open(&self.address, Role::Writer).await?;
         let raised = async {
             let statement = session.statement(Query::Raise).await?;
@@ -384,11 +393,11 @@ impl Writer {
             let row = session.client.query_opt(&statement, &[&id]).await?;
             row.map(|row| row.try_get(0)).transpose()
         };
-        let epoch: Option<i64> = raised.await.map_err(|error| fault::unread(&error))?;
+        let epoch: Option<i64> = raised.await.map_err(|error| error::read_error(&error))?;
         self.is_ousted = epoch.is_none();
         self.session = Some((session, epoch.unwrap_or(NO_EPOCH)));
         if self.is_ousted {
-            return Err(ousted());
+            return Err(ousted_error());
         }
         Ok(())
     }
@@ -417,7 +426,7 @@ impl Writer {
         let mut pause = PAUSE;
         loop {
             // An ousted writer cannot commit any more either, but may have done so before.
-            let is_over = self.raise().await.is_ok() || self.is_ousted;
+            let is_over = self.begin_epoch().await.is_ok() || self.is_ousted;
             if is_over && let Ok(written) = self.written().await {
                 tracing::info!(is_written = written.is_some(), "resolved a commit in doubt");
                 return Some(written);
@@ -437,7 +446,7 @@ impl Writer {
             return Ok(None);
         };
         let statement = session.statement(Query::Written).await?;
-        let (settled, id) = (place(self.settled), &self.id[..]);
+        let (settled, id) = (position_to_db(self.settled), &self.id[..]);
         let parameters: [&(dyn ToSql + Sync); 3] = [&settled, &id, &self.batch];
         let row = session.client.query_opt(&statement, &parameters).await?;
         let Some(row) = row else {
@@ -445,14 +454,14 @@ impl Writer {
         };
         let (position, version): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
         Ok(Some(Applied {
-            position: plan::position(position),
+            position: plan::position_from_db(position),
             version: version.unsigned_abs(),
         }))
     }
 
     /// Publishes a commit, and reports the results of its sets and of those that it causes to
     /// conflict.
-    async fn committed(
+    async fn publish_commit(
         &mut self,
         group: Vec<Waiting>,
         applied: Applied,
@@ -461,29 +470,29 @@ impl Writer {
         self.settled = applied.position;
         let changes = || group.iter().flat_map(|waiting| &waiting.set.changes);
         let logged = changes().filter(|change| plan::is_logged(change));
-        let step = Logged {
+        let step = LogStep {
             position: applied.position,
             changed: logged.map(|it| (it.kind, it.key.clone())).collect(),
         };
-        let kinds = changes().fold(0, |kinds, change| kinds | log_cache::bit(change.kind));
+        let kinds = changes().fold(0, |kinds, change| kinds | log_cache::kind_bit(change.kind));
         let origin = Origin {
             writer: self.id.to_vec(),
             batch: self.batch,
         };
-        self.known.made(step, kinds, origin);
+        self.known.add_own_step(step, kinds, origin);
         self.known
-            .reach(applied.position, STORE_STEPS_TIME_MAX)
+            .wait_for(applied.position, STORE_STEPS_TIME_MAX)
             .await;
         let mut now: HashMap<_, _> = HashMap::new();
         if !left.is_empty() {
             let sets = group.iter().map(|waiting| &waiting.set);
-            now.extend(sets.flat_map(|set| left_by(set, applied.version)));
+            now.extend(sets.flat_map(|set| state_after(set, applied.version)));
         }
         for waiting in group {
             // Fails if the caller dropped the call.
             drop(waiting.answer.send(Ok(applied)));
         }
-        sift(left, |set| refuted(set, &now))
+        reject_conflicting(left, |set| conflict_with_applied(set, &now))
     }
 
     /// Rejects the sets that cannot be applied and returns the others.
@@ -492,14 +501,14 @@ impl Writer {
             return left;
         };
         let sets = left.iter().map(|waiting| &waiting.set);
-        let lying = match Lying::read(session, &self.id, sets).await {
+        let lying = match CurrentState::read(session, &self.id, sets).await {
             Ok(lying) => lying,
             Err(error) => {
-                if fault::is_lost(&error) {
+                if error::is_lost(&error) {
                     self.session = None;
                     return left;
                 }
-                give_up(left, &fault::unread(&error));
+                reject_all(left, &error::read_error(&error));
                 return VecDeque::new();
             }
         };
@@ -508,10 +517,10 @@ impl Writer {
             return left;
         }
         let counters = self.address.counters.clone();
-        let mut left = sift(left, |set| {
-            let against = lying.against(set);
+        let mut left = reject_conflicting(left, |set| {
+            let against = lying.conflict_with(set);
             if let Some(EngineError::Conflict(records)) = &against {
-                counters.conflict(records.first().map_or("definitions", |it| it.0.word()));
+                counters.record_conflict(records.first().map_or("definitions", |it| it.0.as_str()));
             }
             against
         });
@@ -524,23 +533,23 @@ impl Writer {
     }
 }
 
-fn lost() -> EngineError {
+fn lost_error() -> EngineError {
     EngineError::Unavailable("the database has lost commits; the service restarts".into())
 }
 
-fn ousted() -> EngineError {
+fn ousted_error() -> EngineError {
     EngineError::Unavailable("the other nodes have removed this node".into())
 }
 
 /// Selects the sets that can be written together; after some rounds, one by one.
-fn choose(left: VecDeque<Waiting>, round: u32) -> (Vec<Waiting>, VecDeque<Waiting>) {
+fn select_group(left: VecDeque<Waiting>, round: u32) -> (Vec<Waiting>, VecDeque<Waiting>) {
     let sets_max = if round < ROUNDS_TOGETHER {
         STORE_BATCH_SETS_MAX
     } else {
         1
     };
     let sets = left.iter().map(|waiting| &waiting.set);
-    let chosen = plan::together(sets, sets_max, STORE_BATCH_BYTES_MAX);
+    let chosen = plan::compatible_sets(sets, sets_max, STORE_BATCH_BYTES_MAX);
     let (mut group, mut rest) = (Vec::new(), VecDeque::new());
     for (waiting, is_chosen) in left.into_iter().zip(chosen) {
         if is_chosen {
@@ -559,7 +568,7 @@ fn put_back(left: &mut VecDeque<Waiting>, group: Vec<Waiting>) {
 }
 
 /// Rejects the conflicting sets and returns the others.
-fn sift(
+fn reject_conflicting(
     left: VecDeque<Waiting>,
     against: impl Fn(&Set) -> Option<EngineError>,
 ) -> VecDeque<Waiting> {
@@ -573,8 +582,8 @@ fn sift(
     rest
 }
 
-fn give_up(left: impl IntoIterator<Item = Waiting>, error: &EngineError) {
+fn reject_all(left: impl IntoIterator<Item = Waiting>, error: &EngineError) {
     for waiting in left {
-        drop(waiting.answer.send(Err(error.again())));
+        drop(waiting.answer.send(Err(error.copy_for_caller())));
     }
 }

@@ -54,7 +54,7 @@ impl Batch {
     }
 
     /// Adds a new entry that points to a record.
-    pub(super) fn entry(&mut self, space: Space, key: &[u8], target: &[u8]) -> Span {
+    pub(super) fn add_entry(&mut self, space: Space, key: &[u8], target: &[u8]) -> Span {
         let span = self.row(space, key, true, |bytes| cell::begin(bytes, target));
         let row = &mut self.bytes[span.start + HEAD_BYTES..span.end];
         let (key, cell) = row.split_at_mut(span.cell - span.start - HEAD_BYTES);
@@ -63,17 +63,17 @@ impl Batch {
     }
 
     /// Adds a new row that is already sealed.
-    pub(super) fn sealed(&mut self, key: &[u8], cell: &[u8]) {
-        self.whole(key, cell, NEW);
+    pub(super) fn add_sealed(&mut self, key: &[u8], cell: &[u8]) {
+        self.add_cell(key, cell, NEW);
     }
 
     /// Adds a record that gets a new version and keeps its value.
-    pub(super) fn touched(&mut self, key: &[u8], version: u64, value: &[u8]) {
+    pub(super) fn add_touched(&mut self, key: &[u8], version: u64, value: &[u8]) {
         let cell = cell::seal(key, &[&version.to_be_bytes(), value]);
-        self.whole(key, &cell, 0);
+        self.add_cell(key, &cell, 0);
     }
 
-    fn whole(&mut self, key: &[u8], cell: &[u8], marks: u32) {
+    fn add_cell(&mut self, key: &[u8], cell: &[u8], marks: u32) {
         let start = self.begin(key.len(), marks);
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(cell);
@@ -81,7 +81,7 @@ impl Batch {
     }
 
     /// Adds the deletion of a row.
-    pub(super) fn removal(&mut self, key: &[u8]) {
+    pub(super) fn add_removal(&mut self, key: &[u8]) {
         let start = self.begin(key.len(), REMOVED);
         self.bytes.extend_from_slice(key);
         self.end(start, 0);
@@ -176,8 +176,8 @@ mod tests {
     fn added_rows_round_trip() {
         let mut batch = Batch::default();
         let span = batch.record(Space::Records(Kind::Rule), b"a", b"value", true);
-        batch.removal(b"gone");
-        batch.sealed(b"key", b"cell");
+        batch.add_removal(b"gone");
+        batch.add_sealed(b"key", b"cell");
         batch.seal(span, 7);
         let key = [&[Kind::Rule as u8], &b"a"[..]].concat();
         let found: Vec<_> = rows(batch.bytes()).map(|(_, row)| row).collect();

@@ -45,7 +45,7 @@ struct Notes {
 
 /// The source of a file's checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum ChecksumSource {
     /// None; each checksum is learned when its block is first read.
     Not,
     /// Stored when the file was closed.
@@ -55,9 +55,12 @@ pub(super) enum Known {
 
 impl Blocks {
     /// Opens the file with its known checksums; those in a journal are used only if `by_journal`.
-    pub(super) fn open(medium: Arc<dyn Medium>, by_journal: bool) -> io::Result<(Self, Known)> {
+    pub(super) fn open(
+        medium: Arc<dyn Medium>,
+        by_journal: bool,
+    ) -> io::Result<(Self, ChecksumSource)> {
         let file = medium.open()?;
-        let block_count = usize_of(file.len()?)?.div_ceil(BLOCK_BYTES);
+        let block_count = to_usize(file.len()?)?.div_ceil(BLOCK_BYTES);
         let mut blocks = Self {
             file,
             medium,
@@ -66,21 +69,21 @@ impl Blocks {
             is_unsynced: AtomicBool::new(false),
         };
         if block_count == 0 {
-            return Ok((blocks, Known::Kept));
+            return Ok((blocks, ChecksumSource::Kept));
         }
         // The first block changes with every commit, so it shows whether the checksums belong to
         // this state of the file.
-        let (_, first) = blocks.covering(0, 1)?;
+        let (_, first) = blocks.read_covering(0, 1)?;
         let first = sum(&first);
         let kept = blocks.medium.checksums().and_then(|kept| decode(&kept));
         if let Some(sums) = kept.filter(|kept| kept.len() == block_count && kept[0] == first) {
             blocks.sums = RwLock::new(sums);
-            return Ok((blocks, Known::Kept));
+            return Ok((blocks, ChecksumSource::Kept));
         }
         let journal = by_journal.then(|| blocks.medium.journal()).flatten();
         let noted = journal.map(|journal| journal::read(&journal));
         let Some(noted) = noted.filter(|noted| noted.first.contains(&first)) else {
-            return Ok((blocks, Known::Not));
+            return Ok((blocks, ChecksumSource::Not));
         };
         let mut sums = vec![UNKNOWN; block_count];
         for (index, sum) in noted.sums {
@@ -90,7 +93,7 @@ impl Blocks {
         }
         sums[0] = first;
         blocks.sums = RwLock::new(sums);
-        Ok((blocks, Known::Noted))
+        Ok((blocks, ChecksumSource::Noted))
     }
 
     /// Starts a journal with all known checksums, which must have been verified.
@@ -124,7 +127,7 @@ impl Blocks {
     }
 
     /// Remembers checksums to be written to the journal at the next sync.
-    fn changed(&self, changed: impl IntoIterator<Item = (usize, u32)>) {
+    fn note_changed(&self, changed: impl IntoIterator<Item = (usize, u32)>) {
         let mut notes = self.notes();
         if notes.journal.is_some() {
             let numbered = changed.into_iter();
@@ -134,7 +137,7 @@ impl Blocks {
     }
 
     /// Writes changed checksums to the journal, before the blocks are durable.
-    fn note(&self) {
+    fn write_journal(&self) {
         let mut notes = self.notes();
         let Notes { changed, journal } = &mut *notes;
         let Some(open) = journal.as_mut().filter(|_| !changed.is_empty()) else {
@@ -152,19 +155,19 @@ impl Blocks {
     }
 
     /// Reads the blocks that cover a range; returns their offset and content.
-    fn covering(&self, offset: u64, length: usize) -> io::Result<(u64, Vec<u8>)> {
+    fn read_covering(&self, offset: u64, length: usize) -> io::Result<(u64, Vec<u8>)> {
         let block_bytes = BLOCK_BYTES as u64;
         let start = offset / block_bytes * block_bytes;
         let end = (offset + length as u64).next_multiple_of(block_bytes);
         let end = end.min(self.file.len()?).max(start);
-        let mut bytes = vec![0; usize_of(end - start)?];
+        let mut bytes = vec![0; to_usize(end - start)?];
         self.file.read(start, &mut bytes)?;
         Ok((start, bytes))
     }
 
     /// Verifies whole blocks, and learns unknown checksums.
     fn verify(&self, start: u64, bytes: &[u8]) -> io::Result<()> {
-        let first = usize_of(start)? / BLOCK_BYTES;
+        let first = to_usize(start)? / BLOCK_BYTES;
         let mut unknown = Vec::new();
         {
             let sums = self.sums.read().unwrap_or_else(PoisonError::into_inner);
@@ -172,17 +175,17 @@ impl Blocks {
                 match (sums.get(index).copied().unwrap_or(UNKNOWN), sum(block)) {
                     (UNKNOWN, found) => unknown.push((index, found)),
                     (known, found) if known == found => {}
-                    _ => return Err(damaged(index)),
+                    _ => return Err(damaged_block(index)),
                 }
             }
         }
         if !unknown.is_empty() {
-            self.learn(&unknown);
+            self.record_checksums(&unknown);
         }
         Ok(())
     }
 
-    fn learn(&self, found: &[(usize, u32)]) {
+    fn record_checksums(&self, found: &[(usize, u32)]) {
         {
             let mut sums = self.sums.write().unwrap_or_else(PoisonError::into_inner);
             for (index, found) in found {
@@ -191,14 +194,14 @@ impl Blocks {
                 }
             }
         }
-        self.changed(found.iter().copied());
+        self.note_changed(found.iter().copied());
     }
 
     fn set_sums(&self, start: u64, bytes: &[u8]) -> io::Result<()> {
-        let first = usize_of(start)? / BLOCK_BYTES;
+        let first = to_usize(start)? / BLOCK_BYTES;
         let blocks = bytes.chunks(BLOCK_BYTES).map(sum);
         let found: Vec<_> = (first..).zip(blocks).collect();
-        self.learn(&found);
+        self.record_checksums(&found);
         Ok(())
     }
 }
@@ -243,9 +246,9 @@ impl Blocks {
             self.file.read(offset, out)?;
             return self.verify(offset, out);
         }
-        let (start, bytes) = self.covering(offset, out.len())?;
+        let (start, bytes) = self.read_covering(offset, out.len())?;
         self.verify(start, &bytes)?;
-        let from = usize_of(offset - start)?;
+        let from = to_usize(offset - start)?;
         let wanted = bytes.get(from..from + out.len());
         out.copy_from_slice(wanted.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
@@ -257,7 +260,7 @@ impl Blocks {
         self.file.set_len(length)?;
         let mut sums = self.sums.write().unwrap_or_else(PoisonError::into_inner);
         let zeros = sum(&[0; BLOCK_BYTES]);
-        sums.resize(usize_of(length)?.div_ceil(BLOCK_BYTES), zeros);
+        sums.resize(to_usize(length)?.div_ceil(BLOCK_BYTES), zeros);
         if !is_whole || !length.is_multiple_of(BLOCK_BYTES as u64) {
             sums.fill(UNKNOWN);
         }
@@ -265,7 +268,7 @@ impl Blocks {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.note();
+        self.write_journal();
         self.file.sync_data()?;
         self.is_unsynced.store(false, Ordering::Release);
         Ok(())
@@ -277,16 +280,16 @@ impl Blocks {
             self.file.write(offset, data)?;
             return self.set_sums(offset, data);
         }
-        let (start, mut bytes) = self.covering(offset, data.len())?;
+        let (start, mut bytes) = self.read_covering(offset, data.len())?;
         self.verify(start, &bytes)?;
-        let from = usize_of(offset - start)?;
+        let from = to_usize(offset - start)?;
         let position = bytes.get_mut(from..from + data.len());
         position
             .ok_or(io::ErrorKind::UnexpectedEof)?
             .copy_from_slice(data);
         // Recorded before the write: after a crash in between, either checksum is accepted.
         self.set_sums(start, &bytes)?;
-        self.note();
+        self.write_journal();
         self.file.write(offset, data)
     }
 
@@ -294,7 +297,7 @@ impl Blocks {
         let is_kept = !self.is_unsynced.load(Ordering::Acquire) && {
             let sums = self.sums.read().unwrap_or_else(PoisonError::into_inner);
             // Without checksums the file is scanned at the next start, so an error only costs time.
-            self.medium.keep_checksums(&encode(&sums)).is_ok()
+            self.medium.store_checksums(&encode(&sums)).is_ok()
         };
         if is_kept {
             self.medium.end_journal();
@@ -313,12 +316,12 @@ fn sum(block: &[u8]) -> u32 {
     crc32c::crc32c(block).max(UNKNOWN + 1)
 }
 
-fn damaged(index: usize) -> io::Error {
+fn damaged_block(index: usize) -> io::Error {
     let why = format!("block {index} of the store's file was changed on disk");
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-fn usize_of(number: u64) -> io::Result<usize> {
+fn to_usize(number: u64) -> io::Result<usize> {
     usize::try_from(number).map_err(io::Error::other)
 }
 

@@ -6,7 +6,7 @@
 use redb::{ReadOnlyTable, TableDefinition};
 
 use crate::{
-    fault::{EngineError, RecordName},
+    error::{EngineError, RecordName},
     index::Index,
     kind::Kind,
     read::Range,
@@ -52,7 +52,7 @@ impl Space {
         (vec![self.byte()], vec![self.byte() + 1])
     }
 
-    pub(super) fn holds(self, key: &[u8]) -> bool {
+    pub(super) fn contains_key(self, key: &[u8]) -> bool {
         key.first() == Some(&self.byte())
     }
 
@@ -132,8 +132,9 @@ pub(super) fn seal_record_in_place(key: &[u8], version: u64, cell: &mut [u8]) {
 pub(super) fn open<'a>(key: &[u8], cell: &'a [u8]) -> Result<&'a [u8], EngineError> {
     let body = cell.split_first_chunk::<CHECKSUM_BYTES>();
     let body = body.filter(|(stored, body)| **stored == checksum(key, body).to_be_bytes());
-    body.map(|(_, body)| body)
-        .ok_or_else(|| EngineError::Corrupt(format!("checksum mismatch in row {}", Named(key))))
+    body.map(|(_, body)| body).ok_or_else(|| {
+        EngineError::Corrupt(format!("checksum mismatch in row {}", DisplayKey(key)))
+    })
 }
 
 /// Splits a record's cell into version and value.
@@ -143,8 +144,8 @@ pub(super) fn open<'a>(key: &[u8], cell: &'a [u8]) -> Result<&'a [u8], EngineErr
 /// Returns the same errors as [`open`].
 pub(super) fn open_record<'a>(key: &[u8], cell: &'a [u8]) -> Result<(u64, &'a [u8]), EngineError> {
     let body = open(key, cell)?.split_first_chunk::<VERSION_BYTES>();
-    let (version, value) =
-        body.ok_or_else(|| EngineError::Corrupt(format!("row {} has no version", Named(key))))?;
+    let (version, value) = body
+        .ok_or_else(|| EngineError::Corrupt(format!("row {} has no version", DisplayKey(key))))?;
     Ok((u64::from_be_bytes(*version), value))
 }
 
@@ -155,9 +156,9 @@ fn checksum(key: &[u8], body: &[u8]) -> u32 {
 }
 
 /// Displays a key in readable form.
-struct Named<'a>(&'a [u8]);
+struct DisplayKey<'a>(&'a [u8]);
 
-impl std::fmt::Display for Named<'_> {
+impl std::fmt::Display for DisplayKey<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0
             .iter()

@@ -1,6 +1,6 @@
 //! The reason why no tree is open.
 
-use crate::fault::EngineError;
+use crate::error::EngineError;
 
 #[derive(Debug, Clone)]
 pub(super) struct Closed {

@@ -2,13 +2,13 @@
 
 use super::{
     cell::{self, Space},
-    fault::Fault,
-    set::{Becomes, Following, Set},
+    error::Failure,
+    set::{ComputedRow, Set, ValueEffect},
     view::{Rows, View},
 };
 use crate::{
     change::{Expect, sum},
-    fault::{EngineError, RecordName},
+    error::{EngineError, RecordName},
 };
 
 /// Checks a set against the current rows, and returns the rows whose values depend on them.
@@ -16,12 +16,12 @@ use crate::{
 ///
 /// # Errors
 ///
-/// Returns [`Fault::Asked`] if an expectation is not met.
+/// Returns [`Failure::Asked`] if an expectation is not met.
 pub(super) fn compare(
     set: &Set,
     view: &View<'_>,
     definitions: u64,
-) -> Result<Vec<Following>, Fault> {
+) -> Result<Vec<ComputedRow>, Failure> {
     let mut following = Vec::new();
     if set.is_twofold
         || set
@@ -34,7 +34,7 @@ pub(super) fn compare(
     for expected in &set.expected {
         let found = view.get(&expected.key, |cell| {
             let (version, value) = cell::open_record(&expected.key, cell)?;
-            let is_known = matches!(expected.becomes, Becomes::Known);
+            let is_known = matches!(expected.becomes, ValueEffect::Known);
             Ok((version, (!is_known).then(|| value.to_vec())))
         })?;
         let version = found.as_ref().map(|(version, _)| *version);
@@ -48,35 +48,35 @@ pub(super) fn compare(
         }
         let value = found.and_then(|(_, value)| value);
         match &expected.becomes {
-            Becomes::Known => {}
-            Becomes::Same => following.extend(value.map(|it| (expected.key.clone(), Some(it)))),
-            Becomes::Sum(numbers) => {
+            ValueEffect::Known => {}
+            ValueEffect::Same => following.extend(value.map(|it| (expected.key.clone(), Some(it)))),
+            ValueEffect::Sum(numbers) => {
                 let sum = sum(value.as_deref(), numbers)?;
                 following.push((expected.key.clone(), sum));
             }
         }
     }
-    absent(set, view, true, &mut contested)?;
-    uncontested(&mut contested)?;
+    check_absent(set, view, true, &mut contested)?;
+    ensure_uncontested(&mut contested)?;
     let mut last: Option<&[u8]> = None;
     for removed in &set.removed {
         let found = view.get(&removed.key, |cell| {
             Ok(cell::open(&removed.key, cell)? == removed.target)
         })?;
         if found != Some(true) || last == Some(&removed.key) {
-            return Err(EngineError::missing(removed.index).into());
+            return Err(EngineError::missing_entry(removed.index).into());
         }
         last = Some(&removed.key);
     }
-    absent(set, view, false, &mut contested)?;
-    uncontested(&mut contested)?;
+    check_absent(set, view, false, &mut contested)?;
+    ensure_uncontested(&mut contested)?;
     Ok(following)
 }
 
 /// # Errors
 ///
-/// Returns [`Fault::Asked`] if a record was not as expected.
-fn uncontested(contested: &mut Vec<RecordName>) -> Result<(), Fault> {
+/// Returns [`Failure::Asked`] if a record was not as expected.
+fn ensure_uncontested(contested: &mut Vec<RecordName>) -> Result<(), Failure> {
     if contested.is_empty() {
         return Ok(());
     }
@@ -84,12 +84,12 @@ fn uncontested(contested: &mut Vec<RecordName>) -> Result<(), Fault> {
 }
 
 /// Finds records that must be new but exist, and records whose entries must be new but exist.
-fn absent(
+fn check_absent(
     set: &Set,
     view: &View<'_>,
     records: bool,
     contested: &mut Vec<RecordName>,
-) -> Result<(), Fault> {
+) -> Result<(), Failure> {
     let fresh = set.fresh.iter().filter(|fresh| fresh.is_record == records);
     for fresh in fresh.filter(|fresh| !fresh.is_own) {
         let key = set.key(*fresh);

@@ -1,24 +1,24 @@
 //! Changes after a position in the log, read in one short transaction.
 
-use super::{fault::Fault, log, rows, view::Rows};
+use super::{error::Failure, log, rows, view::Rows};
 use crate::{
     kind::Kind,
-    log::{Changed, DELTA_STEPS_MAX, Delta},
+    log::{ChangedRecord, DELTA_STEPS_MAX, Delta},
     position::LogPosition,
     read::{Direction, Range, Row},
 };
 
 /// Reads what changed after a position, or `None` if the position is not in the log.
-pub(super) fn after(
+pub(super) fn read_after(
     rows: &impl Rows,
     position: LogPosition,
     bytes_max: usize,
-) -> Result<Option<Delta>, Fault> {
-    let head = LogPosition::from_number(log::head(rows)?.sequence);
-    let Some(steps) = log::after(rows, position, DELTA_STEPS_MAX)? else {
+) -> Result<Option<Delta>, Failure> {
+    let head = LogPosition::from_number(log::log_head(rows)?.sequence);
+    let Some(steps) = log::read_after(rows, position, DELTA_STEPS_MAX)? else {
         return Ok(None);
     };
-    let (named, through) = Delta::named(steps, bytes_max);
+    let (named, through) = Delta::changed_records(steps, bytes_max);
     let mut delta = Delta {
         through: through.unwrap_or(position),
         head,
@@ -29,10 +29,10 @@ pub(super) fn after(
             continue;
         };
         let attempts = match kind {
-            Kind::Delivery => all(rows, Kind::Attempt, &key)?,
+            Kind::Delivery => read_with_prefix(rows, Kind::Attempt, &key)?,
             _ => Vec::new(),
         };
-        delta.changed.push(Changed {
+        delta.changed.push(ChangedRecord {
             kind,
             row: rows::record(rows, kind, &key)?,
             attempts: attempts.into_iter().map(|(_, row)| row).collect(),
@@ -41,7 +41,7 @@ pub(super) fn after(
     }
     if delta.through == delta.head {
         for kind in Delta::UNLOGGED {
-            let found = all(rows, kind, &[])?.into_iter();
+            let found = read_with_prefix(rows, kind, &[])?.into_iter();
             delta
                 .unlogged
                 .extend(found.map(|(key, row)| (kind, key, row)));
@@ -51,7 +51,11 @@ pub(super) fn after(
 }
 
 /// Reads the records of a kind with a key prefix.
-fn all(rows: &impl Rows, kind: Kind, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Row)>, Fault> {
-    let range = Range::under(prefix);
+fn read_with_prefix(
+    rows: &impl Rows,
+    kind: Kind,
+    prefix: &[u8],
+) -> Result<Vec<(Vec<u8>, Row)>, Failure> {
+    let range = Range::with_prefix(prefix);
     rows::page(rows, kind, &range, Direction::Ascending, usize::MAX)
 }

@@ -15,14 +15,14 @@ use redb::{Builder, Database, ReadableDatabase, TableDefinition, TableError, Wri
 
 use super::{
     Settings,
-    blocks::{Blocks, Handle, Known},
+    blocks::{Blocks, ChecksumSource, Handle},
     cell::ROWS,
-    fault::Fault,
+    error::Failure,
     log::{self, Head, Names},
     medium::Medium,
     view::Plain,
 };
-use crate::fault::EngineError;
+use crate::error::EngineError;
 
 #[derive(Debug)]
 pub(super) struct File {
@@ -37,7 +37,7 @@ pub(super) struct Opened {
     /// The end of its change log.
     pub(super) head: Head,
     /// The generation of the store whose log frames are valid.
-    pub(super) life: Life,
+    pub(super) life: Generation,
     pub(super) blocks: Arc<Blocks>,
 }
 
@@ -59,13 +59,13 @@ impl File {
     }
 
     /// Opens the file, or creates it if it is empty.
-    pub(super) fn open(&self) -> Result<Opened, Fault> {
+    pub(super) fn open(&self) -> Result<Opened, Failure> {
         // When reopened after an error, the file is scanned whatever the journal says.
         let is_first = !self.was_open.swap(true, Ordering::Relaxed);
         if is_first {
             let (blocks, known) = self.blocks(true)?;
             match self.open_blocks(blocks, known) {
-                Err(fault) if known == Known::Noted => {
+                Err(fault) if known == ChecksumSource::Noted => {
                     tracing::warn!(?fault, "the journal of checksums is unusable");
                 }
                 opened => return opened,
@@ -75,11 +75,11 @@ impl File {
         self.open_blocks(blocks, known)
     }
 
-    fn blocks(&self, by_journal: bool) -> Result<(Blocks, Known), Fault> {
+    fn blocks(&self, by_journal: bool) -> Result<(Blocks, ChecksumSource), Failure> {
         Blocks::open(Arc::clone(&self.medium), by_journal).map_err(from_io)
     }
 
-    fn open_blocks(&self, blocks: Blocks, known: Known) -> Result<Opened, Fault> {
+    fn open_blocks(&self, blocks: Blocks, known: ChecksumSource) -> Result<Opened, Failure> {
         // redb trusts parts of a cleanly closed file, and can panic on a corrupted byte there if no
         // checksums are known. Nothing of it is used after a panic.
         let open = AssertUnwindSafe(|| self.open_database(Arc::new(blocks), known));
@@ -89,8 +89,8 @@ impl File {
         })
     }
 
-    fn open_database(&self, blocks: Arc<Blocks>, known: Known) -> Result<Opened, Fault> {
-        let is_verified = Rc::new(Cell::new(known != Known::Not));
+    fn open_database(&self, blocks: Arc<Blocks>, known: ChecksumSource) -> Result<Opened, Failure> {
+        let is_verified = Rc::new(Cell::new(known != ChecksumSource::Not));
         let mut builder = Builder::new();
         builder.set_cache_size(self.settings.cache_bytes);
         builder.set_repair_callback({
@@ -104,7 +104,7 @@ impl File {
         }
         let head = match read_head(&database)? {
             Some(head) => head,
-            None => make_table(&database, Head::at(self.settings.first_position))?,
+            None => make_table(&database, Head::at_position(self.settings.first_position))?,
         };
         blocks.begin_journal();
         let life = read_life(&database)?;
@@ -117,9 +117,9 @@ impl File {
     }
 }
 
-fn read_head(database: &Database) -> Result<Option<Head>, Fault> {
+fn read_head(database: &Database) -> Result<Option<Head>, Failure> {
     match database.begin_read()?.open_table(ROWS) {
-        Ok(rows) => log::head(&Plain(&rows)).map(Some),
+        Ok(rows) => log::log_head(&Plain(&rows)).map(Some),
         Err(TableError::TableDoesNotExist(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -134,41 +134,41 @@ pub(super) const NO_LIFE: u64 = 0;
 
 /// A generation of the store, from opening to closing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Life {
+pub(super) struct Generation {
     /// Its number, or [`NO_LIFE`].
     pub(super) number: u64,
     /// Whether both log files begin with a mark of it.
     pub(super) is_marked: bool,
 }
 
-fn read_life(database: &Database) -> Result<Life, Fault> {
+fn read_life(database: &Database) -> Result<Generation, Failure> {
     let transaction = database.begin_read()?;
     let read = |table| match transaction.open_table(table) {
-        Ok(life) => Ok::<_, Fault>(life.get(())?.map_or(NO_LIFE, |life| life.value())),
+        Ok(life) => Ok::<_, Failure>(life.get(())?.map_or(NO_LIFE, |life| life.value())),
         Err(TableError::TableDoesNotExist(_)) => Ok(NO_LIFE),
         Err(error) => Err(error.into()),
     };
     let number = read(LIFE)?;
-    Ok(Life {
+    Ok(Generation {
         number,
         is_marked: read(MARKED)? == number,
     })
 }
 
 /// Makes the frames of a generation valid from the commit on; its log must have been started.
-pub(super) fn set_life(transaction: &WriteTransaction, life: u64) -> Result<(), Fault> {
+pub(super) fn set_life(transaction: &WriteTransaction, life: u64) -> Result<(), Failure> {
     transaction.open_table(LIFE)?.insert((), life)?;
     transaction.open_table(MARKED)?.insert((), life)?;
     Ok(())
 }
 
-fn make_table(database: &Database, head: Head) -> Result<Head, Fault> {
+fn make_table(database: &Database, head: Head) -> Result<Head, Failure> {
     let mut transaction = database.begin_write()?;
     transaction.set_two_phase_commit(true);
     {
         let mut rows = transaction.open_table(ROWS)?;
         if head != Head::default() {
-            let (key, cell) = log::step(head, &Names::default());
+            let (key, cell) = log::log_row(head, &Names::default());
             rows.insert(key.as_slice(), cell.as_slice())?;
         }
     }
@@ -176,6 +176,6 @@ fn make_table(database: &Database, head: Head) -> Result<Head, Fault> {
     Ok(head)
 }
 
-fn from_io(error: io::Error) -> Fault {
-    Fault::File(redb::Error::Io(error))
+fn from_io(error: io::Error) -> Failure {
+    Failure::File(redb::Error::Io(error))
 }

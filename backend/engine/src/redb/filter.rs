@@ -64,7 +64,7 @@ impl Filter {
     fn bits(&self, event: u128) -> impl Iterator<Item = (usize, u64)> + use<> {
         let low = u64::try_from(event & u128::from(u64::MAX)).unwrap_or_default();
         let high = u64::try_from(event >> 64).unwrap_or_default();
-        let (choice, mut positions) = (mixed(high ^ low.rotate_left(32)), mixed(low ^ high));
+        let (choice, mut positions) = (mix_bits(high ^ low.rotate_left(32)), mix_bits(low ^ high));
         let blocks = self.words.len() as u64 / BLOCK_WORDS;
         // The upper half of the product is evenly distributed below the number of blocks.
         let block = (u128::from(choice) * u128::from(blocks)) >> 64;
@@ -94,7 +94,7 @@ impl Filter {
     }
 }
 
-fn mixed(mut number: u64) -> u64 {
+fn mix_bits(mut number: u64) -> u64 {
     number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     number ^ (number >> 31)
@@ -129,23 +129,27 @@ mod tests {
         let event = [7; 16];
         let id = u128::from_be_bytes(event);
         assert_eq!(event_of(&SPACE.key(&event)), id);
-        assert_eq!(event_of_range(&Range::under(&event)), Some(id));
+        assert_eq!(event_of_range(&Range::with_prefix(&event)), Some(id));
         let longer = [&event[..], &[1, 2, 3, 4]].concat();
-        assert_eq!(event_of_range(&Range::under(&longer)), Some(id));
+        assert_eq!(event_of_range(&Range::with_prefix(&longer)), Some(id));
         let rest = Range {
             start: longer,
-            ..Range::under(&event)
+            ..Range::with_prefix(&event)
         };
         assert_eq!(event_of_range(&rest), Some(id));
         let two = Range {
             start: event.into(),
             end: Some([8; 16].into()),
         };
-        for several in [Range::under(&event[..15]), Range::under(b""), two] {
+        for several in [
+            Range::with_prefix(&event[..15]),
+            Range::with_prefix(b""),
+            two,
+        ] {
             assert_eq!(event_of_range(&several), None);
         }
         // The last event: its range ends with the space.
-        let last = Range::under(&[255; 16]);
+        let last = Range::with_prefix(&[255; 16]);
         assert_eq!(event_of_range(&last), None);
     }
 }

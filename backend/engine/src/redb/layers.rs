@@ -61,7 +61,7 @@ impl Published {
         self.current.load_full()
     }
 
-    pub(super) fn change(&self, change: impl FnOnce(&mut Layers)) {
+    pub(super) fn update(&self, change: impl FnOnce(&mut Layers)) {
         let changing = self.changing.lock();
         let _changing = changing.unwrap_or_else(PoisonError::into_inner);
         let mut layers = Layers::clone(&self.current.load());
@@ -71,6 +71,6 @@ impl Published {
 
     pub(super) fn set_tree(&self, tree: Result<Tree, Closed>) {
         let tree = tree.map(Arc::new);
-        self.change(|layers| layers.tree = tree);
+        self.update(|layers| layers.tree = tree);
     }
 }

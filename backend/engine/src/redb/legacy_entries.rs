@@ -7,7 +7,7 @@ use redb::{ReadableTable, ReadableTableMetadata};
 
 use super::{
     cell::Table,
-    fault::Fault,
+    error::Failure,
     filter::{self, Filter},
 };
 
@@ -39,7 +39,7 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    pub(super) fn begin(rows: &Table) -> Result<Self, Fault> {
+    pub(super) fn begin(rows: &Table) -> Result<Self, Failure> {
         let (next, end) = filter::SPACE.bounds();
         Ok(Self {
             filter: Filter::for_events(rows.len()? / ROWS_EACH),
@@ -50,7 +50,7 @@ impl Scan {
 
     /// Scans some rows. Returns whether there are more. Concurrent deletes are harmless, and no
     /// entries are added.
-    pub(super) fn slice(&mut self, rows: &Table, old: &LegacyEntries) -> Result<bool, Fault> {
+    pub(super) fn slice(&mut self, rows: &Table, old: &LegacyEntries) -> Result<bool, Failure> {
         let range = self.next.as_slice()..self.end.as_slice();
         for (count, entry) in ReadableTable::range(rows, range)?.enumerate() {
             let key = entry?.0;

@@ -2,15 +2,15 @@
 
 use super::{
     cell::{self, Space},
-    fault::Fault,
+    error::Failure,
     rows,
     view::{KeyAndCell, Rows},
 };
 use crate::{
-    fault::EngineError,
+    error::EngineError,
     kind::Kind,
     limits::{STORE_LOG_CHANGES_MAX, STORE_LOG_COMMITS_MAX},
-    log::Logged,
+    log::LogStep,
     position::LogPosition,
     read::{Direction, Range},
 };
@@ -28,7 +28,7 @@ pub(super) struct Head {
 
 impl Head {
     /// Returns the end of an empty log that starts at a position.
-    pub(super) fn at(position: LogPosition) -> Self {
+    pub(super) fn at_position(position: LogPosition) -> Self {
         Self {
             sequence: position.to_number(),
             changes: 0,
@@ -67,18 +67,18 @@ impl Names {
     }
 }
 
-pub(super) fn head(rows: &impl Rows) -> Result<Head, Fault> {
+pub(super) fn log_head(rows: &impl Rows) -> Result<Head, Failure> {
     let newest = walk(rows, 0, Direction::Descending, 1)?.pop();
     Ok(newest.map_or_else(Head::default, |(head, _)| head))
 }
 
 /// Reads the steps after a position, or `None` if the position is not in the log.
-pub(super) fn after(
+pub(super) fn read_after(
     rows: &impl Rows,
     after: LogPosition,
     limit: usize,
-) -> Result<Option<Vec<Logged>>, Fault> {
-    let (head, sequence) = (head(rows)?.sequence, after.to_number());
+) -> Result<Option<Vec<LogStep>>, Failure> {
+    let (head, sequence) = (log_head(rows)?.sequence, after.to_number());
     if sequence >= head {
         return Ok((sequence == head).then(Vec::new));
     }
@@ -91,7 +91,7 @@ pub(super) fn after(
         return Ok(None);
     }
     let newer = next.into_iter().take(limit);
-    let logged = newer.map(|(head, changed)| Logged {
+    let logged = newer.map(|(head, changed)| LogStep {
         position: LogPosition::from_number(head.sequence),
         changed,
     });
@@ -103,7 +103,7 @@ pub(super) fn key(sequence: u64) -> Vec<u8> {
 }
 
 /// Returns the row that logs a commit: its key and cell.
-pub(super) fn step(head: Head, names: &Names) -> KeyAndCell {
+pub(super) fn log_row(head: Head, names: &Names) -> KeyAndCell {
     let key = key(head.sequence);
     let cell = cell::seal(&key, &[&head.changes.to_be_bytes(), &names.bytes]);
     (key, cell)
@@ -111,7 +111,7 @@ pub(super) fn step(head: Head, names: &Names) -> KeyAndCell {
 
 /// Returns some of the oldest commits if there are too many. Only checks from time to time,
 /// starting at a position not after the oldest.
-pub(super) fn outdated(rows: &impl Rows, head: Head, from: u64) -> Result<Vec<u64>, Fault> {
+pub(super) fn outdated_steps(rows: &impl Rows, head: Head, from: u64) -> Result<Vec<u64>, Failure> {
     if !head.sequence.is_multiple_of(STEP) {
         return Ok(Vec::new());
     }
@@ -133,7 +133,7 @@ fn walk(
     from: u64,
     direction: Direction,
     limit: usize,
-) -> Result<Vec<Entry>, Fault> {
+) -> Result<Vec<Entry>, Failure> {
     let range = Range {
         start: from.to_be_bytes().into(),
         end: None,
@@ -167,12 +167,12 @@ fn decode(key: &[u8], body: &[u8]) -> Option<Entry> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{Head, Names, after, outdated, step};
+    use super::{Head, Names, log_row, outdated_steps, read_after};
     use crate::{
         position::LogPosition,
         read::Direction,
         redb::{
-            fault::Fault,
+            error::Failure,
             view::{Rows, Visit},
         },
     };
@@ -183,8 +183,8 @@ mod tests {
         fn get<T>(
             &self,
             key: &[u8],
-            take: impl FnOnce(&[u8]) -> Result<T, Fault>,
-        ) -> Result<Option<T>, Fault> {
+            take: impl FnOnce(&[u8]) -> Result<T, Failure>,
+        ) -> Result<Option<T>, Failure> {
             self.0.get(key).map(|cell| take(cell)).transpose()
         }
 
@@ -194,7 +194,7 @@ mod tests {
             end: &[u8],
             direction: Direction,
             visit: &mut Visit<'_>,
-        ) -> Result<(), Fault> {
+        ) -> Result<(), Failure> {
             let mut found: Vec<_> = self.0.range(start.to_vec()..end.to_vec()).collect();
             if direction == Direction::Descending {
                 found.reverse();
@@ -217,18 +217,25 @@ mod tests {
         };
         for _ in 0..128 {
             head = head.after(&names);
-            map.0.extend([step(head, &names)]);
+            map.0.extend([log_row(head, &names)]);
         }
         let old: Vec<u64> = (1..=28).collect();
-        assert_eq!(outdated(&map, head, 0).unwrap(), old);
-        assert_eq!(outdated(&map, head, 10).unwrap(), old[9..]);
-        assert!(outdated(&map, head.after(&names), 0).unwrap().is_empty());
+        assert_eq!(outdated_steps(&map, head, 0).unwrap(), old);
+        assert_eq!(outdated_steps(&map, head, 10).unwrap(), old[9..]);
+        assert!(
+            outdated_steps(&map, head.after(&names), 0)
+                .unwrap()
+                .is_empty()
+        );
         for position in old {
             map.0.remove(&super::key(position));
         }
-        assert!(outdated(&map, head, 0).unwrap().is_empty());
-        assert_eq!(after(&map, LogPosition::from_number(27), 10).unwrap(), None);
-        let found = after(&map, LogPosition::from_number(28), 10)
+        assert!(outdated_steps(&map, head, 0).unwrap().is_empty());
+        assert_eq!(
+            read_after(&map, LogPosition::from_number(27), 10).unwrap(),
+            None
+        );
+        let found = read_after(&map, LogPosition::from_number(28), 10)
             .unwrap()
             .unwrap();
         assert_eq!(
@@ -236,11 +243,11 @@ mod tests {
             (10, LogPosition::from_number(29))
         );
         assert_eq!(
-            after(&map, LogPosition::from_number(128), 10).unwrap(),
+            read_after(&map, LogPosition::from_number(128), 10).unwrap(),
             Some(Vec::new())
         );
         assert_eq!(
-            after(&map, LogPosition::from_number(129), 10).unwrap(),
+            read_after(&map, LogPosition::from_number(129), 10).unwrap(),
             None
         );
     }

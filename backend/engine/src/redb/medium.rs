@@ -43,7 +43,7 @@ pub trait Medium: Debug + Send + Sync + 'static {
 
     /// Returns the share of the free space that sets may use, given the bytes that are still to be
     /// moved from the log into the file.
-    fn left_for(&self, _bytes_on_way: u64) -> DiskShare {
+    fn available_share(&self, _bytes_on_way: u64) -> DiskShare {
         DiskShare::AboveFloor
     }
 
@@ -52,7 +52,7 @@ pub trait Medium: Debug + Send + Sync + 'static {
         false
     }
 
-    /// Returns the free space as used by [`Medium::left_for`], or `None` if it is unknown.
+    /// Returns the free space as used by [`Medium::available_share`], or `None` if it is unknown.
     fn free_space(&self, _bytes_on_way: u64) -> Option<FreeSpace> {
         None
     }
@@ -72,7 +72,7 @@ pub trait Medium: Debug + Send + Sync + 'static {
     /// # Errors
     ///
     /// Returns an error if the medium fails; the file is then scanned when it is next opened.
-    fn keep_checksums(&self, _checksums: &[u8]) -> io::Result<()> {
+    fn store_checksums(&self, _checksums: &[u8]) -> io::Result<()> {
         Ok(())
     }
 

@@ -152,17 +152,17 @@ mod tests {
     fn removal_leaves_tombstone_only_for_rows_on_disk() {
         let mut memory = Memtable::default();
         let mut batch = Batch::default();
-        batch.sealed(b"new", b"1");
-        batch.removal(b"old");
+        batch.add_sealed(b"new", b"1");
+        batch.add_removal(b"old");
         memory.add(batch.into_bytes());
         let before = memory.clone();
         let mut batch = Batch::default();
-        batch.removal(b"new");
-        batch.sealed(b"old", b"2");
+        batch.add_removal(b"new");
+        batch.add_sealed(b"old", b"2");
         memory.add(batch.into_bytes());
         assert_eq!(rows(&memory), [(b"old".to_vec(), Some(b"2".to_vec()))]);
         let mut batch = Batch::default();
-        batch.removal(b"old");
+        batch.add_removal(b"old");
         memory.add(batch.into_bytes());
         assert_eq!(rows(&memory), [(b"old".to_vec(), None)]);
         assert_eq!((memory.get(b"old"), memory.get(b"new")), (Some(None), None));

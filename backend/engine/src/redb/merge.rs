@@ -6,7 +6,7 @@ use redb::{AccessGuard, ReadableTable};
 
 use super::{
     cell::Table,
-    fault::Fault,
+    error::Failure,
     memtable::{self, Slot},
 };
 use crate::read::Direction;
@@ -14,7 +14,7 @@ use crate::read::Direction;
 /// An ordered merge of layers; for equal keys, the uppermost layer wins.
 pub(super) struct Merge<'a> {
     /// The uppermost layer first, each with its next row.
-    layers: Vec<(Source<'a>, Option<Next<'a>>)>,
+    layers: Vec<(Source<'a>, Option<NextRow<'a>>)>,
     direction: Direction,
 }
 
@@ -28,7 +28,7 @@ enum Source<'a> {
 }
 
 /// A row of one layer; deleted if it has no cell.
-pub(super) enum Next<'a> {
+pub(super) enum NextRow<'a> {
     Memory(&'a [u8], Slot<'a>),
     Table(
         AccessGuard<'a, &'static [u8]>,
@@ -36,7 +36,7 @@ pub(super) enum Next<'a> {
     ),
 }
 
-impl Next<'_> {
+impl NextRow<'_> {
     pub(super) fn key(&self) -> &[u8] {
         match self {
             Self::Memory(key, _) => key,
@@ -73,7 +73,7 @@ impl<'a> Merge<'a> {
     /// Adds in-memory rows below all other layers.
     pub(super) fn memory(&mut self, mut walk: memtable::Walk<'a>) {
         if let Some((key, slot)) = walk.next() {
-            let next = Next::Memory(key, slot);
+            let next = NextRow::Memory(key, slot);
             self.layers.push((Source::Memory(walk), Some(next)));
         }
     }
@@ -83,7 +83,7 @@ impl<'a> Merge<'a> {
         &mut self,
         table: &'a Table,
         range: (Bound<&[u8]>, Bound<&[u8]>),
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Failure> {
         let mut source = Source::Table(ReadableTable::range::<&[u8]>(table, range)?);
         if let Some(next) = source.next(self.direction)? {
             self.layers.push((source, Some(next)));
@@ -91,10 +91,10 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    pub(super) fn next(&mut self) -> Result<Option<Next<'a>>, Fault> {
+    pub(super) fn next(&mut self) -> Result<Option<NextRow<'a>>, Failure> {
         let mut best: Option<(usize, &[u8])> = None;
         for (at, (_, next)) in self.layers.iter().enumerate() {
-            let Some(key) = next.as_ref().map(Next::key) else {
+            let Some(key) = next.as_ref().map(NextRow::key) else {
                 continue;
             };
             let is_better = best.is_none_or(|(_, best)| match self.direction {
@@ -112,9 +112,9 @@ impl<'a> Merge<'a> {
         let (source, next) = &mut upper[best];
         let after = source.next(self.direction)?;
         let found = std::mem::replace(next, after);
-        let key = found.as_ref().map(Next::key);
+        let key = found.as_ref().map(NextRow::key);
         for (source, next) in lower {
-            if next.is_some() && next.as_ref().map(Next::key) == key {
+            if next.is_some() && next.as_ref().map(NextRow::key) == key {
                 *next = source.next(self.direction)?;
             }
         }
@@ -123,15 +123,17 @@ impl<'a> Merge<'a> {
 }
 
 impl<'a> Source<'a> {
-    fn next(&mut self, direction: Direction) -> Result<Option<Next<'a>>, Fault> {
+    fn next(&mut self, direction: Direction) -> Result<Option<NextRow<'a>>, Failure> {
         match self {
-            Self::Memory(walk) => Ok(walk.next().map(|(key, slot)| Next::Memory(key, slot))),
+            Self::Memory(walk) => Ok(walk.next().map(|(key, slot)| NextRow::Memory(key, slot))),
             Self::Table(range) => {
                 let next = match direction {
                     Direction::Ascending => range.next(),
                     Direction::Descending => range.next_back(),
                 };
-                Ok(next.transpose()?.map(|(key, cell)| Next::Table(key, cell)))
+                Ok(next
+                    .transpose()?
+                    .map(|(key, cell)| NextRow::Table(key, cell)))
             }
         }
     }

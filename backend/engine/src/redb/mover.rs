@@ -10,7 +10,7 @@ use super::{
     blocks::Blocks,
     cell::ROWS,
     closed::Closed,
-    fault::Fault,
+    error::Failure,
     file::{self, File, Opened},
     filter,
     layers::{Layers, Moving},
@@ -24,7 +24,7 @@ use super::{
     union::Union,
     view::Plain,
 };
-use crate::{change::DiskShare, fault::EngineError, read::Direction};
+use crate::{change::DiskShare, error::EngineError, read::Direction};
 
 /// Sorts after every key.
 const END: &[u8] = &[u8::MAX];
@@ -61,21 +61,21 @@ impl Mover {
     /// Begins a generation of the store, or none: moves what the log has from the previous
     /// generation, and removes what that left unfinished. From then on only frames of the new
     /// generation are valid.
-    pub(super) fn begin(&mut self, memory: &Memtable, life: u64) -> Result<Tree, Fault> {
+    pub(super) fn begin(&mut self, memory: &Memtable, life: u64) -> Result<Tree, Failure> {
         let fault = match self.try_to_begin(memory, life) {
             Err(fault) if fault.is_full() && self.file.medium().release_reserve() => fault,
             begun => return begun,
         };
         tracing::warn!(?fault, "the disk is full; using the reserved space");
-        self.open_again()?;
+        self.reopen_file()?;
         self.try_to_begin(memory, life)
     }
 
-    fn try_to_begin(&mut self, memory: &Memtable, life: u64) -> Result<Tree, Fault> {
+    fn try_to_begin(&mut self, memory: &Memtable, life: u64) -> Result<Tree, Failure> {
         let before = self.read(None)?;
         let transaction = self.transaction()?;
-        self.next_run = runs::tidy(&transaction)?;
-        self.put(&transaction, &before, memory)?;
+        self.next_run = runs::delete_unlisted(&transaction)?;
+        self.write_rows(&transaction, &before, memory)?;
         file::set_life(&transaction, life)?;
         transaction.commit()?;
         self.read(Some(&before))
@@ -88,27 +88,27 @@ impl Mover {
     /// Returns an error if the file was not closed cleanly, or is incomplete without the log.
     pub(super) fn run(mut self, shared: &Arc<Shared>) -> Result<(), EngineError> {
         // Releases waiting callers even if it panics.
-        let shared = Farewell(shared);
+        let shared = EndNotice(shared);
         let shared = shared.0;
         loop {
             let layers = shared.layers.get();
             match shared.commands.next(self.has_spare(&layers)) {
                 MoverCommand::Reopen => {
                     self.reopen(shared);
-                    shared.commands.reopened();
+                    shared.commands.report_reopened();
                 }
                 MoverCommand::Move => self.carry_out_move(shared),
                 MoverCommand::Spare => {
-                    if let Err(fault) = self.spare(shared) {
+                    if let Err(fault) = self.do_background_work(shared) {
                         tracing::warn!(?fault, "failed to compact");
-                        shared.commands.rest();
+                        shared.commands.report_background_failure();
                         self.reopen(shared);
                     }
                 }
                 MoverCommand::Close => break,
             }
         }
-        let ended = self.end_life(&shared.layers.get());
+        let ended = self.mark_complete(&shared.layers.get());
         if let Err(fault) = &ended {
             tracing::warn!(
                 ?fault,
@@ -121,7 +121,7 @@ impl Mover {
     }
 
     /// Marks the file as complete without the log, if nothing is left in memory.
-    fn end_life(&self, layers: &Layers) -> Result<(), Fault> {
+    fn mark_complete(&self, layers: &Layers) -> Result<(), Failure> {
         layers.tree.as_ref().map_err(Clone::clone)?;
         if layers.moving.is_some() || !layers.active.is_empty() {
             let why = "entries in memory were not flushed to the file";
@@ -132,7 +132,7 @@ impl Mover {
         Ok(transaction.commit()?)
     }
 
-    fn transaction(&self) -> Result<WriteTransaction, Fault> {
+    fn transaction(&self) -> Result<WriteTransaction, Failure> {
         let Some(database) = &self.database else {
             return Err(Closed::for_now().into());
         };
@@ -147,7 +147,7 @@ impl Mover {
         Ok(transaction)
     }
 
-    fn read(&self, before: Option<&Tree>) -> Result<Tree, Fault> {
+    fn read(&self, before: Option<&Tree>) -> Result<Tree, Failure> {
         let Some(database) = &self.database else {
             return Err(Closed::for_now().into());
         };
@@ -156,12 +156,12 @@ impl Mover {
     }
 
     /// Writes rows into the tree: entries by event as a run, all others in place.
-    fn put(
+    fn write_rows(
         &mut self,
         transaction: &WriteTransaction,
         tree: &Tree,
         memory: &Memtable,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Failure> {
         let (start, end) = filter::SPACE.bounds();
         let entries = || memory.walk(&start, &end, Direction::Ascending);
         let mut rows = transaction.open_table(ROWS)?;
@@ -182,11 +182,11 @@ impl Mover {
     fn carry_out_move(&mut self, shared: &Shared) {
         let layers = shared.layers.get();
         let Some(moving) = &layers.moving else {
-            shared.commands.moved();
+            shared.commands.report_moved();
             return;
         };
         let Err(fault) = self.move_memory(shared, &layers, moving) else {
-            shared.commands.moved();
+            shared.commands.report_moved();
             return;
         };
         tracing::debug!(?fault, "failed to flush the log into the tree");
@@ -194,11 +194,11 @@ impl Mover {
         let fits = fault.is_full() && self.file.medium().release_reserve();
         self.reopen(shared);
         if shared.layers.get().moving.is_none() {
-            shared.commands.moved();
+            shared.commands.report_moved();
         } else if fits {
             self.carry_out_move(shared);
         } else {
-            shared.commands.stuck(&fault.into());
+            shared.commands.report_stuck(&fault.into());
         }
     }
 
@@ -207,20 +207,20 @@ impl Mover {
         shared: &Shared,
         layers: &Layers,
         moving: &Moving,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Failure> {
         let tree = layers.tree.as_ref().map_err(Clone::clone)?;
         let transaction = self.transaction()?;
-        self.put(&transaction, tree, &moving.memory)?;
+        self.write_rows(&transaction, tree, &moving.memory)?;
         transaction.commit()?;
         let tree = Arc::new(self.read(Some(tree))?);
-        shared.layers.change(|layers| {
+        shared.layers.update(|layers| {
             layers.tree = Ok(tree);
             layers.moving = None;
         });
         Ok(())
     }
 
-    fn open_again(&mut self) -> Result<(), Fault> {
+    fn reopen_file(&mut self) -> Result<(), Failure> {
         self.database = None;
         let opened = self.file.open()?;
         self.database = Some(opened.database);
@@ -231,14 +231,14 @@ impl Mover {
     /// Reopens the file, and finds out whether the rows being moved are in it.
     fn reopen(&mut self, shared: &Shared) {
         shared.layers.set_tree(Err(Closed::for_now()));
-        self.forget_union();
-        let opened = self.open_again().and_then(|()| {
+        self.discard_union();
+        let opened = self.reopen_file().and_then(|()| {
             let tree = self.read(None)?;
-            let head = log::head(&Plain(&tree.rows))?.sequence;
+            let head = log::log_head(&Plain(&tree.rows))?.sequence;
             Ok((tree, head))
         });
         match opened {
-            Ok((tree, head)) => shared.layers.change(|layers| {
+            Ok((tree, head)) => shared.layers.update(|layers| {
                 layers.tree = Ok(Arc::new(tree));
                 layers.moving.take_if(|moving| moving.through <= head);
             }),
@@ -263,7 +263,7 @@ impl Mover {
     }
 
     /// Does a small piece of background work.
-    fn spare(&mut self, shared: &Shared) -> Result<(), Fault> {
+    fn do_background_work(&mut self, shared: &Shared) -> Result<(), Failure> {
         let layers = shared.layers.get();
         let tree = layers.tree.as_ref().map_err(Clone::clone)?;
         if let Some(old) = tree.unfiltered() {
@@ -274,8 +274,8 @@ impl Mover {
             }
             return Ok(());
         }
-        if self.file.medium().left_for(layers.bytes() as u64) > DiskShare::AboveFloor {
-            shared.commands.rest();
+        if self.file.medium().available_share(layers.bytes() as u64) > DiskShare::AboveFloor {
+            shared.commands.report_background_failure();
             return Ok(());
         }
         let transaction = self.transaction()?;
@@ -299,18 +299,18 @@ impl Mover {
     }
 
     /// Discards the unfinished result of a union.
-    fn forget_union(&mut self) {
+    fn discard_union(&mut self) {
         self.garbage
             .extend(self.union.take().map(|union| union.id()));
     }
 }
 
 /// Reports on drop that the mover has ended.
-struct Farewell<'a>(&'a Arc<Shared>);
+struct EndNotice<'a>(&'a Arc<Shared>);
 
-impl Drop for Farewell<'_> {
+impl Drop for EndNotice<'_> {
     fn drop(&mut self) {
-        self.0.commands.abandon();
+        self.0.commands.report_ended();
         self.0.layers.set_tree(Err(Closed::for_good()));
     }
 }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::fault::EngineError;
+use crate::error::EngineError;
 
 /// Delay before a failed move is retried; doubled each time,
 const RETRY_FIRST: Duration = Duration::from_millis(50);
@@ -68,7 +68,7 @@ impl MoverCommands {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut CommandState)) {
+    fn update(&self, change: impl FnOnce(&mut CommandState)) {
         change(&mut self.state());
         self.changed.notify_all();
     }
@@ -118,24 +118,24 @@ impl MoverCommands {
 
     /// Requests a move.
     pub(super) fn begin_move(&self) {
-        self.change(|state| state.is_moving = true);
+        self.update(|state| state.is_moving = true);
     }
 
-    pub(super) fn moved(&self) {
-        self.change(|state| {
+    pub(super) fn report_moved(&self) {
+        self.update(|state| {
             state.is_moving = false;
             state.stuck = None;
         });
     }
 
     /// Reports a failed move, which is retried.
-    pub(super) fn stuck(&self, error: &EngineError) {
+    pub(super) fn report_stuck(&self, error: &EngineError) {
         let is_full = matches!(error, EngineError::Full(_));
         let why = match error {
             EngineError::Full(why) | EngineError::Unavailable(why) => why.clone(),
             other => other.to_string(),
         };
-        self.change(|state| {
+        self.update(|state| {
             let before = state.stuck.take();
             let after = before.map_or(RETRY_FIRST, |before| RETRY_MAX.min(before.after * 2));
             state.stuck = Some(Stuck {
@@ -148,9 +148,9 @@ impl MoverCommands {
     }
 
     /// Reports that background work failed.
-    pub(super) fn rest(&self) {
+    pub(super) fn report_background_failure(&self) {
         let until = Instant::now() + SPARE_REST;
-        self.change(|state| state.spare_rests_until = Some(until));
+        self.update(|state| state.spare_rests_until = Some(until));
     }
 
     /// Waits until no move is pending.
@@ -173,8 +173,8 @@ impl MoverCommands {
         Ok(())
     }
 
-    pub(super) fn ask_to_reopen(&self) {
-        self.change(|state| state.reopen = true);
+    pub(super) fn request_reopen(&self) {
+        self.update(|state| state.reopen = true);
     }
 
     /// Requests that the file be reopened, and waits for it.
@@ -189,13 +189,13 @@ impl MoverCommands {
     }
 
     /// Reports an attempt to reopen the file.
-    pub(super) fn reopened(&self) {
-        self.change(|state| state.reopenings += 1);
+    pub(super) fn report_reopened(&self) {
+        self.update(|state| state.reopenings += 1);
     }
 
     /// Requests that the file be closed after moving whatever can be moved.
     pub(super) fn close(&self) {
-        self.change(|state| {
+        self.update(|state| {
             if state.ending == Ending::Open {
                 state.ending = Ending::Closing;
             }
@@ -203,7 +203,7 @@ impl MoverCommands {
     }
 
     /// Reports that the mover has ended.
-    pub(super) fn abandon(&self) {
-        self.change(|state| state.ending = Ending::Gone);
+    pub(super) fn report_ended(&self) {
+        self.update(|state| state.ending = Ending::Gone);
     }
 }

@@ -90,7 +90,7 @@ impl<T> Default for Ordered<T> {
 }
 
 /// Copies items with capacity for one more, so that inserting does not reallocate.
-fn roomy<T: Clone>(items: &[T]) -> Vec<T> {
+fn with_spare_capacity<T: Clone>(items: &[T]) -> Vec<T> {
     let mut copy = Vec::with_capacity(NODE_MAX + 1);
     copy.extend_from_slice(items);
     copy
@@ -99,8 +99,8 @@ fn roomy<T: Clone>(items: &[T]) -> Vec<T> {
 impl<T: Copy> Clone for Node<T> {
     fn clone(&self) -> Self {
         match self {
-            Self::Leaf(items) => Self::Leaf(roomy(items)),
-            Self::Branch(children) => Self::Branch(roomy(children)),
+            Self::Leaf(items) => Self::Leaf(with_spare_capacity(items)),
+            Self::Branch(children) => Self::Branch(with_spare_capacity(children)),
         }
     }
 }
@@ -229,7 +229,7 @@ fn split<T: Clone>(items: &mut Vec<T>, put_at: usize) -> Option<Vec<T>> {
     }
     let is_last = put_at + 1 == items.len();
     let at = if is_last { NODE_MAX } else { NODE_MAX / 2 };
-    let second = roomy(&items[at..]);
+    let second = with_spare_capacity(&items[at..]);
     items.truncate(at);
     Some(second)
 }

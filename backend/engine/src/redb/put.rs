@@ -4,7 +4,7 @@ use std::{iter::Peekable, ops::Bound};
 
 use redb::Table;
 
-use super::{fault::Fault, memtable::Slot, runs::out_of_order};
+use super::{error::Failure, memtable::Slot, runs::out_of_order};
 
 pub(super) type RowsMut<'txn> = Table<'txn, &'static [u8], &'static [u8]>;
 
@@ -17,7 +17,7 @@ const SINGLES: usize = 64;
 pub(super) fn put<'a>(
     rows: &mut RowsMut<'_>,
     put: impl Iterator<Item = (&'a [u8], Slot<'a>)>,
-) -> Result<(), Fault> {
+) -> Result<(), Failure> {
     let mut left = put.peekable();
     let mut singles = 0;
     while let Some((key, slot)) = left.peek().copied() {
@@ -43,7 +43,7 @@ pub(super) fn put<'a>(
 fn put_run<'a>(
     rows: &mut RowsMut<'_>,
     left: &mut Peekable<impl Iterator<Item = (&'a [u8], Slot<'a>)>>,
-) -> Result<usize, Fault> {
+) -> Result<usize, Failure> {
     let Some((first, Some(cell))) = left.peek().copied() else {
         return Ok(0);
     };

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::set::Set;
 use crate::{
     change::{Applied, Lane},
-    fault::EngineError,
+    error::EngineError,
     limits::{
         STORE_BATCH_BYTES_MAX, STORE_BATCH_OWN_BYTES, STORE_BATCH_SETS_MAX, STORE_QUEUE_BYTES_MAX,
         STORE_QUEUE_SETS_MAX,

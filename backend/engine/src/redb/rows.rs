@@ -2,17 +2,17 @@
 
 use super::{
     cell::{self, Space},
-    fault::Fault,
+    error::Failure,
     view::Rows,
 };
 use crate::{
-    fault::EngineError,
+    error::EngineError,
     index::Index,
     kind::Kind,
-    read::{Direction, Found, Lead, Range, Row},
+    read::{Direction, IndexEntry, IndexedRecord, Range, Row},
 };
 
-pub(super) fn record(rows: &impl Rows, kind: Kind, key: &[u8]) -> Result<Option<Row>, Fault> {
+pub(super) fn record(rows: &impl Rows, kind: Kind, key: &[u8]) -> Result<Option<Row>, Failure> {
     let key = Space::Records(kind).key(key);
     rows.get(&key, |cell| row(&key, cell))
 }
@@ -23,7 +23,7 @@ pub(super) fn page(
     range: &Range,
     direction: Direction,
     limit: usize,
-) -> Result<Vec<(Vec<u8>, Row)>, Fault> {
+) -> Result<Vec<(Vec<u8>, Row)>, Failure> {
     walk(
         rows,
         Space::Records(kind),
@@ -40,7 +40,7 @@ pub(super) fn entries(
     range: &Range,
     direction: Direction,
     limit: usize,
-) -> Result<Vec<Lead>, Fault> {
+) -> Result<Vec<IndexEntry>, Failure> {
     walk(
         rows,
         Space::Entries(index),
@@ -52,20 +52,20 @@ pub(super) fn entries(
 }
 
 /// Returns the last entry under a prefix with its record.
-pub(super) fn last_under(
+pub(super) fn last_with_prefix(
     rows: &impl Rows,
     index: Index,
     prefix: &[u8],
-) -> Result<Option<Found>, Fault> {
-    let Range { start, end } = Space::Entries(index).range(&Range::under(prefix));
+) -> Result<Option<IndexedRecord>, Failure> {
+    let Range { start, end } = Space::Entries(index).range(&Range::with_prefix(prefix));
     let end = end.unwrap_or_default();
     let Some((key, cell)) = rows.last(&start, &end)? else {
         return Ok(None);
     };
     let target = cell::open(&key, &cell)?;
     let row = record(rows, index.kind(), target)?;
-    Ok(Some(Found {
-        row: row.ok_or_else(|| EngineError::leads_nowhere(index))?,
+    Ok(Some(IndexedRecord {
+        row: row.ok_or_else(|| EngineError::dangling_entry(index))?,
         entry: Space::strip(&key).to_vec(),
         key: target.to_vec(),
     }))
@@ -77,7 +77,7 @@ pub(super) fn count(
     index: Index,
     range: &Range,
     limit: usize,
-) -> Result<(usize, Option<Vec<u8>>), Fault> {
+) -> Result<(usize, Option<Vec<u8>>), Failure> {
     let Range { start, end } = Space::Entries(index).range(range);
     let end = end.unwrap_or_default();
     let (mut count, mut rest) = (0, None);
@@ -100,8 +100,8 @@ pub(super) fn walk<T>(
     range: &Range,
     direction: Direction,
     limit: usize,
-    take: impl Fn(&[u8], &[u8]) -> Result<T, Fault>,
-) -> Result<Vec<T>, Fault> {
+    take: impl Fn(&[u8], &[u8]) -> Result<T, Failure>,
+) -> Result<Vec<T>, Failure> {
     let Range { start, end } = space.range(range);
     let end = end.unwrap_or_default();
     let mut taken = Vec::new();
@@ -115,7 +115,7 @@ pub(super) fn walk<T>(
     Ok(taken)
 }
 
-fn row(key: &[u8], cell: &[u8]) -> Result<Row, Fault> {
+fn row(key: &[u8], cell: &[u8]) -> Result<Row, Failure> {
     let (version, value) = cell::open_record(key, cell)?;
     Ok(Row {
         version,

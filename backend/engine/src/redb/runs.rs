@@ -14,7 +14,7 @@ use redb::{
 
 use super::{
     cell::Table,
-    fault::Fault,
+    error::Failure,
     filter::{self, Filter},
     memtable::Slot,
 };
@@ -40,7 +40,7 @@ pub(super) struct Run {
     pub(super) filter: Filter,
 }
 
-pub(super) fn name_of(id: u64) -> String {
+pub(super) fn run_name(id: u64) -> String {
     format!("{PREFIX}{id}")
 }
 
@@ -80,7 +80,7 @@ impl Run {
     }
 
     /// Adds it to the list.
-    pub(super) fn name(&self, transaction: &WriteTransaction) -> Result<(), Fault> {
+    pub(super) fn name(&self, transaction: &WriteTransaction) -> Result<(), Failure> {
         let name = filter_name_of(self.id);
         let mut filter = transaction.open_table(filter_table(&name))?;
         filter.insert((), self.filter.to_bytes().as_slice())?;
@@ -94,7 +94,7 @@ impl Run {
 }
 
 /// Removes runs from the list.
-pub(super) fn unname(transaction: &WriteTransaction, ids: &[u64]) -> Result<(), Fault> {
+pub(super) fn unlist(transaction: &WriteTransaction, ids: &[u64]) -> Result<(), Failure> {
     let mut list = transaction.open_table(RUNS)?;
     let mut tombstones = transaction.open_table(TOMBSTONES)?;
     for id in ids {
@@ -104,7 +104,7 @@ pub(super) fn unname(transaction: &WriteTransaction, ids: &[u64]) -> Result<(), 
     Ok(())
 }
 
-fn read_run(transaction: &ReadTransaction, id: u64, bytes: &[u8]) -> Result<Run, Fault> {
+fn read_run(transaction: &ReadTransaction, id: u64, bytes: &[u8]) -> Result<Run, Failure> {
     let tombstones = match transaction.open_table(TOMBSTONES) {
         Ok(tombstones) => tombstones.get(id)?.map_or(0, |count| count.value()),
         Err(TableError::TableDoesNotExist(_)) => 0,
@@ -112,15 +112,15 @@ fn read_run(transaction: &ReadTransaction, id: u64, bytes: &[u8]) -> Result<Run,
     };
     let name = filter_name_of(id);
     let filter = transaction.open_table(filter_table(&name))?;
-    let filter = filter.get(())?.ok_or_else(damaged)?;
-    Run::decode(id, bytes, tombstones, filter.value()).ok_or_else(damaged)
+    let filter = filter.get(())?.ok_or_else(damaged_run)?;
+    Run::decode(id, bytes, tombstones, filter.value()).ok_or_else(damaged_run)
 }
 
 /// Reads the list of runs, the newest first, reusing those already known.
 pub(super) fn read(
     transaction: &ReadTransaction,
     known: &[Arc<Run>],
-) -> Result<Vec<(Arc<Run>, Table)>, Fault> {
+) -> Result<Vec<(Arc<Run>, Table)>, Failure> {
     let list = match transaction.open_table(RUNS) {
         Ok(list) => list,
         Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
@@ -134,26 +134,26 @@ pub(super) fn read(
             Some(run) => Arc::clone(run),
             None => Arc::new(read_run(transaction, id, bytes.value())?),
         };
-        let entries = transaction.open_table(table(&name_of(id)))?;
+        let entries = transaction.open_table(table(&run_name(id)))?;
         runs.push((run, entries));
     }
     runs.sort_by_key(|(run, _)| std::cmp::Reverse(run.order));
     Ok(runs)
 }
 
-fn damaged() -> Fault {
-    Fault::File(redb::Error::Corrupted(
+fn damaged_run() -> Failure {
+    Failure::File(redb::Error::Corrupted(
         "the list of runs cannot be read".into(),
     ))
 }
 
 /// Deletes the tables that are not listed. Returns the first unused number.
-pub(super) fn tidy(transaction: &WriteTransaction) -> Result<u64, Fault> {
+pub(super) fn delete_unlisted(transaction: &WriteTransaction) -> Result<u64, Failure> {
     let (mut named, mut free) = (Vec::new(), 1);
     for row in transaction.open_table(RUNS)?.iter()? {
         let id = row?.0.value();
         free = free.max(id + 1);
-        named.extend([name_of(id), filter_name_of(id)]);
+        named.extend([run_name(id), filter_name_of(id)]);
     }
     let tables = transaction.list_tables()?;
     let tables = tables.map(|table| table.name().to_owned());
@@ -165,8 +165,8 @@ pub(super) fn tidy(transaction: &WriteTransaction) -> Result<u64, Fault> {
 }
 
 /// Deletes the tables of an unlisted run.
-pub(super) fn delete(transaction: &WriteTransaction, id: u64) -> Result<(), Fault> {
-    transaction.delete_table(table(&name_of(id)))?;
+pub(super) fn delete(transaction: &WriteTransaction, id: u64) -> Result<(), Failure> {
+    transaction.delete_table(table(&run_name(id)))?;
     transaction.delete_table(filter_table(&filter_name_of(id)))?;
     Ok(())
 }
@@ -176,7 +176,7 @@ pub(super) fn write<'a>(
     transaction: &WriteTransaction,
     id: u64,
     entries: impl Iterator<Item = (&'a [u8], Slot<'a>)> + Clone,
-) -> Result<(), Fault> {
+) -> Result<(), Failure> {
     let count = entries.clone().count() as u64;
     if count == 0 {
         return Ok(());
@@ -184,7 +184,7 @@ pub(super) fn write<'a>(
     let mut filter = Filter::for_events(count);
     let mut tombstones = 0;
     {
-        let name = name_of(id);
+        let name = run_name(id);
         let mut into = transaction.open_table(table(&name))?;
         let mut cursor = into.upper_bound_mut(Bound::<&[u8]>::Unbounded)?;
         for (key, slot) in entries {
@@ -207,12 +207,12 @@ pub(super) fn write<'a>(
 }
 
 /// Converts the error for a row inserted out of order.
-pub(super) fn out_of_order(error: CursorError) -> Fault {
+pub(super) fn out_of_order(error: CursorError) -> Failure {
     match error {
         CursorError::Storage(error) => error.into(),
         other => {
             let why = format!("the rows of the store are out of order: {other}");
-            Fault::File(redb::Error::Corrupted(why))
+            Failure::File(redb::Error::Corrupted(why))
         }
     }
 }

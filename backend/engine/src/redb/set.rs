@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     change::{Action, Change, DiskShare, Expect, Lane},
-    fault::RecordName,
+    error::RecordName,
     index::Index,
     position::LogPosition,
 };
@@ -16,11 +16,11 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Set {
     /// Expectations of changes, by key, except those that need new records.
-    pub(super) expected: Vec<Expected>,
+    pub(super) expected: Vec<ExpectedRow>,
     /// Entries to remove, by key.
-    pub(super) removed: Vec<Removed>,
+    pub(super) removed: Vec<RemovedRow>,
     /// Rows that must not exist, by key.
-    pub(super) fresh: Vec<Fresh>,
+    pub(super) fresh: Vec<NewRow>,
     /// Whether it changes a record twice, or adds an entry twice.
     pub(super) is_twofold: bool,
     rows: Batch,
@@ -29,7 +29,7 @@ pub(super) struct Set {
     pub(super) names: Names,
     /// The changed kinds, as a bit set of their numbers.
     pub(super) kinds: u32,
-    /// See [`crate::change::Set::rests_on`].
+    /// See [`crate::change::ChangeSet::rests_on`].
     pub(super) rests_on: Option<LogPosition>,
     pub(super) defines: bool,
     pub(super) space: DiskShare,
@@ -38,15 +38,15 @@ pub(super) struct Set {
 }
 
 #[derive(Debug)]
-pub(super) struct Expected {
+pub(super) struct ExpectedRow {
     pub(super) key: Vec<u8>,
     pub(super) expect: Expect,
-    pub(super) becomes: Becomes,
+    pub(super) becomes: ValueEffect,
 }
 
 /// The effect of a set on a value that it has not read.
 #[derive(Debug)]
-pub(super) enum Becomes {
+pub(super) enum ValueEffect {
     /// Replaces, removes, or only checks it.
     Known,
     /// Keeps it under a new version.
@@ -55,10 +55,10 @@ pub(super) enum Becomes {
 }
 
 /// The row of a record and its value, computed from the previous one; `None` if it is deleted.
-pub(super) type Following = (Vec<u8>, Option<Vec<u8>>);
+pub(super) type ComputedRow = (Vec<u8>, Option<Vec<u8>>);
 
 #[derive(Debug)]
-pub(super) struct Removed {
+pub(super) struct RemovedRow {
     pub(super) index: Index,
     pub(super) key: Vec<u8>,
     /// The record that it must point to.
@@ -67,7 +67,7 @@ pub(super) struct Removed {
 
 /// A row that must not exist.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fresh {
+pub(super) struct NewRow {
     row: Span,
     pub(super) is_record: bool,
     /// Whether it cannot exist, since it ends with the key of a new record.
@@ -75,7 +75,7 @@ pub(super) struct Fresh {
 }
 
 impl Set {
-    pub(super) fn new(lane: Lane, set: &crate::change::Set) -> Self {
+    pub(super) fn new(lane: Lane, set: &crate::change::ChangeSet) -> Self {
         let (changes, rests_on) = (&set.changes[..], set.rests_on);
         let all = [DiskShare::AboveFloor, DiskShare::Reserve, DiskShare::All];
         let space = all.into_iter().rev().find(|it| !set.is_refused(lane, *it));
@@ -100,17 +100,17 @@ impl Set {
         // Removals are checked first, so that an entry may be removed and added.
         set.removed.sort_by(|one, other| one.key.cmp(&other.key));
         for removed in &set.removed {
-            set.rows.removal(&removed.key);
+            set.rows.add_removal(&removed.key);
         }
         for change in changes {
             for entry in &change.add {
                 let row = set
                     .rows
-                    .entry(Space::Entries(entry.index), &entry.key, &change.key);
+                    .add_entry(Space::Entries(entry.index), &entry.key, &change.key);
                 let is_own = is_fresh(change)
                     && entry.index.ends_with_record()
                     && entry.key.ends_with(&change.key);
-                set.fresh.push(Fresh {
+                set.fresh.push(NewRow {
                     row,
                     is_record: false,
                     is_own,
@@ -131,7 +131,7 @@ impl Set {
         }
         let space = Space::Records(change.kind);
         for entry in &change.remove {
-            self.removed.push(Removed {
+            self.removed.push(RemovedRow {
                 index: entry.index,
                 key: Space::Entries(entry.index).key(&entry.key),
                 target: change.key.clone(),
@@ -143,7 +143,7 @@ impl Set {
                 let row = self.rows.record(space, &change.key, value, is_new);
                 self.records.push(row);
                 if is_new {
-                    self.fresh.push(Fresh {
+                    self.fresh.push(NewRow {
                         row,
                         is_record: true,
                         is_own: false,
@@ -151,16 +151,16 @@ impl Set {
                     return;
                 }
             }
-            Action::Delete => self.rows.removal(&space.key(&change.key)),
+            Action::Delete => self.rows.add_removal(&space.key(&change.key)),
             Action::Touch | Action::Check | Action::Add(_) => {}
         }
-        self.expected.push(Expected {
+        self.expected.push(ExpectedRow {
             key: space.key(&change.key),
             expect: change.expect,
             becomes: match &change.action {
-                Action::Touch => Becomes::Same,
-                Action::Add(numbers) => Becomes::Sum(numbers.clone()),
-                Action::Put(_) | Action::Delete | Action::Check => Becomes::Known,
+                Action::Touch => ValueEffect::Same,
+                Action::Add(numbers) => ValueEffect::Sum(numbers.clone()),
+                Action::Put(_) | Action::Delete | Action::Check => ValueEffect::Known,
             },
         });
     }
@@ -171,8 +171,8 @@ impl Set {
         self.fresh
             .sort_by(|one, other| rows.key(one.row).cmp(rows.key(other.row)));
         self.expected.sort_by(|one, other| one.key.cmp(&other.key));
-        let twins = |pair: &[Fresh]| rows.key(pair[0].row) == rows.key(pair[1].row);
-        let is_also_fresh = |expected: &Expected| {
+        let twins = |pair: &[NewRow]| rows.key(pair[0].row) == rows.key(pair[1].row);
+        let is_also_fresh = |expected: &ExpectedRow| {
             let found = self
                 .fresh
                 .binary_search_by(|fresh| rows.key(fresh.row).cmp(&expected.key));
@@ -186,12 +186,12 @@ impl Set {
             || self.expected.iter().any(is_also_fresh);
     }
 
-    pub(super) fn key(&self, fresh: Fresh) -> &[u8] {
+    pub(super) fn key(&self, fresh: NewRow) -> &[u8] {
         self.rows.key(fresh.row)
     }
 
     /// Returns the record that a row contains or points to.
-    pub(super) fn record(&self, fresh: Fresh) -> Option<RecordName> {
+    pub(super) fn record(&self, fresh: NewRow) -> Option<RecordName> {
         let (key, cell) = (self.rows.key(fresh.row), self.rows.cell(fresh.row));
         if fresh.is_record {
             return Space::record(key);
@@ -208,15 +208,15 @@ impl Set {
     }
 
     /// Returns the final rows, including those computed from previous values.
-    pub(super) fn finish(&mut self, version: u64, following: &[Following]) -> Batch {
+    pub(super) fn finish(&mut self, version: u64, following: &[ComputedRow]) -> Batch {
         let mut rows = std::mem::take(&mut self.rows);
         for record in &self.records {
             rows.seal(*record, version);
         }
         for (key, value) in following {
             match value {
-                Some(value) => rows.touched(key, version, value),
-                None => rows.removal(key),
+                Some(value) => rows.add_touched(key, version, value),
+                None => rows.add_removal(key),
             }
         }
         rows

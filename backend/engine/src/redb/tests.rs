@@ -11,7 +11,7 @@ mod unions;
 use std::sync::Arc;
 
 use super::{Medium, RedbEngine, Settings};
-use crate::fault::EngineError;
+use crate::error::EngineError;
 use crate::testing::simulated_disk::SimulatedDisk;
 
 const SETTINGS: Settings = Settings {

@@ -6,7 +6,7 @@ use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
 use super::{
     cell::{ROWS, Space, Table},
-    fault::Fault,
+    error::Failure,
     filter,
     legacy_entries::LegacyEntries,
     runs::{self, Run},
@@ -41,7 +41,7 @@ impl Tree {
         database: &Database,
         known: &[Arc<Run>],
         old: &Arc<LegacyEntries>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, Failure> {
         let transaction = database.begin_read()?;
         let rows = transaction.open_table(ROWS)?;
         let runs = runs::read(&transaction, known)?;
@@ -88,7 +88,7 @@ impl Tree {
     }
 
     /// Returns the approximate number of rows.
-    pub(super) fn row_count(&self) -> Result<u64, Fault> {
+    pub(super) fn row_count(&self) -> Result<u64, Failure> {
         let in_runs: u64 = self.runs.iter().map(|(run, _)| run.count).sum();
         Ok(self.rows.len()? + in_runs)
     }

@@ -5,10 +5,10 @@ use std::{ops::Bound, sync::Arc};
 use redb::WriteTransaction;
 
 use super::{
-    fault::Fault,
+    error::Failure,
     filter::{self, Filter},
     merge::Merge,
-    runs::{self, Run, name_of, out_of_order, table},
+    runs::{self, Run, out_of_order, run_name, table},
     tree::Tree,
 };
 
@@ -66,7 +66,7 @@ impl Union {
         &mut self,
         transaction: &WriteTransaction,
         tree: &Tree,
-    ) -> Result<Option<Vec<u64>>, Fault> {
+    ) -> Result<Option<Vec<u64>>, Failure> {
         let is_source = |run: &Run| self.sources.iter().any(|source| source.id == run.id);
         let sources = tree.runs.iter().filter(|(run, _)| is_source(run));
         let older = tree.runs.iter().rev().map(|(run, _)| run);
@@ -82,7 +82,7 @@ impl Union {
         let mut taken = 0;
         let mut last = None;
         {
-            let name = name_of(self.id);
+            let name = run_name(self.id);
             let mut into = transaction.open_table(table(&name))?;
             let mut cursor = into.upper_bound_mut(Bound::<&[u8]>::Unbounded)?;
             while taken < SLICE {
@@ -113,9 +113,9 @@ impl Union {
     }
 
     /// Replaces the merged runs with the new one.
-    fn name(&self, transaction: &WriteTransaction) -> Result<Vec<u64>, Fault> {
+    fn name(&self, transaction: &WriteTransaction) -> Result<Vec<u64>, Failure> {
         let ids: Vec<_> = self.sources.iter().map(|run| run.id).collect();
-        runs::unname(transaction, &ids)?;
+        runs::unlist(transaction, &ids)?;
         let run = Run {
             id: self.id,
             level: self.level,

@@ -5,13 +5,13 @@ use std::{ops::Bound, sync::Arc};
 use redb::ReadableTable;
 
 use super::{
-    closed::Closed, fault::Fault, filter, layers::Layers, memtable::Memtable, merge::Merge,
+    closed::Closed, error::Failure, filter, layers::Layers, memtable::Memtable, merge::Merge,
     tree::Tree,
 };
 use crate::read::Direction;
 
 /// A callback for the key and cell of each row; returns whether to continue.
-pub(super) type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<bool, Fault> + 'a;
+pub(super) type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<bool, Failure> + 'a;
 
 /// An owned row: its key and cell.
 pub(super) type KeyAndCell = (Vec<u8>, Vec<u8>);
@@ -21,8 +21,8 @@ pub(super) trait Rows {
     fn get<T>(
         &self,
         key: &[u8],
-        take: impl FnOnce(&[u8]) -> Result<T, Fault>,
-    ) -> Result<Option<T>, Fault>;
+        take: impl FnOnce(&[u8]) -> Result<T, Failure>,
+    ) -> Result<Option<T>, Failure>;
 
     /// Visits the rows from `start` (inclusive) to `end` (exclusive).
     fn walk(
@@ -31,10 +31,10 @@ pub(super) trait Rows {
         end: &[u8],
         direction: Direction,
         visit: &mut Visit<'_>,
-    ) -> Result<(), Fault>;
+    ) -> Result<(), Failure>;
 
     /// Returns the last row from `start` (inclusive) to `end` (exclusive).
-    fn last(&self, start: &[u8], end: &[u8]) -> Result<Option<KeyAndCell>, Fault> {
+    fn last(&self, start: &[u8], end: &[u8]) -> Result<Option<KeyAndCell>, Failure> {
         let mut found = None;
         self.walk(start, end, Direction::Descending, &mut |key, cell| {
             found = Some((key.to_vec(), cell.to_vec()));
@@ -50,8 +50,8 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Rows for Plain<'_, T> {
     fn get<U>(
         &self,
         key: &[u8],
-        take: impl FnOnce(&[u8]) -> Result<U, Fault>,
-    ) -> Result<Option<U>, Fault> {
+        take: impl FnOnce(&[u8]) -> Result<U, Failure>,
+    ) -> Result<Option<U>, Failure> {
         let cell = self.0.get(key)?;
         cell.map(|cell| take(cell.value())).transpose()
     }
@@ -62,7 +62,7 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Rows for Plain<'_, T> {
         end: &[u8],
         direction: Direction,
         visit: &mut Visit<'_>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Failure> {
         if end <= start {
             return Ok(());
         }
@@ -79,7 +79,7 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Rows for Plain<'_, T> {
         }
     }
 
-    fn last(&self, start: &[u8], end: &[u8]) -> Result<Option<KeyAndCell>, Fault> {
+    fn last(&self, start: &[u8], end: &[u8]) -> Result<Option<KeyAndCell>, Failure> {
         let mut cursor = self.0.upper_bound(Bound::Excluded(end))?;
         let found = cursor.peek_prev()?;
         let found = found.map(|(key, cell)| (key.value().to_vec(), cell.value().to_vec()));
@@ -96,12 +96,12 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn of(layers: &'a Layers) -> Self {
-        Self::with(&layers.active, layers)
+    pub(super) fn from_layers(layers: &'a Layers) -> Self {
+        Self::with_active(&layers.active, layers)
     }
 
     /// Creates a view with in-memory rows that are not published yet.
-    pub(super) fn with(active: &'a Memtable, layers: &'a Layers) -> Self {
+    pub(super) fn with_active(active: &'a Memtable, layers: &'a Layers) -> Self {
         Self {
             active,
             moving: layers.moving.as_ref().map(|moving| &moving.memory),
@@ -115,29 +115,29 @@ impl<'a> View<'a> {
     }
 
     /// Returns the approximate number of rows.
-    pub(super) fn row_count(&self) -> Result<u64, Fault> {
+    pub(super) fn row_count(&self) -> Result<u64, Failure> {
         let in_memory: usize = self.memories().map(Memtable::rows).sum();
         Ok(self.tree()?.row_count()? + in_memory as u64)
     }
 
     /// Returns the tree, which is only needed where memory has no answer.
-    pub(super) fn tree(&self) -> Result<&'a Tree, Fault> {
+    pub(super) fn tree(&self) -> Result<&'a Tree, Failure> {
         self.tree
             .as_deref()
-            .map_err(|closed| Fault::Closed(closed.clone()))
+            .map_err(|closed| Failure::Closed(closed.clone()))
     }
 }
 
 fn is_in_runs(key: &[u8]) -> bool {
-    filter::SPACE.holds(key)
+    filter::SPACE.contains_key(key)
 }
 
 impl Rows for View<'_> {
     fn get<T>(
         &self,
         key: &[u8],
-        take: impl FnOnce(&[u8]) -> Result<T, Fault>,
-    ) -> Result<Option<T>, Fault> {
+        take: impl FnOnce(&[u8]) -> Result<T, Failure>,
+    ) -> Result<Option<T>, Failure> {
         for memory in self.memories() {
             if let Some(slot) = memory.get(key) {
                 return slot.map(take).transpose();
@@ -168,7 +168,7 @@ impl Rows for View<'_> {
         end: &[u8],
         direction: Direction,
         visit: &mut Visit<'_>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Failure> {
         if end <= start {
             return Ok(());
         }

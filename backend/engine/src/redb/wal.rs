@@ -19,8 +19,8 @@ use std::io;
 
 use redb::StorageBackend;
 
-use super::{fault::Fault, file::Life, medium::Medium};
-use crate::fault::EngineError;
+use super::{error::Failure, file::Generation, medium::Medium};
+use crate::error::EngineError;
 
 /// Size of a frame's head: the checksum, the length of the rows, the generation, the position.
 const HEAD_BYTES: usize = 4 + 4 + 8 + 8;
@@ -100,14 +100,14 @@ impl Wal {
     ///
     /// Returns [`EngineError::Incomplete`] if a file is not as it was written, or a frame is
     /// missing before a later one.
-    pub(super) fn read(&self, life: Life, after: u64) -> Result<Vec<Frame>, Fault> {
+    pub(super) fn read(&self, life: Generation, after: u64) -> Result<Vec<Frame>, Failure> {
         if life.is_marked {
             for file in &self.files {
                 file.check(life.number)?;
             }
         }
-        let found = self.found(life.number, after)?;
-        if !found.iter().zip(after + 1..).all(follows) {
+        let found = self.scan_frames(life.number, after)?;
+        if !found.iter().zip(after + 1..).all(is_next_frame) {
             let [first, second] = self.files.each_ref().map(|file| file.name.as_str());
             let why = format!("part of its log ({first}, {second}) is missing before later parts");
             return Err(EngineError::Incomplete(why).into());
@@ -116,16 +116,16 @@ impl Wal {
     }
 
     /// Reads the frames of a generation after a position, up to the first gap.
-    pub(super) fn left(&self, life: u64, after: u64) -> Result<Vec<Frame>, Fault> {
-        let found = self.found(life, after)?.into_iter().zip(after + 1..);
-        let left = found.take_while(|(frame, position)| follows((frame, *position)));
+    pub(super) fn read_frames(&self, life: u64, after: u64) -> Result<Vec<Frame>, Failure> {
+        let found = self.scan_frames(life, after)?.into_iter().zip(after + 1..);
+        let left = found.take_while(|(frame, position)| is_next_frame((frame, *position)));
         Ok(left.map(|(frame, _)| frame).collect())
     }
 
-    fn found(&self, life: u64, after: u64) -> Result<Vec<Frame>, Fault> {
+    fn scan_frames(&self, life: u64, after: u64) -> Result<Vec<Frame>, Failure> {
         let mut found = Vec::new();
         for file in &self.files {
-            frames(&file.read()?, life, after, &mut found);
+            find_frames(&file.read()?, life, after, &mut found);
         }
         found.sort_by_key(|frame| frame.position);
         found.dedup_by_key(|frame| frame.position);
@@ -208,7 +208,7 @@ impl Wal {
     }
 
     /// Switches to the other file, whose frames must all be in the tree.
-    pub(super) fn turn(&mut self) {
+    pub(super) fn switch_file(&mut self) {
         (self.active, self.offset) = (1 - self.active, FRAMES_AT);
     }
 }
@@ -232,13 +232,13 @@ impl LogFile {
     }
 
     /// Checks that the mark belongs to the generation and that the file is as long as it says.
-    fn check(&self, life: u64) -> Result<(), Fault> {
+    fn check(&self, life: u64) -> Result<(), Failure> {
         let Self { name, length, .. } = self;
         let why = if *length == 0 {
             format!("its log file {name} is missing or empty")
         } else {
             let bytes = self.read()?;
-            match frame(&bytes, life) {
+            match decode_frame(&bytes, life) {
                 Some((MARK, rows)) => {
                     let expected = rows.try_into().map_or(u64::MAX, u64::from_be_bytes);
                     if *length >= expected {
@@ -293,16 +293,16 @@ fn end_frame(frame: &mut [u8]) {
     frame[..4].copy_from_slice(&checksum.to_be_bytes());
 }
 
-fn follows((frame, position): (&Frame, u64)) -> bool {
+fn is_next_frame((frame, position): (&Frame, u64)) -> bool {
     frame.position == position
 }
 
 /// Finds all whole frames of a generation after a position, including those after a gap, which
 /// prove that frames are missing.
-fn frames(bytes: &[u8], life: u64, after: u64, found: &mut Vec<Frame>) {
+fn find_frames(bytes: &[u8], life: u64, after: u64, found: &mut Vec<Frame>) {
     let mut at = 0;
     while let Some(rest) = bytes.get(at..) {
-        match frame(rest, life) {
+        match decode_frame(rest, life) {
             Some((position, rows)) => {
                 at += (HEAD_BYTES + rows.len()).next_multiple_of(SECTOR_BYTES);
                 if position > after {
@@ -316,7 +316,7 @@ fn frames(bytes: &[u8], life: u64, after: u64, found: &mut Vec<Frame>) {
 }
 
 /// Decodes the frame at the start of the bytes, if it is whole and of that generation.
-fn frame(bytes: &[u8], life: u64) -> Option<(u64, &[u8])> {
+fn decode_frame(bytes: &[u8], life: u64) -> Option<(u64, &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
     let number = |at: usize| head[at..at + 8].try_into().map_or(0, u64::from_be_bytes);
     if number(8) != life {

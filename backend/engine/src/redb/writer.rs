@@ -7,7 +7,7 @@ use super::{
     Shared,
     batch::Batch,
     compare::compare,
-    fault::Fault,
+    error::Failure,
     layers::{Layers, Moving},
     log::{self, Head, Names},
     medium::Medium,
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     change::{Applied, DiskShare},
-    fault::EngineError,
+    error::EngineError,
     position::LogPosition,
 };
 
@@ -63,12 +63,12 @@ struct Group {
 }
 
 struct WriteFailure {
-    fault: Fault,
+    fault: Failure,
     /// Whether it may have been written anyway.
     is_open: bool,
 }
 
-impl<T: Into<Fault>> From<T> for WriteFailure {
+impl<T: Into<Failure>> From<T> for WriteFailure {
     fn from(fault: T) -> Self {
         Self {
             fault: fault.into(),
@@ -114,7 +114,7 @@ impl Writer {
         while let Some(batch) = self.shared.queue.take() {
             self.carry_out(batch);
         }
-        let emptied = self.settle().and_then(|()| {
+        let emptied = self.rewrite_unsettled().and_then(|()| {
             self.empty_memory()?;
             Ok(self.shared.commands.wait_until_moved()?)
         });
@@ -128,10 +128,10 @@ impl Writer {
     fn carry_out(&mut self, mut batch: Vec<Waiting>) {
         let verdicts = self.commit(&mut batch);
         let verdicts = verdicts.unwrap_or_else(|failure| {
-            let verdicts = give_up(&batch, failure);
+            let verdicts = failed_verdicts(&batch, failure);
             let mut errors = verdicts.iter().filter_map(|it| it.as_ref().err());
             if let Some(error) = errors.next() {
-                self.shared.observed.failed(error);
+                self.shared.observed.record_failure(error);
             }
             verdicts
         });
@@ -142,14 +142,14 @@ impl Writer {
     }
 
     fn commit(&mut self, batch: &mut [Waiting]) -> Result<Vec<Verdict>, WriteFailure> {
-        self.settle()?;
+        self.rewrite_unsettled()?;
         let mut layers = self.shared.layers.get();
         if layers.tree.is_err() {
             self.shared.commands.reopen();
             layers = self.shared.layers.get();
         }
         layers.tree.as_ref().map_err(EngineError::from)?;
-        let left_for = self.medium.left_for(layers.bytes() as u64);
+        let left_for = self.medium.available_share(layers.bytes() as u64);
         let mut group = Group {
             head: self.head,
             kinds: 0,
@@ -157,8 +157,8 @@ impl Writer {
             definitions: self.definitions,
             memory: layers.active.clone(),
         };
-        let laid = self.lay(batch, &layers, &mut group, left_for);
-        if matches!(laid, Err(Fault::File(_))) {
+        let laid = self.add_sets(batch, &layers, &mut group, left_for);
+        if matches!(laid, Err(Failure::File(_))) {
             self.shared.commands.reopen();
         }
         let verdicts = laid?;
@@ -170,13 +170,13 @@ impl Writer {
     }
 
     /// Adds the valid sets of a batch to memory and to a frame.
-    fn lay(
+    fn add_sets(
         &mut self,
         batch: &mut [Waiting],
         layers: &Layers,
         group: &mut Group,
         left_for: DiskShare,
-    ) -> Result<Vec<Verdict>, Fault> {
+    ) -> Result<Vec<Verdict>, Failure> {
         let sequence = self.head.sequence + 1;
         let mut names = Names::default();
         let mut verdicts = Vec::with_capacity(batch.len());
@@ -186,10 +186,10 @@ impl Writer {
                 verdicts.push(Err(EngineError::Full("too little space is left".into())));
                 continue;
             }
-            let view = View::with(&group.memory, layers);
+            let view = View::with_active(&group.memory, layers);
             let following = match compare(set, &view, group.definitions) {
                 Ok(following) => following,
-                Err(Fault::Asked(error)) => {
+                Err(Failure::Asked(error)) => {
                     verdicts.push(Err(error));
                     continue;
                 }
@@ -208,7 +208,7 @@ impl Writer {
         }
         if verdicts.iter().any(Result::is_ok) {
             group.head = self.head.after(&names);
-            let steps = steps(layers, group, &names)?;
+            let steps = log_changes(layers, group, &names)?;
             self.add(steps, group);
             self.wal.end_frame();
         }
@@ -233,13 +233,13 @@ impl Writer {
         }
         let is_due = group.memory.bytes() > bytes_max || !self.wal.fits();
         if is_due && !layers.active.is_empty() {
-            match self.turn(&mut group) {
+            match self.switch_log(&mut group) {
                 // Memory may then grow up to the size of the log.
                 Err(_) if self.wal.fits() => {}
                 turned => turned?,
             }
         } else if layers.moving.is_some() {
-            self.slow_down(&group);
+            self.throttle(&group);
         }
         let Err(failure) = self.append() else {
             self.publish(group);
@@ -251,7 +251,7 @@ impl Writer {
             self.medium.release_reserve();
         }
         // The other file has no part of the group, so it is there completely or not at all.
-        let turned = self.turn(&mut group).map_err(WriteFailure::from);
+        let turned = self.switch_log(&mut group).map_err(WriteFailure::from);
         let Err(again) = turned.and_then(|()| self.append()) else {
             self.publish(group);
             return Ok(());
@@ -266,13 +266,13 @@ impl Writer {
 
     fn append(&mut self) -> Result<(), WriteFailure> {
         self.wal.append().map_err(|unwritten| WriteFailure {
-            fault: Fault::File(redb::Error::Io(unwritten.error)),
+            fault: Failure::File(redb::Error::Io(unwritten.error)),
             is_open: unwritten.is_open,
         })
     }
 
     /// Slows intake down to the speed of the mover before memory is full.
-    fn slow_down(&self, group: &Group) {
+    fn throttle(&self, group: &Group) {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let memory = group.memory.bytes() as f64 / self.memory_bytes as f64;
         let over = (memory.max(self.wal.fill()) - SLOW_FROM) / (1.0 - SLOW_FROM);
@@ -282,20 +282,20 @@ impl Writer {
     }
 
     /// Switches to the other log file with a group in progress.
-    fn turn(&mut self, group: &mut Group) -> Result<(), Fault> {
+    fn switch_log(&mut self, group: &mut Group) -> Result<(), Failure> {
         self.empty_memory()?;
-        self.wal.turn();
+        self.wal.switch_file();
         group.memory = Memtable::default();
         group.memory.add(self.wal.rows().to_vec());
         Ok(())
     }
 
     /// Moves everything published in memory, once the previous move is done.
-    fn empty_memory(&self) -> Result<(), Fault> {
+    fn empty_memory(&self) -> Result<(), Failure> {
         self.shared.commands.wait_until_moved()?;
         let through = self.head.sequence;
         let mut is_moving = false;
-        self.shared.layers.change(|layers| {
+        self.shared.layers.update(|layers| {
             let memory = std::mem::take(&mut layers.active);
             is_moving = !memory.is_empty();
             layers.moving = is_moving.then_some(Moving { memory, through });
@@ -308,23 +308,23 @@ impl Writer {
 
     /// Publishes a group that is on disk.
     fn publish(&mut self, group: Group) {
-        self.shared.observed.written();
+        self.shared.observed.record_success();
         (self.head, self.oldest) = (group.head, group.oldest);
         self.definitions = group.definitions;
         self.shared.note_changed(group.kinds, group.head.sequence);
         self.shared
             .layers
-            .change(|layers| layers.active = group.memory);
+            .update(|layers| layers.active = group.memory);
         let head = LogPosition::from_number(group.head.sequence);
         self.shared.head.send_replace(head);
     }
 
     /// Writes the group whose outcome is unknown again.
-    fn settle(&mut self) -> Result<(), Fault> {
+    fn rewrite_unsettled(&mut self) -> Result<(), Failure> {
         let Some(mut group) = self.doubt.take() else {
             return Ok(());
         };
-        let turned = self.turn(&mut group).map_err(WriteFailure::from);
+        let turned = self.switch_log(&mut group).map_err(WriteFailure::from);
         if let Err(failure) = turned.and_then(|()| self.append()) {
             self.doubt = Some(group);
             return Err(failure.fault);
@@ -336,35 +336,35 @@ impl Writer {
 
 /// Returns the changes of the change log itself: one new step, and occasionally some old ones
 /// removed.
-fn steps(layers: &Layers, group: &mut Group, names: &Names) -> Result<Batch, Fault> {
+fn log_changes(layers: &Layers, group: &mut Group, names: &Names) -> Result<Batch, Failure> {
     let mut steps = Batch::default();
-    let (key, cell) = log::step(group.head, names);
-    steps.sealed(&key, &cell);
-    for position in log::outdated(&View::of(layers), group.head, group.oldest)? {
-        steps.removal(&log::key(position));
+    let (key, cell) = log::log_row(group.head, names);
+    steps.add_sealed(&key, &cell);
+    for position in log::outdated_steps(&View::from_layers(layers), group.head, group.oldest)? {
+        steps.add_removal(&log::key(position));
         group.oldest = position + 1;
     }
     Ok(steps)
 }
 
 /// Returns the results for a batch that was not written.
-fn give_up(batch: &[Waiting], failure: WriteFailure) -> Vec<Verdict> {
+fn failed_verdicts(batch: &[Waiting], failure: WriteFailure) -> Vec<Verdict> {
     if failure.is_open {
-        return repeat(batch, || indeterminate(&failure.fault));
+        return repeat_error(batch, || indeterminate_error(&failure.fault));
     }
     let error = EngineError::from(failure.fault);
-    repeat(batch, || match &error {
+    repeat_error(batch, || match &error {
         EngineError::Full(_) | EngineError::Corrupt(_) | EngineError::Unavailable(_) => {
-            error.again()
+            error.copy_for_caller()
         }
         other => EngineError::Unavailable(other.to_string()),
     })
 }
 
-fn repeat(batch: &[Waiting], error: impl Fn() -> EngineError) -> Vec<Verdict> {
+fn repeat_error(batch: &[Waiting], error: impl Fn() -> EngineError) -> Vec<Verdict> {
     batch.iter().map(|_| Err(error())).collect()
 }
 
-fn indeterminate(fault: &Fault) -> EngineError {
+fn indeterminate_error(fault: &Failure) -> EngineError {
     EngineError::Indeterminate(format!("{fault:?}").into())
 }

@@ -8,7 +8,7 @@ use super::StagedEngine;
 use crate::{
     Engine,
     change::{Action, Change, Entry, Expect, Lane},
-    fault::EngineError,
+    error::EngineError,
     index::Index,
     kind::Kind,
     memory::MemoryEngine,
@@ -53,7 +53,7 @@ async fn all(engine: &dyn Engine) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut seen = Vec::new();
     for direction in [Direction::Ascending, Direction::Descending] {
         for limit in [3, 100] {
-            let range = || Range::under(&[]);
+            let range = || Range::with_prefix(&[]);
             let rows = engine.page(Kind::Rule, range(), direction, limit).await;
             seen.extend(rows.unwrap().into_iter().map(|(key, row)| (key, row.value)));
             let entries = engine.entries(INDEX, range(), direction, limit).await;
@@ -69,7 +69,7 @@ async fn staged_changes_read_and_apply_like_direct_ones() {
         let mut random = StdRng::seed_from_u64(seed);
         let (plain, base) = (MemoryEngine::new(), Arc::new(MemoryEngine::new()));
         for _ in 0..3 {
-            let stage = StagedEngine::over(base.clone()).await.unwrap();
+            let stage = StagedEngine::new(base.clone()).await.unwrap();
             for _ in 0..20 {
                 let (key, value) = (random.random_range(0..8), random.random_range(0..4));
                 let value = random.random_bool(0.7).then_some(value);
@@ -99,7 +99,7 @@ async fn stage_conflicts_with_concurrent_changes() {
     let made = change(&*base, 1, Some(1), false).await.unwrap();
     base.apply(Lane::Admin, vec![made].into()).await.unwrap();
     for touches in [true, false] {
-        let stage = StagedEngine::over(base.clone()).await.unwrap();
+        let stage = StagedEngine::new(base.clone()).await.unwrap();
         let kept = change(&stage, 1, Some(2), touches).await.unwrap();
         stage.apply(Lane::Admin, vec![kept].into()).await.unwrap();
         let other = change(&*base, 1, Some(3), false).await.unwrap();
@@ -115,7 +115,7 @@ async fn stage_conflicts_with_concurrent_changes() {
 #[tokio::test]
 async fn insert_and_delete_in_one_stage_leave_no_change() {
     let base = Arc::new(MemoryEngine::new());
-    let stage = StagedEngine::over(base.clone()).await.unwrap();
+    let stage = StagedEngine::new(base.clone()).await.unwrap();
     for value in [Some(1), None] {
         let change = change(&stage, 1, value, false).await.unwrap();
         stage.apply(Lane::Admin, vec![change].into()).await.unwrap();

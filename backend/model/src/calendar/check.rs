@@ -2,7 +2,7 @@
 
 use jiff::{Span, civil::DateTime, tz::TimeZone};
 
-use super::starts::{Starts, Steps};
+use super::starts::{Starts, StepBudget};
 use crate::{
     domain::calendar::{Recurrence, Until, Window},
     limits::{CALENDAR_CANDIDATES_MAX, CALENDAR_FIRST_YEARS},
@@ -31,7 +31,7 @@ pub fn check(window: &Window, zone: &TimeZone) -> Result<(), (&'static str, Stri
     let Some(rule) = &window.recurrence else {
         return Ok(());
     };
-    let starts = Starts::of(&Window {
+    let starts = Starts::new(&Window {
         recurrence: Some(Recurrence {
             count: None,
             until: None,
@@ -42,7 +42,7 @@ pub fn check(window: &Window, zone: &TimeZone) -> Result<(), (&'static str, Stri
     let first = window.start.date();
     let last = first.saturating_add(Span::new().years(CALENDAR_FIRST_YEARS));
     let mut fits = None;
-    let mut steps = Steps::new(CALENDAR_CANDIDATES_MAX);
+    let mut steps = StepBudget::new(CALENDAR_CANDIDATES_MAX);
     starts.days((first, last), &mut steps, &mut |day| {
         fits = Some(day);
         false
@@ -59,7 +59,7 @@ pub fn check(window: &Window, zone: &TimeZone) -> Result<(), (&'static str, Stri
     if ends_before(rule, window.start, zone) {
         return Err(("rrule", "has an `UNTIL` before `dtstart`".into()));
     }
-    if !Starts::of(window).is_counted() {
+    if !Starts::new(window).is_counted() {
         let fault = "has a `COUNT` that reaches too far into the future; use `UNTIL`";
         return Err(("rrule", fault.into()));
     }

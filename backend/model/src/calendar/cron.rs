@@ -33,22 +33,22 @@ const WORDS: [(&str, &str); 7] = [
 /// A cron expression in a time zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cron {
-    minutes: Set,
-    hours: Set,
-    days: Set,
-    months: Set,
-    weekdays: Set,
+    minutes: ValueSet,
+    hours: ValueSet,
+    days: ValueSet,
+    months: ValueSet,
+    weekdays: ValueSet,
     zone: TimeZone,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Set {
+struct ValueSet {
     bits: u64,
     /// Whether the field starts with `*`.
     is_any: bool,
 }
 
-impl Set {
+impl ValueSet {
     fn has(self, value: i8) -> bool {
         u32::try_from(value).is_ok_and(|value| self.bits & 1 << value != 0)
     }
@@ -89,21 +89,21 @@ impl Cron {
     }
 
     /// Returns the first start after a time, in milliseconds since 1970.
-    pub fn after(&self, at_ms: i64) -> Option<i64> {
+    pub fn next_after(&self, at_ms: i64) -> Option<i64> {
         let first = self.local(at_ms)?.saturating_sub(1.day());
         let mut days = (0..AHEAD_DAYS).filter_map(|day| first.checked_add(day.days()).ok());
-        days.find_map(|day| self.times(day).into_iter().find(|it| *it > at_ms))
+        days.find_map(|day| self.start_times(day).into_iter().find(|it| *it > at_ms))
     }
 
     /// Returns the windows that overlap the time from `start_ms` to before `end_ms`.
-    pub fn between(&self, start_ms: i64, end_ms: i64) -> Vec<Span> {
+    pub fn windows_between(&self, start_ms: i64, end_ms: i64) -> Vec<Span> {
         let (Some(first), Some(last)) = (self.local(start_ms), self.local(end_ms)) else {
             return Vec::new();
         };
         let mut spans = Vec::new();
         let mut day = first.saturating_sub(1.day());
         while day <= last {
-            spans.extend(self.times(day).into_iter().map(|start_ms| Span {
+            spans.extend(self.start_times(day).into_iter().map(|start_ms| Span {
                 start_ms,
                 end_ms: start_ms.saturating_add(WINDOW_MS),
                 longer_ms: 0,
@@ -134,7 +134,7 @@ impl Cron {
             }
     }
 
-    fn times(&self, day: Date) -> Vec<i64> {
+    fn start_times(&self, day: Date) -> Vec<i64> {
         if !self.is_on(day) {
             return Vec::new();
         }
@@ -145,14 +145,14 @@ impl Cron {
             let minutes = (0..60).filter(|it| self.minutes.has(*it));
             minutes.map(move |minute| day.at(hour, minute, 0, 0))
         }) {
-            times.extend(self.moments(local, is_hourly));
+            times.extend(self.resolve_local(local, is_hourly));
         }
         times.sort_unstable();
         times.dedup();
         times
     }
 
-    fn moments(&self, local: DateTime, both: bool) -> impl Iterator<Item = i64> {
+    fn resolve_local(&self, local: DateTime, both: bool) -> impl Iterator<Item = i64> {
         let first = self.zone.to_ambiguous_timestamp(local).compatible().ok();
         let second = self.zone.to_ambiguous_timestamp(local).later().ok();
         let second = second.filter(|it| both && Some(*it) != first);
@@ -162,7 +162,12 @@ impl Cron {
 }
 
 /// Parses a field: a list of values, ranges and steps.
-fn set(text: &str, field: &str, (least, most): (u8, u8), names: &[&str]) -> Result<Set, String> {
+fn set(
+    text: &str,
+    field: &str,
+    (least, most): (u8, u8),
+    names: &[&str],
+) -> Result<ValueSet, String> {
     let wrong = |part: &str| {
         format!(
             "the {field} `{part}` is not valid; expected {least} to {most}, such as `{least}-{most}` or `*/2`"
@@ -200,7 +205,7 @@ fn set(text: &str, field: &str, (least, most): (u8, u8), names: &[&str]) -> Resu
             bits |= 1 << it;
         }
     }
-    Ok(Set {
+    Ok(ValueSet {
         bits,
         is_any: text.starts_with('*'),
     })
@@ -218,7 +223,7 @@ mod tests {
     fn times(cron: &Cron, from: &str, count: usize) -> Vec<String> {
         let mut at_ms = from.parse::<Timestamp>().unwrap().as_millisecond();
         let next = || {
-            at_ms = cron.after(at_ms)?;
+            at_ms = cron.next_after(at_ms)?;
             Some(Timestamp::from_millisecond(at_ms).unwrap().to_string())
         };
         std::iter::from_fn(next).take(count).collect()
@@ -337,7 +342,7 @@ mod tests {
     fn windows_begin_at_each_due_time() {
         let hourly = cron("0 * * * *", "UTC");
         let ms = |text: &str| text.parse::<Timestamp>().unwrap().as_millisecond();
-        let found = hourly.between(ms("2027-01-01T00:00:30Z"), ms("2027-01-01T02:00:00Z"));
+        let found = hourly.windows_between(ms("2027-01-01T00:00:30Z"), ms("2027-01-01T02:00:00Z"));
         let found: Vec<_> = found.iter().map(|it| (it.start_ms, it.end_ms)).collect();
         let hour = |text: &str| (ms(text), ms(text) + WINDOW_MS);
         assert_eq!(

@@ -8,7 +8,7 @@ use jiff::{
     tz::TimeZone,
 };
 
-use super::starts::{Starts, Steps};
+use super::starts::{Starts, StepBudget};
 use crate::{
     domain::calendar::{Recurrence, Until, Window},
     limits::{CALENDAR_COUNTED_MAX, CALENDAR_FIRST_YEARS},
@@ -37,7 +37,7 @@ impl Rotation {
     fn endless(window: Window, zone: TimeZone) -> Self {
         Self {
             zone,
-            starts: Starts::of(&window),
+            starts: Starts::new(&window),
             window,
             end_ms: None,
             known: Mutex::default(),
@@ -79,7 +79,7 @@ impl Rotation {
     }
 
     /// Returns the index of the turn at a time; `None` before the first and after the last.
-    pub fn turn(&self, at_ms: i64) -> Option<u64> {
+    pub fn turn_at(&self, at_ms: i64) -> Option<u64> {
         if self.end_ms.is_some_and(|end_ms| end_ms <= at_ms) {
             return None;
         }
@@ -88,10 +88,13 @@ impl Rotation {
 
     /// Returns the last hand-off up to a time; `None` before the first.
     pub fn last(&self, at_ms: i64) -> Option<i64> {
-        let first_ms = self.moment(self.window.start)?.as_millisecond();
+        let first_ms = self.resolve_local(self.window.start)?.as_millisecond();
         let back = [2_i64, 40, 400].map(|days| at_ms.saturating_sub(days * 86_400_000));
         let mut back = back.into_iter().chain([first_ms - 1]);
-        back.find_map(|from_ms| self.between(from_ms, at_ms.saturating_add(1)).pop())
+        back.find_map(|from_ms| {
+            self.hand_offs_between(from_ms, at_ms.saturating_add(1))
+                .pop()
+        })
     }
 
     /// Returns the number of hand-offs up to a time, including the first.
@@ -105,13 +108,13 @@ impl Rotation {
             today.saturating_sub(2.days()),
             today.saturating_add(2.days()),
         );
-        let mut count = self.before(near);
-        self.each(near, through, &mut |start| count += u64::from(start <= at));
+        let mut count = self.hand_offs_before(near);
+        self.for_each(near, through, &mut |start| count += u64::from(start <= at));
         count
     }
 
     /// Returns the number of hand-offs before a day.
-    fn before(&self, day: Date) -> u64 {
+    fn hand_offs_before(&self, day: Date) -> u64 {
         let first = self.window.start.date();
         if day <= first {
             return 0;
@@ -121,14 +124,14 @@ impl Rotation {
             .filter(|(until, _)| *until <= day)
             .unwrap_or((first, 0));
         if from < day {
-            self.each(from, day.saturating_sub(1.day()), &mut |_| count += 1);
+            self.for_each(from, day.saturating_sub(1.day()), &mut |_| count += 1);
             *known = Some((day, count));
         }
         count
     }
 
     /// Returns the hand-offs strictly inside a range, in order.
-    pub fn between(&self, start_ms: i64, end_ms: i64) -> Vec<i64> {
+    pub fn hand_offs_between(&self, start_ms: i64, end_ms: i64) -> Vec<i64> {
         let local = |at_ms| {
             let at = Timestamp::from_millisecond(at_ms).unwrap_or(Timestamp::MAX);
             self.zone.to_datetime(at).date()
@@ -138,7 +141,7 @@ impl Rotation {
             local(end_ms).saturating_add(2.days()),
         );
         let mut found = Vec::new();
-        self.each(from, through, &mut |start| {
+        self.for_each(from, through, &mut |start| {
             found.push(start.as_millisecond());
         });
         found.retain(|it| (start_ms + 1..end_ms).contains(it));
@@ -146,14 +149,14 @@ impl Rotation {
     }
 
     /// Calls `see` with the hand-offs on the days of a range, in order.
-    fn each(&self, from: Date, through: Date, see: &mut dyn FnMut(Timestamp)) {
+    fn for_each(&self, from: Date, through: Date, see: &mut dyn FnMut(Timestamp)) {
         self.visit(from, through, &mut |start| {
             see(start);
             true
         });
     }
 
-    /// Like [`Self::each`], until `see` returns false.
+    /// Like [`Self::for_each`], until `see` returns false.
     fn visit(&self, from: Date, through: Date, see: &mut dyn FnMut(Timestamp) -> bool) {
         let time = self.window.start.time();
         let rule = self.window.recurrence.as_ref();
@@ -161,9 +164,9 @@ impl Rotation {
             Some(Until::Moment(last)) => Some(last),
             _ => None,
         });
-        let mut steps = Steps::new(CALENDAR_COUNTED_MAX);
+        let mut steps = StepBudget::new(CALENDAR_COUNTED_MAX);
         let _more = self.starts.days((from, through), &mut steps, &mut |day| {
-            let start = self.moment(day.to_datetime(time));
+            let start = self.resolve_local(day.to_datetime(time));
             match start.filter(|it| last.is_none_or(|last| *it <= last)) {
                 Some(start) => see(start),
                 None => true,
@@ -173,7 +176,7 @@ impl Rotation {
 
     /// Resolves a local time: the first of two, or with the offset before the gap for one that is
     /// skipped.
-    fn moment(&self, local: DateTime) -> Option<Timestamp> {
+    fn resolve_local(&self, local: DateTime) -> Option<Timestamp> {
         self.zone.to_ambiguous_timestamp(local).compatible().ok()
     }
 }

@@ -6,7 +6,7 @@ use jiff::{
     civil::{Date, DateTime, Weekday},
 };
 
-use super::is_out;
+use super::is_excluded;
 use crate::{
     domain::calendar::{Frequency, OrdinalsOf, Recurrence, Until, WeekdayRule, Window},
     limits::CALENDAR_COUNTED_MAX,
@@ -14,21 +14,21 @@ use crate::{
 
 /// The remaining number of days that may be scanned.
 #[derive(Debug)]
-pub(super) struct Steps(usize);
+pub(super) struct StepBudget(usize);
 
-impl Steps {
+impl StepBudget {
     pub(super) fn new(most: usize) -> Self {
         Self(most)
     }
 
     /// Uses one step; returns false if none is left.
-    fn take(&mut self) -> bool {
+    fn use_step(&mut self) -> bool {
         let left = self.0.checked_sub(1);
         self.0 = left.unwrap_or(0);
         left.is_some()
     }
 
-    pub(super) fn left(&self) -> usize {
+    pub(super) fn remaining(&self) -> usize {
         self.0
     }
 }
@@ -42,7 +42,7 @@ pub(super) struct Starts {
 }
 
 impl Starts {
-    pub(super) fn of(window: &Window) -> Self {
+    pub(super) fn new(window: &Window) -> Self {
         let mut starts = Self {
             window: window.clone(),
             last: None,
@@ -51,7 +51,7 @@ impl Starts {
         let recurrence = window.recurrence.as_ref();
         if let Some(count) = recurrence.and_then(|it| it.count) {
             let (mut seen, mut last) = (0_u16, window.start.date());
-            let mut steps = Steps::new(CALENDAR_COUNTED_MAX);
+            let mut steps = StepBudget::new(CALENDAR_COUNTED_MAX);
             let all = (window.start.date(), Date::MAX);
             let stopped = starts.days(all, &mut steps, &mut |day| {
                 seen += 1;
@@ -77,13 +77,13 @@ impl Starts {
     pub(super) fn visit(
         &self,
         (from, through): (DateTime, DateTime),
-        steps: &mut Steps,
+        steps: &mut StepBudget,
         see: &mut dyn FnMut(DateTime),
     ) -> Option<Date> {
         let time = self.window.start.time();
         self.days((from.date(), through.date()), steps, &mut |day| {
             let start = day.to_datetime(time);
-            if (from..=through).contains(&start) && !is_out(&self.window, start) {
+            if (from..=through).contains(&start) && !is_excluded(&self.window, start) {
                 see(start);
             }
             true
@@ -95,7 +95,7 @@ impl Starts {
     pub(super) fn days(
         &self,
         (from, through): (Date, Date),
-        steps: &mut Steps,
+        steps: &mut StepBudget,
         see: &mut dyn FnMut(Date) -> bool,
     ) -> Option<Date> {
         let first = self.window.start.date();
@@ -120,7 +120,7 @@ impl Starts {
         let mut period = period_before(rule, first, from);
         while let Some(begins) = nth_period(rule, first, period).filter(|it| *it <= through) {
             days.clear();
-            if !fill(rule, first, begins, steps, &mut days) {
+            if !collect_days(rule, first, begins, steps, &mut days) {
                 return Some(begins);
             }
             for day in days.drain(..).filter(|it| *it >= from) {
@@ -182,29 +182,31 @@ fn nth_period(rule: &Recurrence, first: Date, number: i64) -> Option<Date> {
 }
 
 /// Collects the days of one period that the rule produces. Returns false if it ran out of steps.
-fn fill(
+fn collect_days(
     rule: &Recurrence,
     first: Date,
     begins: Date,
-    steps: &mut Steps,
+    steps: &mut StepBudget,
     days: &mut Vec<Date>,
 ) -> bool {
     let mut see = |day: Date| {
-        let is_taken = steps.take();
+        let is_taken = steps.use_step();
         if is_taken && is_produced(rule, first, day) {
             days.push(day);
         }
         is_taken
     };
     let whole = match rule.frequency {
-        Frequency::Weekly => following(begins, 7).all(&mut see),
-        Frequency::Monthly if is_in_months(rule, first, begins) => month(begins).all(&mut see),
+        Frequency::Weekly => days_following(begins, 7).all(&mut see),
+        Frequency::Monthly if is_in_months(rule, first, begins) => {
+            days_of_month(begins).all(&mut see)
+        }
         // One day of an excluded month is scanned as well, so that the search uses up its steps.
         Frequency::Daily | Frequency::Monthly => see(begins),
         Frequency::Yearly => {
             let months = (1..=12).filter_map(|it| Date::new(begins.year(), it, 1).ok());
             let mut months = months.filter(|it| is_in_months(rule, first, *it));
-            months.all(|it| month(it).all(&mut see))
+            months.all(|it| days_of_month(it).all(&mut see))
         }
     };
     if !rule.positions.is_empty() {
@@ -226,11 +228,11 @@ fn fill(
     whole
 }
 
-fn following(first: Date, count: i8) -> impl Iterator<Item = Date> {
+fn days_following(first: Date, count: i8) -> impl Iterator<Item = Date> {
     (0..count).filter_map(move |it| first.checked_add(Span::new().days(it)).ok())
 }
 
-fn month(first: Date) -> impl Iterator<Item = Date> {
+fn days_of_month(first: Date) -> impl Iterator<Item = Date> {
     (1..=first.days_in_month())
         .filter_map(move |it| Date::new(first.year(), first.month(), it).ok())
 }

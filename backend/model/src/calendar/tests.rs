@@ -36,8 +36,8 @@ fn calendar(zone: &str, windows: &[WindowText]) -> Calendar {
     }
 }
 
-fn prepared(zone: &str, windows: &[WindowText]) -> Prepared {
-    Prepared::new(&calendar(zone, windows), Vec::new()).unwrap()
+fn prepared(zone: &str, windows: &[WindowText]) -> PreparedCalendar {
+    PreparedCalendar::new(&calendar(zone, windows), Vec::new()).unwrap()
 }
 
 fn ms(text: &str) -> i64 {
@@ -56,8 +56,8 @@ fn shown(span: &Span) -> String {
     format!("{}–{}{longer}", at(span.start_ms), at(span.end_ms))
 }
 
-fn spans(of: &Prepared, from: &str, to: &str) -> Vec<String> {
-    let found = of.between(ms(from), ms(to));
+fn spans(of: &PreparedCalendar, from: &str, to: &str) -> Vec<String> {
+    let found = of.spans_between(ms(from), ms(to));
     assert_eq!(found.until_ms, ms(to));
     found.spans.iter().map(shown).collect()
 }
@@ -194,8 +194,8 @@ fn spans_are_half_open_and_adjacent_spans_merge() {
             in_window,
             changes_ms: Some(ms(changes)),
         };
-        assert_eq!(office.at(ms(at)), expected, "{at}");
-        assert_eq!(office.at(ms(at)), expected, "{at}, remembered");
+        assert_eq!(office.status_at(ms(at)), expected, "{at}");
+        assert_eq!(office.status_at(ms(at)), expected, "{at}, remembered");
     }
 }
 
@@ -205,7 +205,7 @@ fn excepted_calendars_are_subtracted() {
     let holiday = window("2027-01-06T00:00:00", "P1D", "FREQ=YEARLY");
     let lunch = window("2027-01-04T12:00:00", "13:00", "FREQ=DAILY");
     let except = [holiday, lunch].map(|it| Arc::new(prepared("UTC", &[it])));
-    let calendar = Prepared::new(&calendar("UTC", &[days]), except.to_vec()).unwrap();
+    let calendar = PreparedCalendar::new(&calendar("UTC", &[days]), except.to_vec()).unwrap();
     let found = spans(&calendar, "2027-01-05T00:00:00Z", "2027-01-07T10:00:00Z");
     let expected = [
         "01-05 08:00–01-05 12:00",
@@ -213,7 +213,7 @@ fn excepted_calendars_are_subtracted() {
         "01-07 08:00–01-07 12:00",
     ];
     assert_eq!(found, expected);
-    let standing = calendar.at(ms("2027-01-05T18:00:00Z"));
+    let standing = calendar.status_at(ms("2027-01-05T18:00:00Z"));
     assert_eq!(standing.changes_ms, Some(ms("2027-01-07T08:00:00Z")));
 }
 
@@ -305,7 +305,7 @@ fn lookup_is_fast_for_old_and_rare_rules() {
     let always = window("2027-01-01T00:00:00", "P1D", "FREQ=DAILY");
     let begun = std::time::Instant::now();
     let at = ms("2031-05-06T07:08:09Z");
-    let changes = [ancient, rare, never, always].map(|it| prepared("UTC", &[it]).at(at));
+    let changes = [ancient, rare, never, always].map(|it| prepared("UTC", &[it]).status_at(at));
     assert!(begun.elapsed() < std::time::Duration::from_secs(20));
     let expected = [
         (false, Some(ms("2031-05-07T00:00:00Z"))),
@@ -318,12 +318,16 @@ fn lookup_is_fast_for_old_and_rare_rules() {
         .map(|_| window("1970-01-01T00:00:00", "P366D", "FREQ=DAILY"))
         .collect();
     let wide = prepared("UTC", &many);
-    assert!(wide.between(at, at + 400 * 24 * 3_600_000).until_ms < at);
+    assert!(wide.spans_between(at, at + 400 * 24 * 3_600_000).until_ms < at);
     let expected = CalendarStatus {
         in_window: true,
         changes_ms: None,
     };
-    assert_eq!(wide.at(at), expected, "what is not known is not told");
+    assert_eq!(
+        wide.status_at(at),
+        expected,
+        "what is not known is not told"
+    );
 }
 
 /// Generates rules of every kind that start on a given day.
@@ -396,11 +400,11 @@ proptest! {
         let read = Window::read(&text).unwrap();
         let again = read.text();
         prop_assert_eq!(&Window::read(&again).unwrap(), &read, "{} is {}", rrule, again.rrule);
-        let starts = Starts::of(&read);
+        let starts = Starts::new(&read);
         let all_from = |from| {
             let mut all = Vec::new();
             let last = from + jiff::Span::new().days(2_000);
-            let mut steps = Steps::new(1_000_000);
+            let mut steps = StepBudget::new(1_000_000);
             starts.days((from, last), &mut steps, &mut |day| {
                 all.push(day);
                 true
@@ -424,11 +428,11 @@ proptest! {
         let text = window("2026-09-01T02:30:00", &format!("PT{hours}H"), &rrule);
         let calendar = prepared("Europe/Berlin", &[text]);
         let begin = ms("2026-09-01T00:00:00Z");
-        let spans = calendar.between(begin, begin + 60_000 * 60_000).spans;
+        let spans = calendar.spans_between(begin, begin + 60_000 * 60_000).spans;
         for minutes in offsets {
             let at = begin + minutes * 60_000;
             let holds = spans.iter().find(|it| it.start_ms <= at && at < it.end_ms);
-            let standing = calendar.at(at);
+            let standing = calendar.status_at(at);
             prop_assert_eq!(standing.in_window, holds.is_some());
             if let Some(span) = holds.filter(|it| it.end_ms < begin + 59_000 * 60_000) {
                 prop_assert_eq!(standing.changes_ms, Some(span.end_ms));
@@ -443,6 +447,6 @@ fn maximum_count_is_expanded_in_full() {
     let daily = prepared("UTC", &[window("2000-01-01T00:00:00", "PT1H", &rrule)]);
     // The day after the last.
     let last = ms("2027-05-19T00:30:00Z");
-    assert!(daily.at(last - 24 * 3_600_000).in_window);
-    assert!(!daily.at(last).in_window);
+    assert!(daily.status_at(last - 24 * 3_600_000).in_window);
+    assert!(!daily.status_at(last).in_window);
 }

@@ -3,7 +3,7 @@
 use super::Span;
 
 /// Merges spans that overlap or touch, and sorts them.
-pub(super) fn joined(mut spans: Vec<Span>) -> Vec<Span> {
+pub(super) fn merge_spans(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_unstable_by_key(|it| (it.start_ms, it.end_ms));
     let mut all: Vec<Span> = Vec::with_capacity(spans.len());
     for span in spans {
@@ -20,7 +20,7 @@ pub(super) fn joined(mut spans: Vec<Span>) -> Vec<Span> {
 }
 
 /// Returns sorted spans without the sorted `out`. Spans that are cut have no usual length any more.
-pub(super) fn without(spans: &[Span], out: &[Span]) -> Vec<Span> {
+pub(super) fn subtract_spans(spans: &[Span], out: &[Span]) -> Vec<Span> {
     let mut left = Vec::with_capacity(spans.len());
     for span in spans {
         let mut rest = *span;

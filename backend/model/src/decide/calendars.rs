@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    calendar::{CalendarStatus, Prepared, SpansFound},
+    calendar::{CalendarStatus, PreparedCalendar, SpansFound},
     domain::{Calendar, Name},
 };
 
@@ -12,7 +12,7 @@ use crate::{
 pub struct LoadedCalendar {
     /// The calendar.
     pub calendar: Calendar,
-    prepared: Arc<Prepared>,
+    prepared: Arc<PreparedCalendar>,
 }
 
 /// All calendars, by name. Those whose time zone this machine does not know are omitted, so that
@@ -25,7 +25,7 @@ impl Calendars {
     pub fn new<'a>(all: impl Iterator<Item = &'a Calendar> + Clone) -> Self {
         let plain = all.clone().filter(|it| it.except.is_empty());
         let plain = plain.filter_map(|it| {
-            let prepared = Prepared::new(it, Vec::new()).ok()?;
+            let prepared = PreparedCalendar::new(it, Vec::new()).ok()?;
             Some((&it.name, Arc::new(prepared)))
         });
         let plain: BTreeMap<_, _> = plain.collect();
@@ -34,7 +34,7 @@ impl Calendars {
                 Arc::clone(plain.get(&it.name)?)
             } else {
                 let except = it.except.iter().map(|name| plain.get(name).cloned());
-                Arc::new(Prepared::new(it, except.collect::<Option<_>>()?).ok()?)
+                Arc::new(PreparedCalendar::new(it, except.collect::<Option<_>>()?).ok()?)
             };
             let calendar = it.clone();
             let loaded = LoadedCalendar { calendar, prepared };
@@ -51,12 +51,12 @@ impl Calendars {
 
 impl LoadedCalendar {
     /// Returns the status at a time.
-    pub fn at(&self, now_ms: i64) -> CalendarStatus {
-        self.prepared.at(now_ms)
+    pub fn status_at(&self, now_ms: i64) -> CalendarStatus {
+        self.prepared.status_at(now_ms)
     }
 
     /// Returns the spans that overlap the time from `start_ms` to before `end_ms`.
-    pub fn between(&self, start_ms: i64, end_ms: i64) -> SpansFound {
-        self.prepared.between(start_ms, end_ms)
+    pub fn spans_between(&self, start_ms: i64, end_ms: i64) -> SpansFound {
+        self.prepared.spans_between(start_ms, end_ms)
     }
 }

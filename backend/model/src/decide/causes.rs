@@ -48,7 +48,7 @@ struct Inner {
     /// Whether an inhibition has any source. Most have none, which saves reading sources per
     /// target.
     has_sources: BTreeMap<RecordId, bool>,
-    known: BTreeMap<CauseKey, Known>,
+    known: BTreeMap<CauseKey, CachedSources>,
     /// Occurrences as decided, which override the stored ones.
     decided: BTreeMap<RecordId, Arc<Occurrence>>,
     /// The decided occurrences by source key.
@@ -65,7 +65,7 @@ struct Inner {
 
 /// The sources read so far, in order of opening.
 #[derive(Debug, Default)]
-struct Known {
+struct CachedSources {
     found: Vec<Arc<Occurrence>>,
     has_more: bool,
 }
@@ -98,12 +98,12 @@ impl Inner {
 }
 
 impl Causes {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn may_have_any(&self) -> bool {
-        let mut inner = self.inner();
+        let mut inner = self.lock();
         if !inner.decided_of.is_empty() {
             return true;
         }
@@ -112,7 +112,7 @@ impl Causes {
     }
 
     pub(super) fn may_have(&self, inhibition: RecordId) -> bool {
-        let mut inner = self.inner();
+        let mut inner = self.lock();
         if inner.decided_of.contains(&inhibition) {
             return true;
         }
@@ -128,8 +128,8 @@ impl Causes {
 
     /// Returns the sources under a key for which `holds` is true; requests more if none of those
     /// read is.
-    pub(super) fn of(&self, key: CauseKey, holds: impl Fn(&Occurrence) -> bool) -> Sources {
-        let mut inner = self.inner();
+    pub(super) fn sources(&self, key: CauseKey, holds: impl Fn(&Occurrence) -> bool) -> Sources {
+        let mut inner = self.lock();
         let under = inner.decided_under.get(&key).into_iter().flatten();
         let decided = under.filter_map(|it| inner.decided.get(it)).cloned();
         let mut found: Vec<_> = decided.collect();
@@ -145,20 +145,20 @@ impl Causes {
         Sources { found, has_more }
     }
 
-    pub(super) fn want_more(&self, key: CauseKey) {
-        self.inner().wanted.keys.insert(key);
+    pub(super) fn request_more(&self, key: CauseKey) {
+        self.lock().wanted.keys.insert(key);
     }
 
     /// Returns the number of sources read under a key.
-    pub fn known_under(&self, key: &CauseKey) -> usize {
-        let inner = self.inner();
+    pub fn cached_count(&self, key: &CauseKey) -> usize {
+        let inner = self.lock();
         inner.known.get(key).map_or(0, |it| it.found.len())
     }
 
     /// Records the decided state of an occurrence that is, or was, a source, unless its final state
     /// for the request is known.
-    pub(super) fn decide(&self, occurrence: &Occurrence) {
-        let mut inner = self.inner();
+    pub(super) fn record_decided(&self, occurrence: &Occurrence) {
+        let mut inner = self.lock();
         if !inner.foreseen.contains(&occurrence.key) {
             inner.decide(occurrence.clone());
         }
@@ -166,19 +166,19 @@ impl Causes {
 
     /// Starts a new request.
     pub fn begin_request(&self) {
-        self.inner().foreseen.clear();
+        self.lock().foreseen.clear();
     }
 
     /// Records the final state of an occurrence that is, or was, a source, for the current request.
-    pub fn foresee(&self, occurrence: Occurrence) {
-        let mut inner = self.inner();
+    pub fn predict(&self, occurrence: Occurrence) {
+        let mut inner = self.lock();
         inner.foreseen.insert(occurrence.key);
         inner.decide(occurrence);
     }
 
     /// Returns the group, if it exists; requests it if it is not loaded.
     pub(super) fn group(&self, ask: GroupRef) -> Option<GroupAt> {
-        let mut inner = self.inner();
+        let mut inner = self.lock();
         let known = inner.groups.get(&ask).copied();
         if known.is_none() {
             inner.wanted.groups.insert(ask);
@@ -187,8 +187,8 @@ impl Causes {
     }
 
     /// Discards all decided states, and returns the missing data to load.
-    pub fn begin_again(&self) -> CauseQuery {
-        let mut inner = self.inner();
+    pub fn start_round(&self) -> CauseQuery {
+        let mut inner = self.lock();
         inner.rounds += 1;
         inner.decided.clear();
         inner.decided_under.clear();
@@ -199,43 +199,43 @@ impl Causes {
 
     /// Returns the number of rounds of the decision.
     pub fn rounds(&self) -> usize {
-        self.inner().rounds
+        self.lock().rounds
     }
 
     /// Requests in advance whether there are sources, in general and for these inhibitions.
     pub fn expect(&self, inhibitions: BTreeSet<RecordId>) {
-        let mut inner = self.inner();
+        let mut inner = self.lock();
         inner.wanted.any = true;
         inner.wanted.inhibitions = inhibitions;
     }
 
     /// Returns the inhibitions for which it is known whether they have sources, empty if none has
     /// any; `None` if not loaded.
-    pub fn known(&self) -> Option<BTreeSet<RecordId>> {
-        let inner = self.inner();
+    pub fn known_inhibitions(&self) -> Option<BTreeSet<RecordId>> {
+        let inner = self.lock();
         let known = inner.has_sources.keys().copied();
         inner.has_any.map(|any| known.filter(|_| any).collect())
     }
 
     /// Stores whether any inhibition has a source.
-    pub fn learn_any(&self, has_any: bool) {
-        self.inner().has_any = Some(has_any);
+    pub fn set_has_any(&self, has_any: bool) {
+        self.lock().has_any = Some(has_any);
     }
 
     /// Stores whether an inhibition has any source.
-    pub fn learn_of(&self, inhibition: RecordId, has_sources: bool) {
-        self.inner().has_sources.insert(inhibition, has_sources);
+    pub fn set_has_sources(&self, inhibition: RecordId, has_sources: bool) {
+        self.lock().has_sources.insert(inhibition, has_sources);
     }
 
     /// Stores a requested group.
-    pub fn learn_group(&self, ask: GroupRef, found: Option<GroupAt>) {
-        self.inner().groups.insert(ask, found);
+    pub fn set_group(&self, ask: GroupRef, found: Option<GroupAt>) {
+        self.lock().groups.insert(ask, found);
     }
 
     /// Stores the first sources under a key, and whether there may be more.
-    pub fn learn(&self, key: CauseKey, found: Vec<Occurrence>, has_more: bool) {
+    pub fn add_sources(&self, key: CauseKey, found: Vec<Occurrence>, has_more: bool) {
         let found = found.into_iter().map(Arc::new).collect();
-        let known = Known { found, has_more };
-        self.inner().known.insert(key, known);
+        let known = CachedSources { found, has_more };
+        self.lock().known.insert(key, known);
     }
 }

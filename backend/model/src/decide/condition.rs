@@ -10,7 +10,7 @@ mod suppressed;
 pub use loop_guard::would_pass_again;
 
 use super::Snapshot;
-pub use super::moment::moment;
+pub use super::moment::format_time;
 use crate::domain::{Destination, Field, HistoryEntry, Notified, Occurrence, Rule};
 
 /// A rule to evaluate for an occurrence.
@@ -37,7 +37,7 @@ impl<'a> Case<'a> {
     pub fn destinations(&self) -> impl Iterator<Item = &'a Destination> + use<'a> {
         let snapshot = self.snapshot;
         let names = self.rule.destination_names.iter();
-        names.filter_map(|name| snapshot.destination_named(name))
+        names.filter_map(|name| snapshot.destination_by_name(name))
     }
 
     /// Returns the changes of a field up to this decision, oldest first.
@@ -46,7 +46,7 @@ impl<'a> Case<'a> {
         history.filter(move |it| it.field == field && it.at_ms <= now_ms)
     }
 
-    fn since(&self, field: Field) -> Option<i64> {
+    fn field_since(&self, field: Field) -> Option<i64> {
         self.changes_of(field).next_back().map(|it| it.at_ms)
     }
 

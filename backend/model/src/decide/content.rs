@@ -20,7 +20,7 @@ pub fn rule_content(rule: &Rule) -> RuleContent {
 }
 
 /// Returns what can be shown of a deleted rule.
-fn gone(name: &Name) -> RuleContent {
+fn deleted_rule_content(name: &Name) -> RuleContent {
     RuleContent {
         name: name.as_str().into(),
         description: String::new(),
@@ -34,7 +34,7 @@ fn gone(name: &Name) -> RuleContent {
 }
 
 /// Returns the rule as an update shows it: as it is now, or else as at the opening message.
-pub fn of_update(entry: &Notified, rule: Option<&Rule>, past: &Past) -> RuleContent {
+pub fn update_content(entry: &Notified, rule: Option<&Rule>, past: &Past) -> RuleContent {
     let then = || {
         past.rule(&RevisionId {
             name: entry.rule_name.clone(),
@@ -43,12 +43,12 @@ pub fn of_update(entry: &Notified, rule: Option<&Rule>, past: &Past) -> RuleCont
         })
     };
     rule.or_else(then)
-        .map_or_else(|| gone(&entry.rule_name), rule_content)
+        .map_or_else(|| deleted_rule_content(&entry.rule_name), rule_content)
 }
 
 /// Returns the trigger that an update shows: that of the opening message; if not recorded, one that
 /// matches, or else the rule's first.
-pub fn trigger_of_update(
+pub fn update_trigger(
     entry: &Notified,
     rule: Option<&Rule>,
     matches: &[Match<'_>],

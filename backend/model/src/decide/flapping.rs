@@ -4,11 +4,11 @@
 use super::{Snapshot, Step, StepKind, hold};
 use crate::domain::{
     Flapping, HeldBy, HoldChange, HoldOutcome, Notified, Occurrence, RecordId, Rule, Status,
-    ThreadOf,
+    ThreadOrigin,
 };
 
 /// Records that an occurrence opened or closed, for the rules that count this.
-pub(super) fn note(occurrence: &mut Occurrence, step: &Step<'_>, snapshot: &Snapshot) {
+pub(super) fn record_change(occurrence: &mut Occurrence, step: &Step<'_>, snapshot: &Snapshot) {
     let mut matches = step.matches.iter();
     let is_counted = matches.any(|it| it.rule.flapping.is_some());
     if occurrence.flapping.is_empty() && !is_counted {
@@ -85,7 +85,11 @@ fn limits_of(rule: Option<&Rule>) -> Option<&crate::domain::FlappingLimits> {
 }
 
 /// Returns the hold on updates while the event is flapping, as counted for the rule.
-pub(super) fn flaps(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> Option<HeldBy> {
+pub(super) fn flapping_hold(
+    occurrence: &Occurrence,
+    rule: Option<&Rule>,
+    now_ms: i64,
+) -> Option<HeldBy> {
     let (rule, limits) = (rule?, limits_of(rule)?);
     let mut known = occurrence.flapping.iter();
     let flapping = known.find(|it| it.rule == rule.id)?;
@@ -96,7 +100,7 @@ pub(super) fn flaps(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -
 /// Returns what a message of the rule reports: flapping, settled, or nothing.
 pub fn reported(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> Vec<Flapping> {
     let is_settled = has_settled(occurrence, rule, now_ms);
-    if !is_settled && flaps(occurrence, rule, now_ms).is_none() {
+    if !is_settled && flapping_hold(occurrence, rule, now_ms).is_none() {
         return Vec::new();
     }
     let known = occurrence.flapping.iter();
@@ -120,7 +124,7 @@ pub(super) fn has_settled(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: 
 }
 
 /// Clears flapping that has ended and holds no more notifications.
-pub(super) fn end(occurrence: &mut Occurrence, snapshot: &Snapshot, now_ms: i64) {
+pub(super) fn end_flapping(occurrence: &mut Occurrence, snapshot: &Snapshot, now_ms: i64) {
     let pending = &occurrence.pending;
     for flapping in &mut occurrence.flapping {
         let limits = limits_of(snapshot.rule(flapping.rule));
@@ -145,7 +149,7 @@ pub fn hand_over(
     }
     let is_flapping = |it: &&Notified| {
         let rule = snapshot.rule(it.rule);
-        !it.cleared && !it.is_outdated(rule) && flaps(before, rule, now_ms).is_some()
+        !it.cleared && !it.is_outdated(rule) && flapping_hold(before, rule, now_ms).is_some()
     };
     let rules: Vec<RecordId> = before
         .notified
@@ -155,7 +159,7 @@ pub fn hand_over(
         .collect();
     before.move_last_notified();
     let state = before.state();
-    let own = ThreadOf {
+    let own = ThreadOrigin {
         key: before.key,
         number: before.number,
     };

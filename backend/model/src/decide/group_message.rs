@@ -5,9 +5,9 @@ mod respond;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Notices, Past, Snapshot, Step, StepKind, Transition, as_notified, follows, group_key, notify,
-    of_update, reported_flapping, sending_state, trigger_of_update, withdraw_acknowledgement,
-    would_pass_again,
+    Notices, Past, Snapshot, Step, StepKind, Transition, as_notified, group_key, notify,
+    reported_flapping, sending_state, sends_updates, update_content, update_trigger,
+    withdraw_acknowledgement, would_pass_again,
 };
 use crate::{
     domain::{
@@ -88,7 +88,7 @@ impl GroupMessage<'_> {
         let response = responses.find_map(|it| it.response.as_deref());
         let mut message = Message {
             about: self,
-            worst: response.and_then(|it| it.worst),
+            worst: response.and_then(|it| it.most_severe),
             shared: Vec::new(),
             reported: Vec::new(),
             others: members.others,
@@ -204,7 +204,7 @@ impl<'a> Message<'a> {
             };
             self.reported.push((member.change, shown));
         }
-        self.say(notices, next.clone());
+        self.report_member(notices, next.clone());
         self.decision.members.push(next);
     }
 
@@ -224,12 +224,12 @@ impl<'a> Message<'a> {
     fn is_news(&self, change: MemberChange) -> bool {
         match change {
             MemberChange::Closed => true,
-            MemberChange::Changed => follows(self.rule()),
+            MemberChange::Changed => sends_updates(self.rule()),
             MemberChange::Joined | MemberChange::Repeated => false,
         }
     }
 
-    fn say(&mut self, notices: Notices, member: Occurrence) {
+    fn report_member(&mut self, notices: Notices, member: Occurrence) {
         if notices != Notices::default() {
             self.decision.said.push((notices, member));
         }
@@ -297,7 +297,7 @@ impl<'a> Message<'a> {
         let is_notified = joined_count > 0 || self.count(MemberChange::Repeated) > 0;
         let mut next = match about.group {
             Some(group) => group.clone(),
-            None => self.made(rule?),
+            None => self.create_group(rule?),
         };
         next.message_count = next.message_count.saturating_add(1);
         next.member_count = next.member_count.saturating_add(joined_count);
@@ -327,7 +327,7 @@ impl<'a> Message<'a> {
         let names_all = shown_max(about.rule, group, snapshot) == GROUP_ALL_SHOWN_MAX;
         let members = members.map(|(change, it)| (change, self.as_notified(it)));
         let shown = shown_members(members, names_all);
-        let acknowledged = self.acknowledged(&open);
+        let acknowledged = self.is_acknowledged(&open);
         let content = GroupContent {
             id: self.id(),
             by: next.by.clone(),
@@ -344,7 +344,7 @@ impl<'a> Message<'a> {
     }
 
     /// Creates the group with the values of its first member.
-    fn made(&self, rule: &Rule) -> Group {
+    fn create_group(&self, rule: &Rule) -> Group {
         let interval_ms = i64::try_from(GROUP_INTERVAL_DEFAULT.as_millis()).unwrap_or(i64::MAX);
         let grouping = rule.group.as_ref();
         Group {
@@ -375,7 +375,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    fn acknowledged(&self, open: &BTreeSet<RecordId>) -> bool {
+    fn is_acknowledged(&self, open: &BTreeSet<RecordId>) -> bool {
         let known = self.reported.iter().map(|(_, it)| it);
         let known: BTreeMap<_, _> = known
             .chain(&self.others)
@@ -422,7 +422,7 @@ impl<'a> Message<'a> {
         let sends = self.rule().filter(|it| it.shadow == group.shadow);
         if is_notified && let Some(rule) = sends {
             let names = rule.destination_names.iter();
-            receivers.extend(names.filter_map(|name| snapshot.destination_named(name)));
+            receivers.extend(names.filter_map(|name| snapshot.destination_by_name(name)));
         }
         let mut notified = group.destinations.clone();
         if is_news {
@@ -444,7 +444,7 @@ impl<'a> Message<'a> {
                     ..Notices::default()
                 };
                 if let Some(any) = self.main(|_| true) {
-                    self.say(stopped, any);
+                    self.report_member(stopped, any);
                 }
                 continue;
             };
@@ -501,8 +501,8 @@ impl<'a> Message<'a> {
         let mut own = Content {
             clear,
             occurrence,
-            rule: of_update(&entry, rule, about.past),
-            trigger: trigger_of_update(&entry, rule, &matches, in_force),
+            rule: update_content(&entry, rule, about.past),
+            trigger: update_trigger(&entry, rule, &matches, in_force),
             destination_kind: destination.kind.clone(),
             template_language: destination.template_language,
             group: None,

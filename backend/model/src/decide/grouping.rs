@@ -18,8 +18,8 @@ pub fn shared_values(grouping: &Grouping, occurrence: &Occurrence) -> Vec<Shared
 /// Returns the value of a field as text; `None` if it is missing.
 pub(super) fn shared_value(field: &Field, occurrence: &Occurrence) -> Option<String> {
     match field {
-        Field::Severity => return Some(occurrence.severity.word().to_owned()),
-        Field::Status => return Some(occurrence.status.word().to_owned()),
+        Field::Severity => return Some(occurrence.severity.as_str().to_owned()),
+        Field::Status => return Some(occurrence.status.as_str().to_owned()),
         _ => {}
     }
     let mut first = None;
@@ -54,7 +54,7 @@ pub fn group_key(rule: RecordId, is_shadow: bool, shared: &[SharedValue]) -> Gro
 
 /// Returns the group key for notifications of a rule released together, though the rule has no
 /// grouping.
-pub fn freed_key(rule: RecordId, now_ms: i64) -> GroupKey {
+pub fn release_key(rule: RecordId, now_ms: i64) -> GroupKey {
     let now = now_ms.to_string();
     digest(rule, std::iter::once(("freed", Some(now.as_str()))))
 }
@@ -80,7 +80,7 @@ fn digest<'a>(
 }
 
 /// Formats the values shared by a group for people.
-pub fn shared_text(by: &[SharedValue]) -> String {
+pub fn format_shared(by: &[SharedValue]) -> String {
     let one = |(field, value): &SharedValue| match value {
         Some(value) => format!("{field}={value}"),
         None => format!("no {field}"),
@@ -123,7 +123,7 @@ mod tests {
             group_key(rule, true, &shared)
         );
         assert_eq!(
-            shared_text(&shared_values(&by(&["severity", "z"]), &one)),
+            format_shared(&shared_values(&by(&["severity", "z"]), &one)),
             "severity=error, no z"
         );
     }

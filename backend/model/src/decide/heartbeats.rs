@@ -17,7 +17,7 @@ use crate::{
     matching::{self, CompiledQuery, field::Field},
 };
 
-pub use alarm::{AlarmFacts, AlarmTexts, alarm_faults};
+pub use alarm::{AlarmFacts, AlarmTexts, alarm_violations};
 
 /// An enabled heartbeat, ready for matching.
 #[derive(Debug)]
@@ -87,19 +87,19 @@ impl LoadedHeartbeat {
     }
 
     /// Returns the texts of its event.
-    pub fn texts(&self) -> &AlarmTexts {
+    pub fn alarm_texts(&self) -> &AlarmTexts {
         &self.texts
     }
 
     /// Returns the last window that starts after `after_ms` and no later than `until_ms`.
-    pub fn window_begun(&self, after_ms: i64, until_ms: i64) -> Option<Span> {
+    pub fn last_window_started(&self, after_ms: i64, until_ms: i64) -> Option<Span> {
         let spans = self.windows(after_ms, until_ms + 1)?;
         let mut begun = spans.into_iter().rev();
         begun.find(|it| it.start_ms > after_ms && it.start_ms <= until_ms)
     }
 
     /// Returns the first window that starts after `after_ms` and no later than `until_ms`.
-    pub fn first_window_begun(&self, after_ms: i64, until_ms: i64) -> Option<Span> {
+    pub fn first_window_started(&self, after_ms: i64, until_ms: i64) -> Option<Span> {
         let spans = self.windows(after_ms, until_ms + 1)?;
         let mut begun = spans.into_iter();
         begun.find(|it| it.start_ms > after_ms && it.start_ms <= until_ms)
@@ -108,8 +108,8 @@ impl LoadedHeartbeat {
     /// Returns the windows that overlap the time from `start_ms` to before `end_ms`.
     pub fn windows(&self, start_ms: i64, end_ms: i64) -> Option<Vec<Span>> {
         Some(match self.windows.as_ref()? {
-            Windows::Calendar(calendar) => calendar.between(start_ms, end_ms).spans,
-            Windows::Cron(cron) => cron.between(start_ms, end_ms),
+            Windows::Calendar(calendar) => calendar.spans_between(start_ms, end_ms).spans,
+            Windows::Cron(cron) => cron.windows_between(start_ms, end_ms),
         })
     }
 
@@ -118,28 +118,28 @@ impl LoadedHeartbeat {
         let calendar = match self.windows.as_ref()? {
             Windows::Calendar(calendar) => calendar,
             Windows::Cron(cron) => {
-                let start_ms = cron.after(after_ms)?;
-                let found = cron.between(start_ms, start_ms.saturating_add(1));
+                let start_ms = cron.next_after(after_ms)?;
+                let found = cron.windows_between(start_ms, start_ms.saturating_add(1));
                 return found.into_iter().find(|it| it.start_ms == start_ms);
             }
         };
-        let status = calendar.at(after_ms);
+        let status = calendar.status_at(after_ms);
         let start_ms = match status.changes_ms? {
-            end_ms if status.in_window => calendar.at(end_ms).changes_ms?,
+            end_ms if status.in_window => calendar.status_at(end_ms).changes_ms?,
             start_ms => start_ms,
         };
-        let found = calendar.between(start_ms, start_ms.saturating_add(1));
+        let found = calendar.spans_between(start_ms, start_ms.saturating_add(1));
         found.spans.into_iter().find(|it| it.start_ms == start_ms)
     }
 
     /// Returns the length of the window that starts at that time, in milliseconds, if there is one.
     pub fn window_at(&self, start_ms: i64) -> Option<i64> {
-        let found = self.window_begun(start_ms - 1, start_ms)?;
+        let found = self.last_window_started(start_ms - 1, start_ms)?;
         Some(found.end_ms - found.start_ms)
     }
 
     /// Returns the expectation's key, if all beats count as one.
-    pub fn whole(&self) -> Option<RecordId> {
+    pub fn single_expectation_key(&self) -> Option<RecordId> {
         self.whole
     }
 
@@ -150,7 +150,7 @@ impl LoadedHeartbeat {
     }
 
     /// Ignores beats until that service time, if all beats count as one.
-    pub fn rest_until(&self, service_ms: i64) {
+    pub fn ignore_beats_until(&self, service_ms: i64) {
         if self.whole.is_some() {
             self.quiet_ms.store(service_ms, Ordering::Relaxed);
         }
@@ -162,7 +162,7 @@ impl LoadedHeartbeat {
     }
 
     /// Returns the values of the beat if the event is one.
-    pub fn beat(&self, occurrence: &Occurrence) -> Option<Vec<SharedValue>> {
+    pub fn beat_values(&self, occurrence: &Occurrence) -> Option<Vec<SharedValue>> {
         let is_beat = self.query.as_ref()?.matches(occurrence);
         is_beat.then(|| self.values(|_, field| shared_value(field, occurrence)))
     }

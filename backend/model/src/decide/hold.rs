@@ -9,11 +9,11 @@ mod inhibition;
 mod silence;
 
 use super::{Calendars, LoadedSilence, Snapshot, Tense};
-use crate::domain::{Earlier, HeldBy, HoldKind, Name, Occurrence, Pending, Rule, Status};
+use crate::domain::{EarlierOccurrence, HeldBy, HoldKind, Name, Occurrence, Pending, Rule, Status};
 
 /// A notification to send by a rule about an occurrence.
 #[derive(Debug, Clone, Copy)]
-pub struct Sending<'a> {
+pub struct OutgoingNotification<'a> {
     /// The name of the rule.
     pub rule_name: &'a Name,
     /// The rule; `None` if it was deleted.
@@ -25,7 +25,7 @@ pub struct Sending<'a> {
     /// The calendars used by rules.
     pub calendars: &'a Calendars,
     /// The earlier occurrences of the event.
-    pub earlier: &'a [Earlier],
+    pub earlier: &'a [EarlierOccurrence],
     /// The hold while the event is flapping.
     pub flapping: Option<&'a HeldBy>,
     /// The hold until the next message of its group, which applies if nothing else holds it.
@@ -51,7 +51,7 @@ pub enum SendKind {
     Update,
 }
 
-impl<'a> Sending<'a> {
+impl<'a> OutgoingNotification<'a> {
     /// Describes a notification, which may be held already. The caller sets the covering silences,
     /// the inhibitions and the group.
     pub fn new(
@@ -82,7 +82,7 @@ impl<'a> Sending<'a> {
     }
 }
 
-impl Sending<'_> {
+impl OutgoingNotification<'_> {
     /// Returns everything that holds it, in order.
     pub fn held_by(&self) -> Vec<HeldBy> {
         let each = HOLDS.iter().map(|hold| (hold.held_by)(self));
@@ -103,7 +103,7 @@ pub struct HoldCondition {
     /// The kind.
     pub kind: HoldKind,
     /// Returns the holds of this kind that apply now.
-    pub held_by: fn(&Sending<'_>) -> Vec<HeldBy>,
+    pub held_by: fn(&OutgoingNotification<'_>) -> Vec<HeldBy>,
     /// Returns the explanation for people of the holds of this kind.
     pub detail: fn(&[HeldBy], Tense) -> String,
 }
@@ -120,13 +120,13 @@ pub static HOLDS: [HoldCondition; 7] = [
 ];
 
 /// Returns the explanation of the holds of one kind; `None` if there are none.
-pub fn of_kind(all: &[HeldBy], hold: &HoldCondition, tense: Tense) -> Option<String> {
+pub fn explain_kind(all: &[HeldBy], hold: &HoldCondition, tense: Tense) -> Option<String> {
     let own = all.iter().filter(|it| it.kind == hold.kind);
     let own: Vec<_> = own.cloned().collect();
     (!own.is_empty()).then(|| (hold.detail)(&own, tense))
 }
 
-fn length(ms: i64) -> String {
+fn format_length(ms: i64) -> String {
     match (ms / 60_000, ms % 60_000) {
         (minutes, 0) if minutes % 60 == 0 => format!("{} h", minutes / 60),
         (minutes, 0) => format!("{minutes} min"),

@@ -22,7 +22,7 @@ use crate::{
 };
 
 #[derive(Default)]
-struct Direct<'a> {
+struct DirectCauses<'a> {
     /// The known causes, each with its inhibition.
     found: Vec<(&'a LoadedInhibition, Arc<Occurrence>)>,
     /// The keys that may have more causes.
@@ -58,7 +58,7 @@ impl LoadedInhibition {
     }
 
     /// Returns the digest of its field values if the occurrence is one of its sources.
-    pub fn of_source(&self, occurrence: &Occurrence) -> Option<EqualValues> {
+    pub fn source_values(&self, occurrence: &Occurrence) -> Option<EqualValues> {
         let is_up = occurrence.status != Status::Closed;
         is_up.then(|| self.was_source(occurrence))?
     }
@@ -66,40 +66,40 @@ impl LoadedInhibition {
     /// Like [`Self::of_source`], but also for a source that has closed.
     pub fn was_source(&self, occurrence: &Occurrence) -> Option<EqualValues> {
         let is_source = self.source.matches(occurrence);
-        is_source.then(|| values(&self.source_fields, occurrence))?
+        is_source.then(|| equal_values(&self.source_fields, occurrence))?
     }
 
     /// Returns the digest of its field values if the occurrence is one of its targets. A source is
     /// never also a target.
-    pub fn of_target(&self, occurrence: &Occurrence) -> Option<EqualValues> {
+    pub fn target_values(&self, occurrence: &Occurrence) -> Option<EqualValues> {
         let is_target = !is_own(&occurrence.dimensions)
             && self.target.matches(occurrence)
             && !self.source.matches(occurrence);
-        is_target.then(|| values(&self.target_fields, occurrence))?
+        is_target.then(|| equal_values(&self.target_fields, occurrence))?
     }
 
     /// Returns, for each source field, whether the occurrence has it; `None` if `source` does not
     /// match.
     pub fn has_of_source(&self, occurrence: &Occurrence) -> Option<Vec<bool>> {
         let is_source = self.source.matches(occurrence);
-        is_source.then(|| has(&self.source_fields, occurrence))
+        is_source.then(|| present_fields(&self.source_fields, occurrence))
     }
 
     /// Returns, for each target field, whether the occurrence has it; `None` if `target` does not
     /// match.
     pub fn has_of_target(&self, occurrence: &Occurrence) -> Option<Vec<bool>> {
         let is_target = self.target.matches(occurrence);
-        is_target.then(|| has(&self.target_fields, occurrence))
+        is_target.then(|| present_fields(&self.target_fields, occurrence))
     }
 }
 
-fn has(fields: &[Field], occurrence: &Occurrence) -> Vec<bool> {
+fn present_fields(fields: &[Field], occurrence: &Occurrence) -> Vec<bool> {
     let has = |it: &Field| it.any(occurrence, &mut |_| true);
     fields.iter().map(has).collect()
 }
 
 /// Returns a digest of the field values, ignoring case; `None` if a field is missing.
-fn values(fields: &[Field], occurrence: &Occurrence) -> Option<EqualValues> {
+fn equal_values(fields: &[Field], occurrence: &Occurrence) -> Option<EqualValues> {
     let mut digest = Sha256::new();
     for field in fields {
         let mut first = None;
@@ -170,7 +170,7 @@ impl Inhibitions {
         }
         let mut marks: Vec<CauseMark> = Vec::new();
         for loaded in self.find(self.by_source.as_ref(), occurrence) {
-            if let Some(values) = loaded.of_source(occurrence) {
+            if let Some(values) = loaded.source_values(occurrence) {
                 marks.push(CauseMark {
                     inhibition: loaded.inhibition.id,
                     values,
@@ -197,7 +197,7 @@ impl Inhibitions {
                 ..*mark
             };
             if is_look {
-                marks.extend(lingering.looked_at(now_ms));
+                marks.extend(lingering.after_evaluation(now_ms));
             } else {
                 marks.push(lingering);
             }
@@ -216,7 +216,7 @@ impl Inhibitions {
         is_marked: impl Fn(&Inhibition) -> bool,
         now_ms: i64,
     ) -> Vec<HeldBy> {
-        let mut held = self.kept(target, is_marked);
+        let mut held = self.existing_holds(target, is_marked);
         let direct = self.causes_of(target, causes, now_ms).found;
         if direct.is_empty() || !self.is_somebody_free(target, causes, now_ms) {
             return held;
@@ -245,7 +245,11 @@ impl Inhibitions {
     }
 
     /// Returns the existing holds by edited inhibitions whose causes are not all marked.
-    fn kept(&self, target: &Occurrence, is_marked: impl Fn(&Inhibition) -> bool) -> Vec<HeldBy> {
+    fn existing_holds(
+        &self,
+        target: &Occurrence,
+        is_marked: impl Fn(&Inhibition) -> bool,
+    ) -> Vec<HeldBy> {
         let edited = self.all.iter().map(|it| &it.inhibition);
         let edited: Vec<_> = edited.filter(|it| !is_marked(it)).collect();
         let mut kept: Vec<HeldBy> = Vec::new();
@@ -260,8 +264,8 @@ impl Inhibitions {
     }
 
     /// Returns the direct causes of an occurrence, each with its inhibition.
-    fn causes_of(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> Direct<'_> {
-        let mut direct = Direct::default();
+    fn causes_of(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> DirectCauses<'_> {
+        let mut direct = DirectCauses::default();
         if self.all.is_empty() || !causes.may_have_any() {
             return direct;
         }
@@ -270,10 +274,10 @@ impl Inhibitions {
             if !causes.may_have(id) {
                 continue;
             }
-            let Some(values) = loaded.of_target(target) else {
+            let Some(values) = loaded.target_values(target) else {
                 continue;
             };
-            let sources = causes.of((id, values), |it| {
+            let sources = causes.sources((id, values), |it| {
                 let mut marks = it.causes.iter();
                 let is_own = |mark: &CauseMark| mark.inhibition == id && mark.values == values;
                 it.key != target.key && marks.any(|mark| is_own(mark) && mark.holds(now_ms))
@@ -350,7 +354,7 @@ impl Inhibitions {
         if !more.is_empty() {
             // A cause that was not read may not be held. Decide again with those.
             for key in more {
-                causes.want_more(key);
+                causes.request_more(key);
             }
             return true;
         }

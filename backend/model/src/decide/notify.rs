@@ -6,22 +6,22 @@ mod paging;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Case, LoadedSilence, Match, SendKind, Sending, Snapshot, Step, StepKind, Verdict,
+    Case, LoadedSilence, Match, OutgoingNotification, SendKind, Snapshot, Step, StepKind, Verdict,
     condition::would_pass_again,
-    content::{of_update, rule_content, trigger_of_update},
-    flapping::{self, flaps, has_settled},
-    silences::covering,
-    waiting::Waiting,
+    content::{rule_content, update_content, update_trigger},
+    flapping::{self, flapping_hold, has_settled},
+    silences::covering_silences,
+    waiting::HeldNotifications,
 };
 use crate::domain::{
     Content, Delivery, DeliveryState, Destination, Evaluation, Field, HeldBy, HistoryEntry,
     MemberChange, Name, Notified, Occurrence, Opening, PagedContact, RecordId, Rule, Severity,
-    Status, ThreadOf, Trigger,
+    Status, ThreadOrigin, Trigger,
     delivery::{ReportedState, RuleContent},
 };
 
 use paging::Receiver;
-pub use paging::Unanswered;
+pub use paging::UnansweredNotice;
 pub(super) use paging::withdraw_acknowledgement;
 
 /// The notifications and notices of a step.
@@ -36,7 +36,7 @@ pub struct Notices {
     /// Deliveries of responses that must report a group, each with the group.
     pub of_groups: Vec<(RecordId, RecordId)>,
     /// Responses that are now, or are no longer, unanswered after all rounds.
-    pub unanswered: Vec<Unanswered>,
+    pub unanswered: Vec<UnansweredNotice>,
 }
 
 /// The change of a group member, for a message about the group.
@@ -56,15 +56,15 @@ pub fn notify(
     new_id: &mut dyn FnMut() -> RecordId,
 ) -> Notices {
     occurrence.move_last_notified();
-    paging::take_back(occurrence, step, snapshot);
+    paging::withdraw_exceeded_acknowledgement(occurrence, step, snapshot);
     let evaluation = Evaluation {
         at_ms: step.now_ms,
         rules_ms: snapshot.newest_edit_ms(),
         by_event: step.kind == StepKind::Event,
     };
-    flapping::note(occurrence, step, snapshot);
+    flapping::record_change(occurrence, step, snapshot);
     let silences = snapshot.silences().matching(occurrence, step.now_ms);
-    occurrence.covered_by = covering(&silences, occurrence, || {
+    occurrence.covered_by = covering_silences(&silences, occurrence, || {
         let matches = snapshot.matches(occurrence);
         matches.iter().map(|it| it.rule.name.clone()).collect()
     });
@@ -73,7 +73,7 @@ pub fn notify(
     let inhibitions = snapshot.inhibitions();
     occurrence.causes = inhibitions.marks(occurrence, is_look, step.now_ms);
     if was_cause || !occurrence.causes.is_empty() {
-        step.past.causes().decide(occurrence);
+        step.past.causes().record_decided(occurrence);
     }
     let is_nothing =
         step.matches.is_empty() && occurrence.notified.is_empty() && occurrence.pending.is_empty();
@@ -100,7 +100,7 @@ pub fn notify(
     let mut writer = Writer {
         step,
         snapshot,
-        waiting: Waiting::new(occurrence, step),
+        waiting: HeldNotifications::new(occurrence, step),
         occurrence,
         silences: &silences,
         inhibited: &inhibited,
@@ -108,9 +108,9 @@ pub fn notify(
         new_id,
         notices: Notices::default(),
     };
-    let updated = writer.updates(&mut notified);
-    writer.openings(&mut notified, &updated);
-    writer.settling(&notified);
+    let updated = writer.notify_updates(&mut notified);
+    writer.notify_openings(&mut notified, &updated);
+    writer.hold_until_settled(&notified);
     writer.respond(&mut notified);
     writer.forget_last_notified(&mut notified);
     let (notices, waiting) = (writer.notices, writer.waiting);
@@ -120,7 +120,7 @@ pub fn notify(
     }
     occurrence.notified = notified;
     paging::limit_acknowledgement(occurrence, step.now_ms);
-    flapping::end(occurrence, snapshot, step.now_ms);
+    flapping::end_flapping(occurrence, snapshot, step.now_ms);
     notices
 }
 
@@ -132,7 +132,7 @@ struct Writer<'a> {
     silences: &'a [&'a LoadedSilence],
     /// The inhibitions that hold the occurrence.
     inhibited: &'a [HeldBy],
-    waiting: Waiting,
+    waiting: HeldNotifications,
     /// The occurrence as shown in deliveries; built for the first one.
     shown: Option<Occurrence>,
     new_id: &'a mut dyn FnMut() -> RecordId,
@@ -149,22 +149,22 @@ struct News {
 
 impl Writer<'_> {
     /// Notifies earlier receivers of changes and reopening. Returns the rules that did.
-    fn updates(&mut self, notified: &mut [Notified]) -> BTreeSet<RecordId> {
+    fn notify_updates(&mut self, notified: &mut [Notified]) -> BTreeSet<RecordId> {
         let mut updated = BTreeSet::new();
-        let mut replaced = self.replaced(notified);
+        let mut replaced = self.replaced_receivers(notified);
         for entry in notified.iter_mut() {
             let rule = self.snapshot.rule(entry.rule);
-            let Some(news) = self.news(entry, rule) else {
+            let Some(news) = self.pending_news(entry, rule) else {
                 continue;
             };
             let (clear, is_opening) = (news.clear, news.is_opening);
             let group = if is_opening {
-                rule.and_then(|it| self.joining(it))
+                rule.and_then(|it| self.join_hold(it))
             } else {
-                self.telling(entry, self.occurrence.status == Status::Closed)
+                self.news_hold(entry, self.occurrence.status == Status::Closed)
             };
             let held_by = if news.is_owed {
-                self.flaps(rule).or(group).into_iter().collect()
+                self.flapping_hold(rule).or(group).into_iter().collect()
             } else {
                 let named = (entry.rule, &entry.rule_name);
                 let kind = if is_opening {
@@ -176,7 +176,7 @@ impl Writer<'_> {
             };
             if !held_by.is_empty() {
                 let named = (entry.rule, &entry.rule_name);
-                self.waiting.wait(named, is_opening, false, held_by);
+                self.waiting.hold(named, is_opening, false, held_by);
                 continue;
             }
             let previous = self.previous(entry);
@@ -186,8 +186,8 @@ impl Writer<'_> {
                 entry.last_ms = self.step.now_ms;
             }
             updated.insert(entry.rule);
-            self.waiting.sent(entry.rule);
-            let tells = self.tells(entry.rule);
+            self.waiting.record_sent(entry.rule);
+            let tells = self.current_group(entry.rule);
             if let Some(group) = tells.filter(|_| is_opening || entry.group.is_some()) {
                 let change = match (is_opening, entry.cleared) {
                     (true, _) => MemberChange::Joined,
@@ -201,7 +201,7 @@ impl Writer<'_> {
                 self.notices.member = Some(MemberNotice { change });
                 continue;
             }
-            if !(is_opening || news.is_owed || follows(rule)) {
+            if !(is_opening || news.is_owed || sends_updates(rule)) {
                 continue;
             }
             if is_opening {
@@ -212,9 +212,9 @@ impl Writer<'_> {
             // Due closing messages are sent whatever happened to the rule.
             let is_real = news.is_owed || !rule.is_some_and(|it| it.shadow);
             let end = sending_state(entry.shadow || !is_real, self.step.now_ms);
-            let content = of_update(entry, rule, self.step.past);
+            let content = update_content(entry, rule, self.step.past);
             let in_force = (self.snapshot, self.step.past);
-            let trigger = trigger_of_update(entry, rule, self.step.matches, in_force);
+            let trigger = update_trigger(entry, rule, self.step.matches, in_force);
             let about = (entry.rule, &content, trigger.as_ref());
             let others = replaced.remove(&entry.rule).unwrap_or_default();
             let what = (clear, is_opening, previous);
@@ -225,14 +225,14 @@ impl Writer<'_> {
 
     /// Returns, by deleted rule, the receivers that already get the closing message in the same
     /// thread from a later rule of the same name.
-    fn replaced(&self, notified: &[Notified]) -> BTreeMap<RecordId, BTreeSet<Receiver>> {
+    fn replaced_receivers(&self, notified: &[Notified]) -> BTreeMap<RecordId, BTreeSet<Receiver>> {
         if self.occurrence.status != Status::Closed {
             return BTreeMap::new();
         }
         let of = |(at, entry): (usize, &Notified)| {
             let later = notified.iter().skip(at + 1).filter(|it| {
                 let is_same = it.rule_name == entry.rule_name && it.thread == entry.thread;
-                is_same && it.group.is_none() && !it.shadow && !it.cleared && self.closes(it)
+                is_same && it.group.is_none() && !it.shadow && !it.cleared && self.sends_closing(it)
             });
             let receivers = later.flat_map(paging::receivers).collect();
             (entry.rule, receivers)
@@ -243,25 +243,25 @@ impl Writer<'_> {
     }
 
     /// Whether the rule sends closing messages, or did when it was deleted.
-    fn closes(&self, entry: &Notified) -> bool {
+    fn sends_closing(&self, entry: &Notified) -> bool {
         let rule = self.snapshot.rule(entry.rule);
-        let last = rule.or_else(|| self.step.past.deleted(entry.rule));
+        let last = rule.or_else(|| self.step.past.deleted_rule(entry.rule));
         last.map_or(entry.send_updates, |it| it.send_updates)
     }
 
     /// Returns the news for the earlier receivers of a rule, including held news of earlier steps.
-    fn news(&self, entry: &Notified, rule: Option<&Rule>) -> Option<News> {
+    fn pending_news(&self, entry: &Notified, rule: Option<&Rule>) -> Option<News> {
         let transition = self.step.transition;
         match self.occurrence.status {
             Status::Closed => {
                 // A closing message waits for flapping to settle or for the next group message, and
                 // for nothing else.
-                let waited = self.waiting.before(entry.rule);
+                let waited = self.waiting.previously_held(entry.rule);
                 let waits = waited.is_some_and(|it| {
                     !it.is_opening && (it.group_hold().is_some() || it.is_flapping())
                 });
                 let owed = (transition.closed || waits) && !entry.cleared;
-                (owed && self.closes(entry)).then_some(News {
+                (owed && self.sends_closing(entry)).then_some(News {
                     clear: true,
                     is_owed: true,
                     is_opening: false,
@@ -275,7 +275,7 @@ impl Writer<'_> {
             Status::Open => {
                 let is_other = entry.last_notified.is_some();
                 let has_settled = has_settled(self.occurrence, rule, self.step.now_ms);
-                let is_told = (is_other || has_settled) && follows(rule);
+                let is_told = (is_other || has_settled) && sends_updates(rule);
                 (is_told || self.escalates_group(entry)).then_some(News {
                     clear: true,
                     is_owed: false,
@@ -296,15 +296,15 @@ impl Writer<'_> {
     }
 
     /// Holds a message for receivers of a flapping event until it settles.
-    fn settling(&mut self, notified: &[Notified]) {
+    fn hold_until_settled(&mut self, notified: &[Notified]) {
         if self.occurrence.flapping.is_empty() || self.occurrence.status != Status::Open {
             return;
         }
         for entry in notified.iter().filter(|it| !it.cleared) {
             let rule = self.snapshot.rule(entry.rule).filter(|it| it.send_updates);
-            if let Some(flaps) = self.flaps(rule) {
+            if let Some(flaps) = self.flapping_hold(rule) {
                 let named = (entry.rule, &entry.rule_name);
-                self.waiting.wait(named, false, false, vec![flaps]);
+                self.waiting.hold(named, false, false, vec![flaps]);
             }
         }
     }
@@ -329,7 +329,7 @@ impl Writer<'_> {
         let changed = || self.occurrence.history.iter().find(is_change);
         let repeated = (!entry.send_updates).then(changed).flatten();
         let repeated =
-            repeated.and_then(|it| Severity::ALL.into_iter().find(|of| of.word() == it.from));
+            repeated.and_then(|it| Severity::ALL.into_iter().find(|of| of.as_str() == it.from));
         ReportedState {
             severity: known.or(repeated).unwrap_or(self.occurrence.severity),
             status: if entry.cleared {
@@ -340,12 +340,12 @@ impl Writer<'_> {
         }
     }
 
-    fn flaps(&self, rule: Option<&Rule>) -> Option<HeldBy> {
-        flaps(self.occurrence, rule, self.step.now_ms)
+    fn flapping_hold(&self, rule: Option<&Rule>) -> Option<HeldBy> {
+        flapping_hold(self.occurrence, rule, self.step.now_ms)
     }
 
     /// Returns the group of the rule whose message is being decided, if any.
-    fn tells(&self, rule: RecordId) -> Option<RecordId> {
+    fn current_group(&self, rule: RecordId) -> Option<RecordId> {
         match self.step.kind {
             StepKind::NotifyGroup { rule: of, group } if of == rule => Some(group),
             _ => None,
@@ -362,19 +362,19 @@ impl Writer<'_> {
             return Vec::new();
         }
         let named = (rule_name, self.snapshot.rule(rule));
-        let what = (kind, self.waiting.before(rule));
+        let what = (kind, self.waiting.previously_held(rule));
         let now_ms = self.step.now_ms;
-        let sending = Sending {
+        let sending = OutgoingNotification {
             covering: self.silences,
             inhibited: self.inhibited,
             group,
-            ..Sending::new(named, what, self.occurrence, self.snapshot, now_ms)
+            ..OutgoingNotification::new(named, what, self.occurrence, self.snapshot, now_ms)
         };
         sending.held_by()
     }
 
     /// Notifies the destinations of matching rules, for the first time or for a repeat.
-    fn openings(&mut self, notified: &mut Vec<Notified>, updated: &BTreeSet<RecordId>) {
+    fn notify_openings(&mut self, notified: &mut Vec<Notified>, updated: &BTreeSet<RecordId>) {
         // A change by an operator after the close is not a match.
         let transition = self.step.transition;
         let was_closed = transition.from == Some(Status::Closed);
@@ -383,15 +383,15 @@ impl Writer<'_> {
             return;
         }
         for found in self.step.matches {
-            let waited = self.waiting.before(found.rule.id);
+            let waited = self.waiting.previously_held(found.rule.id);
             if !self.step.kind.is_look() || waited.is_some() {
-                self.opening(found, notified, updated);
+                self.notify_opening(found, notified, updated);
             }
         }
     }
 
     /// Notifies the destinations of one matching rule.
-    fn opening(
+    fn notify_opening(
         &mut self,
         found: &Match<'_>,
         notified: &mut Vec<Notified>,
@@ -400,7 +400,7 @@ impl Writer<'_> {
         let now_ms = self.step.now_ms;
         let clear = self.occurrence.status == Status::Closed;
         let rule = found.rule;
-        let waited = self.waiting.before(rule.id);
+        let waited = self.waiting.previously_held(rule.id);
         let known = notified.iter().position(|entry| entry.rule == rule.id);
         let with_group = known.and_then(|at| self.as_group_notified(&notified[at]));
         let case = Case {
@@ -422,7 +422,7 @@ impl Writer<'_> {
             notified[at].last_ms = now_ms;
             return;
         }
-        let place = self.place(rule, known.map(|at| &notified[at]));
+        let place = self.group_relation(rule, known.map(|at| &notified[at]));
         let (named, group) = ((rule.id, &rule.name), place.group.as_ref());
         let kind = match known {
             Some(_) => SendKind::Repeat,
@@ -431,18 +431,18 @@ impl Writer<'_> {
         let held_by = self.held_by(named, kind, group);
         if !held_by.is_empty() {
             if clear {
-                self.waiting.spare(rule.id, held_by);
+                self.waiting.hold_obsolete(rule.id, held_by);
             } else if known.is_some() && !(place.joins && rule.group.is_some()) {
-                self.waiting.wait(named, false, true, held_by);
+                self.waiting.hold(named, false, true, held_by);
             } else {
-                self.waiting.wait(named, true, false, held_by);
+                self.waiting.hold(named, true, false, held_by);
             }
             return;
         }
-        self.waiting.sent(rule.id);
+        self.waiting.record_sent(rule.id);
         let destinations: Vec<_> = case.destinations().collect();
         let tells = self
-            .tells(rule.id)
+            .current_group(rule.id)
             .filter(|_| !clear && place.is_in_group());
         let sent = if tells.is_some() {
             let change = place.change();
@@ -455,7 +455,7 @@ impl Writer<'_> {
             self.send_opening(found, &destinations, (clear, thread, previous))
         };
         let entry = known.map(|at| &mut notified[at]);
-        if let Some(new) = keep(entry, found, sent, (now_ms, clear)) {
+        if let Some(new) = record_notified(entry, found, sent, (now_ms, clear)) {
             notified.push(new);
         }
         let entry = notified.iter_mut().find(|it| it.rule == rule.id);
@@ -469,7 +469,7 @@ impl Writer<'_> {
         &mut self,
         found: &Match<'_>,
         destinations: &[&Destination],
-        what: (bool, Option<ThreadOf>, Option<ReportedState>),
+        what: (bool, Option<ThreadOrigin>, Option<ReportedState>),
     ) -> Vec<(RecordId, Name)> {
         let rule = found.rule;
         let content = rule_content(rule);
@@ -492,7 +492,7 @@ impl Writer<'_> {
         &mut self,
         (rule, content, trigger): (RecordId, &RuleContent, Option<&Trigger>),
         (destination, contact): (&Destination, Option<PagedContact>),
-        (clear, thread, previous): (bool, Option<ThreadOf>, Option<ReportedState>),
+        (clear, thread, previous): (bool, Option<ThreadOrigin>, Option<ReportedState>),
         (state, end_ms): (DeliveryState, Option<i64>),
     ) -> RecordId {
         let id = (self.new_id)();
@@ -529,7 +529,7 @@ impl Writer<'_> {
     }
 }
 
-pub(super) fn follows(rule: Option<&Rule>) -> bool {
+pub(super) fn sends_updates(rule: Option<&Rule>) -> bool {
     rule.is_some_and(|it| it.enabled && it.send_updates)
 }
 
@@ -560,7 +560,7 @@ pub fn as_notified(occurrence: &Occurrence) -> Occurrence {
 }
 
 /// Records that a rule notified these destinations. Returns the entry if it is new.
-fn keep(
+fn record_notified(
     known: Option<&mut Notified>,
     found: &Match<'_>,
     sent: Vec<(RecordId, Name)>,

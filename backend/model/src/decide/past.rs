@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Causes, Snapshot};
 use crate::domain::{
-    GroupKey, Inhibition, Name, Occurrence, RecordId, Revised, Revision, RevisionId, RevisionOf,
-    Rule, Trigger,
+    GroupKey, Inhibition, Name, Occurrence, RecordId, RevisedResource, Revision, RevisionId,
+    RevisionKind, Rule, Trigger,
 };
 
 /// Earlier triggers and rules that messages still report, and the causes of inhibitions.
@@ -25,17 +25,20 @@ pub struct Past {
 
 /// The earlier definitions that messages about some occurrences may need.
 #[derive(Debug, Default)]
-pub struct Wanted {
+pub struct NeededRevisions {
     /// The triggers and rules of opening messages, as they were then.
-    pub revisions: Vec<(RevisionOf, RevisionId)>,
+    pub revisions: Vec<(RevisionKind, RevisionId)>,
     /// Deleted rules, in their last definition.
     pub deleted: Vec<(Name, RecordId)>,
 }
 
-impl Wanted {
+impl NeededRevisions {
     /// Collects what updates of these occurrences may report: the trigger of the opening message if
     /// edited since, and the rule if deleted.
-    pub fn of<'a>(snapshot: &Snapshot, occurrences: impl Iterator<Item = &'a Occurrence>) -> Self {
+    pub fn collect<'a>(
+        snapshot: &Snapshot,
+        occurrences: impl Iterator<Item = &'a Occurrence>,
+    ) -> Self {
         let mut wanted = Self::default();
         for entry in occurrences.flat_map(|it| &it.notified) {
             let rule = snapshot.rule(entry.rule);
@@ -51,7 +54,7 @@ impl Wanted {
             };
             let current = snapshot.trigger(&opening.trigger.name);
             if current.is_none_or(|it| RevisionId::from(it) != opening.trigger) {
-                let trigger = (RevisionOf::Trigger, opening.trigger.clone());
+                let trigger = (RevisionKind::Trigger, opening.trigger.clone());
                 wanted.revisions.push(trigger);
             }
             if rule.is_none() {
@@ -60,7 +63,7 @@ impl Wanted {
                     id: entry.rule,
                     revision: opening.rule_revision,
                 };
-                wanted.revisions.push((RevisionOf::Rule, rule));
+                wanted.revisions.push((RevisionKind::Rule, rule));
             }
         }
         wanted
@@ -70,7 +73,7 @@ impl Wanted {
 impl Past {
     /// Sets the known causes.
     #[must_use]
-    pub fn asking(self, causes: &Causes) -> Self {
+    pub fn with_causes(self, causes: &Causes) -> Self {
         let causes = causes.clone();
         Self { causes, ..self }
     }
@@ -78,24 +81,24 @@ impl Past {
     /// Sets the rules without grouping whose notifications, released together, are sent as one
     /// group.
     #[must_use]
-    pub fn freeing(self, together: BTreeMap<RecordId, GroupKey>) -> Self {
+    pub fn with_released_groups(self, together: BTreeMap<RecordId, GroupKey>) -> Self {
         Self { together, ..self }
     }
 
     /// Returns the group of the rule's notifications released now.
-    pub(super) fn together(&self, rule: RecordId) -> Option<GroupKey> {
+    pub(super) fn released_group(&self, rule: RecordId) -> Option<GroupKey> {
         self.together.get(&rule).copied()
     }
 
     /// Sets the failed deliveries of responses.
     #[must_use]
-    pub fn failing(self, failed: BTreeSet<RecordId>) -> Self {
+    pub fn with_failed(self, failed: BTreeSet<RecordId>) -> Self {
         Self { failed, ..self }
     }
 
     /// Adds the inhibitions, each with its revision, for which every open occurrence is marked.
     #[must_use]
-    pub fn marked(self, marked: BTreeSet<(RecordId, u64)>) -> Self {
+    pub fn with_marked(self, marked: BTreeSet<(RecordId, u64)>) -> Self {
         Self { marked, ..self }
     }
 
@@ -104,7 +107,7 @@ impl Past {
         inhibition.counted_revision == revision || self.marked.contains(&(inhibition.id, revision))
     }
 
-    pub(super) fn failed(&self) -> &BTreeSet<RecordId> {
+    pub(super) fn failed_deliveries(&self) -> &BTreeSet<RecordId> {
         &self.failed
     }
 
@@ -117,14 +120,14 @@ impl Past {
     pub fn add(&mut self, revision: Revision) {
         let id = revision.id();
         match revision.was {
-            Revised::Trigger(trigger) => drop(self.triggers.insert(id, trigger)),
-            Revised::Rule(rule) => {
+            RevisedResource::Trigger(trigger) => drop(self.triggers.insert(id, trigger)),
+            RevisedResource::Rule(rule) => {
                 if revision.deleted {
                     self.deleted.insert(rule.id, rule.clone());
                 }
                 self.rules.insert(id, rule);
             }
-            Revised::Silence(_) | Revised::Schedule(_) => {}
+            RevisedResource::Silence(_) | RevisedResource::Schedule(_) => {}
         }
     }
 
@@ -139,7 +142,7 @@ impl Past {
     }
 
     /// Returns the last definition of a deleted rule.
-    pub fn deleted(&self, id: RecordId) -> Option<&Rule> {
+    pub fn deleted_rule(&self, id: RecordId) -> Option<&Rule> {
         self.deleted.get(&id)
     }
 }

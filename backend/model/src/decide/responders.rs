@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{Calendars, LoadedSchedule};
 use crate::domain::{
-    Contact, ContactMethod, EscalationPolicy, EscalationTarget, Name, Paged, PagedContact,
+    Contact, ContactMethod, EscalationPolicy, EscalationTarget, Name, PagedContact, PagedReceiver,
     QueuedMethod, RecordId, Response, Severity,
 };
 
@@ -38,8 +38,13 @@ pub struct Page {
 
 impl Page {
     /// Returns the record of the receiver once the page is sent.
-    pub fn paged(self, destination: RecordId, delivery: RecordId, now_ms: i64) -> Paged {
-        Paged {
+    pub fn into_paged(
+        self,
+        destination: RecordId,
+        delivery: RecordId,
+        now_ms: i64,
+    ) -> PagedReceiver {
+        PagedReceiver {
             contact: self.contact,
             schedule: self.schedule,
             destination: (destination, self.destination),
@@ -53,7 +58,7 @@ impl Page {
 
 /// A method by which a contact can be notified now.
 #[derive(Debug, Clone, Copy)]
-pub struct Usable<'a> {
+pub struct UsableMethod<'a> {
     /// The contact.
     pub contact: &'a Contact,
     /// The method.
@@ -89,7 +94,7 @@ impl Responders {
             }
             EscalationTarget::Schedule(name) => {
                 let schedule = self.schedules.get(name);
-                let on_call = schedule.map_or(&[][..], |it| it.at(now_ms).contacts);
+                let on_call = schedule.map_or(&[][..], |it| it.on_call_at(now_ms).contacts);
                 let contacts = on_call.iter().filter_map(known);
                 contacts.map(|it| (it, Some(name))).collect()
             }
@@ -97,23 +102,23 @@ impl Responders {
     }
 
     /// Returns the methods by which a contact is notified of that severity at a time.
-    pub fn usable<'a>(
+    pub fn usable_methods<'a>(
         &'a self,
         contact: &'a Contact,
         severity: Severity,
         now_ms: i64,
-    ) -> impl Iterator<Item = Usable<'a>> {
+    ) -> impl Iterator<Item = UsableMethod<'a>> {
         let methods = contact.methods.iter().enumerate();
         let is_usable = move |(_, it): &(usize, &ContactMethod)| {
             let is_inside = it.calendar.as_ref().is_none_or(|name| {
                 let calendar = self.calendars.get(name);
                 // An unknown calendar does not hold anything.
-                calendar.is_none_or(|it| it.at(now_ms).in_window)
+                calendar.is_none_or(|it| it.status_at(now_ms).in_window)
             });
             is_inside && it.min_severity.is_none_or(|least| severity >= least)
         };
         let usable = methods.filter(is_usable);
-        usable.map(move |(position, method)| Usable {
+        usable.map(move |(position, method)| UsableMethod {
             contact,
             method,
             position,
@@ -121,7 +126,7 @@ impl Responders {
     }
 }
 
-impl Usable<'_> {
+impl UsableMethod<'_> {
     pub(super) fn page(self, schedule: Option<Name>, response: &Response) -> Page {
         let method = self.method;
         Page {

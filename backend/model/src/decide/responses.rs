@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use super::{Page, Responders};
 use crate::{
     domain::{
-        EscalationPlan, EscalationPolicy, EscalationTarget, HeldBy, Name, Paged, QueuedMethod,
-        RecordId, Response, ResponseHold, ResponseState, Severity,
+        EscalationPlan, EscalationPolicy, EscalationTarget, HeldBy, Name, PagedReceiver,
+        QueuedMethod, RecordId, Response, ResponseHold, ResponseState, Severity,
     },
     limits::{RESPONSE_HELD_LOOK_MS, RESPONSE_HOLDS_MAX},
 };
 
 /// The inputs for advancing a response.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct AdvanceContext<'a> {
     /// The contacts, schedules and policies in force.
     pub responders: &'a Responders,
     /// The severity of the occurrence.
@@ -48,13 +48,13 @@ impl Response {
             end_ms: None,
             is_unanswered: false,
             held_by: Vec::new(),
-            worst: None,
+            most_severe: None,
         }
     }
 
     /// Restarts all rounds with the current policy. A round that has not run any step yet is the
     /// first of them.
-    pub fn begin_again(&mut self, policy: &EscalationPolicy, now_ms: i64) {
+    pub fn restart(&mut self, policy: &EscalationPolicy, now_ms: i64) {
         self.policy = policy.name.clone();
         self.plan = policy.plan.clone();
         self.state = ResponseState::Active;
@@ -67,10 +67,10 @@ impl Response {
     }
 
     /// Returns the receivers of an ended response for the next one, without round and step.
-    pub(super) fn earlier(self) -> Vec<Paged> {
+    pub(super) fn into_previous(self) -> Vec<PagedReceiver> {
         let paged = self.paged.into_iter();
         paged
-            .map(|it| Paged {
+            .map(|it| PagedReceiver {
                 round: 0,
                 step: 0,
                 ..it
@@ -127,7 +127,7 @@ impl Response {
         let was_acknowledged =
             self.next_ms.is_none() && self.queued.is_empty() && !self.is_unanswered;
         if is_other || was_acknowledged {
-            self.begin_again(policy, now_ms);
+            self.restart(policy, now_ms);
         }
     }
 
@@ -153,9 +153,9 @@ impl Response {
     }
 
     /// Sets the time of the next evaluation of an active response.
-    pub fn look_soon(&mut self) {
+    pub fn schedule_evaluation(&mut self) {
         let queued = self.queued.iter().map(|it| it.due_ms);
-        let has_sent = self.of_last_step().next().is_some();
+        let has_sent = self.last_step_receivers().next().is_some();
         let check_ms = usize::try_from(self.checks)
             .ok()
             .and_then(|at| CHECKS_MS.get(at))
@@ -176,7 +176,7 @@ pub struct Advance {
 
 /// Runs the due steps of an active response. Only one of the steps that became due while it was
 /// held is run.
-pub fn advance(response: &mut Response, asked: &Asked<'_>) -> Advance {
+pub fn advance(response: &mut Response, asked: &AdvanceContext<'_>) -> Advance {
     let mut done = Advance::default();
     let pages = &mut done.pages;
     let policy = asked.responders.policies.get(&response.policy);
@@ -222,7 +222,7 @@ pub fn advance(response: &mut Response, asked: &Asked<'_>) -> Advance {
 impl Response {
     /// Checks the deliveries of the last step: if one failed, the next method of its contact
     /// becomes due; if all failed, the next step does.
-    fn check(&mut self, asked: &Asked<'_>) {
+    fn check(&mut self, asked: &AdvanceContext<'_>) {
         if self.step == 0 || asked.now_ms <= self.step_ms {
             return;
         }
@@ -233,8 +233,12 @@ impl Response {
         {
             self.checks += 1;
         }
-        let has_failed = |it: &&Paged| asked.failed.contains(&it.delivery);
-        let failed: Vec<_> = self.of_last_step().filter(has_failed).cloned().collect();
+        let has_failed = |it: &&PagedReceiver| asked.failed.contains(&it.delivery);
+        let failed: Vec<_> = self
+            .last_step_receivers()
+            .filter(has_failed)
+            .cloned()
+            .collect();
         if failed.is_empty() {
             return;
         }
@@ -247,13 +251,13 @@ impl Response {
                 next.due_ms = next.due_ms.min(asked.now_ms);
             }
         }
-        let is_all = failed.len() == self.of_last_step().count();
+        let is_all = failed.len() == self.last_step_receivers().count();
         if is_all && self.queued.is_empty() && self.next_ms.is_some() {
             self.next_ms = Some(asked.now_ms);
         }
     }
 
-    fn send_queued(&mut self, asked: &Asked<'_>, pages: &mut Vec<Page>) {
+    fn send_queued(&mut self, asked: &AdvanceContext<'_>, pages: &mut Vec<Page>) {
         let (due, rest) = std::mem::take(&mut self.queued)
             .into_iter()
             .partition(|it| it.due_ms <= asked.now_ms);
@@ -263,7 +267,7 @@ impl Response {
                 continue;
             };
             let (severity, now_ms) = (asked.severity, asked.now_ms);
-            let mut usable = asked.responders.usable(contact, severity, now_ms);
+            let mut usable = asked.responders.usable_methods(contact, severity, now_ms);
             let Some(method) = usable.find(|it| it.is_queued_as(&queued)) else {
                 continue;
             };
@@ -282,7 +286,7 @@ impl Response {
 
     /// Runs a step. Receivers already notified in this round are skipped, and a step without
     /// receivers makes the next one due. Returns whether there was a receiver.
-    fn take_step(&mut self, at: usize, asked: &Asked<'_>, pages: &mut Vec<Page>) -> bool {
+    fn take_step(&mut self, at: usize, asked: &AdvanceContext<'_>, pages: &mut Vec<Page>) -> bool {
         let step = self.plan.steps[at].clone();
         self.note_severity(asked.severity);
         let before = pages.len();
@@ -307,7 +311,7 @@ impl Response {
                 }
                 let usable = asked
                     .responders
-                    .usable(contact, asked.severity, asked.now_ms);
+                    .usable_methods(contact, asked.severity, asked.now_ms);
                 for method in usable {
                     if method.method.after_ms == 0 {
                         pages.push(method.page(schedule.cloned(), self));

@@ -92,8 +92,8 @@ impl LoadedSchedule {
                 .calendar
                 .as_ref()
                 .and_then(|it| calendars.get(it).cloned()),
-            applies_ms: moment(layer.from, &zone).unwrap_or(i64::MIN)
-                ..moment(layer.until, &zone).unwrap_or(i64::MAX),
+            applies_ms: resolve_local(layer.from, &zone).unwrap_or(i64::MIN)
+                ..resolve_local(layer.until, &zone).unwrap_or(i64::MAX),
         });
         Ok(Self {
             layers: layers.collect(),
@@ -102,7 +102,7 @@ impl LoadedSchedule {
     }
 
     /// Returns the contacts on call at a time.
-    pub fn at(&self, at_ms: i64) -> OnCall<'_> {
+    pub fn on_call_at(&self, at_ms: i64) -> OnCall<'_> {
         let is_in_force = |it: &&Override| (it.start_ms..it.end_ms).contains(&at_ms);
         if let Some(newest) = self.schedule.overrides.iter().rfind(is_in_force) {
             return OnCall {
@@ -167,7 +167,7 @@ impl LoadedSchedule {
         moments.all.dedup();
         let mut shifts: Vec<Shift> = Vec::new();
         for at_ms in moments.all {
-            let now = self.at(at_ms);
+            let now = self.on_call_at(at_ms);
             match shifts.last_mut() {
                 Some(last) if last.contacts == now.contacts && last.source == now.source => {}
                 last => {
@@ -196,7 +196,7 @@ impl LoadedSchedule {
 
     /// Returns the next shift with other contacts; `None` if there is none within 400 days.
     pub fn next(&self, now_ms: i64) -> Option<Shift> {
-        let current = self.at(now_ms).contacts;
+        let current = self.on_call_at(now_ms).contacts;
         HORIZONS_MS.into_iter().find_map(|ahead_ms| {
             let found = self.shifts(now_ms, now_ms.saturating_add(ahead_ms), usize::MAX);
             let mut shifts = found.shifts.into_iter();
@@ -205,7 +205,7 @@ impl LoadedSchedule {
     }
 
     /// Returns the first gap in a range.
-    pub fn gap(&self, start_ms: i64, end_ms: i64) -> Option<Shift> {
+    pub fn first_gap(&self, start_ms: i64, end_ms: i64) -> Option<Shift> {
         let found = self.shifts(start_ms, end_ms, usize::MAX);
         found.shifts.into_iter().find(|it| it.contacts.is_empty())
     }
@@ -218,12 +218,14 @@ impl LoadedSchedule {
             stopped_ms: None,
         };
         for layer in &self.layers {
-            moments.all.extend(layer.rotation.between(start_ms, end_ms));
+            moments
+                .all
+                .extend(layer.rotation.hand_offs_between(start_ms, end_ms));
             moments.all.extend(layer.rotation.end_ms());
             let Range { start, end } = layer.applies_ms;
             moments.all.extend([start, end]);
             if let Some(calendar) = &layer.calendar {
-                let found = calendar.between(start_ms, end_ms);
+                let found = calendar.spans_between(start_ms, end_ms);
                 let edges = found.spans.iter().flat_map(|it| [it.start_ms, it.end_ms]);
                 moments.all.extend(edges);
                 if found.until_ms < end_ms {
@@ -244,7 +246,7 @@ struct Moments {
 
 /// Converts a local time: the first of two, or with the offset before the change for one that is
 /// skipped.
-fn moment(local: Option<DateTime>, zone: &TimeZone) -> Option<i64> {
+fn resolve_local(local: Option<DateTime>, zone: &TimeZone) -> Option<i64> {
     let at = zone.to_ambiguous_timestamp(local?).compatible().ok()?;
     Some(at.as_millisecond())
 }
@@ -253,7 +255,7 @@ impl LoadedLayer {
     /// Returns the start of the turn at a time, limited by the layer's calendar and bounds.
     fn begin_ms(&self, at_ms: i64) -> i64 {
         let window = self.calendar.as_ref().and_then(|it| {
-            let spans = it.between(at_ms, at_ms.saturating_add(1)).spans;
+            let spans = it.spans_between(at_ms, at_ms.saturating_add(1)).spans;
             spans.first().map(|it| it.start_ms)
         });
         let starts = [self.rotation.last(at_ms), window];
@@ -266,9 +268,9 @@ impl LoadedLayer {
         self.applies_ms.contains(&at_ms).then_some(())?;
         if layer.calendar.is_some() {
             let calendar = self.calendar.as_ref()?;
-            calendar.at(at_ms).in_window.then_some(())?;
+            calendar.status_at(at_ms).in_window.then_some(())?;
         }
-        let turn = self.rotation.turn(at_ms)?;
+        let turn = self.rotation.turn_at(at_ms)?;
         let slots = u64::try_from(layer.slots.len()).ok()?;
         let slot = usize::try_from(turn.checked_rem(slots)?).ok()?;
         let contacts = &layer.slots.get(slot)?.contacts;

@@ -34,7 +34,7 @@ impl LoadedSilence {
     /// Attaches the silence's calendar, if it has one. A calendar whose time zone is unknown has no
     /// windows.
     #[must_use]
-    pub fn on(self, calendars: &Calendars) -> Self {
+    pub fn with_calendar(self, calendars: &Calendars) -> Self {
         let name = self.silence.calendar.as_ref();
         let calendar = name.and_then(|name| calendars.get(name)).cloned();
         Self { calendar, ..self }
@@ -45,18 +45,18 @@ impl LoadedSilence {
     fn changes_ms(&self, now_ms: i64) -> Option<i64> {
         self.calendar
             .as_ref()
-            .and_then(|it| it.at(now_ms).changes_ms)
+            .and_then(|it| it.status_at(now_ms).changes_ms)
     }
 
     /// Returns the time at which it stops being in force, in milliseconds since 1970, if known.
-    pub fn ends_ms(&self, now_ms: i64) -> Option<i64> {
+    pub fn current_end_ms(&self, now_ms: i64) -> Option<i64> {
         let ends = [self.silence.ends_ms(), self.changes_ms(now_ms)];
         ends.into_iter().flatten().min()
     }
 
     /// Returns the time at which it starts being in force, in milliseconds since 1970; `None` if it
     /// is in force, has ended or never will.
-    pub fn begins_ms(&self, now_ms: i64) -> Option<i64> {
+    pub fn next_start_ms(&self, now_ms: i64) -> Option<i64> {
         if self.is_in_force(now_ms) || self.silence.state(now_ms) == SilenceState::Expired {
             return None;
         }
@@ -65,7 +65,7 @@ impl LoadedSilence {
             (None, _) => Some(first_ms),
             (Some(_), None) => None,
             (Some(_), Some(calendar)) => {
-                let standing = calendar.at(first_ms);
+                let standing = calendar.status_at(first_ms);
                 if standing.in_window {
                     Some(first_ms)
                 } else {
@@ -91,7 +91,7 @@ impl LoadedSilence {
     }
 
     /// Whether it applies to the rule.
-    pub fn concerns(&self, rule: &Name) -> bool {
+    pub fn applies_to_rule(&self, rule: &Name) -> bool {
         let names = &self.silence.rule_names;
         names.is_empty() || names.contains(rule)
     }
@@ -100,7 +100,9 @@ impl LoadedSilence {
     pub fn is_in_force(&self, now_ms: i64) -> bool {
         let is_inside = match (&self.silence.calendar, &self.calendar) {
             (None, _) => true,
-            (Some(_), calendar) => calendar.as_ref().is_some_and(|it| it.at(now_ms).in_window),
+            (Some(_), calendar) => calendar
+                .as_ref()
+                .is_some_and(|it| it.status_at(now_ms).in_window),
         };
         is_inside && self.silence.state(now_ms) == SilenceState::Active
     }
@@ -108,7 +110,7 @@ impl LoadedSilence {
     /// Whether it covers an open occurrence that matches the rules `matching_rules`.
     pub fn covers(&self, occurrence: &Occurrence, matching_rules: &[&Name]) -> bool {
         let is_for_all = self.silence.rule_names.is_empty();
-        let is_for_any = is_for_all || matching_rules.iter().any(|rule| self.concerns(rule));
+        let is_for_any = is_for_all || matching_rules.iter().any(|rule| self.applies_to_rule(rule));
         occurrence.status == Status::Open && is_for_any && self.matches(occurrence)
     }
 }
@@ -164,7 +166,7 @@ impl Silences {
 
 /// Returns the identities of the given silences that cover an occurrence. A silence for specific
 /// rules covers what one of these matches.
-pub(super) fn covering(
+pub(super) fn covering_silences(
     silences: &[&LoadedSilence],
     occurrence: &Occurrence,
     matching_rules: impl Fn() -> BTreeSet<Name>,

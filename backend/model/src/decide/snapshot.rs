@@ -29,9 +29,9 @@ impl LoadedTrigger {
     }
 
     /// Whether its query uses the status, so that it also applies to closed occurrences.
-    pub fn speaks_of_status(&self) -> bool {
+    pub fn uses_status(&self) -> bool {
         let query = self.query.as_ref();
-        query.is_some_and(CompiledQuery::speaks_of_status)
+        query.is_some_and(CompiledQuery::uses_status)
     }
 }
 
@@ -70,7 +70,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// Sets the edition of triggers, rules, destinations, calendars and inhibitions.
     #[must_use]
-    pub fn of_edition(mut self, edition: u64) -> Self {
+    pub fn with_edition(mut self, edition: u64) -> Self {
         self.edition = edition;
         self
     }
@@ -218,8 +218,8 @@ impl Snapshot {
         let mut triggers = self.used.matching(occurrence);
         if occurrence.status == Status::Closed {
             triggers.retain(|name| {
-                self.loaded(name)
-                    .is_some_and(LoadedTrigger::speaks_of_status)
+                self.loaded_trigger(name)
+                    .is_some_and(LoadedTrigger::uses_status)
             });
         }
         let rules: BTreeSet<usize> = triggers
@@ -279,11 +279,11 @@ impl Snapshot {
 
     /// Returns a trigger by name.
     pub fn trigger(&self, name: &Name) -> Option<&Trigger> {
-        Some(&self.loaded(name)?.trigger)
+        Some(&self.loaded_trigger(name)?.trigger)
     }
 
     /// Returns a trigger with its compiled query, by name.
-    pub fn loaded(&self, name: &Name) -> Option<&LoadedTrigger> {
+    pub fn loaded_trigger(&self, name: &Name) -> Option<&LoadedTrigger> {
         self.triggers.get(name).map(AsRef::as_ref)
     }
 
@@ -303,7 +303,7 @@ impl Snapshot {
     }
 
     /// Returns a destination by name.
-    pub fn destination_named(&self, name: &Name) -> Option<&Destination> {
+    pub fn destination_by_name(&self, name: &Name) -> Option<&Destination> {
         self.destinations.get(name).map(AsRef::as_ref)
     }
 

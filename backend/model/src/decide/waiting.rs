@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct HeldNotifications {
     now_ms: i64,
     before: Vec<Pending>,
     after: Vec<Pending>,
@@ -18,7 +18,7 @@ pub(super) struct Waiting {
     changes: Vec<HoldChange>,
 }
 
-impl Waiting {
+impl HeldNotifications {
     pub(super) fn new(occurrence: &Occurrence, step: &Step<'_>) -> Self {
         Self {
             now_ms: step.now_ms,
@@ -30,12 +30,12 @@ impl Waiting {
     }
 
     /// Returns the rule's notification that was held before this step.
-    pub(super) fn before(&self, rule: RecordId) -> Option<&Pending> {
+    pub(super) fn previously_held(&self, rule: RecordId) -> Option<&Pending> {
         self.before.iter().find(|it| it.rule == rule)
     }
 
     /// Holds a notification of a rule, or continues to.
-    pub(super) fn wait(
+    pub(super) fn hold(
         &mut self,
         (rule, rule_name): (RecordId, &Name),
         is_opening: bool,
@@ -46,7 +46,7 @@ impl Waiting {
             known.repeat_due |= repeat_due;
             return;
         }
-        let before = self.before(rule).cloned();
+        let before = self.previously_held(rule).cloned();
         let held_before = before.as_ref().map_or(&[][..], |it| &it.held_by);
         let same = |it: &HeldBy, other: &HeldBy| it.kind == other.kind && it.id == other.id;
         for hold in &mut held_by {
@@ -78,7 +78,7 @@ impl Waiting {
     }
 
     /// Records that a notification of a rule is sent.
-    pub(super) fn sent(&mut self, rule: RecordId) {
+    pub(super) fn record_sent(&mut self, rule: RecordId) {
         self.sent.insert(rule);
     }
 
@@ -87,8 +87,8 @@ impl Waiting {
     }
 
     /// Records a notification of a rule that is held but already obsolete.
-    pub(super) fn spare(&mut self, rule: RecordId, held_by: Vec<HeldBy>) {
-        if self.before(rule).is_none() {
+    pub(super) fn hold_obsolete(&mut self, rule: RecordId, held_by: Vec<HeldBy>) {
+        if self.previously_held(rule).is_none() {
             self.note(rule, HoldOutcome::Closed, held_by);
         }
     }
@@ -119,7 +119,7 @@ impl Waiting {
                     StepKind::Release(_) => HoldOutcome::ReleasedByHand,
                     _ => HoldOutcome::Released,
                 }
-            } else if occurrence.status == Status::Suppressed || !is_asked(&pending, step) {
+            } else if occurrence.status == Status::Suppressed || !is_decided_by(&pending, step) {
                 self.after.push(pending);
                 continue;
             } else {
@@ -144,7 +144,7 @@ impl Waiting {
 }
 
 /// Whether a step decides a held notification.
-fn is_asked(pending: &Pending, step: &Step<'_>) -> bool {
+fn is_decided_by(pending: &Pending, step: &Step<'_>) -> bool {
     let mut matches = step.matches.iter();
     step.kind != StepKind::Open || matches.any(|it| it.rule.id == pending.rule)
 }

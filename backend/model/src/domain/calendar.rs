@@ -6,7 +6,7 @@ mod window;
 use crate::domain::{Name, RecordId};
 
 pub use recurrence::{Frequency, OrdinalsOf, Recurrence, Until, WeekdayRule};
-pub use window::{Excluded, Length, Window, WindowText, date_time};
+pub use window::{Excluded, Length, Window, WindowText, parse_date_time};
 
 /// Defines spans of local time.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -23,7 +23,7 @@ pub enum Role {
 
 impl Role {
     /// Returns the name on the command line and in messages.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Ingest => "ingest",
             Self::Viewer => "viewer",
@@ -47,7 +47,7 @@ impl Rates {
     /// Returns these limits merged over `old`: an unset limit keeps the old one, and zero removes
     /// it.
     #[must_use]
-    pub fn over(self, old: Self) -> Self {
+    pub fn merged_over(self, old: Self) -> Self {
         let rate = |wanted: Option<u32>, old| match wanted {
             None => old,
             Some(wanted) => Some(wanted).filter(|rate| *rate > 0),
@@ -91,7 +91,7 @@ impl Dialect {
     ];
 
     /// Returns the name on the wire, on the command line and in messages.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Alertmanager => "alertmanager",
             Self::Prometheus => "prometheus",
@@ -104,8 +104,8 @@ impl Dialect {
     }
 
     /// Returns the dialect with that name.
-    pub fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.word() == word)
+    pub fn from_name(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 }
 

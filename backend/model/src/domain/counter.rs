@@ -110,7 +110,7 @@ impl Slot for Severity {
 
 impl Numbers {
     /// Returns a count.
-    pub fn of(&self, slot: impl Slot) -> i64 {
+    pub fn get(&self, slot: impl Slot) -> i64 {
         self.0[slot.slot()]
     }
 
@@ -136,19 +136,19 @@ impl Numbers {
 impl NoiseTally {
     /// Returns the part of the subject that contains this count, and the index within it.
     pub fn slot(self) -> (u8, usize) {
-        let place = usize::from(self.place());
+        let place = usize::from(self.index());
         let part = u8::try_from(place / SLOTS).unwrap_or(u8::MAX);
         (part, place % SLOTS)
     }
 }
 
 /// A counter and the count in it.
-pub type Counted = (Counter, Tally);
+pub type CountedIn = (Counter, Tally);
 
 impl Delivery {
     /// Returns the counts that include it. Tests and shadow deliveries are not counted, since
     /// nothing was sent to their receivers.
-    pub fn counted(&self) -> Vec<Counted> {
+    pub fn counter_entries(&self) -> Vec<CountedIn> {
         if self.test {
             return Vec::new();
         }

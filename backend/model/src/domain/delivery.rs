@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use crate::domain::{
     DestinationKind, DigestContent, DigestItem, EventId, Folding, GroupContent, Name, Occurrence,
-    OccurrenceId, PagedContact, RecordId, Severity, Snippets, Status, TemplateLanguage, ThreadOf,
-    Trigger, names_all_members,
+    OccurrenceId, PagedContact, RecordId, Severity, Snippets, Status, TemplateLanguage,
+    ThreadOrigin, Trigger, names_all_members,
 };
 
 /// One notification on its way to one destination.
@@ -122,7 +122,7 @@ impl Delivery {
 
 impl Delivery {
     /// Returns its position in its thread, given by the first delivery it resends and itself.
-    pub fn place(&self) -> (RecordId, RecordId) {
+    pub fn thread_position(&self) -> (RecordId, RecordId) {
         let origin = self.origin.or(self.retry_of).unwrap_or(self.id);
         (origin, self.id)
     }
@@ -271,7 +271,7 @@ pub struct Content {
     /// severe, then oldest, open member, or the last one closed once the group is over.
     pub group: Option<GroupContent>,
     /// The occurrence that receivers know this one as, if another and not in a group.
-    pub thread: Option<ThreadOf>,
+    pub thread: Option<ThreadOrigin>,
     /// The content of a digest; `None` for a message sent on its own. `occurrence` is then the most
     /// severe one, and the rule has no name.
     pub digest: Option<DigestContent>,
@@ -307,7 +307,7 @@ impl Content {
     }
 
     /// Returns the occurrence that receivers know it as.
-    pub fn known_as(&self) -> OccurrenceId {
+    pub fn displayed_occurrence(&self) -> OccurrenceId {
         let own = self.occurrence.id();
         self.thread.map_or(own, |it| it.id(own))
     }
@@ -399,7 +399,7 @@ impl Outcome {
     ];
 
     /// Returns the name of the outcome.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Delivered => "delivered",
             Self::Rejected => "rejected",

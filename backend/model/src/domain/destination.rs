@@ -12,7 +12,7 @@ use crate::{
 
 pub use kind::{
     DestinationKind, Email, EventTemplates, Header, HeaderValue, MailPriority, MsTeams, PagerDuty,
-    SecretPlace, ServiceNow, Slack, Webhook,
+    SecretLocation, ServiceNow, Slack, Webhook,
 };
 pub use webhook::{Auth, Expect, OnClear, ValueMap, WebhookMethod};
 
@@ -48,7 +48,7 @@ impl Destination {
         let of = |destination: &Self| {
             let mut secrets = Vec::new();
             let mut kind = destination.kind.clone();
-            kind.each_secret(|place, secret| {
+            kind.for_each_secret(|place, secret| {
                 if !secret.is_empty() {
                     secrets.push((place.path(), secret.clone()));
                 }
@@ -92,9 +92,9 @@ pub struct Health {
     /// Time of the last successful attempt, in milliseconds since 1970.
     pub last_success_ms: Option<i64>,
     /// The last attempts with the current address and secrets, oldest first.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<AttemptSummary>,
     /// The recipients that the mail server refused last, by address.
-    pub refused: Vec<RefusedRecipient>,
+    pub refused: Vec<RejectedRecipient>,
     /// Time until which the receiver asked for no requests (`Retry-After`), in milliseconds since
     /// 1970; `None` if there is no such request, or it has passed.
     pub asked_until_ms: Option<i64>,
@@ -103,12 +103,12 @@ pub struct Health {
     /// every change of outcome.
     pub failing_since_ms: Option<i64>,
     /// The identical rejections since the last accepted message.
-    pub alike: AlikeRefusals,
+    pub alike: RepeatedRejections,
 }
 
 /// Messages rejected for the same reason, with none accepted in between.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct AlikeRefusals {
+pub struct RepeatedRejections {
     /// The common reason.
     pub kind: String,
     /// The messages.
@@ -117,7 +117,7 @@ pub struct AlikeRefusals {
 
 /// A recipient of a mail destination that the mail server refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RefusedRecipient {
+pub struct RejectedRecipient {
     /// The address.
     pub address: String,
     /// The reply of the mail server, with secrets masked.
@@ -130,7 +130,7 @@ pub struct RefusedRecipient {
 
 /// An attempt, reduced to what the health of its destination needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tried {
+pub struct AttemptSummary {
     /// Duration, in milliseconds.
     pub took_ms: u32,
     /// Whether the provider accepted the message.
@@ -151,7 +151,7 @@ impl Health {
             refused: Vec::new(),
             asked_until_ms: None,
             failing_since_ms: None,
-            alike: AlikeRefusals::default(),
+            alike: RepeatedRejections::default(),
         }
     }
 
@@ -171,11 +171,11 @@ impl Health {
     }
 
     /// Records an attempt.
-    pub fn note(&mut self, took: Duration, is_delivered: bool, now_ms: i64) {
+    pub fn record_attempt(&mut self, took: Duration, is_delivered: bool, now_ms: i64) {
         if self.tried.len() >= HEALTH_ATTEMPTS_MAX {
             self.tried.drain(..=self.tried.len() - HEALTH_ATTEMPTS_MAX);
         }
-        self.tried.push(Tried {
+        self.tried.push(AttemptSummary {
             took_ms: u32::try_from(took.as_millis()).unwrap_or(u32::MAX),
             is_delivered,
         });
@@ -217,7 +217,7 @@ impl Health {
             refused: Vec::new(),
             asked_until_ms: None,
             failing_since_ms: None,
-            alike: AlikeRefusals::default(),
+            alike: RepeatedRejections::default(),
             ..self
         }
     }

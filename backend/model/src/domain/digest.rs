@@ -168,7 +168,7 @@ impl DigestContent {
     ///
     /// # Panics
     /// Panics if the digest is empty.
-    pub fn worst(&self) -> &Occurrence {
+    pub fn most_severe(&self) -> &Occurrence {
         &self
             .items
             .first()
@@ -204,7 +204,7 @@ impl DigestContent {
     }
 
     /// Returns the number of messages not among the `shown` ones.
-    pub fn beside(&self, shown: usize) -> u32 {
+    pub fn hidden_count(&self, shown: usize) -> u32 {
         let shown = u32::try_from(shown).unwrap_or(u32::MAX);
         self.count.saturating_sub(shown)
     }

@@ -22,7 +22,7 @@ pub fn is_reserved(key: &str, value: &str) -> bool {
 
 /// Whether metadata claims to mark the event as the service's own, since queries treat metadata
 /// alike.
-pub fn claims_own(metadata: &Fields) -> bool {
+pub fn claims_own_event(metadata: &Fields) -> bool {
     matches!(metadata.get(SOURCE), Some(Value::Text(source)) if source == OWN_SOURCE)
 }
 
@@ -59,7 +59,7 @@ impl Severity {
     }
 
     /// Returns the word, such as `critical`.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",
             Self::Info => "info",
@@ -71,7 +71,7 @@ impl Severity {
 
     /// Returns the severity of a word.
     pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.word() == word)
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 
     /// Returns the enum name, such as `SEVERITY_CRITICAL`.
@@ -109,7 +109,7 @@ impl Status {
     }
 
     /// Returns the word, such as `open`.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
             Self::Suppressed => "suppressed",
@@ -119,7 +119,7 @@ impl Status {
 
     /// Returns the status of a word.
     pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.word() == word)
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 
     /// Returns the enum name, such as `STATUS_OPEN`.
@@ -211,7 +211,7 @@ pub fn own_dimensions<'a>(
 
 impl IncomingEvent {
     /// Creates an own event, without summary, body, severity and status.
-    pub fn own<'a>(
+    pub fn own_event<'a>(
         name: &str,
         kind: &str,
         about: impl IntoIterator<Item = (&'a str, &'a str)>,

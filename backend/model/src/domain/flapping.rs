@@ -41,14 +41,14 @@ impl Flapping {
 
 /// The occurrence that notified receivers know an event as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ThreadOf {
+pub struct ThreadOrigin {
     /// The key in the store.
     pub key: RecordId,
     /// The number.
     pub number: u32,
 }
 
-impl ThreadOf {
+impl ThreadOrigin {
     /// Returns the public identity, given that of another occurrence of the event.
     pub fn id(self, other: OccurrenceId) -> OccurrenceId {
         OccurrenceId {

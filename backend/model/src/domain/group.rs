@@ -50,7 +50,7 @@ pub struct Group {
 
 impl Group {
     /// Whether occurrences may join it.
-    pub fn takes_members(&self) -> bool {
+    pub fn accepts_members(&self) -> bool {
         !self.is_full && self.end_ms.is_none()
     }
 }
@@ -92,7 +92,7 @@ impl MemberChange {
     pub const ALL: [Self; 4] = [Self::Joined, Self::Closed, Self::Changed, Self::Repeated];
 
     /// Returns the name of the change; empty for a repeat.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Joined => "joined",
             Self::Closed => "closed",

@@ -81,7 +81,7 @@ impl Heartbeat {
     /// Returns the minimum interval between stored beats. Together with the interval of flushes, a
     /// beat is stored within a tenth of `every` and half of `grace`, which bounds the loss in a
     /// crash.
-    pub fn stored_apart_ms(&self) -> i64 {
+    pub fn min_store_interval_ms(&self) -> i64 {
         let within_ms = if self.has_windows() {
             STORED_APART_IN_WINDOWS_MS
         } else {
@@ -229,7 +229,7 @@ impl Expectation {
     /// event is open counts as later than its opening, since the service time of another node may
     /// lag by some seconds.
     #[must_use]
-    pub fn beaten(&self, now_ms: i64, service_ms: i64, has_failed: bool) -> Self {
+    pub fn after_beat(&self, now_ms: i64, service_ms: i64, has_failed: bool) -> Self {
         let mut next = self.clone();
         let gap_ms = service_ms.saturating_sub(self.beat_service_ms);
         if self.last_ms.is_some() && gap_ms > 0 {
@@ -250,7 +250,7 @@ impl Expectation {
 
     /// Returns the expectation after the start of a run, which does not count as a beat.
     #[must_use]
-    pub fn started(&self, now_ms: i64, service_ms: i64) -> Self {
+    pub fn after_start(&self, now_ms: i64, service_ms: i64) -> Self {
         let since_service_ms = self.run.map_or(service_ms, |it| it.since_service_ms);
         Self {
             run: Some(HeartbeatRun {
@@ -264,7 +264,7 @@ impl Expectation {
 
     /// Returns the run in progress, whose start may make it late; `None` if something else is
     /// already wrong.
-    pub fn running(&self) -> Option<HeartbeatRun> {
+    pub fn run_in_progress(&self) -> Option<HeartbeatRun> {
         self.run.filter(|_| self.standing() == Standing::Awaited)
     }
 }

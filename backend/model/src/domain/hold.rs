@@ -40,7 +40,7 @@ impl HoldKind {
     ];
 
     /// Returns the name of the hold.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Suppressed => "suppressed",
             Self::Inhibition => "inhibition",

@@ -83,7 +83,7 @@ impl CauseMark {
     }
 
     /// Returns the mark after its targets were re-evaluated; `None` after the last time.
-    pub fn looked_at(self, now_ms: i64) -> Option<Self> {
+    pub fn after_evaluation(self, now_ms: i64) -> Option<Self> {
         match self.due_ms() {
             Some(due_ms) if due_ms <= now_ms => (!self.is_freed).then_some(Self {
                 is_freed: true,

@@ -25,15 +25,15 @@ impl Name {
     /// Returns a sentence fragment for people if the text is not a valid name.
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Some(contact) = text.strip_prefix(CONTACT_PREFIX) {
-            return match misnamed(contact) {
+            return match name_error(contact) {
                 Some(fault) => Err(fault),
                 None => Ok(Self(text.into())),
             };
         }
-        if let Some(person) = text.strip_prefix(PERSON_PREFIX).and_then(Self::of_person) {
+        if let Some(person) = text.strip_prefix(PERSON_PREFIX).and_then(Self::for_user) {
             return Ok(person);
         }
-        match misnamed(text) {
+        match name_error(text) {
             Some(fault) => Err(fault),
             None => Ok(Self(text.into())),
         }
@@ -41,7 +41,7 @@ impl Name {
 
     /// Returns the name of a user who signed in: `oidc:` and the provider's name for the user. No
     /// client can have such a name. `None` if it contains unprintable characters or is too long.
-    pub fn of_person(text: &str) -> Option<Self> {
+    pub fn for_user(text: &str) -> Option<Self> {
         let is_shown = |c: char| c.is_alphanumeric() || c.is_ascii_graphic() || c == ' ';
         let is_seen = || seen(text).all(|(_, seen)| seen == Seen::Plain);
         let is_name =
@@ -54,7 +54,7 @@ impl Name {
     /// Returns the name of a contact for use alongside clients and users: `contact:` and the name.
     /// No client or user can have such a name.
     #[must_use]
-    pub fn of_contact(contact: &Self) -> Self {
+    pub fn for_contact(contact: &Self) -> Self {
         Self(format!("{CONTACT_PREFIX}{contact}").into())
     }
 
@@ -81,7 +81,7 @@ impl Name {
 }
 
 /// Returns why the text cannot name a stored resource.
-fn misnamed(text: &str) -> Option<String> {
+fn name_error(text: &str) -> Option<String> {
     if text.is_empty() {
         return Some("is required: 1 to 100 letters, digits, `.`, `_`, `-` or inner spaces".into());
     }
@@ -94,11 +94,11 @@ fn misnamed(text: &str) -> Option<String> {
     if text.starts_with(' ') || text.ends_with(' ') {
         return Some("starts or ends with a space".into());
     }
-    misplaced(text)
+    character_error(text)
 }
 
 /// Returns the error of the first invalid character.
-fn misplaced(text: &str) -> Option<String> {
+fn character_error(text: &str) -> Option<String> {
     let (mut before, mut marks) = (None, 0);
     let mut characters = text.chars().peekable();
     while let Some(c) = characters.next() {
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn contact_names_never_collide_with_clients_or_users() {
         for text in ["admin", &"a".repeat(NAME_CHARACTERS_MAX)] {
-            let contact = Name::of_contact(&Name::parse(text).unwrap());
+            let contact = Name::for_contact(&Name::parse(text).unwrap());
             assert_eq!(contact.as_str(), format!("contact:{text}"));
             assert_eq!(Name::parse(contact.as_str()).as_ref(), Ok(&contact));
             assert!(Name::parse_new(contact.as_str()).is_err(), "{text}");
@@ -217,7 +217,7 @@ mod tests {
             "a\u{e0101}b",
         ];
         for name in bad {
-            assert!(Name::of_person(name).is_none() || name == "a/b", "{name:?}");
+            assert!(Name::for_user(name).is_none() || name == "a/b", "{name:?}");
             assert!(Name::parse(name).is_err(), "{name:?}");
         }
         let long = "a".repeat(101);

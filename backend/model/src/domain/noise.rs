@@ -77,7 +77,7 @@ pub const NOISE_NUMBERS: usize = HALF_HOUR as usize + HALF_HOURS as usize;
 
 impl NoiseTally {
     /// Returns the index in the counts of a subject, which is stored on disk.
-    pub fn place(self) -> u8 {
+    pub fn index(self) -> u8 {
         match self {
             Self::Notification => 0,
             Self::Delivery => 1,
@@ -117,7 +117,7 @@ pub type DecisionKey = (RecordId, RecordId, i64);
 
 impl Delivery {
     /// Returns the notification it belongs to; `None` for a test, a digest or a resend.
-    pub fn decision(&self) -> Option<DecisionKey> {
+    pub fn decision_key(&self) -> Option<DecisionKey> {
         let is_first = !self.test && self.retry_of.is_none() && self.content.digest.is_none();
         let rule = self.rule.filter(|_| is_first)?;
         Some((rule, self.thread(), self.create_ms))
@@ -196,7 +196,7 @@ impl Occurrence {
             };
         };
         let by_sender = close.reason == CloseReason::Sender;
-        let closed = Status::Closed.word();
+        let closed = Status::Closed.as_str();
         let is_acted_on = |it: &HistoryEntry| match it.field {
             Field::Assignee => true,
             Field::Acknowledged => it.to == "true",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::domain::{
     CauseMark, EventId, Flapping, HoldChange, LastNotified, Name, OccurrenceId, Pending, RecordId,
-    Reports, Response, RevisionId, Rule, Severity, Status, ThreadOf, TraceContext, is_own,
+    Reports, Response, RevisionId, Rule, Severity, Status, ThreadOrigin, TraceContext, is_own,
     response::{ESCALATION_KIND, POLICY_DIMENSION},
     value::{Fields, json_bytes},
 };
@@ -69,7 +69,7 @@ pub struct Occurrence {
     /// The number of an earlier occurrence that was reopened after this one closed.
     pub reopened: Option<u32>,
     /// The newest [`EARLIER_MAX`] earlier occurrences of the event, oldest first.
-    pub earlier: Vec<Earlier>,
+    pub earlier: Vec<EarlierOccurrence>,
     /// The inhibitions of which it is, or recently was, a source.
     pub causes: Vec<CauseMark>,
     /// The silences that covered it at the last evaluation.
@@ -128,7 +128,7 @@ impl Occurrence {
     }
 
     /// Like [`Self::due_ms`], but ignores held notifications while it is suppressed.
-    pub fn evaluated_ms(&self) -> Option<i64> {
+    pub fn next_evaluation_ms(&self) -> Option<i64> {
         if self.status == Status::Suppressed {
             return self.other_due_ms();
         }
@@ -189,12 +189,12 @@ impl Occurrence {
     }
 
     /// Returns the earlier occurrences to store with the next occurrence of the event.
-    pub fn earlier_of_next(&self) -> Vec<Earlier> {
+    pub fn earlier_for_next(&self) -> Vec<EarlierOccurrence> {
         let mut earlier = self.earlier.clone();
         if let Some(close) = self.close {
             let opened = self.history.first().filter(|it| it.from.is_empty());
             let opened_ms = opened.map_or(self.start_ms, |it| it.at_ms);
-            earlier.push(Earlier {
+            earlier.push(EarlierOccurrence {
                 end_ms: close.at_ms,
                 length_ms: close.at_ms.saturating_sub(opened_ms).max(0),
                 by_sender: close.reason == CloseReason::Sender,
@@ -238,7 +238,7 @@ pub const EARLIER_MAX: usize = 10;
 
 /// An earlier occurrence, reduced to what predicts the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Earlier {
+pub struct EarlierOccurrence {
     /// Time it was closed, in milliseconds since 1970.
     pub end_ms: i64,
     /// How long it was open by the service's clock, in milliseconds.
@@ -314,7 +314,7 @@ pub enum Field {
 
 impl Field {
     /// Returns the name in the JSON interface.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Severity => "severity",
             Self::Status => "status",
@@ -350,7 +350,7 @@ pub struct Notified {
     /// Whether the rule was a shadow rule: nothing was sent, and no closing message is due.
     pub shadow: bool,
     /// The occurrence that receivers already know it as; `None` for this one.
-    pub thread: Option<ThreadOf>,
+    pub thread: Option<ThreadOrigin>,
     /// The progress of its escalation; `None` without a policy.
     pub response: Option<Box<Response>>,
     /// The state last notified, if it differs from the current state and an update is still due,

@@ -92,7 +92,7 @@ impl Reports {
             return;
         };
         // A beginning reported before an end belongs to an earlier condition.
-        let before = self.of(id).filter(|it| !it.is_over);
+        let before = self.reporter(id).filter(|it| !it.is_over);
         let before = before.and_then(|it| it.began_ms);
         self.put(Reporter {
             id,
@@ -105,7 +105,7 @@ impl Reports {
     /// Records that a reporter reported the end.
     pub fn end(&mut self, report: Report) {
         if let Some(id) = report.reporter {
-            let before = self.of(id);
+            let before = self.reporter(id);
             self.put(Reporter {
                 id,
                 until_ms: report.end_ms.unwrap_or_default(),
@@ -124,7 +124,7 @@ impl Reports {
 
     /// Returns the reports that the next occurrence starts with.
     #[must_use]
-    pub fn of_next(&self) -> Self {
+    pub fn for_next(&self) -> Self {
         let over = self.reporters.iter().filter(|it| it.is_over);
         Self {
             began_ms: None,
@@ -152,17 +152,17 @@ impl Reports {
         }
     }
 
-    fn of(&self, id: u64) -> Option<&Reporter> {
+    fn reporter(&self, id: u64) -> Option<&Reporter> {
         self.reporters.iter().find(|it| it.id == id)
     }
 
-    fn own(&self, report: Report) -> Option<&Reporter> {
-        self.of(report.reporter?)
+    fn own_reporter(&self, report: Report) -> Option<&Reporter> {
+        self.reporter(report.reporter?)
     }
 
     /// Whether its reporter has reported before, in which case the order of arrival decides.
-    pub fn is_of_known(&self, report: Report) -> bool {
-        self.own(report).is_some()
+    pub fn is_from_known_reporter(&self, report: Report) -> bool {
+        self.own_reporter(report).is_some()
     }
 
     /// Whether a reporter other than `but` keeps the occurrence open.
@@ -174,7 +174,7 @@ impl Reports {
     /// Whether a report whose end is in the future reports the end nevertheless: its reporter,
     /// whose clock is ahead, reported a later end before, or the same end as over.
     pub fn is_cut_short(&self, report: Report, now_ms: i64) -> bool {
-        let (Some(end_ms), Some(own)) = (report.end_ms, self.own(report)) else {
+        let (Some(end_ms), Some(own)) = (report.end_ms, self.own_reporter(report)) else {
             return false;
         };
         let is_sooner = end_ms < own.until_ms || own.is_over && end_ms == own.until_ms;
@@ -190,7 +190,7 @@ impl Reports {
         };
         let is_before_all = self.began_ms.is_some_and(|(first, _)| end_ms < first);
         let is_until = |ended_ms| report.end_ms.is_some_and(|it| it <= ended_ms);
-        match self.own(report) {
+        match self.own_reporter(report) {
             Some(own) if own.is_over => is_before_all || is_until(own.until_ms),
             Some(own) => own.began_ms.is_some_and(|it| end_ms < it),
             None if report.reporter.is_none() => is_before_all,
@@ -205,7 +205,7 @@ impl Reports {
             return false;
         };
         let is_known = self.began_ms.is_some_and(|(_, last)| began_ms <= last);
-        is_known && !self.own(report).is_some_and(|it| it.is_over)
+        is_known && !self.own_reporter(report).is_some_and(|it| it.is_over)
     }
 
     /// Whether a condition reported here began at `began_ms`.

@@ -40,7 +40,7 @@ pub struct Response {
     /// Contact methods to use later, whatever the round is then.
     pub queued: Vec<QueuedMethod>,
     /// The notified receivers, each once.
-    pub paged: Vec<Paged>,
+    pub paged: Vec<PagedReceiver>,
     /// Time it began, in milliseconds since 1970.
     pub begin_ms: i64,
     /// Time it ended, in milliseconds since 1970.
@@ -52,7 +52,7 @@ pub struct Response {
     pub held_by: Vec<ResponseHold>,
     /// The highest severity for which a step ran or that was acknowledged; `None` before the first
     /// step and in records of earlier versions.
-    pub worst: Option<Severity>,
+    pub most_severe: Option<Severity>,
 }
 
 /// A hold on a response: a silence, or the occurrence that inhibits it.
@@ -110,7 +110,7 @@ pub struct QueuedMethod {
 
 /// A receiver notified by a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Paged {
+pub struct PagedReceiver {
     /// The contact, with its variables at that time; `None` for a destination named by the policy.
     pub contact: Option<PagedContact>,
     /// The schedule that put the contact on call.
@@ -159,10 +159,11 @@ impl PagedContact {
 impl Response {
     /// Whether it can record one more receiver, or has already recorded this one.
     pub fn has_room_for(&self, contact: Option<&PagedContact>, destination: RecordId) -> bool {
-        self.paged.len() < RESPONSE_RECEIVERS_MAX || self.place_of(contact, destination).is_some()
+        self.paged.len() < RESPONSE_RECEIVERS_MAX
+            || self.position_of(contact, destination).is_some()
     }
 
-    fn place_of(&self, contact: Option<&PagedContact>, destination: RecordId) -> Option<usize> {
+    fn position_of(&self, contact: Option<&PagedContact>, destination: RecordId) -> Option<usize> {
         let mut known = self.paged.iter();
         known.position(|it| {
             let is_same = match (&it.contact, contact) {
@@ -175,17 +176,17 @@ impl Response {
 
     /// Whether a severity is above any for which a step ran or that was acknowledged.
     pub fn is_exceeded(&self, severity: Severity) -> bool {
-        self.worst.is_some_and(|it| it < severity)
+        self.most_severe.is_some_and(|it| it < severity)
     }
 
     /// Records a severity for which a step runs or that is acknowledged.
     pub fn note_severity(&mut self, severity: Severity) {
-        self.worst = self.worst.max(Some(severity));
+        self.most_severe = self.most_severe.max(Some(severity));
     }
 
     /// Records a notified receiver.
-    pub fn note(&mut self, paged: Paged) {
-        match self.place_of(paged.contact.as_ref(), paged.destination.0) {
+    pub fn record_paged(&mut self, paged: PagedReceiver) {
+        match self.position_of(paged.contact.as_ref(), paged.destination.0) {
             Some(at) => self.paged[at] = paged,
             None => self.paged.push(paged),
         }
@@ -209,7 +210,7 @@ impl Response {
     }
 
     /// Returns the receivers of its last step.
-    pub fn of_last_step(&self) -> impl Iterator<Item = &Paged> {
+    pub fn last_step_receivers(&self) -> impl Iterator<Item = &PagedReceiver> {
         let paged = self.paged.iter();
         paged.filter(|it| it.round == self.round && it.step == self.step)
     }

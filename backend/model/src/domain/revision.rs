@@ -6,7 +6,7 @@ use crate::domain::{Name, RecordId, Rule, Schedule, Silence, Trigger};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Revision {
     /// The resource.
-    pub was: Revised,
+    pub was: RevisedResource,
     /// Time it was replaced or deleted, in milliseconds since 1970.
     pub until_ms: i64,
     /// Whether the resource was deleted.
@@ -15,7 +15,7 @@ pub struct Revision {
 
 /// The resource of a revision.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Revised {
+pub enum RevisedResource {
     /// A trigger.
     Trigger(Trigger),
     /// A rule.
@@ -28,7 +28,7 @@ pub enum Revised {
 
 /// The kind of resource of a revision. The numbers are stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RevisionOf {
+pub enum RevisionKind {
     /// A trigger.
     Trigger = 1,
     /// A rule.
@@ -52,32 +52,32 @@ pub struct RevisionId {
 
 impl Revision {
     /// Returns the kind of resource.
-    pub fn of(&self) -> RevisionOf {
+    pub fn kind(&self) -> RevisionKind {
         match self.was {
-            Revised::Trigger(_) => RevisionOf::Trigger,
-            Revised::Rule(_) => RevisionOf::Rule,
-            Revised::Silence(_) => RevisionOf::Silence,
-            Revised::Schedule(_) => RevisionOf::Schedule,
+            RevisedResource::Trigger(_) => RevisionKind::Trigger,
+            RevisedResource::Rule(_) => RevisionKind::Rule,
+            RevisedResource::Silence(_) => RevisionKind::Silence,
+            RevisedResource::Schedule(_) => RevisionKind::Schedule,
         }
     }
 
     /// Returns the identity of the revision.
     pub fn id(&self) -> RevisionId {
         match &self.was {
-            Revised::Trigger(trigger) => trigger.into(),
-            Revised::Rule(rule) => rule.into(),
-            Revised::Silence(silence) => silence.into(),
-            Revised::Schedule(schedule) => schedule.into(),
+            RevisedResource::Trigger(trigger) => trigger.into(),
+            RevisedResource::Rule(rule) => rule.into(),
+            RevisedResource::Silence(silence) => silence.into(),
+            RevisedResource::Schedule(schedule) => schedule.into(),
         }
     }
 
     /// Returns the time it came into force, in milliseconds since 1970.
     pub fn since_ms(&self) -> i64 {
         match &self.was {
-            Revised::Trigger(trigger) => trigger.update_ms,
-            Revised::Rule(rule) => rule.update_ms,
-            Revised::Silence(silence) => silence.update_ms,
-            Revised::Schedule(schedule) => schedule.update_ms,
+            RevisedResource::Trigger(trigger) => trigger.update_ms,
+            RevisedResource::Rule(rule) => rule.update_ms,
+            RevisedResource::Silence(silence) => silence.update_ms,
+            RevisedResource::Schedule(schedule) => schedule.update_ms,
         }
     }
 }

@@ -53,23 +53,23 @@ const WRITTEN_CHARACTERS_MAX: usize = 200;
 
 /// A value that can be formatted as in a settings file.
 trait Written {
-    fn written(&self) -> String;
+    fn setting_text(&self) -> String;
 }
 
 impl Written for String {
-    fn written(&self) -> String {
+    fn setting_text(&self) -> String {
         format!("{self:?}")
     }
 }
 
 impl Written for u32 {
-    fn written(&self) -> String {
+    fn setting_text(&self) -> String {
         self.to_string()
     }
 }
 
 impl Written for Arc<Snippets> {
-    fn written(&self) -> String {
+    fn setting_text(&self) -> String {
         let pairs = self.iter();
         let pairs: Vec<_> = pairs
             .map(|(name, text)| format!("{name} = {text:?}"))
@@ -83,7 +83,7 @@ impl Written for Arc<Snippets> {
 }
 
 impl Written for Duration {
-    fn written(&self) -> String {
+    fn setting_text(&self) -> String {
         let milliseconds = self.as_millis();
         let units = [
             (86_400_000, "d"),
@@ -160,8 +160,8 @@ macro_rules! shared_settings {
                 $(if self.$field != other.$field {
                     found.push(SettingDifference {
                         key: $key,
-                        here: self.$field.written(),
-                        there: other.$field.written(),
+                        here: self.$field.setting_text(),
+                        there: other.$field.setting_text(),
                     });
                 })+
                 found
@@ -196,7 +196,7 @@ shared_settings! {
 
 impl SharedSettings {
     /// Returns settings with which nothing ages or is deleted.
-    pub fn without_end() -> Self {
+    pub fn without_expiry() -> Self {
         Self {
             info_age_max: Duration::ZERO,
             warning_age_max: Duration::ZERO,
@@ -213,7 +213,7 @@ impl SharedSettings {
 
     /// Returns the maximum number of openings of a rule without groups that are sent separately
     /// when one hold ends.
-    pub fn released_singly_max(&self) -> usize {
+    pub fn separate_release_max(&self) -> usize {
         match self.together_from {
             0 => usize::MAX,
             most => usize::try_from(most).unwrap_or(usize::MAX),
@@ -236,7 +236,7 @@ mod tests {
             (48 * HOUR, "\"2d\""),
         ];
         for (length, written) in lengths {
-            assert_eq!(length.written(), written);
+            assert_eq!(length.setting_text(), written);
         }
     }
 

@@ -129,7 +129,7 @@ impl Silence {
     }
 
     /// Returns the time at which to warn, in milliseconds since 1970; `None` if it does not warn.
-    pub fn warns_ms(&self) -> Option<i64> {
+    pub fn warn_at_ms(&self) -> Option<i64> {
         if self.calendar.is_some() {
             return None;
         }

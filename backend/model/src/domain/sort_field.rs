@@ -17,7 +17,7 @@ impl SortField {
     pub const ALL: [Self; 3] = [Self::LastSeen, Self::StartTime, Self::Severity];
 
     /// Returns the name of the field.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::LastSeen => "lastSeen",
             Self::StartTime => "startTime",
@@ -32,9 +32,9 @@ impl SortField {
     pub fn from_word(word: &str) -> Result<Self, String> {
         let found = Self::ALL
             .into_iter()
-            .find(|it| word.is_empty() || it.word() == word);
+            .find(|it| word.is_empty() || it.as_str() == word);
         found.ok_or_else(|| {
-            let known = Self::ALL.map(Self::word).join(", ");
+            let known = Self::ALL.map(Self::as_str).join(", ");
             format!("{word:?} is not one of {known}")
         })
     }

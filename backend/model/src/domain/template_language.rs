@@ -20,7 +20,7 @@ impl TemplateLanguage {
     }
 
     /// Returns the language with that number.
-    pub fn of_number(number: i32) -> Option<Self> {
+    pub fn from_number(number: i32) -> Option<Self> {
         match number {
             0 | 1 => Some(Self::Mustache),
             2 => Some(Self::Jinja),

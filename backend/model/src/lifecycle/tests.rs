@@ -45,8 +45,8 @@ fn feed(events: &[IncomingEvent]) -> Vec<Occurrence> {
         };
         let key = RecordId::from_parts(all.len() as u64, 0);
         match receive(all.last_mut(), &arrival, &SharedSettings::default(), key) {
-            Received::Opened(opened) => all.push(*opened),
-            Received::Repeated(_) | Received::Counted => {}
+            EventEffect::Opened(opened) => all.push(*opened),
+            EventEffect::Repeated(_) | EventEffect::Counted => {}
         }
     }
     all
@@ -66,7 +66,7 @@ fn feed_as_received(times: &[(i64, i64)]) -> Occurrence {
         };
         let key = RecordId::from_parts(1, 0);
         let received = receive(newest.as_mut(), &arrival, &SharedSettings::default(), key);
-        if let Received::Opened(opened) = received {
+        if let EventEffect::Opened(opened) = received {
             newest = Some(*opened);
         }
     }
@@ -268,7 +268,8 @@ fn operator_sets_any_status_and_reopening_clears_close() {
                 reason: CloseReason::Operator,
                 now_ms: START_MS + 7,
             };
-            let transition = alter(&mut occurrence, &change, cause, &SharedSettings::default());
+            let transition =
+                apply_change(&mut occurrence, &change, cause, &SharedSettings::default());
             assert_eq!(transition.from, Some(from));
             assert_eq!(transition.closed, from != to && to == Closed);
             assert_eq!(occurrence.status, to);
@@ -331,7 +332,8 @@ fn zero_maximum_age_disables_review() {
         chain: &[],
         now_ms: START_MS,
     };
-    let Received::Opened(opened) = receive(None, &arrival, &lifetime, RecordId::first_at(0)) else {
+    let EventEffect::Opened(opened) = receive(None, &arrival, &lifetime, RecordId::first_at(0))
+    else {
         panic!("nothing was there before");
     };
     assert_eq!(opened.review_ms, REVIEW_NEVER_MS);
@@ -390,13 +392,13 @@ impl Alert {
             &SharedSettings::default(),
             key,
         ) {
-            Received::Opened(opened) => {
+            EventEffect::Opened(opened) => {
                 let is_open = opened.status != Closed;
                 self.all.push(*opened);
                 self.opened_ms.extend(is_open.then_some(now_ms));
             }
-            Received::Repeated(transition) => self.closed += usize::from(transition.closed),
-            Received::Counted => {}
+            EventEffect::Repeated(transition) => self.closed += usize::from(transition.closed),
+            EventEffect::Counted => {}
         }
     }
 
@@ -415,7 +417,7 @@ impl Alert {
                 reason: CloseReason::Expired,
                 now_ms,
             };
-            alter(newest, &change, cause, &lifetime);
+            apply_change(newest, &change, cause, &lifetime);
             self.closed += 1;
         }
     }
@@ -691,7 +693,7 @@ fn closing_by_operator_or_expiry_does_not_end_a_report() {
             now_ms: START_MS + 1,
         };
         let lifetime = SharedSettings::default();
-        alter(&mut all[0], &change, cause, &lifetime);
+        apply_change(&mut all[0], &change, cause, &lifetime);
         first.timestamp_ms += 2;
         let arrival = Arrival {
             trace: None,
@@ -706,6 +708,6 @@ fn closing_by_operator_or_expiry_does_not_end_a_report() {
             &lifetime,
             RecordId::from_parts(1, 0),
         );
-        assert!(matches!(received, Received::Opened(_)), "{reason:?}");
+        assert!(matches!(received, EventEffect::Opened(_)), "{reason:?}");
     }
 }

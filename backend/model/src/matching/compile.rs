@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use regex::{Regex, RegexBuilder};
 
 use super::{
-    field::{Field, FieldValue, Holds},
-    fold::{Folded, Part},
+    field::{Field, FieldValue, ValueType},
+    fold::{FoldedText, Part},
     literal::{Operand, Operands},
     subject::Subject,
 };
@@ -56,8 +56,8 @@ pub(super) enum Comparison {
     AtLeast(Operand),
     AtMost(Operand),
     Contains(Box<Part>),
-    StartsWith(Folded),
-    EndsWith(Folded),
+    StartsWith(FoldedText),
+    EndsWith(FoldedText),
     Matches(Regex),
     Exists,
     Above(Operand),
@@ -76,16 +76,16 @@ impl CompiledQuery {
     }
 
     /// Whether one of its clauses uses the status.
-    pub fn speaks_of_status(&self) -> bool {
+    pub fn uses_status(&self) -> bool {
         self.speaks_of_status
     }
 }
 
 impl Node {
-    fn looks_at(&self, field: &Field) -> bool {
+    fn uses_field(&self, field: &Field) -> bool {
         match self {
-            Self::And(nodes) | Self::Or(nodes) => nodes.iter().any(|node| node.looks_at(field)),
-            Self::Not(node) => node.looks_at(field),
+            Self::And(nodes) | Self::Or(nodes) => nodes.iter().any(|node| node.uses_field(field)),
+            Self::Not(node) => node.uses_field(field),
             Self::Compare(looked_at, _) => looked_at == field,
         }
     }
@@ -120,9 +120,11 @@ impl Comparison {
             Self::AtMost(operand) => operand
                 .order_of(found, subject)
                 .is_some_and(Ordering::is_le),
-            Self::Contains(part) => text(&|whole| subject.folded(whole, |it| part.is_in(it))),
-            Self::StartsWith(part) => text(&|whole| subject.starts(whole, part)),
-            Self::EndsWith(part) => text(&|whole| subject.ends(whole, part)),
+            Self::Contains(part) => {
+                text(&|whole| subject.with_folded(whole, |it| part.is_contained_in(it)))
+            }
+            Self::StartsWith(part) => text(&|whole| subject.starts_with(whole, part)),
+            Self::EndsWith(part) => text(&|whole| subject.ends_with(whole, part)),
             Self::Matches(pattern) => text(&|whole| pattern.is_match(whole)),
             Self::Exists => true,
             Self::Above(operand) => operand
@@ -151,10 +153,10 @@ impl Comparison {
 /// `clause.and.clauses[1].equals.field`.
 pub fn compile(query: &Query) -> Result<CompiledQuery, Vec<Violation>> {
     let mut compiler = Compiler::default();
-    let root = compiler.node(&query.clause, "clause", 1);
+    let root = compiler.compile_clause(&query.clause, "clause", 1);
     match root {
         Some(root) if compiler.violations.is_empty() => Ok(CompiledQuery {
-            speaks_of_status: root.looks_at(&Field::Status),
+            speaks_of_status: root.uses_field(&Field::Status),
             root,
         }),
         _ => Err(compiler.violations),
@@ -170,24 +172,24 @@ struct Compiler {
 }
 
 impl Compiler {
-    fn violate(&mut self, field: String, description: impl Into<String>) {
+    fn add_violation(&mut self, field: String, description: impl Into<String>) {
         if self.violations.len() < VIOLATIONS_MAX {
             self.violations.push(Violation::new(field, description));
         }
     }
 
     /// Compiles a clause; `None` if it is invalid, which adds violations.
-    fn node(&mut self, clause: &Clause, path: &str, depth: usize) -> Option<Node> {
+    fn compile_clause(&mut self, clause: &Clause, path: &str, depth: usize) -> Option<Node> {
         self.clauses += 1;
         if depth > CLAUSE_DEPTH_MAX {
-            self.violate(
+            self.add_violation(
                 path.into(),
                 format!("is nested deeper than {CLAUSE_DEPTH_MAX} clauses"),
             );
             return None;
         }
         if self.clauses == CLAUSES_MAX + 1 {
-            self.violate(
+            self.add_violation(
                 "clause".into(),
                 format!("has more than {CLAUSES_MAX} clauses"),
             );
@@ -196,17 +198,21 @@ impl Compiler {
             return None;
         }
         match clause {
-            Clause::And(clauses) => Some(Node::And(self.nodes(clauses, path, "and", depth)?)),
-            Clause::Or(clauses) => Some(Node::Or(self.nodes(clauses, path, "or", depth)?)),
+            Clause::And(clauses) => Some(Node::And(
+                self.compile_clauses(clauses, path, "and", depth)?,
+            )),
+            Clause::Or(clauses) => {
+                Some(Node::Or(self.compile_clauses(clauses, path, "or", depth)?))
+            }
             Clause::Not(clause) => {
-                let node = self.node(clause, &format!("{path}.not.clause"), depth + 1)?;
+                let node = self.compile_clause(clause, &format!("{path}.not.clause"), depth + 1)?;
                 Some(Node::Not(Box::new(node)))
             }
-            comparison => self.comparison(comparison, path),
+            comparison => self.compile_comparison(comparison, path),
         }
     }
 
-    fn nodes(
+    fn compile_clauses(
         &mut self,
         clauses: &[Clause],
         path: &str,
@@ -214,7 +220,7 @@ impl Compiler {
         depth: usize,
     ) -> Option<Vec<Node>> {
         if clauses.is_empty() {
-            self.violate(
+            self.add_violation(
                 format!("{path}.{word}.clauses"),
                 "needs at least one clause",
             );
@@ -223,12 +229,12 @@ impl Compiler {
         let mut nodes = Vec::with_capacity(clauses.len());
         for (at, clause) in clauses.iter().enumerate() {
             let path = format!("{path}.{word}.clauses[{at}]");
-            nodes.extend(self.node(clause, &path, depth + 1));
+            nodes.extend(self.compile_clause(clause, &path, depth + 1));
         }
         Some(nodes)
     }
 
-    fn comparison(&mut self, clause: &Clause, path: &str) -> Option<Node> {
+    fn compile_comparison(&mut self, clause: &Clause, path: &str) -> Option<Node> {
         let (word, name) = match clause {
             Clause::Equals(name, _) => ("equals", name),
             Clause::In(name, _) => ("in", name),
@@ -247,83 +253,109 @@ impl Compiler {
         let field = match Field::parse(name) {
             Ok(field) => Some(field),
             Err(fault) => {
-                self.violate(format!("{path}.field"), fault);
+                self.add_violation(format!("{path}.field"), fault);
                 None
             }
         };
         // The value is checked even if the field is invalid, so that both are reported.
-        let holds = field.as_ref().map_or(Holds::Anything, Field::holds);
+        let holds = field
+            .as_ref()
+            .map_or(ValueType::Anything, Field::value_type);
         let comparison = match clause {
             Clause::Equals(_, literal) => {
                 let value = format!("{path}.{}", equals_value(literal));
-                Comparison::Equals(self.operand(literal, holds, value)?)
+                Comparison::Equals(self.compile_operand(literal, holds, value)?)
             }
             Clause::In(_, literals) => {
-                let operands = self.operands(literals, holds, &path)?;
+                let operands = self.compile_operands(literals, holds, &path)?;
                 Comparison::In(Box::new(Operands::new(operands)))
             }
             Clause::GreaterAndEquals(_, literal) => {
-                Comparison::AtLeast(self.ordered(literal, holds, &path)?)
+                Comparison::AtLeast(self.compile_ordered(literal, holds, &path)?)
             }
             Clause::LessAndEquals(_, literal) => {
-                Comparison::AtMost(self.ordered(literal, holds, &path)?)
+                Comparison::AtMost(self.compile_ordered(literal, holds, &path)?)
             }
             Clause::Contains(_, text) => {
-                let part = self.part(text, holds, &path)?;
+                let part = self.compile_part(text, holds, &path)?;
                 Comparison::Contains(Box::new(Part::new(part)))
             }
-            Clause::StartsWith(_, text) => Comparison::StartsWith(self.part(text, holds, &path)?),
-            Clause::EndsWith(_, text) => Comparison::EndsWith(self.part(text, holds, &path)?),
+            Clause::StartsWith(_, text) => {
+                Comparison::StartsWith(self.compile_part(text, holds, &path)?)
+            }
+            Clause::EndsWith(_, text) => {
+                Comparison::EndsWith(self.compile_part(text, holds, &path)?)
+            }
             Clause::Matches(_, pattern) => {
-                Comparison::Matches(self.pattern(pattern, holds, &path)?)
+                Comparison::Matches(self.compile_pattern(pattern, holds, &path)?)
             }
             Clause::Exists(_) => Comparison::Exists,
-            Clause::Greater(_, literal) => Comparison::Above(self.ordered(literal, holds, &path)?),
-            Clause::Less(_, literal) => Comparison::Below(self.ordered(literal, holds, &path)?),
+            Clause::Greater(_, literal) => {
+                Comparison::Above(self.compile_ordered(literal, holds, &path)?)
+            }
+            Clause::Less(_, literal) => {
+                Comparison::Below(self.compile_ordered(literal, holds, &path)?)
+            }
             Clause::And(_) | Clause::Or(_) | Clause::Not(_) => return None,
         };
         Some(Node::Compare(field?, comparison))
     }
 
-    fn operand(&mut self, literal: &Literal, holds: Holds, path: String) -> Option<Operand> {
+    fn compile_operand(
+        &mut self,
+        literal: &Literal,
+        holds: ValueType,
+        path: String,
+    ) -> Option<Operand> {
         if let Literal::Text(text) = literal
             && text.len() > TEXT_BYTES_MAX
         {
-            self.violate(path, too_long(text));
+            self.add_violation(path, too_long_message(text));
             return None;
         }
         Operand::new(literal, holds)
-            .map_err(|fault| self.violate(path, fault))
+            .map_err(|fault| self.add_violation(path, fault))
             .ok()
     }
 
-    fn operands(&mut self, literals: &[Literal], holds: Holds, path: &str) -> Option<Vec<Operand>> {
+    fn compile_operands(
+        &mut self,
+        literals: &[Literal],
+        holds: ValueType,
+        path: &str,
+    ) -> Option<Vec<Operand>> {
         if literals.is_empty() || literals.len() > VALUES_MAX {
             let fault = format!("needs 1 to {VALUES_MAX} values, but has {}", literals.len());
-            self.violate(format!("{path}.values"), fault);
+            self.add_violation(format!("{path}.values"), fault);
             return None;
         }
         let mut operands = Vec::with_capacity(literals.len());
         for (at, literal) in literals.iter().enumerate() {
-            operands.extend(self.operand(literal, holds, format!("{path}.values[{at}]")));
+            operands.extend(self.compile_operand(literal, holds, format!("{path}.values[{at}]")));
         }
         Some(operands)
     }
 
-    fn ordered(&mut self, literal: &Literal, holds: Holds, path: &str) -> Option<Operand> {
+    fn compile_ordered(
+        &mut self,
+        literal: &Literal,
+        holds: ValueType,
+        path: &str,
+    ) -> Option<Operand> {
         let path = format!("{path}.value");
-        if holds == Holds::Bool || matches!(literal, Literal::Bool(_)) {
-            self.violate(path, "true and false have no order; use `equals`");
+        if holds == ValueType::Bool || matches!(literal, Literal::Bool(_)) {
+            self.add_violation(path, "true and false have no order; use `equals`");
             return None;
         }
-        self.operand(literal, holds, path)
+        self.compile_operand(literal, holds, path)
     }
 
-    fn part(&mut self, text: &str, holds: Holds, path: &str) -> Option<Folded> {
-        self.is_text(text, holds, path).then(|| Folded::new(text))
+    fn compile_part(&mut self, text: &str, holds: ValueType, path: &str) -> Option<FoldedText> {
+        self.is_text(text, holds, path)
+            .then(|| FoldedText::new(text))
     }
 
-    fn pattern(&mut self, pattern: &str, holds: Holds, path: &str) -> Option<Regex> {
+    fn compile_pattern(&mut self, pattern: &str, holds: ValueType, path: &str) -> Option<Regex> {
         if !self.is_text(pattern, holds, path) {
             return None;
         }
@@ -341,7 +373,7 @@ impl Compiler {
                 .case_insensitive(true)
                 .size_limit(bytes)
                 .dfa_size_limit(bytes.saturating_mul(PATTERN_CACHE).min(CACHE_BYTES_MAX));
-            match effort::apart(|| builder.build()) {
+            match effort::run_apart(|| builder.build()) {
                 Ok(built) => {
                     self.pattern_bytes += bytes;
                     return Some(built);
@@ -357,34 +389,34 @@ impl Compiler {
                 }
             }
         }
-        self.violate(format!("{path}.value"), fault);
+        self.add_violation(format!("{path}.value"), fault);
         None
     }
 
     /// Checks that the text is not empty or too long, and that the field can contain texts.
-    fn is_text(&mut self, text: &str, holds: Holds, path: &str) -> bool {
+    fn is_text(&mut self, text: &str, holds: ValueType, path: &str) -> bool {
         if text.is_empty() {
-            self.violate(
+            self.add_violation(
                 format!("{path}.value"),
                 "is required: the text to search for",
             );
             return false;
         }
         if text.len() > TEXT_BYTES_MAX {
-            self.violate(format!("{path}.value"), too_long(text));
+            self.add_violation(format!("{path}.value"), too_long_message(text));
             return false;
         }
-        if !matches!(holds, Holds::Text | Holds::Anything) {
+        if !matches!(holds, ValueType::Text | ValueType::Anything) {
             let fault = "searches for text in a field without text; use `equals`, `in`, \
                          `greaterAndEquals` or `lessAndEquals`";
-            self.violate(format!("{path}.field"), fault);
+            self.add_violation(format!("{path}.field"), fault);
             return false;
         }
         true
     }
 }
 
-fn too_long(text: &str) -> String {
+fn too_long_message(text: &str) -> String {
     format!("has {} bytes; the limit is {TEXT_BYTES_MAX}", text.len())
 }
 

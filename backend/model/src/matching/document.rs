@@ -28,7 +28,7 @@ impl DocumentQuery {
     /// # Errors
     /// Returns all violations; paths start at the clause.
     pub fn compile(clause: &Clause) -> Result<Self, Vec<Violation>> {
-        let clause = inside(clause);
+        let clause = scope_to_member(clause);
         let compiled = compile(&Query { clause });
         compiled.map(Self).map_err(|faults| {
             let shorten = |fault: Violation| {
@@ -87,7 +87,7 @@ pub struct Document {
 impl Document {
     /// Creates a document. A value other than an object is stored under the empty name.
     pub fn new(value: &serde_json::Value, blank: Occurrence) -> Self {
-        let metadata = match value_of(value) {
+        let metadata = match to_value(value) {
             Value::Object(fields) => fields,
             other => Fields::from([(String::new(), other)]),
         };
@@ -99,8 +99,8 @@ impl Document {
     }
 
     /// Replaces a member.
-    pub fn put(&mut self, name: &str, value: &serde_json::Value) {
-        let value = value_of(value);
+    pub fn set_member(&mut self, name: &str, value: &serde_json::Value) {
+        let value = to_value(value);
         self.weights.insert(name.to_owned(), weight(&value));
         self.held.metadata.insert(name.to_owned(), value);
     }
@@ -127,7 +127,7 @@ fn weight(value: &Value) -> usize {
 }
 
 /// Converts a JSON value. Its depth is bounded, since the parser of bodies refuses deeper nesting.
-fn value_of(value: &serde_json::Value) -> Value {
+fn to_value(value: &serde_json::Value) -> Value {
     match value {
         serde_json::Value::Null => Value::Null,
         serde_json::Value::Bool(flag) => Value::Bool(*flag),
@@ -136,12 +136,12 @@ fn value_of(value: &serde_json::Value) -> Value {
             .filter(|it| it.is_finite())
             .map_or_else(|| Value::Text(number.to_string()), Value::Number),
         serde_json::Value::String(text) => Value::Text(text.clone()),
-        serde_json::Value::Array(list) => Value::List(list.iter().map(value_of).collect()),
+        serde_json::Value::Array(list) => Value::List(list.iter().map(to_value).collect()),
         serde_json::Value::Object(members) => {
             let members = members.iter();
             Value::Object(
                 members
-                    .map(|(key, it)| (key.clone(), value_of(it)))
+                    .map(|(key, it)| (key.clone(), to_value(it)))
                     .collect(),
             )
         }
@@ -149,8 +149,8 @@ fn value_of(value: &serde_json::Value) -> Value {
 }
 
 /// Rewrites a clause so that its fields are members of the document.
-fn inside(clause: &Clause) -> Clause {
-    let all = |clauses: &[Clause]| clauses.iter().map(inside).collect();
+fn scope_to_member(clause: &Clause) -> Clause {
+    let all = |clauses: &[Clause]| clauses.iter().map(scope_to_member).collect();
     // An empty field name stays empty, and is reported as such.
     let at = |field: &str| match field {
         "" => String::new(),
@@ -159,7 +159,7 @@ fn inside(clause: &Clause) -> Clause {
     match clause {
         Clause::And(clauses) => Clause::And(all(clauses)),
         Clause::Or(clauses) => Clause::Or(all(clauses)),
-        Clause::Not(clause) => Clause::Not(Box::new(inside(clause))),
+        Clause::Not(clause) => Clause::Not(Box::new(scope_to_member(clause))),
         Clause::Equals(field, literal) => Clause::Equals(at(field), literal.clone()),
         Clause::In(field, literals) => Clause::In(at(field), literals.clone()),
         Clause::GreaterAndEquals(field, it) => Clause::GreaterAndEquals(at(field), it.clone()),

@@ -1,7 +1,7 @@
 //! Explains clause by clause why a query matches an occurrence or not.
 
 use super::compile::{Comparison, CompiledQuery, Node};
-use super::field::{Field, FieldValue, Holds};
+use super::field::{Field, FieldValue, ValueType};
 use super::subject::Subject;
 use crate::domain::{Clause, Literal, Occurrence, Query, Severity, Status, Value};
 
@@ -9,7 +9,7 @@ const SHOWN_VALUES_MAX: usize = 20;
 
 /// The evaluation of a clause.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Explained {
+pub struct ClauseEvaluation {
     /// The kind of clause in the JSON interface: `and`, `equals` and so on.
     pub kind: &'static str,
     /// The field; empty for a combination.
@@ -23,10 +23,10 @@ pub struct Explained {
     /// Whether the result is unknown because it depends on a field whose value is not known.
     pub unknown: bool,
     /// The nested clauses.
-    pub clauses: Vec<Explained>,
+    pub clauses: Vec<ClauseEvaluation>,
 }
 
-impl Explained {
+impl ClauseEvaluation {
     /// Whether it matches; `None` if unknown.
     pub fn verdict(&self) -> Option<bool> {
         (!self.unknown).then_some(self.result)
@@ -34,61 +34,75 @@ impl Explained {
 }
 
 /// Whether the current value of a field is also its value at the time in question.
-pub type Known<'a> = &'a dyn Fn(&Field) -> bool;
+pub type FieldIsCurrent<'a> = &'a dyn Fn(&Field) -> bool;
 
 impl CompiledQuery {
     /// Explains the query this was compiled from. A result that depends on unknown fields is
     /// reported as unknown.
-    pub fn explain(&self, query: &Query, occurrence: &Occurrence, known: Known<'_>) -> Explained {
-        explain(&query.clause, &self.root, &Subject::new(occurrence), known)
+    pub fn explain(
+        &self,
+        query: &Query,
+        occurrence: &Occurrence,
+        known: FieldIsCurrent<'_>,
+    ) -> ClauseEvaluation {
+        explain_clause(&query.clause, &self.root, &Subject::new(occurrence), known)
     }
 }
 
-fn explain(clause: &Clause, node: &Node, subject: &Subject<'_>, known: Known<'_>) -> Explained {
-    let inner = |clauses: &[Clause], nodes: &[Node]| -> Vec<Explained> {
+fn explain_clause(
+    clause: &Clause,
+    node: &Node,
+    subject: &Subject<'_>,
+    known: FieldIsCurrent<'_>,
+) -> ClauseEvaluation {
+    let inner = |clauses: &[Clause], nodes: &[Node]| -> Vec<ClauseEvaluation> {
         let pairs = clauses.iter().zip(nodes);
         pairs
-            .map(|(clause, node)| explain(clause, node, subject, known))
+            .map(|(clause, node)| explain_clause(clause, node, subject, known))
             .collect()
     };
     match (clause, node) {
         (Clause::And(clauses), Node::And(nodes)) => {
             let clauses = inner(clauses, nodes);
-            let verdict = unless_any(false, &clauses);
+            let verdict = any_or_opposite(false, &clauses);
             combination("and", verdict, clauses)
         }
         (Clause::Or(clauses), Node::Or(nodes)) => {
             let clauses = inner(clauses, nodes);
-            let verdict = unless_any(true, &clauses);
+            let verdict = any_or_opposite(true, &clauses);
             combination("or", verdict, clauses)
         }
         (Clause::Not(clause), Node::Not(node)) => {
-            let inner = explain(clause, node, subject, known);
+            let inner = explain_clause(clause, node, subject, known);
             combination("not", inner.verdict().map(|it| !it), vec![inner])
         }
         (clause, Node::Compare(field, comparison)) if known(field) => {
-            compared(clause, field, comparison, subject)
+            explain_comparison(clause, field, comparison, subject)
         }
-        (clause, Node::Compare(field, comparison)) => Explained {
+        (clause, Node::Compare(field, comparison)) => ClauseEvaluation {
             actual: None,
             result: false,
             unknown: true,
-            ..compared(clause, field, comparison, subject)
+            ..explain_comparison(clause, field, comparison, subject)
         },
         (_, node) => combination("and", Some(node.matches(subject)), Vec::new()),
     }
 }
 
 /// Returns `decides` if any clause has that result; otherwise the opposite, if all are known.
-fn unless_any(decides: bool, clauses: &[Explained]) -> Option<bool> {
+fn any_or_opposite(decides: bool, clauses: &[ClauseEvaluation]) -> Option<bool> {
     if clauses.iter().any(|it| it.verdict() == Some(decides)) {
         return Some(decides);
     }
     (!clauses.iter().any(|it| it.unknown)).then_some(!decides)
 }
 
-fn combination(kind: &'static str, verdict: Option<bool>, clauses: Vec<Explained>) -> Explained {
-    Explained {
+fn combination(
+    kind: &'static str,
+    verdict: Option<bool>,
+    clauses: Vec<ClauseEvaluation>,
+) -> ClauseEvaluation {
+    ClauseEvaluation {
         kind,
         field: String::new(),
         expected: None,
@@ -99,12 +113,12 @@ fn combination(kind: &'static str, verdict: Option<bool>, clauses: Vec<Explained
     }
 }
 
-fn compared(
+fn explain_comparison(
     clause: &Clause,
     field: &Field,
     comparison: &Comparison,
     subject: &Subject<'_>,
-) -> Explained {
+) -> ClauseEvaluation {
     let occurrence = subject.occurrence;
     let literal = |literal: &Literal| match literal {
         Literal::Text(text) => Value::Text(text.clone()),
@@ -124,42 +138,42 @@ fn compared(
         Clause::StartsWith(name, text) => ("startsWith", name, Value::Text(text.clone())),
         Clause::EndsWith(name, text) => ("endsWith", name, Value::Text(text.clone())),
         Clause::Matches(name, pattern) => ("matches", name, Value::Text(pattern.clone())),
-        Clause::Exists(name) => return exists(name, field, occurrence),
+        Clause::Exists(name) => return explain_exists(name, field, occurrence),
         Clause::Greater(name, value) => ("greater", name, literal(value)),
         Clause::Less(name, value) => ("less", name, literal(value)),
         Clause::And(_) | Clause::Or(_) | Clause::Not(_) => {
             return combination("and", Some(false), Vec::new());
         }
     };
-    Explained {
+    ClauseEvaluation {
         kind,
         field: name.clone(),
         expected: Some(expected),
-        actual: actual(field, occurrence),
+        actual: actual_value(field, occurrence),
         result: field.any(occurrence, &mut |found| comparison.holds(found, subject)),
         unknown: false,
         clauses: Vec::new(),
     }
 }
 
-fn exists(name: &str, field: &Field, occurrence: &Occurrence) -> Explained {
-    Explained {
+fn explain_exists(name: &str, field: &Field, occurrence: &Occurrence) -> ClauseEvaluation {
+    ClauseEvaluation {
         kind: "exists",
         field: name.to_owned(),
         expected: None,
-        actual: actual(field, occurrence),
+        actual: actual_value(field, occurrence),
         result: field.any(occurrence, &mut |_found| true),
         unknown: false,
         clauses: Vec::new(),
     }
 }
 
-fn actual(field: &Field, occurrence: &Occurrence) -> Option<Value> {
-    match field.holds() {
-        Holds::Severity => {
+fn actual_value(field: &Field, occurrence: &Occurrence) -> Option<Value> {
+    match field.value_type() {
+        ValueType::Severity => {
             return Some(Value::Text(Severity::enum_name(occurrence.severity).into()));
         }
-        Holds::Status => return Some(Value::Text(Status::enum_name(occurrence.status).into())),
+        ValueType::Status => return Some(Value::Text(Status::enum_name(occurrence.status).into())),
         _ => {}
     }
     let mut values = Vec::new();

@@ -53,7 +53,7 @@ pub enum FieldValue<'a> {
 
 /// The type of values in a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holds {
+pub enum ValueType {
     /// Texts.
     Text,
     /// Numbers.
@@ -150,12 +150,12 @@ impl Field {
     }
 
     /// Whether it keeps its value when the event is sent again.
-    pub fn is_kept(&self) -> bool {
+    pub fn is_retained(&self) -> bool {
         !matches!(self, Self::Count | Self::LastSeen)
     }
 
     /// Returns the type of values in the field.
-    pub fn holds(&self) -> Holds {
+    pub fn value_type(&self) -> ValueType {
         match self {
             Self::Id
             | Self::Name
@@ -163,13 +163,13 @@ impl Field {
             | Self::Summary
             | Self::Body
             | Self::Assignee
-            | Self::Dimension(_) => Holds::Text,
-            Self::Severity => Holds::Severity,
-            Self::Status => Holds::Status,
-            Self::Acknowledged => Holds::Bool,
-            Self::Count => Holds::Number,
-            Self::StartTime | Self::LastSeen => Holds::Time,
-            Self::Metadata(_) | Self::Either(_) => Holds::Anything,
+            | Self::Dimension(_) => ValueType::Text,
+            Self::Severity => ValueType::Severity,
+            Self::Status => ValueType::Status,
+            Self::Acknowledged => ValueType::Bool,
+            Self::Count => ValueType::Number,
+            Self::StartTime | Self::LastSeen => ValueType::Time,
+            Self::Metadata(_) | Self::Either(_) => ValueType::Anything,
         }
     }
 
@@ -206,10 +206,10 @@ impl Field {
                 .dimensions
                 .get(key)
                 .is_some_and(|value| test(FieldValue::Text(value))),
-            Self::Metadata(path) => any_at(&occurrence.metadata, path, test),
+            Self::Metadata(path) => any_value_at(&occurrence.metadata, path, test),
             Self::Either(key) => match occurrence.dimensions.get(key) {
                 Some(value) => test(FieldValue::Text(value)),
-                None => any_at(&occurrence.metadata, key, test),
+                None => any_value_at(&occurrence.metadata, key, test),
             },
         }
     }
@@ -217,7 +217,7 @@ impl Field {
 
 /// Tests every value that a dotted path reaches. Since keys may contain dots, the longest prefix of
 /// the path that is a key is used.
-fn any_at(fields: &Fields, path: &str, test: &mut dyn FnMut(FieldValue<'_>) -> bool) -> bool {
+fn any_value_at(fields: &Fields, path: &str, test: &mut dyn FnMut(FieldValue<'_>) -> bool) -> bool {
     if let Some(value) = fields.get(path) {
         return any_in(value, "", test);
     }
@@ -234,7 +234,7 @@ fn any_at(fields: &Fields, path: &str, test: &mut dyn FnMut(FieldValue<'_>) -> b
 fn any_in(value: &Value, path: &str, test: &mut dyn FnMut(FieldValue<'_>) -> bool) -> bool {
     match (value, path) {
         (Value::List(values), _) => values.iter().any(|value| any_in(value, path, test)),
-        (Value::Object(fields), path) if !path.is_empty() => any_at(fields, path, test),
+        (Value::Object(fields), path) if !path.is_empty() => any_value_at(fields, path, test),
         (Value::Text(value), "") => test(FieldValue::Text(value)),
         (Value::Number(number), "") => test(FieldValue::Number(*number)),
         (Value::Bool(flag), "") => test(FieldValue::Bool(*flag)),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use aho_corasick::{AhoCorasick, BuildError};
 
-use super::{field::FieldValue, fold::fold, literal::bits, require::Want};
+use super::{field::FieldValue, fold::fold, literal::bits, require::RequiredValue};
 
 /// The queries that require a value in one field, by that value.
 #[derive(Debug, Clone, Default)]
@@ -25,11 +25,11 @@ struct Search {
 
 impl FieldIndex {
     /// Adds a query under the value it requires.
-    pub(super) fn insert(&mut self, want: &Want<'_>, query: usize) {
+    pub(super) fn insert(&mut self, want: &RequiredValue<'_>, query: usize) {
         let queries = match want {
-            Want::Text(text) => self.texts.entry((*text).to_owned()).or_default(),
-            Want::Number(number) => self.numbers.entry(bits(*number)).or_default(),
-            Want::Part(part) => self.parts.entry(part.as_str().to_owned()).or_default(),
+            RequiredValue::Text(text) => self.texts.entry((*text).to_owned()).or_default(),
+            RequiredValue::Number(number) => self.numbers.entry(bits(*number)).or_default(),
+            RequiredValue::Part(part) => self.parts.entry(part.as_str().to_owned()).or_default(),
         };
         queries.push(query);
     }

@@ -9,9 +9,9 @@ use unicode_normalization::UnicodeNormalization as _;
 
 /// A text folded once for many comparisons.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Folded(String);
+pub struct FoldedText(String);
 
-impl Folded {
+impl FoldedText {
     /// Folds a text by Unicode's full case folding.
     pub fn new(text: &str) -> Self {
         Self(fold(text).into_owned())
@@ -31,7 +31,7 @@ impl Folded {
     }
 
     /// Whether the other text starts with this one.
-    pub fn starts(&self, other: &str) -> bool {
+    pub fn is_prefix_of(&self, other: &str) -> bool {
         if other.is_ascii() {
             let start = other.as_bytes().get(..self.0.len());
             return start.is_some_and(|start| start.eq_ignore_ascii_case(self.0.as_bytes()));
@@ -40,7 +40,7 @@ impl Folded {
     }
 
     /// Whether the other text ends with this one.
-    pub fn ends(&self, other: &str) -> bool {
+    pub fn is_suffix_of(&self, other: &str) -> bool {
         if other.is_ascii() {
             let at = other.len().checked_sub(self.0.len());
             return at
@@ -50,7 +50,7 @@ impl Folded {
     }
 
     /// Whether the other text contains this one.
-    pub fn is_in(&self, other: &str) -> bool {
+    pub fn is_contained_in(&self, other: &str) -> bool {
         fold(other).contains(&self.0)
     }
 }
@@ -58,13 +58,13 @@ impl Folded {
 /// A folded text to search for in many others.
 #[derive(Debug, Clone)]
 pub struct Part {
-    text: Folded,
+    text: FoldedText,
     finder: Finder<'static>,
 }
 
 impl Part {
     /// Prepares the search.
-    pub fn new(text: Folded) -> Self {
+    pub fn new(text: FoldedText) -> Self {
         Self {
             finder: Finder::new(text.as_str()).into_owned(),
             text,
@@ -72,12 +72,12 @@ impl Part {
     }
 
     /// Returns the text to search for.
-    pub fn text(&self) -> &Folded {
+    pub fn text(&self) -> &FoldedText {
         &self.text
     }
 
     /// Whether another text, already folded, contains it.
-    pub fn is_in(&self, folded: &str) -> bool {
+    pub fn is_contained_in(&self, folded: &str) -> bool {
         self.finder.find(folded.as_bytes()).is_some()
     }
 }

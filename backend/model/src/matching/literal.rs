@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 
 use super::{
-    field::{FieldValue, Holds},
-    fold::{Folded, fold},
+    field::{FieldValue, ValueType},
+    fold::{FoldedText, fold},
     subject::Subject,
 };
 use crate::domain::{Clause, Literal, Severity, Status};
@@ -15,7 +15,7 @@ use crate::domain::{Clause, Literal, Severity, Status};
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operand {
     /// A text, with the number it parses as, for fields that may contain either.
-    Text(Folded, Option<f64>),
+    Text(FoldedText, Option<f64>),
     /// A number.
     Number(f64),
     /// True or false.
@@ -27,45 +27,46 @@ impl Operand {
     ///
     /// # Errors
     /// Returns a sentence fragment for people if the field can never have such a value.
-    pub fn new(literal: &Literal, holds: Holds) -> Result<Self, String> {
+    pub fn new(literal: &Literal, holds: ValueType) -> Result<Self, String> {
         match (holds, literal) {
-            (Holds::Severity, literal) => severity(literal).map(Self::Number),
-            (Holds::Status, literal) => status(literal).map(Self::Number),
-            (Holds::Time, Literal::Text(text)) => match number_in(text) {
+            (ValueType::Severity, literal) => severity(literal).map(Self::Number),
+            (ValueType::Status, literal) => status(literal).map(Self::Number),
+            (ValueType::Time, Literal::Text(text)) => match parse_number(text) {
                 Some(at_ms) => Ok(Self::Number(at_ms)),
                 None => Err(format!(
                     "{text:?} is not a time; expected RFC 3339 such as `2026-01-31T08:00:00Z`, or \
                      milliseconds since 1970"
                 )),
             },
-            (Holds::Number, Literal::Text(text)) => match text.parse::<f64>() {
+            (ValueType::Number, Literal::Text(text)) => match text.parse::<f64>() {
                 Ok(number) if number.is_finite() => Ok(Self::Number(number)),
                 _ => Err(format!("{text:?} is not a number")),
             },
-            (Holds::Time | Holds::Number | Holds::Anything, Literal::Number(number)) => {
-                Ok(Self::Number(*number))
-            }
-            (Holds::Bool, Literal::Text(text)) => match fold(text).as_ref() {
+            (
+                ValueType::Time | ValueType::Number | ValueType::Anything,
+                Literal::Number(number),
+            ) => Ok(Self::Number(*number)),
+            (ValueType::Bool, Literal::Text(text)) => match fold(text).as_ref() {
                 "true" => Ok(Self::Bool(true)),
                 "false" => Ok(Self::Bool(false)),
                 _ => Err(format!("{text:?} is neither `true` nor `false`")),
             },
-            (Holds::Bool | Holds::Anything, Literal::Bool(flag)) => Ok(Self::Bool(*flag)),
-            (Holds::Text, Literal::Number(number)) => Ok(Self::text(&number.to_string())),
-            (Holds::Text | Holds::Anything, Literal::Text(text)) => Ok(Self::text(text)),
-            (Holds::Text, Literal::Bool(flag)) => Ok(Self::text(&flag.to_string())),
-            (Holds::Time, Literal::Bool(_)) => Err("is a boolean; expected a time".into()),
-            (Holds::Number, Literal::Bool(_)) => Err("is a boolean; expected a number".into()),
-            (Holds::Bool, Literal::Number(_)) => {
+            (ValueType::Bool | ValueType::Anything, Literal::Bool(flag)) => Ok(Self::Bool(*flag)),
+            (ValueType::Text, Literal::Number(number)) => Ok(Self::text(&number.to_string())),
+            (ValueType::Text | ValueType::Anything, Literal::Text(text)) => Ok(Self::text(text)),
+            (ValueType::Text, Literal::Bool(flag)) => Ok(Self::text(&flag.to_string())),
+            (ValueType::Time, Literal::Bool(_)) => Err("is a boolean; expected a time".into()),
+            (ValueType::Number, Literal::Bool(_)) => Err("is a boolean; expected a number".into()),
+            (ValueType::Bool, Literal::Number(_)) => {
                 Err("is a number; expected `true` or `false`".into())
             }
         }
     }
 
     fn text(text: &str) -> Self {
-        let number = text.parse().ok().or_else(|| moment_ms(text));
+        let number = text.parse().ok().or_else(|| parse_time_ms(text));
         Self::Text(
-            Folded::new(text),
+            FoldedText::new(text),
             number.filter(|number: &f64| number.is_finite()),
         )
     }
@@ -81,8 +82,10 @@ impl Operand {
                 .parse()
                 .is_ok_and(|found| bits(*number) == bits(found)),
             (Self::Bool(flag), FieldValue::Bool(found)) => *flag == found,
-            (Self::Text(text, _), FieldValue::Bool(found)) => text.equals(word(found)),
-            (Self::Bool(flag), FieldValue::Text(found)) => found.eq_ignore_ascii_case(word(*flag)),
+            (Self::Text(text, _), FieldValue::Bool(found)) => text.equals(bool_literal(found)),
+            (Self::Bool(flag), FieldValue::Text(found)) => {
+                found.eq_ignore_ascii_case(bool_literal(*flag))
+            }
             _ => false,
         }
     }
@@ -101,9 +104,9 @@ impl Operand {
         };
         match (found, number, self) {
             (FieldValue::Number(found), Some(number), _) => found.partial_cmp(&number),
-            (FieldValue::Text(found), Some(number), _) => number_in(found)?.partial_cmp(&number),
+            (FieldValue::Text(found), Some(number), _) => parse_number(found)?.partial_cmp(&number),
             (FieldValue::Text(found), None, Self::Text(text, _)) => {
-                Some(subject.folded(found, |found| found.cmp(text.as_str())))
+                Some(subject.with_folded(found, |found| found.cmp(text.as_str())))
             }
             _ => None,
         }
@@ -135,7 +138,7 @@ impl Operands {
                     numbers.insert(bits(*number));
                 }
                 Operand::Bool(flag) => {
-                    texts.insert(word(*flag).to_owned());
+                    texts.insert(bool_literal(*flag).to_owned());
                 }
             }
         }
@@ -160,14 +163,14 @@ impl Operands {
                     text.parse()
                         .is_ok_and(|it| self.numbers.contains(&bits(it)))
                 };
-                subject.folded(text, |text| self.texts.contains(text))
+                subject.with_folded(text, |text| self.texts.contains(text))
                     || !self.numbers.is_empty() && number()
             }
             FieldValue::Number(number) => {
                 let number = bits(number);
                 self.numbers.contains(&number) || self.numbers_of_texts.contains(&number)
             }
-            FieldValue::Bool(flag) => self.texts.contains(word(flag)),
+            FieldValue::Bool(flag) => self.texts.contains(bool_literal(flag)),
         }
     }
 }
@@ -180,7 +183,7 @@ pub(super) fn bits(number: f64) -> u64 {
 /// Returns obvious time bounds of a condition, in milliseconds since 1970: the earliest last-seen
 /// time, and the time before which it was opened.
 pub fn time_bounds(clause: &Clause) -> (Option<i64>, Option<i64>) {
-    let moment = |literal: &Literal| match Operand::new(literal, Holds::Time) {
+    let moment = |literal: &Literal| match Operand::new(literal, ValueType::Time) {
         #[expect(clippy::cast_possible_truncation, reason = "saturates, as a bound may")]
         Ok(Operand::Number(at_ms)) if at_ms.fract() == 0.0 => Some(at_ms as i64),
         _ => None,
@@ -200,18 +203,18 @@ pub fn time_bounds(clause: &Clause) -> (Option<i64>, Option<i64>) {
     }
 }
 
-fn number_in(text: &str) -> Option<f64> {
+fn parse_number(text: &str) -> Option<f64> {
     text.parse()
         .ok()
-        .or_else(|| moment_ms(text))
+        .or_else(|| parse_time_ms(text))
         .filter(|number: &f64| number.is_finite())
 }
 
-fn word(flag: bool) -> &'static str {
+fn bool_literal(flag: bool) -> &'static str {
     if flag { "true" } else { "false" }
 }
 
-fn moment_ms(text: &str) -> Option<f64> {
+fn parse_time_ms(text: &str) -> Option<f64> {
     // Checking one character of the date avoids the parser for most texts.
     if text.as_bytes().get(4) != Some(&b'-') {
         return None;
@@ -227,12 +230,12 @@ fn moment_ms(text: &str) -> Option<f64> {
 fn severity(literal: &Literal) -> Result<f64, String> {
     let named = |text: &str| {
         Severity::ALL.into_iter().find(|severity| {
-            severity.word().eq_ignore_ascii_case(text)
+            severity.as_str().eq_ignore_ascii_case(text)
                 || severity.enum_name().eq_ignore_ascii_case(text)
         })
     };
     let words = "one of debug, info, warning, error, critical or a number from 1 to 5";
-    ordered(
+    parse_ordered(
         literal,
         words,
         |text| named(text).map(|severity| severity as i32),
@@ -243,12 +246,12 @@ fn severity(literal: &Literal) -> Result<f64, String> {
 fn status(literal: &Literal) -> Result<f64, String> {
     let named = |text: &str| {
         Status::ALL.into_iter().find(|status| {
-            status.word().eq_ignore_ascii_case(text)
+            status.as_str().eq_ignore_ascii_case(text)
                 || status.enum_name().eq_ignore_ascii_case(text)
         })
     };
     let words = "one of open, suppressed, closed or a number from 1 to 3";
-    ordered(
+    parse_ordered(
         literal,
         words,
         |text| named(text).map(|status| status as i32),
@@ -256,7 +259,7 @@ fn status(literal: &Literal) -> Result<f64, String> {
     )
 }
 
-fn ordered(
+fn parse_ordered(
     literal: &Literal,
     words: &str,
     named: impl Fn(&str) -> Option<i32>,

@@ -88,8 +88,8 @@ fn leaves(value: &Value, path: &str) -> Vec<OracleValue> {
 
 fn step(field: &str, word: &str) -> Option<f64> {
     let index = match field {
-        "severity" => Severity::ALL.iter().position(|step| step.word() == word),
-        "status" => Status::ALL.iter().position(|step| step.word() == word),
+        "severity" => Severity::ALL.iter().position(|step| step.as_str() == word),
+        "status" => Status::ALL.iter().position(|step| step.as_str() == word),
         _ => None,
     };
     index.map(|index| f64::from(u32::try_from(index).unwrap() + 1))

@@ -6,7 +6,7 @@ use super::{
     compile::CompiledQuery,
     field::Field,
     field_index::FieldIndex,
-    require::{Key, required},
+    require::{Key, required_keys},
     subject::Subject,
 };
 use crate::domain::Occurrence;
@@ -42,7 +42,7 @@ impl<K> TriggerSet<K> {
         let mut fields = Fields::default();
         let mut places = HashMap::new();
         for (at, (_, query)) in queries.iter().enumerate() {
-            match required(&query.root) {
+            match required_keys(&query.root) {
                 None => always.push(at),
                 Some(keys) => {
                     for key in keys {

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use super::fold::{Folded, fold};
+use super::fold::{FoldedText, fold};
 use crate::{domain::Occurrence, effort};
 
 /// Minimum length of a text whose folded form is cached, in bytes. Shorter ones are cheaper to fold
@@ -49,29 +49,29 @@ impl<'a> Subject<'a> {
         self.is_over.get()
     }
 
-    pub(super) fn equals(&self, text: &str, other: &Folded) -> bool {
+    pub(super) fn equals(&self, text: &str, other: &FoldedText) -> bool {
         if text.len() < KEPT_FROM {
             return other.equals(text);
         }
-        self.folded(text, |whole| whole == other.as_str())
+        self.with_folded(text, |whole| whole == other.as_str())
     }
 
-    pub(super) fn starts(&self, text: &str, start: &Folded) -> bool {
+    pub(super) fn starts_with(&self, text: &str, start: &FoldedText) -> bool {
         if text.len() < KEPT_FROM {
-            return start.starts(text);
+            return start.is_prefix_of(text);
         }
-        self.folded(text, |whole| whole.starts_with(start.as_str()))
+        self.with_folded(text, |whole| whole.starts_with(start.as_str()))
     }
 
-    pub(super) fn ends(&self, text: &str, end: &Folded) -> bool {
+    pub(super) fn ends_with(&self, text: &str, end: &FoldedText) -> bool {
         if text.len() < KEPT_FROM {
-            return end.ends(text);
+            return end.is_suffix_of(text);
         }
-        self.folded(text, |whole| whole.ends_with(end.as_str()))
+        self.with_folded(text, |whole| whole.ends_with(end.as_str()))
     }
 
     /// Calls `look` with the folded form of a text of the occurrence.
-    pub(super) fn folded<T>(&self, text: &str, look: impl FnOnce(&str) -> T) -> T {
+    pub(super) fn with_folded<T>(&self, text: &str, look: impl FnOnce(&str) -> T) -> T {
         if text.len() < KEPT_FROM {
             return look(&fold(text));
         }

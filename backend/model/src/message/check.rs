@@ -13,7 +13,7 @@ pub fn check_message(
     message: &str,
     snippets: &Snippets,
 ) -> Vec<Violation> {
-    fault("message".into(), language, message, snippets)
+    template_violation("message".into(), language, message, snippets)
         .into_iter()
         .collect()
 }
@@ -25,17 +25,22 @@ pub fn check_snippets(snippets: &Snippets) -> Vec<Violation> {
     let bytes: usize = snippets.values().map(String::len).sum();
     let count = snippets.len();
     if count > SNIPPETS_MAX {
-        let fault = format!("has {count} templates; at most {SNIPPETS_MAX} are allowed");
-        return vec![Violation::new(FIELD, fault)];
+        let template_violation =
+            format!("has {count} templates; at most {SNIPPETS_MAX} are allowed");
+        return vec![Violation::new(FIELD, template_violation)];
     }
     if bytes > SNIPPETS_BYTES_MAX {
-        let fault = format!("has {bytes} bytes; at most {SNIPPETS_BYTES_MAX} are allowed");
-        return vec![Violation::new(FIELD, fault)];
+        let template_violation =
+            format!("has {bytes} bytes; at most {SNIPPETS_BYTES_MAX} are allowed");
+        return vec![Violation::new(FIELD, template_violation)];
     }
     let faults = snippets.iter().filter_map(|(name, text)| {
         let shown: String = name.chars().take(SNIPPET_NAME_MAX).collect();
-        let fault = snippet_fault(snippets, name, text)?;
-        Some(Violation::new(format!("{FIELD}[{shown}]"), fault))
+        let template_violation = snippet_fault(snippets, name, text)?;
+        Some(Violation::new(
+            format!("{FIELD}[{shown}]"),
+            template_violation,
+        ))
     });
     faults.collect()
 }
@@ -78,7 +83,7 @@ pub fn message_warnings(
 }
 
 /// Returns the violation of the template at a path, if it is invalid.
-pub fn fault(
+pub fn template_violation(
     path: String,
     language: TemplateLanguage,
     source: &str,

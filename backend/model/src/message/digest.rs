@@ -12,11 +12,15 @@ pub(super) fn headline(digest: &DigestContent, worst: &str) -> String {
     } else {
         "messages"
     };
-    format!("{} {messages} ({}): {worst}", digest.count, parts(digest))
+    format!(
+        "{} {messages} ({}): {worst}",
+        digest.count,
+        format_counts(digest)
+    )
 }
 
 /// Formats how many of the messages are new, and how many are not.
-fn parts(digest: &DigestContent) -> String {
+fn format_counts(digest: &DigestContent) -> String {
     let new = digest.count - digest.clear_count;
     match (new, digest.clear_count) {
         (new, 0) => format!("{new} new"),
@@ -32,7 +36,7 @@ pub(super) fn lines(
     headline: impl Fn(&Occurrence) -> String,
 ) -> Vec<String> {
     let rows = digest.rows.iter().map(|row| {
-        let severity = row.severity.word();
+        let severity = row.severity.as_str();
         let rule = match &row.rule_name {
             Some(name) => format!("rule {name}, {severity}"),
             None => format!("other rules, at most {severity}"),
@@ -44,11 +48,11 @@ pub(super) fn lines(
         format!("{rule}: {}{clear}", row.count)
     });
     let items = digest.items.iter().map(|it| {
-        let severity = it.occurrence.severity.word();
+        let severity = it.occurrence.severity.as_str();
         let clear = if it.clear { " (changed or closed)" } else { "" };
         format!("{severity}: {}{clear}", headline(&it.occurrence))
     });
-    let more = match digest.beside(digest.items.len()) {
+    let more = match digest.hidden_count(digest.items.len()) {
         0 => None,
         more => Some(format!("and {more} more")),
     };
@@ -57,7 +61,7 @@ pub(super) fn lines(
 
 pub(super) fn fields(digest: &DigestContent, worst: &Occurrence) -> Vec<(&'static str, String)> {
     vec![
-        ("Severity", worst.severity.word().to_owned()),
+        ("Severity", worst.severity.as_str().to_owned()),
         ("Messages", digest.count.to_string()),
         ("From", domain_json::time(digest.start_ms)),
         ("Until", domain_json::time(digest.end_ms)),
@@ -69,7 +73,7 @@ pub fn variables(digest: &DigestContent, events: &[Value]) -> Value {
     let rows = digest.rows.iter().map(|row| {
         json!({
             "rule_name": row.rule_name.as_deref().unwrap_or_default(),
-            "severity": row.severity.word(),
+            "severity": row.severity.as_str(),
             "count": row.count,
             "clear_count": row.clear_count,
         })
@@ -79,7 +83,7 @@ pub fn variables(digest: &DigestContent, events: &[Value]) -> Value {
         "count": digest.count,
         "new_count": digest.count - digest.clear_count,
         "clear_count": digest.clear_count,
-        "more_count": digest.beside(events.len()),
+        "more_count": digest.hidden_count(events.len()),
         "start": domain_json::time(digest.start_ms),
         "end": domain_json::time(digest.end_ms),
         "rows": rows.collect::<Vec<_>>(),

@@ -24,7 +24,7 @@ const RULE_MESSAGE: &str = "the rule's message";
 
 /// A template that exceeded a rendering limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exceeded {
+pub struct ExceededLimit {
     /// Whether it is the rule's message, rather than a template of the destination or the settings.
     pub of_rule: bool,
     /// The template and the limit.
@@ -49,7 +49,7 @@ pub struct Facts<'a> {
     /// The warnings so far, for people.
     pub warnings: Vec<String>,
     /// The first template that exceeded a limit.
-    pub exceeded: Option<Exceeded>,
+    pub exceeded: Option<ExceededLimit>,
     /// The remaining budget of all templates of the message.
     budget: Budget,
     /// Whether the rule's message is in the markup of the destination, with its values escaped.
@@ -82,7 +82,7 @@ impl<'a> Facts<'a> {
             message: None,
             warnings: Vec::new(),
             exceeded: None,
-            budget: Budget::of_message(),
+            budget: Budget::for_message(),
             is_markup: false,
             language: content.template_language,
             values: BTreeMap::new(),
@@ -91,11 +91,11 @@ impl<'a> Facts<'a> {
         let own = &around.links.template;
         // A digest has no single link.
         if content.digest.is_none() {
-            facts.link = around.links.to(content, facts.timestamp_ms());
+            facts.link = around.links.content_link(content, facts.timestamp_ms());
         }
         let mustache = TemplateLanguage::Mustache;
         let what = "the setting link_template";
-        let link = facts.render((mustache, &NO_SNIPPETS), what, own, Escape::Percent);
+        let link = facts.render_with((mustache, &NO_SNIPPETS), what, own, Escape::Percent);
         if let Some(link) = link {
             if let Some(variables) = &mut facts.variables {
                 let variables = variables.edit();
@@ -111,8 +111,8 @@ impl<'a> Facts<'a> {
             template_language,
             ..
         } = &content.rule;
-        let (place, is_markup) = place_of_message(&content.destination_kind, *template_language);
-        facts.message = facts.fill_in(*template_language, RULE_MESSAGE, message, place);
+        let (place, is_markup) = message_context(&content.destination_kind, *template_language);
+        facts.message = facts.render_as(*template_language, RULE_MESSAGE, message, place);
         facts.is_markup = is_markup;
         // Templates can use the message from here on.
         if let (Some(variables), Some(message)) = (&mut facts.variables, &facts.message) {
@@ -127,7 +127,7 @@ impl<'a> Facts<'a> {
             let what = format!("the value `{name}`");
             let from = format!("{{{{{{{}}}}}}}", value.from);
             let mustache = (TemplateLanguage::Mustache, &NO_SNIPPETS);
-            let found = self.render(mustache, &what, &from, Escape::None);
+            let found = self.render_with(mustache, &what, &from, Escape::None);
             let mapped = found.and_then(|found| value.map.get(&found));
             let mapped = mapped.unwrap_or(&value.default);
             self.values.insert(name.clone(), mapped.clone());
@@ -199,7 +199,7 @@ impl<'a> Facts<'a> {
         match (&self.content.digest, &self.content.group) {
             (Some(digest), _) => DigestId(digest.id).to_string(),
             (None, Some(group)) => GroupId(group.id).to_string(),
-            (None, None) => self.content.known_as().to_string(),
+            (None, None) => self.content.displayed_occurrence().to_string(),
         }
     }
 
@@ -211,8 +211,8 @@ impl<'a> Facts<'a> {
         }
         let acknowledged = if self.is_acknowledged() { "yes" } else { "no" };
         vec![
-            ("Severity", occurrence.severity.word().to_owned()),
-            ("Status", occurrence.status.word().to_owned()),
+            ("Severity", occurrence.severity.as_str().to_owned()),
+            ("Status", occurrence.status.as_str().to_owned()),
             ("Acknowledged", acknowledged.to_owned()),
         ]
     }
@@ -229,17 +229,17 @@ impl<'a> Facts<'a> {
 
     /// Renders a template of the destination; `None` if it is empty, fails or renders blank for this
     /// event. The latter two add a warning.
-    pub fn fill(&mut self, what: &str, source: &str, escape: Escape) -> Option<String> {
-        self.fill_in(self.language, what, source, escape)
+    pub fn render(&mut self, what: &str, source: &str, escape: Escape) -> Option<String> {
+        self.render_as(self.language, what, source, escape)
     }
 
-    /// Renders a part of a request like [`Self::fill`], except that it may be blank and includes no
+    /// Renders a part of a request like [`Self::render`], except that it may be blank and includes no
     /// templates.
     pub fn fill_part(&mut self, what: &str, source: &str, escape: Escape) -> Option<String> {
-        self.render((self.language, &NO_SNIPPETS), what, source, escape)
+        self.render_with((self.language, &NO_SNIPPETS), what, source, escape)
     }
 
-    fn fill_in(
+    fn render_as(
         &mut self,
         language: TemplateLanguage,
         what: &str,
@@ -247,7 +247,7 @@ impl<'a> Facts<'a> {
         escape: Escape,
     ) -> Option<String> {
         let including = (language, &**self.context.snippets);
-        let filled = self.render(including, what, source, escape)?;
+        let filled = self.render_with(including, what, source, escape)?;
         if is_blank(&filled) {
             self.warn(what, "it renders blank for this event; the default is used");
             return None;
@@ -255,7 +255,7 @@ impl<'a> Facts<'a> {
         Some(filled)
     }
 
-    fn render(
+    fn render_with(
         &mut self,
         (language, snippets): (TemplateLanguage, &Snippets),
         what: &str,
@@ -283,7 +283,7 @@ impl<'a> Facts<'a> {
             Err(error) => {
                 self.warn(what, &error.to_string());
                 if error.is_limit() {
-                    self.exceeded.get_or_insert_with(|| Exceeded {
+                    self.exceeded.get_or_insert_with(|| ExceededLimit {
                         of_rule: what == RULE_MESSAGE,
                         fault: format!("{what}: {error}"),
                     });
@@ -295,7 +295,7 @@ impl<'a> Facts<'a> {
 
     /// Renders a template of the destination with reduced variables: short texts, empty lists, and
     /// every value escaped. `None` if that fails too.
-    pub fn fill_simply(&mut self, source: &str, escape: Escape) -> Option<String> {
+    pub fn render_reduced(&mut self, source: &str, escape: Escape) -> Option<String> {
         let snippets = self.context.snippets;
         let template = AnyTemplate::parse_with(self.language, source, snippets).ok()?;
         let mut json = self.make_variables();
@@ -309,7 +309,7 @@ impl<'a> Facts<'a> {
         simplify(&mut json);
         let variables = Variables::new(json);
         template
-            .render_simply(&variables, escape, &mut Budget::of_message())
+            .render_simply(&variables, escape, &mut Budget::for_message())
             .ok()
     }
 
@@ -324,7 +324,13 @@ impl<'a> Facts<'a> {
     }
 
     /// Adds a warning if a text was truncated; returns the text to send.
-    pub fn note_cut(&mut self, whole: &str, cut: String, provider: &str, limit: &str) -> String {
+    pub fn warn_truncated(
+        &mut self,
+        whole: &str,
+        cut: String,
+        provider: &str,
+        limit: &str,
+    ) -> String {
         if cut != whole {
             let wrong = format!("it is truncated to the limit of {provider}, {limit}");
             self.warn("the message", &wrong);
@@ -351,7 +357,7 @@ impl<'a> Facts<'a> {
             "thread_id": self.thread_id(),
             "labels": labels::labels(self.content, self.thread_id()),
             "headline": self.headline,
-            "title": cut::one_line(&self.headline, TITLE_CHARACTERS_MAX),
+            "title": cut::to_one_line(&self.headline, TITLE_CHARACTERS_MAX),
             "is_over": digest.is_none() && self.is_over(),
             "acknowledged": digest.is_none() && self.is_acknowledged(),
             "id": self.context.delivery_id.to_string(),
@@ -371,7 +377,7 @@ impl<'a> Facts<'a> {
             },
             "destination": {
                 "name": self.context.destination_name,
-                "type": destination_kind.word(),
+                "type": destination_kind.as_str(),
             },
         });
         if let Some(contact) = contact {
@@ -383,8 +389,8 @@ impl<'a> Facts<'a> {
         }
         if let Some(previous) = previous {
             variables["previous"] = json!({
-                "severity": previous.severity.word(),
-                "status": previous.status.word(),
+                "severity": previous.severity.as_str(),
+                "status": previous.status.as_str(),
             });
         }
         if let Some(group) = group {
@@ -406,7 +412,7 @@ impl<'a> Facts<'a> {
 /// Returns how values in a rule's message are escaped for a kind of destination, and whether the
 /// message is in its markup. Otherwise the message is plain text, which the destination escapes as
 /// a whole.
-fn place_of_message(kind: &DestinationKind, language: TemplateLanguage) -> (Escape, bool) {
+fn message_context(kind: &DestinationKind, language: TemplateLanguage) -> (Escape, bool) {
     match (kind, language) {
         (DestinationKind::Slack(_), TemplateLanguage::Jinja) => (Escape::Slack, true),
         (DestinationKind::MsTeams(_), _) => (Escape::Card, true),
@@ -424,7 +430,7 @@ pub fn is_blank(text: &str) -> bool {
 /// Truncates texts and empties lists.
 pub fn simplify(variables: &mut Value) {
     match variables {
-        Value::String(text) => *text = cut::characters(text, SIMPLE_CHARACTERS_MAX),
+        Value::String(text) => *text = cut::truncate_chars(text, SIMPLE_CHARACTERS_MAX),
         Value::Array(entries) => entries.clear(),
         Value::Object(fields) => fields.values_mut().for_each(simplify),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -434,7 +440,7 @@ pub fn simplify(variables: &mut Value) {
 fn headline(occurrence: &Occurrence) -> String {
     [&occurrence.summary, &occurrence.name, &occurrence.kind]
         .into_iter()
-        .map(|text| cut::one_line(text, HEADLINE_CHARACTERS_MAX))
+        .map(|text| cut::to_one_line(text, HEADLINE_CHARACTERS_MAX))
         .find(|line| !line.is_empty())
         .unwrap_or_else(|| occurrence.event.to_string())
 }
@@ -445,19 +451,19 @@ fn event(occurrence: &Occurrence) -> Value {
         "id": occurrence.event.to_string(),
         "occurrence_id": occurrence.id().to_string(),
         "headline": headline,
-        "title": cut::one_line(&headline, TITLE_CHARACTERS_MAX),
+        "title": cut::to_one_line(&headline, TITLE_CHARACTERS_MAX),
         "name": occurrence.name,
         "type": occurrence.kind,
         "summary": occurrence.summary,
         "body": occurrence.body,
-        "severity": occurrence.severity.word(),
+        "severity": occurrence.severity.as_str(),
         "severity_number": occurrence.severity as i32,
         "is_debug": occurrence.severity == Severity::Debug,
         "is_info": occurrence.severity == Severity::Info,
         "is_warning": occurrence.severity == Severity::Warning,
         "is_error": occurrence.severity == Severity::Error,
         "is_critical": occurrence.severity == Severity::Critical,
-        "status": occurrence.status.word(),
+        "status": occurrence.status.as_str(),
         "is_open": occurrence.status == Status::Open,
         "is_closed": occurrence.status == Status::Closed,
         "acknowledged": occurrence.acknowledged,

@@ -31,14 +31,14 @@ pub trait SignLinks: fmt::Debug + Send + Sync {
     fn acknowledge(&self, thread: &str, response: &str, contact: &Name) -> Secret;
 
     /// Records that a message to a contact contains an acknowledgement link for a thread.
-    fn issued(&self, _thread: &str, _contact: &Name) {}
+    fn record_issued(&self, _thread: &str, _contact: &Name) {}
 }
 
 /// Links for readers of the API, with the mask in place of signatures.
 #[derive(Debug)]
-struct Masked(Arc<dyn SignLinks>);
+struct MaskedSigner(Arc<dyn SignLinks>);
 
-impl SignLinks for Masked {
+impl SignLinks for MaskedSigner {
     fn read(&self, thread: &str, since_ms: i64) -> (i64, Secret) {
         (self.0.read(thread, since_ms).0, Secret::new(MASK))
     }
@@ -51,9 +51,9 @@ impl SignLinks for Masked {
 impl Links {
     /// Returns the links with masked signatures, for texts that are displayed rather than sent.
     #[must_use]
-    pub fn masked(&self) -> Self {
+    pub fn with_masked_signatures(&self) -> Self {
         let masked = |signer: &Option<Arc<dyn SignLinks>>| {
-            let signer = signer.as_ref().map(|it| Masked(Arc::clone(it)));
+            let signer = signer.as_ref().map(|it| MaskedSigner(Arc::clone(it)));
             signer.map(|it| Arc::new(it) as Arc<dyn SignLinks>)
         };
         Self {
@@ -66,20 +66,20 @@ impl Links {
     /// Returns every signature that a message can contain.
     pub fn signatures(&self, content: &Content, since_ms: i64) -> Vec<Secret> {
         let contact = content.contact.as_ref();
-        let acknowledging = contact.and_then(|it| self.acknowledgement(content, it));
+        let acknowledging = contact.and_then(|it| self.acknowledgement_link(content, it));
         let reading = self.signer.as_ref().map(|signer| {
-            let (_, thread) = place_of(content);
+            let (_, thread) = link_path(content);
             signer.read(&thread, since_ms).1
         });
         acknowledging.into_iter().chain(reading).collect()
     }
 
     /// Returns the link to what a content reports, decided at `since_ms`; empty without a base URL.
-    pub(super) fn to(&self, content: &Content, since_ms: i64) -> String {
+    pub(super) fn content_link(&self, content: &Content, since_ms: i64) -> String {
         if self.base.is_empty() {
             return String::new();
         }
-        let (place, thread) = place_of(content);
+        let (place, thread) = link_path(content);
         let link = format!("{}/{place}/{thread}", self.url());
         match &self.signer {
             Some(signer) => {
@@ -93,20 +93,20 @@ impl Links {
     /// Returns the link with which a contact acknowledges what a content reports; empty without a
     /// base URL.
     pub(super) fn acknowledge(&self, content: &Content, contact: &PagedContact) -> String {
-        let signature = self.acknowledgement(content, contact);
+        let signature = self.acknowledgement_link(content, contact);
         let Some(signature) = signature.filter(|_| !self.base.is_empty()) else {
             return String::new();
         };
         let (thread, response) = (content.occurrence.id(), contact.response);
         if let Some(signer) = &self.acknowledging {
-            signer.issued(&thread.to_string(), &contact.name);
+            signer.record_issued(&thread.to_string(), &contact.name);
         }
         let name = percent_encoded(contact.name.as_str());
         let (url, signature) = (self.url(), signature.reveal());
         format!("{url}/acknowledge/{thread}?response={response}&contact={name}&sign={signature}")
     }
 
-    fn acknowledgement(&self, content: &Content, contact: &PagedContact) -> Option<Secret> {
+    fn acknowledgement_link(&self, content: &Content, contact: &PagedContact) -> Option<Secret> {
         let signer = self.acknowledging.as_ref()?;
         let thread = content.occurrence.id().to_string();
         Some(signer.acknowledge(&thread, &contact.response.to_string(), &contact.name))
@@ -118,7 +118,7 @@ impl Links {
 }
 
 /// Returns the path and the thread of a link.
-fn place_of(content: &Content) -> (&'static str, String) {
+fn link_path(content: &Content) -> (&'static str, String) {
     match &content.group {
         Some(group) => ("groups", GroupId(group.id).to_string()),
         None => ("events", content.occurrence.id().to_string()),

@@ -24,15 +24,15 @@ pub(super) fn headline(group: &GroupContent, worst: &str) -> String {
             parts.push(format!("{count} {word}"));
         }
     }
-    let shared: Vec<_> = group.by.iter().map(shared).collect();
-    let by = match cut::one_line(&shared.join(", "), SHARED_CHARACTERS_MAX) {
+    let shared: Vec<_> = group.by.iter().map(format_shared_value).collect();
+    let by = match cut::to_one_line(&shared.join(", "), SHARED_CHARACTERS_MAX) {
         shared if shared.is_empty() => String::new(),
         shared => format!(" ({shared})"),
     };
     format!("{}{by}: {worst}", parts.join(", "))
 }
 
-fn shared((field, value): &SharedValue) -> String {
+fn format_shared_value((field, value): &SharedValue) -> String {
     match value {
         Some(value) => format!("{field}={value}"),
         None => format!("no {field}"),
@@ -48,16 +48,16 @@ pub(super) fn lines(
     let listed = group.members.iter().take(LISTED_MAX);
     let mut lines: Vec<_> = listed
         .map(|(change, it)| {
-            let change = change.map_or("", MemberChange::word);
+            let change = change.map_or("", MemberChange::as_str);
             let change = if change.is_empty() {
                 String::new()
             } else {
                 format!(" ({change})")
             };
-            format!("{}: {}{change}", it.severity.word(), headline(it))
+            format!("{}: {}{change}", it.severity.as_str(), headline(it))
         })
         .collect();
-    match more(group) {
+    match hidden_count(group) {
         0 => {}
         more if link.is_empty() => lines.push(format!("and {more} more")),
         more => lines.push(format!("and {more} more: {link}")),
@@ -65,7 +65,7 @@ pub(super) fn lines(
     lines
 }
 
-fn more(group: &GroupContent) -> u32 {
+fn hidden_count(group: &GroupContent) -> u32 {
     let listed = group.members.len().min(LISTED_MAX);
     let listed = u32::try_from(listed).unwrap_or(u32::MAX);
     group.count.saturating_sub(listed)
@@ -85,7 +85,7 @@ pub(super) fn variables(
     let shown = group.members.iter().take(shown_max);
     let shown = shown.map(|(change, it)| {
         let mut shown = event(it);
-        shown["change"] = change.map_or("", MemberChange::word).into();
+        shown["change"] = change.map_or("", MemberChange::as_str).into();
         shown
     });
     let shown: Vec<_> = shown.collect();
@@ -95,12 +95,12 @@ pub(super) fn variables(
         "open_count": group.open_count,
         "joined_count": group.joined_count,
         "closed_count": group.closed_count,
-        "more_count": more(group),
+        "more_count": hidden_count(group),
         "is_first": group.is_first,
         "is_over": group.is_over,
         "acknowledged": group.acknowledged,
         "link": link,
-        "by": by(group),
+        "by": shared_values(group),
         "events": shown[..shown.len().min(LISTED_MAX)],
     });
     if names_all {
@@ -110,7 +110,7 @@ pub(super) fn variables(
 }
 
 /// Returns the values shared by the members, by field name without `dimensions.` and `metadata.`.
-pub fn by(group: &GroupContent) -> Value {
+pub fn shared_values(group: &GroupContent) -> Value {
     let name = |field: &str| {
         let inside = field.strip_prefix("dimensions.");
         let inside = inside.or_else(|| field.strip_prefix("metadata."));

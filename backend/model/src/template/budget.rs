@@ -57,12 +57,12 @@ pub struct Budget {
 
 impl Budget {
     /// Returns the budget of one message.
-    pub fn of_message() -> Self {
+    pub fn for_message() -> Self {
         Self::new(MESSAGE_STEPS_MAX, TEMPLATE_STEPS_MAX, RENDERED_BYTES_MAX)
     }
 
     /// Returns the budget of a template without variables, rendered to show what its author wrote.
-    pub fn of_blank() -> Self {
+    pub fn for_blank() -> Self {
         Self::new(BLANK_STEPS_MAX, BLANK_STEPS_MAX, RENDERED_BYTES_MAX)
     }
 

@@ -3,18 +3,18 @@
 const MARK: char = '\u{2026}';
 
 /// Truncates a text to at most `max` characters.
-pub fn characters(text: &str, max: usize) -> String {
-    cut(text, max, |_| 1)
+pub fn truncate_chars(text: &str, max: usize) -> String {
+    shorten(text, max, |_| 1)
 }
 
 /// Truncates a text to at most `max` bytes.
-pub fn bytes(text: &str, max: usize) -> String {
-    cut(text, max, char::len_utf8)
+pub fn truncate_bytes(text: &str, max: usize) -> String {
+    shorten(text, max, char::len_utf8)
 }
 
 /// Truncates a text to at most `max` bytes when written in a JSON document.
-pub fn json_bytes(text: &str, max: usize) -> String {
-    cut(text, max, |c| match c {
+pub fn truncate_json(text: &str, max: usize) -> String {
+    shorten(text, max, |c| match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
         c if c < ' ' => 6,
         c => c.len_utf8(),
@@ -22,14 +22,14 @@ pub fn json_bytes(text: &str, max: usize) -> String {
 }
 
 /// Returns the text on one line, with control characters and line breaks replaced by spaces.
-pub fn one_line(text: &str, characters_max: usize) -> String {
+pub fn to_one_line(text: &str, characters_max: usize) -> String {
     let breaks = |c: char| c.is_whitespace() || c.is_control();
     let words: Vec<_> = text.split(breaks).filter(|word| !word.is_empty()).collect();
-    characters(&words.join(" "), characters_max)
+    truncate_chars(&words.join(" "), characters_max)
 }
 
 /// Truncates a text to a total cost of its characters, including the mark.
-pub fn cut(text: &str, max: usize, cost: impl Fn(char) -> usize) -> String {
+pub fn shorten(text: &str, max: usize, cost: impl Fn(char) -> usize) -> String {
     let mut spent = 0;
     // The length up to which the mark still fits.
     let mut fits = 0;
@@ -57,19 +57,19 @@ mod tests {
 
     #[test]
     fn truncated_text_ends_with_an_ellipsis() {
-        assert_eq!(characters("abc", 3), "abc");
-        assert_eq!(characters("abcd", 3), "ab\u{2026}");
-        assert_eq!(bytes("abcd", 3), "\u{2026}");
-        assert_eq!(bytes("abcd", 2), "");
-        assert_eq!(one_line(" a\r\nb\u{0}c ", 9), "a b c");
+        assert_eq!(truncate_chars("abc", 3), "abc");
+        assert_eq!(truncate_chars("abcd", 3), "ab\u{2026}");
+        assert_eq!(truncate_bytes("abcd", 3), "\u{2026}");
+        assert_eq!(truncate_bytes("abcd", 2), "");
+        assert_eq!(to_one_line(" a\r\nb\u{0}c ", 9), "a b c");
     }
 
     proptest! {
         #[test]
         fn truncated_text_fits_the_limit(text in any::<String>(), max in 0..60_usize) {
-            prop_assert!(characters(&text, max).chars().count() <= max);
-            prop_assert!(bytes(&text, max).len() <= max);
-            let written = serde_json::Value::from(json_bytes(&text, max)).to_string();
+            prop_assert!(truncate_chars(&text, max).chars().count() <= max);
+            prop_assert!(truncate_bytes(&text, max).len() <= max);
+            let written = serde_json::Value::from(truncate_json(&text, max)).to_string();
             prop_assert!(written.len() <= max + 2);
         }
     }

@@ -66,16 +66,16 @@ impl Escape {
         found.map_or("text", |(_, name)| name)
     }
 
-    pub(super) fn of_name(name: &str) -> Self {
+    pub(super) fn from_name(name: &str) -> Self {
         let found = Self::ALL.iter().find(|(_, it)| *it == name);
         found.map_or(Self::None, |(it, _)| *it)
     }
 }
 
 /// Escapes a text.
-pub fn escaped(text: &str, escape: Escape) -> Cow<'_, str> {
+pub fn escape_text(text: &str, escape: Escape) -> Cow<'_, str> {
     match escape {
-        Escape::Html => html(text),
+        Escape::Html => escape_html(text),
         Escape::Header if text.contains(char::is_control) => {
             text.replace(char::is_control, " ").into()
         }
@@ -90,20 +90,24 @@ pub fn escaped(text: &str, escape: Escape) -> Cow<'_, str> {
             Cow::Owned(inner.unwrap_or_default().to_owned())
         }
         Escape::Slack => {
-            let text = quiet(text).replace('&', "&amp;");
+            let text = neutralize_mentions(text).replace('&', "&amp;");
             text.replace('<', "&lt;").replace('>', "&gt;").into()
         }
         Escape::SlackJson => {
-            let text = escaped(text, Escape::Slack);
-            escaped(&text, Escape::Json).into_owned().into()
+            let text = escape_text(text, Escape::Slack);
+            escape_text(&text, Escape::Json).into_owned().into()
         }
-        Escape::Markdown => backslashed(&quiet(text), r"\`*_{}[]<>()#+-!|~").into(),
-        Escape::Telegram => backslashed(&quiet(text), r"\`*_{}[]<>()#+-=.!|~").into(),
-        Escape::Card => card(&quiet(text)).into(),
+        Escape::Markdown => {
+            escape_with_backslash(&neutralize_mentions(text), r"\`*_{}[]<>()#+-!|~").into()
+        }
+        Escape::Telegram => {
+            escape_with_backslash(&neutralize_mentions(text), r"\`*_{}[]<>()#+-=.!|~").into()
+        }
+        Escape::Card => neutralize_markup(&neutralize_mentions(text)).into(),
     }
 }
 
-fn backslashed(text: &str, signs: &str) -> String {
+fn escape_with_backslash(text: &str, signs: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         if signs.contains(c) {
@@ -115,7 +119,7 @@ fn backslashed(text: &str, signs: &str) -> String {
 }
 
 /// Returns a text without hidden links and tags, otherwise unchanged.
-fn card(text: &str) -> String {
+fn neutralize_markup(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + 16);
     let mut before = ' ';
     for c in text.chars() {
@@ -131,7 +135,7 @@ fn card(text: &str) -> String {
 }
 
 /// Breaks room mentions in a text.
-fn quiet(text: &str) -> Cow<'_, str> {
+fn neutralize_mentions(text: &str) -> Cow<'_, str> {
     if !text.contains('@') {
         return Cow::Borrowed(text);
     }
@@ -153,7 +157,7 @@ fn quiet(text: &str) -> Cow<'_, str> {
 }
 
 /// Escapes a text for HTML.
-pub fn html(text: &str) -> Cow<'_, str> {
+pub fn escape_html(text: &str) -> Cow<'_, str> {
     if !text.contains(['&', '<', '>', '"', '\'']) {
         return Cow::Borrowed(text);
     }
@@ -187,7 +191,7 @@ mod tests {
             Escape::Card,
             Escape::Telegram,
         ] {
-            let text = escaped(HOSTILE, place).to_lowercase();
+            let text = escape_text(HOSTILE, place).to_lowercase();
             for call in [
                 "@all", "@channel", "@here", "@*", "<!", "<users", "](", "<at", "]: ",
             ] {
@@ -199,6 +203,6 @@ mod tests {
             }
         }
         let mail = "mail ada@channelfour.example, a < b, x[1] (y) *z*";
-        assert_eq!(escaped(mail, Escape::Card), mail);
+        assert_eq!(escape_text(mail, Escape::Card), mail);
     }
 }

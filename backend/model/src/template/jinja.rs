@@ -5,9 +5,9 @@
 mod apply;
 mod arithmetic;
 mod check;
+mod error;
 mod evaluate;
 mod expressions;
-mod fault;
 mod filters;
 #[cfg(test)]
 mod generated;
@@ -27,7 +27,7 @@ use minijinja::{
 
 use super::{
     Budget, Escape, RenderError, TemplateError, check_size, cut,
-    escape::escaped,
+    escape::escape_text,
     known::{UNKNOWN_MAX, VALUES, is_known},
     snippets::Included,
 };
@@ -54,7 +54,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     environment.set_debug(false);
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);
-    environment.set_auto_escape_callback(|place| match Escape::of_name(place) {
+    environment.set_auto_escape_callback(|place| match Escape::from_name(place) {
         Escape::None => AutoEscape::None,
         _ => AutoEscape::Custom("place".into()),
     });
@@ -99,7 +99,7 @@ impl Jinja {
         let patterns = found.iter().map(|(_, pattern)| pattern.as_str());
         match expressions::first_invalid(patterns) {
             Some((at, fault)) => {
-                let error = scan::at(&self.source, found[at].0, fault);
+                let error = scan::error_at(&self.source, found[at].0, fault);
                 Err(counted(error, self.has_included))
             }
             None => Ok(()),
@@ -117,7 +117,7 @@ impl Jinja {
         budget: &mut Budget,
     ) -> Result<String, RenderError> {
         let steps = budget.begin_template();
-        let template = parsed(&self.source)?;
+        let template = parse_source(&self.source)?;
         let mut environment = ENVIRONMENT.clone();
         environment.set_fuel(Some(steps as u64));
         // The state of an empty template, for filters; its name is the kind of escaping.
@@ -145,7 +145,7 @@ impl Jinja {
                 return Err(if error.kind() == ErrorKind::OutOfFuel {
                     exhausted
                 } else {
-                    let error = failure(&self.source, &error, at);
+                    let error = expression_error(&self.source, &error, at);
                     counted(error, self.has_included).into()
                 });
             }
@@ -170,7 +170,7 @@ impl Jinja {
 
 /// Checks a text without includes.
 fn check(source: &str) -> Result<(), TemplateError> {
-    check::check(source, &parsed(source)?)
+    check::check(source, &parse_source(source)?)
 }
 
 /// Notes that the position of an error counts the lines of the included templates.
@@ -182,7 +182,7 @@ fn counted(mut error: TemplateError, has_included: bool) -> TemplateError {
 }
 
 /// Parses a text into a tree, no deeper than the stack allows.
-fn parsed(source: &str) -> Result<Stmt<'_>, TemplateError> {
+fn parse_source(source: &str) -> Result<Stmt<'_>, TemplateError> {
     scan::check(source)?;
     let parsed = machinery::parse(source, "template", SyntaxConfig::default());
     parsed.map_err(|error| fault(source, &error))
@@ -202,7 +202,7 @@ fn fault(source: &str, error: &Error) -> TemplateError {
 }
 
 /// Converts an error of the expression that starts at byte `at`.
-fn failure(source: &str, error: &Error, at: u32) -> TemplateError {
+fn expression_error(source: &str, error: &Error, at: u32) -> TemplateError {
     let at = usize::try_from(at).unwrap_or_default();
     let at = if source.is_char_boundary(at) { at } else { 0 };
     TemplateError::at(source, at, message(error))
@@ -215,12 +215,12 @@ fn message(error: &Error) -> String {
         Some(detail) => format!("{kind}: {detail}"),
         None => kind.to_string(),
     };
-    cut::bytes(&message, DETAIL_BYTES_MAX)
+    cut::truncate_bytes(&message, DETAIL_BYTES_MAX)
 }
 
 /// Writes a value, escaped as the template's name says.
 fn write(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
-    let place = Escape::of_name(state.name());
+    let place = Escape::from_name(state.name());
     let text = filters::text(state, value)?;
     let is_markup = value.is_safe()
         && match place {
@@ -235,5 +235,5 @@ fn write(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Resu
     if is_markup {
         return Ok(out.write_str(&text)?);
     }
-    Ok(out.write_str(&escaped(&text, place))?)
+    Ok(out.write_str(&escape_text(&text, place))?)
 }

@@ -38,7 +38,7 @@ impl Template {
             let tag = Tag::read(text, rest_at + found)?;
             let (before_end, after_at) = match tag.kind {
                 Kind::Variable | Kind::Raw | Kind::Partial => (tag.at, tag.end),
-                _ => alone(text, &tag, rest_at).unwrap_or((tag.at, tag.end)),
+                _ => standalone_range(text, &tag, rest_at).unwrap_or((tag.at, tag.end)),
             };
             push_text(&mut open, &text[rest_at..before_end]);
             if tag.kind == Kind::Partial {
@@ -241,7 +241,7 @@ fn push_text(open: &mut [Open<'_>], text: &str) {
 }
 
 /// Returns the start of the line and of the next one if a tag stands alone on its line.
-fn alone(text: &str, tag: &Tag<'_>, earliest: usize) -> Option<(usize, usize)> {
+fn standalone_range(text: &str, tag: &Tag<'_>, earliest: usize) -> Option<(usize, usize)> {
     // Only blanks are scanned, since one line may contain very many tags.
     let is_blank = |c: char| matches!(c, ' ' | '\t');
     let line_at = text[..tag.at].trim_end_matches(is_blank).len();

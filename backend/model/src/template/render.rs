@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{Budget, Escape, Part, RenderError, Template, budget::Limited, escape::escaped};
+use super::{Budget, Escape, Part, RenderError, Template, budget::Limited, escape::escape_text};
 
 impl Template {
     /// Renders the template. A variable missing in the data is empty.
@@ -20,7 +20,7 @@ impl Template {
         escape: Escape,
         budget: &mut Budget,
     ) -> Result<String, RenderError> {
-        Renderer::new(data, escape, budget).all(&self.parts)
+        Renderer::new(data, escape, budget).render_all(&self.parts)
     }
 
     /// Renders the template with unescaped values escaped as well, unless they are valid JSON.
@@ -32,7 +32,7 @@ impl Template {
     ) -> Result<String, RenderError> {
         let mut renderer = Renderer::new(data, escape, budget);
         renderer.is_simple = true;
-        renderer.all(&self.parts)
+        renderer.render_all(&self.parts)
     }
 }
 
@@ -56,12 +56,12 @@ impl<'a, 'b> Renderer<'a, 'b> {
         }
     }
 
-    fn all(mut self, parts: &[Part]) -> Result<String, RenderError> {
-        self.parts(parts)?;
+    fn render_all(mut self, parts: &[Part]) -> Result<String, RenderError> {
+        self.render_parts(parts)?;
         Ok(self.text)
     }
 
-    fn parts(&mut self, parts: &[Part]) -> Result<(), RenderError> {
+    fn render_parts(&mut self, parts: &[Part]) -> Result<(), RenderError> {
         for part in parts {
             self.budget.spend(1)?;
             match part {
@@ -69,14 +69,14 @@ impl<'a, 'b> Renderer<'a, 'b> {
                 Part::Variable { name, raw } => {
                     let found = self.find(name)?;
                     let shown = match found {
-                        Some(value) => shown(value, self.budget)?,
+                        Some(value) => format_value(value, self.budget)?,
                         None => Cow::Borrowed(""),
                     };
                     if *raw && self.is_simple && self.escape == Escape::Json {
                         let is_text = matches!(found, Some(Value::String(_)));
                         let json = match &*shown {
                             "" if !is_text => "null".into(),
-                            _ if is_text => escaped(&shown, Escape::Json),
+                            _ if is_text => escape_text(&shown, Escape::Json),
                             shown => Cow::Borrowed(shown),
                         };
                         self.push(&json)?;
@@ -84,34 +84,39 @@ impl<'a, 'b> Renderer<'a, 'b> {
                     }
                     let is_raw = *raw && !self.is_simple;
                     let escape = if is_raw { Escape::None } else { self.escape };
-                    self.push(&escaped(&shown, escape))?;
+                    self.push(&escape_text(&shown, escape))?;
                 }
                 Part::Section {
                     name,
                     inverted,
                     parts,
-                } => self.section(name, *inverted, parts)?,
+                } => self.render_section(name, *inverted, parts)?,
             }
         }
         Ok(())
     }
 
-    fn section(&mut self, name: &str, inverted: bool, parts: &[Part]) -> Result<(), RenderError> {
+    fn render_section(
+        &mut self,
+        name: &str,
+        inverted: bool,
+        parts: &[Part],
+    ) -> Result<(), RenderError> {
         let value = self.find(name)?.filter(|value| is_something(value));
         match (value, inverted) {
-            (None, true) => self.parts(parts),
+            (None, true) => self.render_parts(parts),
             (None, false) | (Some(_), true) => Ok(()),
             (Some(Value::Array(entries)), false) => entries
                 .iter()
-                .try_for_each(|entry| self.inside(entry, parts)),
-            (Some(value), false) => self.inside(value, parts),
+                .try_for_each(|entry| self.render_inside(entry, parts)),
+            (Some(value), false) => self.render_inside(value, parts),
         }
     }
 
-    fn inside(&mut self, value: &'a Value, parts: &[Part]) -> Result<(), RenderError> {
+    fn render_inside(&mut self, value: &'a Value, parts: &[Part]) -> Result<(), RenderError> {
         self.budget.spend(1)?;
         self.stack.push(value);
-        let rendered = self.parts(parts);
+        let rendered = self.render_parts(parts);
         self.stack.pop();
         rendered
     }
@@ -179,7 +184,7 @@ fn is_something(value: &Value) -> bool {
 }
 
 /// Formats a value as text: texts as they are, lists and objects as JSON, nothing for `null`.
-fn shown<'a>(value: &'a Value, budget: &mut Budget) -> Result<Cow<'a, str>, RenderError> {
+fn format_value<'a>(value: &'a Value, budget: &mut Budget) -> Result<Cow<'a, str>, RenderError> {
     Ok(match value {
         Value::Null => Cow::Borrowed(""),
         Value::String(text) => Cow::Borrowed(text),

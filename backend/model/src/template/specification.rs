@@ -7,7 +7,7 @@ use super::{Budget, Escape, Template};
 fn check(cases: &[(&str, Value, &str)]) {
     for (source, data, expected) in cases {
         let template = Template::parse(source).unwrap();
-        let text = template.render(data, Escape::Html, &mut Budget::of_message());
+        let text = template.render(data, Escape::Html, &mut Budget::for_message());
         assert_eq!(text.as_deref(), Ok(*expected), "{source:?} with {data}");
     }
 }

@@ -131,7 +131,7 @@ fn costly() -> Vec<(&'static str, String, Value)> {
 fn costly_templates_fail_quickly() {
     for (what, template, data) in costly() {
         let template = Template::parse(&template).unwrap();
-        let mut budget = Budget::of_message();
+        let mut budget = Budget::for_message();
         let begun = Instant::now();
         let rendered = template.render(&data, Escape::Html, &mut budget);
         assert!(rendered.is_err(), "{what} was rendered");
@@ -144,7 +144,7 @@ fn costly_templates_fail_quickly() {
 fn templates_of_one_message_share_a_step_budget() {
     let template = Template::parse("{{#m}}x{{/m}}").unwrap();
     let data = json!({"m": vec![1; 40_000]});
-    let mut budget = Budget::of_message();
+    let mut budget = Budget::for_message();
     let rendered = (0..10).map(|_| template.render(&data, Escape::None, &mut budget));
     let whole = rendered.take_while(Result::is_ok).count();
     assert_eq!(whole, 2, "80,002 steps each of 200,000");
@@ -158,7 +158,7 @@ fn longest_event_list_is_rendered_whole() {
     let data = json!({"m": vec![1; 30_000]});
     for template in ["{{#m}}{{.}},{{/m}}", "{{{m}}}"] {
         let template = Template::parse(template).unwrap();
-        let rendered = template.render(&data, Escape::None, &mut Budget::of_message());
+        let rendered = template.render(&data, Escape::None, &mut Budget::for_message());
         assert!(rendered.is_ok_and(|text| text.len() > 60_000 - 2));
     }
 }

@@ -13,28 +13,28 @@ use super::{Ledger, Plan};
 use crate::{
     clock::millis,
     delivery::queues::Queues,
-    destination::takes_digests,
+    destination::accepts_digests,
     domain::{
         BudgetWindow, Content, Delivery, DeliveryState, Destination, DigestContent, Folding,
         RecordId, delivery::RuleContent,
     },
-    ops::deciding::new_id,
+    ops::decision_context::new_id,
     store::{EngineError, Stored},
 };
 
 /// The budgets involved in a commit, by destination; `None` for an unreadable one, which limits
 /// nothing.
-pub(super) type Budgets = BTreeMap<RecordId, Option<Spending>>;
+pub(super) type Budgets = BTreeMap<RecordId, Option<BudgetSpending>>;
 
 /// A budget: the stored value, and a copy to be updated.
 #[derive(Debug)]
-pub(super) struct Spending {
+pub(super) struct BudgetSpending {
     stored: Option<Stored<BudgetWindow>>,
     window: BudgetWindow,
     beyond: Vec<Stored<Delivery>>,
 }
 
-impl Spending {
+impl BudgetSpending {
     /// Starts a new window if the last one is over.
     fn roll(&mut self, per: Duration, now_ms: i64) {
         let until_ms = self.window.until_ms;
@@ -83,7 +83,7 @@ impl Ledger {
     ) -> Result<bool, EngineError> {
         let budget = destination.delivery.budget;
         // Budgets that saving would reject today can exist from earlier versions.
-        let Some(budget) = budget.filter(|_| takes_digests(&destination.kind)) else {
+        let Some(budget) = budget.filter(|_| accepts_digests(&destination.kind)) else {
             return Ok(true);
         };
         let is_counted = delivery.value.folding == Folding::Open
@@ -94,7 +94,7 @@ impl Ledger {
         }
         let now_ms = self.clock.now_ms();
         let is_begun = behind.is_some_and(|digest| plan.due.contains(&digest));
-        let Some(spending) = self.spending(plan, destination.id).await? else {
+        let Some(spending) = self.budget_spending(plan, destination.id).await? else {
             return Ok(true);
         };
         spending.roll(budget.per, now_ms);
@@ -118,7 +118,7 @@ impl Ledger {
         queues: &Queues,
     ) -> Result<(), EngineError> {
         for (destination, digest) in plan.dead_digests.clone() {
-            if let Some(spending) = self.spending(plan, destination).await? {
+            if let Some(spending) = self.budget_spending(plan, destination).await? {
                 spending.window.dead.push(digest);
             }
         }
@@ -140,17 +140,17 @@ impl Ledger {
         Ok(())
     }
 
-    async fn spending<'a>(
+    async fn budget_spending<'a>(
         &self,
         plan: &'a mut Plan,
         destination: RecordId,
-    ) -> Result<Option<&'a mut Spending>, EngineError> {
+    ) -> Result<Option<&'a mut BudgetSpending>, EngineError> {
         if let Entry::Vacant(new) = plan.budgets.entry(destination) {
             let key = destination.to_bytes().into();
             let (found, unreadable) = self.store.get_readable(vec![key]).await?;
             let stored: Option<Stored<BudgetWindow>> = found.into_iter().flatten().next();
             let window = stored.as_ref().map(|it| it.value.clone());
-            let spending = Spending {
+            let spending = BudgetSpending {
                 stored,
                 window: window.unwrap_or_else(|| empty(destination)),
                 beyond: Vec::new(),
@@ -165,13 +165,13 @@ impl Ledger {
     async fn fold(
         &self,
         plan: &mut Plan,
-        spending: &mut Spending,
+        spending: &mut BudgetSpending,
         destination: &Destination,
     ) -> Result<(), EngineError> {
-        let Spending { window, beyond, .. } = spending;
+        let BudgetSpending { window, beyond, .. } = spending;
         let until_ms = window.until_ms;
-        let open = self.waiting(plan, window.digest).await?;
-        let held = self.waiting(plan, window.held).await?;
+        let open = self.find_waiting(plan, window.digest).await?;
+        let held = self.find_waiting(plan, window.held).await?;
         plan.leave(destination.id, until_ms);
         if let ([only], None, None) = (&beyond[..], &open, &held) {
             window.held = Some(only.value.id);
@@ -195,12 +195,12 @@ impl Ledger {
                 ..
             } = &delivery.value;
             content.fold(reported.digest_item(*create_ms));
-            let folded = folded(&delivery.value, content.id, now_ms);
+            let folded = fold_delivery(&delivery.value, content.id, now_ms);
             plan.changes.update(delivery, &folded);
         }
         window.held = None;
         window.digest = Some(content.id);
-        let digest = digest(content, destination, until_ms, now_ms);
+        let digest = digest_delivery(content, destination, until_ms, now_ms);
         match &open {
             None => plan.changes.insert(&digest),
             Some(open) => {
@@ -215,7 +215,7 @@ impl Ledger {
     }
 
     /// Finds a delivery that waits for the end of a window and is not started by this commit.
-    async fn waiting(
+    async fn find_waiting(
         &self,
         plan: &Plan,
         id: Option<RecordId>,
@@ -236,7 +236,7 @@ impl Ledger {
 pub(super) type DueIds = BTreeSet<RecordId>;
 
 /// Returns a delivery after it was folded into a digest.
-fn folded(delivery: &Delivery, digest: RecordId, now_ms: i64) -> Delivery {
+fn fold_delivery(delivery: &Delivery, digest: RecordId, now_ms: i64) -> Delivery {
     Delivery {
         state: DeliveryState::Folded,
         end_ms: Some(now_ms),
@@ -246,7 +246,12 @@ fn folded(delivery: &Delivery, digest: RecordId, now_ms: i64) -> Delivery {
 }
 
 /// Returns the delivery of a digest, due at the end of its window.
-fn digest(content: DigestContent, destination: &Destination, due_ms: i64, now_ms: i64) -> Delivery {
+fn digest_delivery(
+    content: DigestContent,
+    destination: &Destination,
+    due_ms: i64,
+    now_ms: i64,
+) -> Delivery {
     let clear = content.clear_count == content.count;
     Delivery {
         state: DeliveryState::Pending { due_ms },
@@ -256,7 +261,7 @@ fn digest(content: DigestContent, destination: &Destination, due_ms: i64, now_ms
             (destination.id, destination.name.to_string()),
             Content {
                 clear,
-                occurrence: content.worst().clone(),
+                occurrence: content.most_severe().clone(),
                 rule: RuleContent::default(),
                 trigger: None,
                 destination_kind: destination.kind.clone(),

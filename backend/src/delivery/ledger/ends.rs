@@ -32,18 +32,18 @@ impl Ledger {
             return Ok(());
         }
         let destinations = ended.iter().map(|(_, destination)| *destination);
-        let mut healths = self.healths(destinations.collect()).await?;
+        let mut healths = self.read_health(destinations.collect()).await?;
         for (id, destination) in ended {
             let random = self.random.random();
             let now_ms = self.clock.now_ms();
-            let Some((unrecorded, end)) = self.ended(id) else {
+            let Some((unrecorded, end)) = self.unrecorded_end(id) else {
                 continue;
             };
             let settings = queues.destination(destination).map(|found| found.delivery);
             let cut_off = match end {
                 LeaseEnd::Made(report) if report.verdict.outcome != Outcome::Delivered => {
                     let before = unrecorded.number.saturating_sub(1);
-                    self.cut_offs(id, before).await?
+                    self.interrupted_count(id, before).await?
                 }
                 _ => 0,
             };
@@ -69,7 +69,8 @@ impl Ledger {
                 };
                 let old = current.as_ref();
                 let pause_after = self.config.pause_after;
-                let mut next = health::after(old, destination, report, died, now_ms, pause_after);
+                let mut next =
+                    health::health_after(old, destination, report, died, now_ms, pause_after);
                 if let (Some(next), Some(found)) = (&mut next, queues.destination(destination))
                     && !next.refused.is_empty()
                 {
@@ -90,7 +91,7 @@ impl Ledger {
         Ok(())
     }
 
-    fn ended(&self, delivery: RecordId) -> Option<(&Unrecorded, &LeaseEnd)> {
+    fn unrecorded_end(&self, delivery: RecordId) -> Option<(&Unrecorded, &LeaseEnd)> {
         let unrecorded = self.unrecorded.get(&delivery)?;
         Some((unrecorded, unrecorded.end.as_ref()?))
     }
@@ -150,19 +151,19 @@ fn plan_end(
             if let Some(attempt) = attempt {
                 plan.changes.delete(attempt);
             }
-            Some(decide::given_back(&delivery.value, number, around))
+            Some(decide::release_lease(&delivery.value, number, around))
         }
         LeaseEnd::Made(report) => {
             let begun = attempt.as_ref().map(|attempt| attempt.value.clone());
-            let begun = begun.unwrap_or_else(|| attempt::attempt(delivery.value.id, number, 0));
-            let ended = attempt::ended(&begun, report, delivery.value.is_reduced);
+            let begun = begun.unwrap_or_else(|| attempt::new_attempt(delivery.value.id, number, 0));
+            let ended = attempt::ended_attempt(&begun, report, delivery.value.is_reduced);
             if report.verdict.outcome != Outcome::Delivered {
                 plan.count_failure(&delivery.value, around.now_ms);
             }
             let advice = report.verdict.advice;
-            let next = decide::after(&delivery.value, number, &ended, advice, around);
+            let next = decide::after_attempt(&delivery.value, number, &ended, advice, around);
             let next = next.map(|next| Delivery {
-                recipients: report.verdict.settled(&next.recipients),
+                recipients: report.verdict.settled_recipients(&next.recipients),
                 ..next
             });
             if let Some(attempt) = attempt {

@@ -7,29 +7,29 @@ use rand::Rng;
 use super::{Ledger, Plan};
 use crate::{
     delivery::{
-        backoff::Tried,
+        backoff::AttemptCounts,
         decide::{self, Circumstances},
         notice,
         notices::Notices,
         queues::{Queues, Ready},
-        rank::{self, Waiting, Wanted},
+        rank::{self, WaitReason, Wanted},
     },
     destination::Advice,
     domain::{Attempt, Delivery, DeliveryState, Destination, Folding, OwnEvent, RecordId},
     limits::{CUT_OFFS_MAX, RANKED_MAX},
     ops::{
-        deciding::new_id,
+        decision_context::new_id,
         delivery::{
             attempt::{self, attempt_key},
             sequencing,
         },
-        page_cancel::{cancelled, is_unneeded},
+        page_cancel::{cancelled_delivery, is_unneeded},
     },
     store::{
         Direction, EngineError, Index, Stored,
         engine::Range,
         record::{
-            Ended,
+            EndedDelivery,
             bytes::{Key, id_at, moment_at},
         },
     },
@@ -41,7 +41,7 @@ const READ_AT_ONCE: usize = 512;
 const RELEASED_AT_ONCE: usize = 256;
 
 #[derive(Debug)]
-pub(super) struct Leased {
+pub(super) struct LeasedDelivery {
     pub(super) delivery: Delivery,
     pub(super) attempt: Attempt,
     pub(super) destination: Arc<Destination>,
@@ -61,7 +61,7 @@ pub(super) struct Backlog {
 
 /// The remaining work of a destination after a commit.
 #[derive(Debug)]
-pub(super) struct Left {
+pub(super) struct RemainingWork {
     pub(super) destination: RecordId,
     /// When the first remaining delivery is due.
     pub(super) due_ms: i64,
@@ -76,7 +76,7 @@ pub(super) struct Left {
     pub(super) backlog: Option<Backlog>,
 }
 
-impl Left {
+impl RemainingWork {
     /// Whether a delivery may be leased now. One with earlier attempts is only leased if its
     /// attempt can begin immediately: a second interruption counts against it.
     fn admits(&mut self, delivery: &Delivery) -> bool {
@@ -102,18 +102,18 @@ impl Plan {
     }
 
     /// Holds due deliveries until an earlier one ends, which makes them due again.
-    pub(super) fn hold_back(&mut self) {
+    pub(super) fn hold_due(&mut self) {
         let mut held = std::mem::take(&mut self.held);
         // A change of a delivery must precede that of the deliveries held by it.
-        held.sort_by_key(|it| it.delivery.value.place());
-        for Held {
+        held.sort_by_key(|it| it.delivery.value.thread_position());
+        for HeldDelivery {
             delivery,
             earlier,
             at,
         } in held
         {
             let id = earlier.value.id;
-            if self.changes.ends(id) {
+            if self.changes.ends_delivery(id) {
                 // Released as soon as that is stored.
                 let left = &mut self.left[at];
                 left.is_full = true;
@@ -136,14 +136,14 @@ impl Plan {
 
 /// A due delivery that waits for an earlier one.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldDelivery {
     delivery: Stored<Delivery>,
     earlier: Stored<Delivery>,
     /// The index of its destination in the remaining work.
     at: usize,
 }
 
-struct Due {
+struct DueDelivery {
     destination: Arc<Destination>,
     key: Vec<u8>,
     /// The index of its destination in the remaining work.
@@ -158,7 +158,7 @@ impl Ledger {
         queues: &mut Queues,
         notices: &Notices,
     ) -> Result<(), EngineError> {
-        let due = self.due(plan, queues).await?;
+        let due = self.due_deliveries(plan, queues).await?;
         if due.is_empty() {
             return Ok(());
         }
@@ -175,8 +175,8 @@ impl Ledger {
                     && let Some(id) = id_at(&due.key, 0)
                     && let Some(name) = queues.set_aside(due.destination.id, id)
                 {
-                    notices.unreadable(id, name);
-                    let ended = Ended {
+                    notices.report_unreadable(id, name);
+                    let ended = EndedDelivery {
                         destination: due.destination.id,
                         delivery: id,
                         at_ms: self.clock.now_ms(),
@@ -216,11 +216,11 @@ impl Ledger {
         &self,
         plan: &mut Plan,
         delivery: &Stored<Delivery>,
-        due: Due,
+        due: DueDelivery,
     ) -> Result<(), EngineError> {
         let now_ms = self.clock.now_ms();
         if decide::is_poison(&delivery.value) {
-            let dead = decide::poison(&delivery.value, now_ms);
+            let dead = decide::poisoned_delivery(&delivery.value, now_ms);
             plan.changes.update(delivery, &dead);
             plan.note_end(&dead);
             let name = due.destination.name.as_str();
@@ -236,26 +236,26 @@ impl Ledger {
         let attempts = delivery.value.attempts;
         let settings = due.destination.delivery;
         if attempts > 0 && is_unneeded(&self.store, &delivery.value).await? {
-            let cancelled = cancelled(&delivery.value, now_ms);
+            let cancelled = cancelled_delivery(&delivery.value, now_ms);
             plan.changes.update(delivery, &cancelled);
             return Ok(());
         }
         let backoff = self.backoff(&delivery.value);
         // While the total is below the limit, the interrupted ones need not be counted.
         let deferred = delivery.value.deferrals;
-        if backoff.is_used_up(Tried::of(attempts, 0, deferred), settings)
+        if backoff.is_exhausted(AttemptCounts::new(attempts, 0, deferred), settings)
             || attempts - deferred.min(attempts) >= CUT_OFFS_MAX
         {
-            let cut_off = self.cut_offs(delivery.value.id, attempts).await?;
-            let tried = Tried::of(attempts, cut_off, deferred);
-            if backoff.is_used_up(tried, settings) {
-                let dead = decide::used_up(&delivery.value, tried, now_ms);
+            let cut_off = self.interrupted_count(delivery.value.id, attempts).await?;
+            let tried = AttemptCounts::new(attempts, cut_off, deferred);
+            if backoff.is_exhausted(tried, settings) {
+                let dead = decide::exhausted_delivery(&delivery.value, tried, now_ms);
                 plan.changes.update(delivery, &dead);
                 plan.note_end(&dead);
                 return Ok(());
             }
         }
-        let before = sequencing::before(&self.store, &delivery.value).await?;
+        let before = sequencing::predecessors(&self.store, &delivery.value).await?;
         let is_free = before.earlier.is_none() || before.digest.is_some();
         let (destination, behind) = (&due.destination, before.digest);
         if is_free
@@ -266,7 +266,7 @@ impl Ledger {
             return Ok(());
         }
         if let Some(earlier) = before.earlier {
-            plan.held.push(Held {
+            plan.held.push(HeldDelivery {
                 delivery: delivery.clone(),
                 earlier,
                 at: due.at,
@@ -276,15 +276,15 @@ impl Ledger {
         if !plan.left[due.at].admits(&delivery.value) {
             return Ok(());
         }
-        let longest = attempt::longest(&self.config, settings, &due.destination.kind);
-        let (mut begun, attempt) = attempt::begun(&delivery.value, longest, now_ms);
+        let longest = attempt::attempt_timeout(&self.config, settings, &due.destination.kind);
+        let (mut begun, attempt) = attempt::begin_attempt(&delivery.value, longest, now_ms);
         if begun.folding == Folding::Open && settings.budget.is_some() {
             begun.folding = Folding::Alone;
             plan.spend(begun.destination);
         }
         plan.changes.update(delivery, &begun);
         plan.changes.insert(&attempt);
-        plan.leases.push(Leased {
+        plan.leases.push(LeasedDelivery {
             delivery: begun,
             attempt,
             destination: due.destination,
@@ -310,20 +310,20 @@ impl Ledger {
         let (mut found, _) = self.store.get_readable::<Attempt>(vec![key]).await?;
         let attempt = found.pop().flatten();
         let begun = attempt.as_ref().map(|attempt| attempt.value.clone());
-        let begun = begun.unwrap_or_else(|| attempt::attempt(delivery.value.id, number, 0));
-        let lost = decide::lost(&begun);
+        let begun = begun.unwrap_or_else(|| attempt::new_attempt(delivery.value.id, number, 0));
+        let lost = decide::lost_attempt(&begun);
         let around = Circumstances {
             random: self.random.random(),
             backoff: self.backoff(&delivery.value),
             now_ms: self.clock.now_ms(),
             cut_off: self
-                .cut_offs(delivery.value.id, number.saturating_sub(1))
+                .interrupted_count(delivery.value.id, number.saturating_sub(1))
                 .await?,
             early_for_ms: None,
             settings: Some(destination.delivery),
         };
         plan.count_failure(&delivery.value, around.now_ms);
-        let next = decide::after(&delivery.value, number, &lost, Advice::Again, &around);
+        let next = decide::after_attempt(&delivery.value, number, &lost, Advice::Again, &around);
         if let Some(next) = next {
             let due_ms = next.state.due_ms().unwrap_or(i64::MAX);
             plan.changes.update(delivery, &next);
@@ -338,11 +338,18 @@ impl Ledger {
         Ok(())
     }
 
-    async fn due(&mut self, plan: &mut Plan, queues: &mut Queues) -> Result<Vec<Due>, EngineError> {
+    async fn due_deliveries(
+        &mut self,
+        plan: &mut Plan,
+        queues: &mut Queues,
+    ) -> Result<Vec<DueDelivery>, EngineError> {
         let now_ms = self.clock.now_ms();
         let paused: Vec<_> = plan.paused.iter().map(|it| it.destination).collect();
         let ready = queues.ready(&paused, now_ms);
-        let mut free = self.config.max_in_flight.saturating_sub(queues.running());
+        let mut free = self
+            .config
+            .max_in_flight
+            .saturating_sub(queues.running_count());
         let share = (free / ready.len().max(1)).max(1);
         let mut due = Vec::new();
         for ready in ready {
@@ -366,7 +373,7 @@ impl Ledger {
             free -= keys.len();
             let at = plan.left.len();
             plan.left.push(left);
-            due.extend(keys.into_iter().map(|key| Due {
+            due.extend(keys.into_iter().map(|key| DueDelivery {
                 destination: Arc::clone(&ready.destination),
                 key,
                 at,
@@ -382,18 +389,18 @@ impl Ledger {
         queues: &Queues,
         wanted: usize,
         now_ms: i64,
-    ) -> Result<(Vec<Vec<u8>>, Left), EngineError> {
-        let mut range = Range::under(&ready.destination.id.to_bytes());
+    ) -> Result<(Vec<Vec<u8>>, RemainingWork), EngineError> {
+        let mut range = Range::with_prefix(&ready.destination.id.to_bytes());
         if !ready.cursor.is_empty() {
             range.start.clone_from(&ready.cursor);
         }
         // The entries include our own leases and those set aside; one more shows what follows.
         let limit = wanted + ready.ours + 1;
-        let mut left = Left::of(ready);
+        let mut left = RemainingWork::for_ready(ready);
         let mut keys = Vec::new();
         for (entry, key) in self.entries(range, Direction::Ascending, limit).await? {
             let (id, due_ms) = read(&entry)?;
-            if self.holds(id) || queues.is_set_aside(id) {
+            if self.is_leased(id) || queues.is_set_aside(id) {
                 continue;
             }
             if due_ms > now_ms || keys.len() == wanted {
@@ -413,9 +420,9 @@ impl Ledger {
         wanted: Wanted,
         queues: &Queues,
         now_ms: i64,
-    ) -> Result<(Vec<Vec<u8>>, Left), EngineError> {
+    ) -> Result<(Vec<Vec<u8>>, RemainingWork), EngineError> {
         let destination = ready.destination.id;
-        let range = Range::under(&destination.to_bytes());
+        let range = Range::with_prefix(&destination.to_bytes());
         let entries = self
             .entries(range, Direction::Ascending, RANKED_MAX)
             .await?;
@@ -435,7 +442,7 @@ impl Ledger {
                 self.ranks.insert(&delivery.value);
             }
         }
-        let mut left = Left::of(ready);
+        let mut left = RemainingWork::for_ready(ready);
         let mut unreadable = Vec::new();
         let waiting = found.into_iter().filter_map(|(id, due_ms)| {
             let Some(rank) = self.ranks.get(destination, id) else {
@@ -443,8 +450,8 @@ impl Ledger {
                 unreadable.push((id, due_ms));
                 return None;
             };
-            let is_leased = self.holds(id);
-            Some(Waiting {
+            let is_leased = self.is_leased(id);
+            Some(WaitReason {
                 id,
                 due_ms,
                 rank,
@@ -474,7 +481,7 @@ impl Ledger {
     ) -> Result<(), EngineError> {
         let now_ms = self.clock.now_ms();
         for id in queues.ids_where(|queue| queue.is_recovered) {
-            let mut range = Range::under(&id.to_bytes());
+            let mut range = Range::with_prefix(&id.to_bytes());
             range.start = Key::new().id(id).moment(now_ms.saturating_add(1)).build();
             let (mut count, mut is_whole) = (0, false);
             while count < RELEASED_AT_ONCE && !is_whole {
@@ -482,13 +489,13 @@ impl Ledger {
                 let entries = entries.await?;
                 is_whole = entries.len() < READ_AT_ONCE;
                 if let Some((last, _)) = entries.last() {
-                    range.go_on_after(last);
+                    range.exclude_through(last);
                 }
                 let keys = entries.into_iter().map(|(_, key)| key).collect();
                 let (waiting, _) = self.store.get_readable::<Delivery>(keys).await?;
                 let waiting = waiting.iter().flatten().filter(|it| {
                     let is_retry = matches!(it.value.state, DeliveryState::Retry { .. });
-                    is_retry && it.value.awaits_receiver && !self.holds(it.value.id)
+                    is_retry && it.value.awaits_receiver && !self.is_leased(it.value.id)
                 });
                 for delivery in waiting {
                     let due = Delivery {
@@ -517,8 +524,8 @@ impl Ledger {
     }
 }
 
-impl Left {
-    fn of(ready: &Ready) -> Self {
+impl RemainingWork {
+    fn for_ready(ready: &Ready) -> Self {
         Self {
             destination: ready.destination.id,
             due_ms: i64::MAX,

@@ -20,7 +20,7 @@ const PUBLIC_V6: IpNet = v6([0x2000, 0, 0], 3);
 /// Returns the network for which an address is denied, and the purpose of that network. A v4-mapped
 /// address must be passed as the v4 address; networks that embed v4 addresses in other ways are
 /// denied as a whole.
-pub(super) fn denied(address: IpAddr) -> Option<(IpNet, &'static str)> {
+pub(super) fn denied_network(address: IpAddr) -> Option<(IpNet, &'static str)> {
     let named = DENIED.iter().find(|rule| rule.0.contains(&address));
     let beside = (v6([0, 0, 0], 0), "not public: only 2000::/3 is");
     let is_beside = address.is_ipv6() && !PUBLIC_V6.contains(&address);

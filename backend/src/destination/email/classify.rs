@@ -1,32 +1,42 @@
 //! Verdicts on SMTP conversations, by the phase in which they ended.
 
-use super::conversation::{Broken, Phase, Reply};
-use crate::destination::{Advice, AttemptContext, Verdict, dial::DialError, http::fault};
+use super::conversation::{ConversationError, Phase, Reply};
+use crate::destination::{Advice, AttemptContext, Verdict, dial::DialError, http::error};
 
-pub(super) fn judge(attempt: &AttemptContext<'_>, broken: &Broken, phase: Phase) -> Verdict {
-    let explanation = attempt.explain(&broken.to_string());
+pub(super) fn classify_failure(
+    attempt: &AttemptContext<'_>,
+    broken: &ConversationError,
+    phase: Phase,
+) -> Verdict {
+    let explanation = attempt.mask_and_truncate(&broken.to_string());
     match broken {
-        Broken::Dial(DialError::Blocked(_)) => Verdict::blocked(explanation),
-        Broken::Refused(phase, reply) => Verdict::rejected(explanation, advice(*phase, reply)),
-        Broken::TooLarge(..) => Verdict::rejected(explanation, Advice::Reduce),
-        Broken::Late(limit) if phase == Phase::Answer => Verdict::unknown(format!(
+        ConversationError::Dial(DialError::Blocked(_)) => Verdict::blocked(explanation),
+        ConversationError::Refused(phase, reply) => {
+            Verdict::rejected(explanation, failure_advice(*phase, reply))
+        }
+        ConversationError::TooLarge(..) => Verdict::rejected(explanation, Advice::Reduce),
+        ConversationError::Late(limit) if phase == Phase::Answer => Verdict::unknown(format!(
             "the mail was sent, but no reply arrived within {limit:?}"
         )),
-        Broken::Late(limit) => {
+        ConversationError::Late(limit) => {
             let command = phase.command();
             Verdict::unreachable(format!(
                 "the mail server did not finish within {limit:?} ({command})"
             ))
         }
-        Broken::NoUnicode | Broken::NoMechanism(_) => Verdict::rejected(explanation, Advice::Mend),
-        Broken::Garbled(_) if phase == Phase::Answer => Verdict::unknown(attempt.explain(
-            &format!("the mail was sent, but the reply is not valid SMTP: {broken}"),
-        )),
-        Broken::Dial(_) | Broken::Garbled(_) | Broken::NoStartTls => {
-            Verdict::unreachable(explanation)
+        ConversationError::NoUnicode | ConversationError::NoMechanism(_) => {
+            Verdict::rejected(explanation, Advice::Mend)
         }
-        Broken::Io(error) => {
-            let reason = attempt.explain(&fault::reason(error));
+        ConversationError::Garbled(_) if phase == Phase::Answer => {
+            Verdict::unknown(attempt.mask_and_truncate(&format!(
+                "the mail was sent, but the reply is not valid SMTP: {broken}"
+            )))
+        }
+        ConversationError::Dial(_)
+        | ConversationError::Garbled(_)
+        | ConversationError::NoStartTls => Verdict::unreachable(explanation),
+        ConversationError::Io(error) => {
+            let reason = attempt.mask_and_truncate(&error::root_cause(error));
             if phase == Phase::Answer {
                 Verdict::unknown(format!("the mail was sent, but no reply arrived: {reason}"))
             } else {
@@ -41,7 +51,7 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, broken: &Broken, phase: Phase)
 
 /// Returns the advice after a refusal: before the text it concerns the destination, afterwards this
 /// mail.
-fn advice(phase: Phase, reply: &Reply) -> Advice {
+fn failure_advice(phase: Phase, reply: &Reply) -> Advice {
     match (phase, reply.is_permanent()) {
         // The server closes the connection: it is shutting down or limits its load.
         _ if reply.code == 421 => Advice::Again,

@@ -10,7 +10,7 @@ use lettre::{
 
 use super::Mail;
 use crate::{
-    config::{SmtpConfig, mailbox, mailboxes},
+    config::{SmtpConfig, parse_mailbox, parse_mailboxes},
     destination::{AttemptContext, transcript::BODY_BYTES_MAX},
     domain::{
         Content, RecordId, Severity, Status, delivery,
@@ -62,19 +62,19 @@ pub(super) fn compose(
     };
     let sender = match email.from.trim() {
         "" => smtp.from.clone(),
-        from => mailbox(from)?,
+        from => parse_mailbox(from)?,
     };
     // The same in all attempts, so that mail programs show one mail; and independent of the sender,
     // so that related mails stay in one conversation.
     let id_of = |delivery: RecordId| format!("<{delivery}@{}>", smtp.from.email.domain());
     let head = Head {
-        to: mailboxes(&email.to)?,
-        cc: mailboxes(&email.cc)?,
-        reply_to: mailboxes(&email.reply_to)?,
+        to: parse_mailboxes(&email.to)?,
+        cc: parse_mailboxes(&email.cc)?,
+        reply_to: parse_mailboxes(&email.reply_to)?,
         message_id: id_of(attempt.id),
         opening: attempt.opening.map(id_of),
         list_id: list_id(&email.list_id),
-        priority: priority(email.priority, attempt.content),
+        priority: effective_priority(email.priority, attempt.content),
     };
     let shown = |all: &[Mailbox]| {
         let each: Vec<_> = all.iter().map(ToString::to_string).collect();
@@ -137,7 +137,7 @@ pub(super) fn list_id(text: &str) -> Option<String> {
     })
 }
 
-fn priority(set: MailPriority, content: &Content) -> MailPriority {
+fn effective_priority(set: MailPriority, content: &Content) -> MailPriority {
     let occurrence = &content.occurrence;
     match set {
         MailPriority::BySeverity
@@ -156,7 +156,7 @@ fn header(name: &'static str, text: &str) -> HeaderValue {
 }
 
 /// Returns a header with one mailbox per line; the library would put all of them on one line.
-fn header_of(name: &'static str, mailboxes: &[&Mailbox]) -> HeaderValue {
+fn mailbox_header(name: &'static str, mailboxes: &[&Mailbox]) -> HeaderValue {
     let encoded = |mailbox: &&Mailbox| {
         let mut alone = Headers::new();
         alone.set(header::Sender::from((*mailbox).clone()));
@@ -192,7 +192,7 @@ impl Envelope {
         for (name, mailboxes) in named {
             let shown: Vec<_> = mailboxes.iter().filter(|it| is_shown(it)).collect();
             if !shown.is_empty() {
-                message = message.raw_header(header_of(name, &shown));
+                message = message.raw_header(mailbox_header(name, &shown));
             }
         }
         if let Some(opening) = &head.opening {

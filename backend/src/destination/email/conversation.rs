@@ -174,7 +174,7 @@ impl Reply {
 
 /// The reason why a conversation did not end with an accepted mail.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Broken {
+pub(super) enum ConversationError {
     #[error(transparent)]
     Dial(#[from] DialError),
     /// The connection failed, or TLS failed.
@@ -224,15 +224,15 @@ impl<'a> Conversation<'a> {
         name: &str,
         phase: &'a mut Phase,
         timeouts: Timeouts,
-    ) -> Result<Self, Broken> {
+    ) -> Result<Self, ConversationError> {
         let mut conversation = Self {
             stream: BufReader::new(stream),
             extensions: Vec::new(),
             phase,
             timeouts,
         };
-        conversation.expect(Phase::Greeting, 2).await?;
-        conversation.hello(name).await?;
+        conversation.expect_reply(Phase::Greeting, 2).await?;
+        conversation.send_hello(name).await?;
         Ok(conversation)
     }
 
@@ -242,37 +242,41 @@ impl<'a> Conversation<'a> {
         tls: &Arc<ClientConfig>,
         host: &str,
         name: &str,
-    ) -> Result<Self, Broken> {
+    ) -> Result<Self, ConversationError> {
         if !self.offers("STARTTLS") {
-            return Err(Broken::NoStartTls);
+            return Err(ConversationError::NoStartTls);
         }
-        self.command(Phase::StartTls, "STARTTLS").await?;
+        self.send_command(Phase::StartTls, "STARTTLS").await?;
         if !self.stream.buffer().is_empty() {
             // Text received before TLS is not authenticated.
-            return Err(Broken::Garbled("text before TLS".into()));
+            return Err(ConversationError::Garbled("text before TLS".into()));
         }
         let limit = self.timeouts.of(Phase::StartTls);
-        let secured = secured(self.stream.into_inner(), tls, host);
+        let secured = upgrade_to_tls(self.stream.into_inner(), tls, host);
         let stream = timeout(limit, secured).await;
-        let stream = stream.map_err(|_elapsed| Broken::Late(limit))??;
+        let stream = stream.map_err(|_elapsed| ConversationError::Late(limit))??;
         let mut conversation = Self {
             stream: BufReader::new(stream),
             ..self
         };
-        conversation.hello(name).await?;
+        conversation.send_hello(name).await?;
         Ok(conversation)
     }
 
-    async fn hello(&mut self, name: &str) -> Result<(), Broken> {
+    async fn send_hello(&mut self, name: &str) -> Result<(), ConversationError> {
         self.extensions.clear();
-        match self.command(Phase::Hello, &format!("EHLO {name}")).await {
+        match self
+            .send_command(Phase::Hello, &format!("EHLO {name}"))
+            .await
+        {
             Ok(reply) => {
                 let lines = reply.text.lines().skip(1);
                 self.extensions = lines.map(str::to_ascii_uppercase).collect();
             }
             // The server has no extensions.
-            Err(Broken::Refused(_, reply)) if matches!(reply.code, 500..=502) => {
-                self.command(Phase::Hello, &format!("HELO {name}")).await?;
+            Err(ConversationError::Refused(_, reply)) if matches!(reply.code, 500..=502) => {
+                self.send_command(Phase::Hello, &format!("HELO {name}"))
+                    .await?;
             }
             Err(broken) => return Err(broken),
         }
@@ -294,7 +298,7 @@ impl<'a> Conversation<'a> {
         size.next()?.parse().ok().filter(|size| *size > 0)
     }
 
-    pub(super) async fn authenticate(&mut self, login: Login<'_>) -> Result<(), Broken> {
+    pub(super) async fn authenticate(&mut self, login: Login<'_>) -> Result<(), ConversationError> {
         let (mut line, answers) = match login {
             Login::Password(user, password) if self.can_authenticate_by("PLAIN") => {
                 let initial = STANDARD.encode(format!("\0{user}\0{password}"));
@@ -309,20 +313,22 @@ impl<'a> Conversation<'a> {
                 let initial = STANDARD.encode(initial);
                 (format!("AUTH XOAUTH2 {initial}"), Vec::new())
             }
-            Login::Password(..) => return Err(Broken::NoMechanism("PLAIN or LOGIN")),
-            Login::Token(..) => return Err(Broken::NoMechanism("XOAUTH2")),
+            Login::Password(..) => return Err(ConversationError::NoMechanism("PLAIN or LOGIN")),
+            Login::Token(..) => return Err(ConversationError::NoMechanism("XOAUTH2")),
         };
         let mut answers = answers.into_iter();
         for _ in 0..CHALLENGES_MAX {
             self.write(Phase::Auth, &line).await?;
-            let reply = self.reply().await?;
+            let reply = self.read_reply().await?;
             match reply.code {
                 334 => line = STANDARD.encode(answers.next().unwrap_or_default()),
                 200..=299 => return Ok(()),
-                _ => return Err(Broken::Refused(Phase::Auth, reply)),
+                _ => return Err(ConversationError::Refused(Phase::Auth, reply)),
             }
         }
-        Err(Broken::Garbled("too many challenges during AUTH".into()))
+        Err(ConversationError::Garbled(
+            "too many challenges during AUTH".into(),
+        ))
     }
 
     /// Whether the server offers a mechanism for AUTH, including the older spelling `AUTH=LOGIN`.
@@ -334,52 +340,60 @@ impl<'a> Conversation<'a> {
     }
 
     /// Sends a command and expects a positive reply.
-    pub(super) async fn command(&mut self, phase: Phase, line: &str) -> Result<Reply, Broken> {
+    pub(super) async fn send_command(
+        &mut self,
+        phase: Phase,
+        line: &str,
+    ) -> Result<Reply, ConversationError> {
         self.write(phase, line).await?;
-        self.expect(phase, if phase == Phase::Data { 3 } else { 2 })
+        self.expect_reply(phase, if phase == Phase::Data { 3 } else { 2 })
             .await
     }
 
     /// Sends an address; the reply may refuse it.
-    pub(super) async fn recipient(&mut self, address: &str) -> Result<Reply, Broken> {
+    pub(super) async fn recipient(&mut self, address: &str) -> Result<Reply, ConversationError> {
         self.write(Phase::Recipient, &format!("RCPT TO:<{address}>"))
             .await?;
-        match self.reply().await? {
+        match self.read_reply().await? {
             // The server is closing the connection, regardless of the address.
-            reply if reply.code == 421 => Err(Broken::Refused(Phase::Recipient, reply)),
-            reply if matches!(reply.code, 300..400) => Err(unexpected(Phase::Recipient, &reply)),
+            reply if reply.code == 421 => Err(ConversationError::Refused(Phase::Recipient, reply)),
+            reply if matches!(reply.code, 300..400) => {
+                Err(unexpected_reply(Phase::Recipient, &reply))
+            }
             reply => Ok(reply),
         }
     }
 
     /// Sends the text of a mail, up to its final line.
-    pub(super) async fn text(&mut self, text: &[u8]) -> Result<(), Broken> {
-        self.command(Phase::Data, "DATA").await?;
+    pub(super) async fn text(&mut self, text: &[u8]) -> Result<(), ConversationError> {
+        self.send_command(Phase::Data, "DATA").await?;
         *self.phase = Phase::Text;
-        let error = match self.blocks(&stuffed(text)).await {
-            Err(Broken::Io(error)) => error,
+        let error = match self.blocks(&dot_stuff(text)).await {
+            Err(ConversationError::Io(error)) => error,
             other => return other,
         };
         // A server that rejects the text early may send the reason before it closes.
-        match self.reply().await {
-            Ok(reply) if !reply.is_positive() => Err(Broken::Refused(Phase::Text, reply)),
+        match self.read_reply().await {
+            Ok(reply) if !reply.is_positive() => {
+                Err(ConversationError::Refused(Phase::Text, reply))
+            }
             _ => Err(error.into()),
         }
     }
 
-    async fn blocks(&mut self, text: &[u8]) -> Result<(), Broken> {
+    async fn blocks(&mut self, text: &[u8]) -> Result<(), ConversationError> {
         let limit = self.timeouts.of(Phase::Text);
         for block in text.chunks(BLOCK_BYTES) {
             let written = timeout(limit, self.stream.write_all(block)).await;
-            written.map_err(|_elapsed| Broken::Late(limit))??;
+            written.map_err(|_elapsed| ConversationError::Late(limit))??;
         }
         Ok(self.stream.flush().await?)
     }
 
     /// Ends the text; from here on the mail may be delivered.
-    pub(super) async fn end(&mut self) -> Result<Reply, Broken> {
+    pub(super) async fn end_text(&mut self) -> Result<Reply, ConversationError> {
         self.write(Phase::Answer, ".").await?;
-        self.expect(Phase::Answer, 2).await
+        self.expect_reply(Phase::Answer, 2).await
     }
 
     /// Ends the conversation, ignoring errors.
@@ -387,12 +401,12 @@ impl<'a> Conversation<'a> {
         let phase = *self.phase;
         let farewell = async {
             self.write(phase, "QUIT").await?;
-            self.reply().await
+            self.read_reply().await
         };
         let _ended = timeout(FAREWELL_TIMEOUT, farewell).await;
     }
 
-    async fn write(&mut self, phase: Phase, line: &str) -> Result<(), Broken> {
+    async fn write(&mut self, phase: Phase, line: &str) -> Result<(), ConversationError> {
         *self.phase = phase;
         // In one write, because the network may delay a second one.
         self.stream
@@ -403,23 +417,23 @@ impl<'a> Conversation<'a> {
     }
 
     /// Reads a reply whose code starts with the given digit.
-    async fn expect(&mut self, phase: Phase, digit: u16) -> Result<Reply, Broken> {
-        let reply = self.reply().await?;
+    async fn expect_reply(&mut self, phase: Phase, digit: u16) -> Result<Reply, ConversationError> {
+        let reply = self.read_reply().await?;
         match reply.code / 100 {
             begun if begun == digit => Ok(reply),
-            4 | 5 => Err(Broken::Refused(phase, reply)),
-            _ => Err(unexpected(phase, &reply)),
+            4 | 5 => Err(ConversationError::Refused(phase, reply)),
+            _ => Err(unexpected_reply(phase, &reply)),
         }
     }
 
     /// Reads a reply within the timeout of the phase.
-    async fn reply(&mut self) -> Result<Reply, Broken> {
+    async fn read_reply(&mut self) -> Result<Reply, ConversationError> {
         let limit = self.timeouts.of(*self.phase);
-        let read = timeout(limit, self.read_reply()).await;
-        read.map_err(|_elapsed| Broken::Late(limit))?
+        let read = timeout(limit, self.read_reply_lines()).await;
+        read.map_err(|_elapsed| ConversationError::Late(limit))?
     }
 
-    async fn read_reply(&mut self) -> Result<Reply, Broken> {
+    async fn read_reply_lines(&mut self) -> Result<Reply, ConversationError> {
         let mut text = String::new();
         loop {
             let mut line = Vec::new();
@@ -432,13 +446,15 @@ impl<'a> Conversation<'a> {
             let line = String::from_utf8_lossy(&line);
             let code = line.get(..3).and_then(|code| code.parse().ok());
             let (Some(code @ 200..600), true) = (code, line.ends_with('\n')) else {
-                return Err(Broken::Garbled("a line that is not a reply".into()));
+                return Err(ConversationError::Garbled(
+                    "a line that is not a reply".into(),
+                ));
             };
             let rest = line[3..].trim_end();
             let is_last = !rest.starts_with('-');
             let rest = rest.strip_prefix(['-', ' ']).unwrap_or(rest);
             if text.len() + rest.len() > MAIL_REPLY_BYTES_MAX {
-                return Err(Broken::Garbled("an endless reply".into()));
+                return Err(ConversationError::Garbled("an endless reply".into()));
             }
             if !text.is_empty() {
                 text.push('\n');
@@ -451,23 +467,23 @@ impl<'a> Conversation<'a> {
     }
 }
 
-fn unexpected(phase: Phase, reply: &Reply) -> Broken {
-    Broken::Garbled(format!("{} to {}", reply.code, phase.command()))
+fn unexpected_reply(phase: Phase, reply: &Reply) -> ConversationError {
+    ConversationError::Garbled(format!("{} to {}", reply.code, phase.command()))
 }
 
 /// Performs the TLS handshake; the certificate must be for `host`.
-pub(super) async fn secured(
+pub(super) async fn upgrade_to_tls(
     stream: Box<dyn Stream>,
     tls: &Arc<ClientConfig>,
     host: &str,
-) -> Result<Box<dyn Stream>, Broken> {
+) -> Result<Box<dyn Stream>, ConversationError> {
     let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
     let secured = TlsConnector::from(Arc::clone(tls)).connect(name, stream);
     Ok(Box::new(secured.await?))
 }
 
 /// Returns the text as sent: it ends with a line break, and leading dots are doubled.
-fn stuffed(text: &[u8]) -> Vec<u8> {
+fn dot_stuff(text: &[u8]) -> Vec<u8> {
     let mut stuffed = Vec::with_capacity(text.len() + 64);
     for line in text.split_inclusive(|byte| *byte == b'\n') {
         if line.starts_with(b".") {
@@ -494,7 +510,7 @@ mod tests {
             ("a\r\n.", "a\r\n..\r\n"),
             ("", "\r\n"),
         ] {
-            assert_eq!(stuffed(text.as_bytes()), sent.as_bytes(), "{text:?}");
+            assert_eq!(dot_stuff(text.as_bytes()), sent.as_bytes(), "{text:?}");
         }
     }
     #[test]

@@ -14,14 +14,14 @@ pub(super) fn from_text(text: &str) -> String {
         format!(
             "{}{}",
             indent.replace(' ', "\u{a0}"),
-            crate::template::html(rest)
+            crate::template::escape_html(rest)
         )
     });
     lines.collect::<Vec<_>>().join("<br>\n")
 }
 
 /// Decodes HTML without tags to plain text.
-pub(super) fn untagged(html: &str) -> Cow<'_, str> {
+pub(super) fn html_to_text(html: &str) -> Cow<'_, str> {
     html_escape::decode_html_entities(html)
 }
 
@@ -33,9 +33,9 @@ pub(super) fn to_text(html: &str) -> String {
     let mut text = Text::default();
     let mut from = 0;
     while let Some(at) = html[from..].find('<').map(|at| from + at) {
-        text.say(&html[from..at]);
+        text.append(&html[from..at]);
         let Some(length) = tag_length(&html[at..]) else {
-            text.say("<");
+            text.append("<");
             from = at + 1;
             continue;
         };
@@ -47,8 +47,8 @@ pub(super) fn to_text(html: &str) -> String {
             name => text.tag(name, &html[at..from], &lower[at..from]),
         }
     }
-    text.say(&html[from..]);
-    text.end()
+    text.append(&html[from..]);
+    text.finish()
 }
 
 #[derive(Default)]
@@ -78,40 +78,40 @@ impl Text {
         match name {
             "br" => self.line_ends = (self.line_ends + 1).min(2),
             "td" | "th" => self.is_apart = true,
-            "div" | "/div" | "tr" | "/tr" | "/li" | "dt" | "dd" => self.ends_line(1),
+            "div" | "/div" | "tr" | "/tr" | "/li" | "dt" | "dd" => self.end_line(1),
             "p" | "/p" | "h1" | "/h1" | "h2" | "/h2" | "h3" | "/h3" | "h4" | "/h4" | "h5"
-            | "/h5" | "h6" | "/h6" | "table" | "/table" => self.ends_line(2),
+            | "/h5" | "h6" | "/h6" | "table" | "/table" => self.end_line(2),
             "hr" => {
-                self.ends_line(1);
-                self.put("----------");
-                self.ends_line(1);
+                self.end_line(1);
+                self.append_word("----------");
+                self.end_line(1);
             }
             "pre" => {
-                self.ends_line(2);
+                self.end_line(2);
                 self.preformatted += 1;
             }
             "/pre" => {
-                self.ends_line(2);
+                self.end_line(2);
                 self.preformatted = self.preformatted.saturating_sub(1);
             }
             "blockquote" => {
-                self.ends_line(2);
+                self.end_line(2);
                 self.quotations += 1;
             }
             "/blockquote" => {
-                self.ends_line(2);
+                self.end_line(2);
                 self.quotations = self.quotations.saturating_sub(1);
             }
             "ul" | "ol" => {
-                self.ends_line(if self.lists.is_empty() { 2 } else { 1 });
+                self.end_line(if self.lists.is_empty() { 2 } else { 1 });
                 self.lists.push((name == "ol").then_some(1));
             }
             "/ul" | "/ol" => {
                 self.lists.pop();
-                self.ends_line(if self.lists.is_empty() { 2 } else { 1 });
+                self.end_line(if self.lists.is_empty() { 2 } else { 1 });
             }
             "li" => {
-                self.ends_line(1);
+                self.end_line(1);
                 self.mark = Some(match self.lists.last_mut() {
                     Some(Some(number)) => {
                         *number += 1;
@@ -124,14 +124,14 @@ impl Text {
                 let to = attribute(tag, lower, "href").unwrap_or_default();
                 self.links.push((to, self.text.len()));
             }
-            "/a" => self.ends_link(),
-            "img" => self.say(&attribute(tag, lower, "alt").unwrap_or_default()),
+            "/a" => self.end_link(),
+            "img" => self.append(&attribute(tag, lower, "alt").unwrap_or_default()),
             _ => {}
         }
     }
 
     /// Appends text between tags.
-    fn say(&mut self, html: &str) {
+    fn append(&mut self, html: &str) {
         let text = html_escape::decode_html_entities(html);
         if self.preformatted > 0 {
             // A line break directly after the tag is ignored.
@@ -141,39 +141,39 @@ impl Text {
                 .filter(|_| !is_begun)
                 .unwrap_or(&text);
             let mut lines = text.split('\n');
-            self.put_as_is(lines.next().unwrap_or_default());
+            self.append_raw(lines.next().unwrap_or_default());
             for line in lines {
                 self.flush_line_ends();
                 self.text.push('\n');
-                self.put_as_is(line);
+                self.append_raw(line);
             }
             return;
         }
         for (index, word) in text.split(|c: char| c.is_ascii_whitespace()).enumerate() {
             self.is_apart |= index > 0;
             if !word.is_empty() {
-                self.put(word);
+                self.append_word(word);
             }
         }
     }
 
-    fn ends_line(&mut self, line_ends: usize) {
+    fn end_line(&mut self, line_ends: usize) {
         self.line_ends = self.line_ends.max(line_ends);
         self.is_apart = false;
     }
 
     /// Appends a word, after a space if one is pending.
-    fn put(&mut self, word: &str) {
-        if !self.begins_line() && self.is_apart {
+    fn append_word(&mut self, word: &str) {
+        if !self.begin_line() && self.is_apart {
             self.text.push(' ');
         }
         self.is_apart = false;
         self.push(word);
     }
 
-    fn put_as_is(&mut self, line: &str) {
+    fn append_raw(&mut self, line: &str) {
         if !line.is_empty() {
-            self.begins_line();
+            self.begin_line();
             self.push(line);
         }
     }
@@ -190,7 +190,7 @@ impl Text {
 
     /// Flushes pending line breaks and starts the next line with list and quotation markers.
     /// Returns whether a line was started.
-    fn begins_line(&mut self) -> bool {
+    fn begin_line(&mut self) -> bool {
         self.flush_line_ends();
         if !self.text.is_empty() && !self.text.ends_with('\n') {
             return false;
@@ -216,7 +216,7 @@ impl Text {
     }
 
     /// Appends the address of a link after its text, unless they are equal.
-    fn ends_link(&mut self) {
+    fn end_link(&mut self) {
         let Some((to, begin)) = self.links.pop() else {
             return;
         };
@@ -229,15 +229,15 @@ impl Text {
             _ => return,
         };
         if shown.is_empty() {
-            self.put(address);
+            self.append_word(address);
         } else if shown != address {
             let after = format!("({address})");
             self.is_apart = true;
-            self.put(&after);
+            self.append_word(&after);
         }
     }
 
-    fn end(mut self) -> String {
+    fn finish(mut self) -> String {
         self.text.truncate(self.text.trim_end().len());
         let begin = self.text.len() - self.text.trim_start_matches('\n').len();
         self.text.split_off(begin)
@@ -372,7 +372,7 @@ mod tests {
     fn plain_text_keeps_lines_and_indentation() {
         for text in ["a\n  b\n\n    c", "  first", "a\n\n\nb", "\u{fc} & <b>"] {
             let html = from_text(text);
-            let shown: Vec<_> = html.split("<br>\n").map(untagged).collect();
+            let shown: Vec<_> = html.split("<br>\n").map(html_to_text).collect();
             assert_eq!(shown.join("\n").replace('\u{a0}', " "), text);
         }
     }

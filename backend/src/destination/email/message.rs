@@ -17,8 +17,8 @@ const VALUE_BYTES_MAX: usize = 64 * 1024;
 
 pub(super) fn mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
     let subject = subject(facts, email);
-    let body = own(facts, &email.body);
-    let custom = facts.fill("the mail's body", body, Escape::Html);
+    let body = own_template(facts, &email.body);
+    let custom = facts.render("the mail's body", body, Escape::Html);
     let is_shown = |html: &str| html.contains("<img") || !is_blank(&html::to_text(html));
     let (custom, blank): (Option<String>, _) = match custom {
         Some(filled) if is_shown(&filled) => (Some(filled), false),
@@ -39,7 +39,7 @@ pub(super) fn mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
             (html::to_text(&html), html)
         }
         (Some(filled), _) => {
-            let text = html::untagged(&filled).into_owned();
+            let text = html::html_to_text(&filled).into_owned();
             let html = html::from_text(&text);
             (text, html)
         }
@@ -71,7 +71,7 @@ pub(super) fn reduced(facts: &mut Facts<'_>, email: &Email) -> Mail {
 }
 
 /// Returns the author's template, or an empty one for a digest that the template does not support.
-fn own<'a>(facts: &Facts<'_>, template: &'a str) -> &'a str {
+fn own_template<'a>(facts: &Facts<'_>, template: &'a str) -> &'a str {
     let is_left_out = facts.content.digest.is_some() && !template.contains("digest");
     if is_left_out { "" } else { template }
 }
@@ -88,28 +88,28 @@ fn subject(facts: &mut Facts<'_>, email: &Email) -> String {
 }
 
 fn own_subject(facts: &mut Facts<'_>, email: &Email) -> String {
-    let template = own(facts, &email.subject);
+    let template = own_template(facts, &email.subject);
     facts
-        .fill("the mail's subject", template, Escape::None)
-        .map(|text| cut::one_line(&text, SUBJECT_CHARACTERS_MAX))
+        .render("the mail's subject", template, Escape::None)
+        .map(|text| cut::to_one_line(&text, SUBJECT_CHARACTERS_MAX))
         .filter(|line| !line.is_empty())
         .unwrap_or_else(|| default_subject(facts))
 }
 
 fn default_subject(facts: &Facts<'_>) -> String {
     let tenant = facts.context.tenant;
-    let severity = facts.occurrence().severity.word();
+    let severity = facts.occurrence().severity.as_str();
     let mut subject = format!("[{tenant}] {severity}: {}", facts.headline);
     // Two hosts with the same problem are two conversations.
     let is_single = facts.content.digest.is_none() && facts.content.group.is_none();
     if is_single && !facts.entity.is_empty() && !facts.headline.contains(&facts.entity) {
-        let entity = cut::characters(&facts.entity, ENTITY_CHARACTERS_MAX);
+        let entity = cut::truncate_chars(&facts.entity, ENTITY_CHARACTERS_MAX);
         let _infallible = write!(subject, " ({entity})");
     }
     if let Some(change) = facts.change() {
         let _infallible = write!(subject, " ({change})");
     }
-    cut::one_line(&subject, SUBJECT_CHARACTERS_MAX)
+    cut::to_one_line(&subject, SUBJECT_CHARACTERS_MAX)
 }
 
 /// A section: heading, pairs, then text.
@@ -120,11 +120,11 @@ struct Part {
 }
 
 fn default_body(facts: &Facts<'_>) -> (String, String) {
-    let parts = parts(facts);
+    let parts = sections(facts);
     (as_text(&parts), as_html(&parts))
 }
 
-fn parts(facts: &Facts<'_>) -> Vec<Part> {
+fn sections(facts: &Facts<'_>) -> Vec<Part> {
     let heading = match facts.change() {
         Some(change) => format!("{} ({change})", facts.headline),
         None => facts.headline.clone(),
@@ -183,8 +183,8 @@ fn overview(facts: &Facts<'_>) -> Vec<(String, String)> {
     let trigger = facts.content.trigger.as_ref();
     let acknowledged = if facts.is_acknowledged() { "yes" } else { "no" };
     let pairs = [
-        ("Severity", occurrence.severity.word().to_owned()),
-        ("Status", occurrence.status.word().to_owned()),
+        ("Severity", occurrence.severity.as_str().to_owned()),
+        ("Status", occurrence.status.as_str().to_owned()),
         ("Acknowledged", acknowledged.to_owned()),
         ("Name", occurrence.name.clone()),
         ("Type", occurrence.kind.clone()),
@@ -215,7 +215,7 @@ fn as_text(parts: &[Part]) -> String {
         }
         let _infallible = writeln!(text, "{}", part.heading);
         for (label, value) in &part.pairs {
-            let value = cut::bytes(value, VALUE_BYTES_MAX).replace('\n', "\n    ");
+            let value = cut::truncate_bytes(value, VALUE_BYTES_MAX).replace('\n', "\n    ");
             let _infallible = writeln!(text, "  {label}: {value}");
         }
         if !part.text.is_empty() {
@@ -228,12 +228,12 @@ fn as_text(parts: &[Part]) -> String {
 fn as_html(parts: &[Part]) -> String {
     let mut body = String::from("<!DOCTYPE html>\n<html><body style=\"font-family:sans-serif\">\n");
     for part in parts {
-        let _infallible = writeln!(body, "<h3>{}</h3>", template::html(&part.heading));
+        let _infallible = writeln!(body, "<h3>{}</h3>", template::escape_html(&part.heading));
         if !part.pairs.is_empty() {
             body.push_str("<table cellpadding=\"4\">\n");
             for (label, value) in &part.pairs {
-                let label = template::html(label);
-                let value = html::from_text(&cut::bytes(value, VALUE_BYTES_MAX));
+                let label = template::escape_html(label);
+                let value = html::from_text(&cut::truncate_bytes(value, VALUE_BYTES_MAX));
                 let _infallible = writeln!(
                     body,
                     "<tr><td valign=\"top\"><b>{label}</b></td><td>{value}</td></tr>"

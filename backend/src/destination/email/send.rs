@@ -11,7 +11,9 @@ use tokio::{
 use super::{
     Mail, classify,
     compose::{Envelope, compose},
-    conversation::{Broken, Conversation, Login, Phase, Reply, Timeouts, secured},
+    conversation::{
+        Conversation, ConversationError, Login, Phase, Reply, Timeouts, upgrade_to_tls,
+    },
 };
 use crate::{
     config::{SmtpConfig, SmtpLogin, SmtpSecurity},
@@ -20,7 +22,7 @@ use crate::{
         dial::Dialer,
         http::SendFailure,
         mail_server::MailServer,
-        oauth::{self, ClientShown, Grant},
+        oauth::{self, ClientAuth, Grant},
         verdict::RecipientAnswer,
     },
     domain::{Transcript, delivery, destination::Email},
@@ -38,7 +40,7 @@ const ANSWER_BYTES_MAX: usize = 120;
 pub(super) async fn send(email: &Email, attempt: &mut AttemptContext<'_>, mail: Mail) -> Ending {
     let server = attempt.outlets.mail_server.as_ref();
     if !attempt.sends {
-        return rendered(email, attempt, server.map(|it| &it.config), mail);
+        return render_only(email, attempt, server.map(|it| &it.config), mail);
     }
     let Some(server) = server else {
         return (Verdict::unreachable(NO_SERVER), Transcript::default());
@@ -51,7 +53,7 @@ pub(super) async fn send(email: &Email, attempt: &mut AttemptContext<'_>, mail: 
             Some(Login::Password(user, password.reveal()))
         }
         Some(SmtpLogin::OAuth2 { user, .. }) => {
-            token = match token_of(attempt, &server.config).await {
+            token = match fetch_token(attempt, &server.config).await {
                 Ok(token) => token,
                 Err(ending) => return *ending,
             };
@@ -61,7 +63,8 @@ pub(super) async fn send(email: &Email, attempt: &mut AttemptContext<'_>, mail: 
     let composed = match compose(attempt, &server.config, email, mail) {
         Ok(composed) => composed,
         Err(explanation) => {
-            let verdict = Verdict::rejected(attempt.explain(&explanation), Advice::FewMore);
+            let verdict =
+                Verdict::rejected(attempt.mask_and_truncate(&explanation), Advice::FewMore);
             return (verdict, Transcript::default());
         }
     };
@@ -69,7 +72,7 @@ pub(super) async fn send(email: &Email, attempt: &mut AttemptContext<'_>, mail: 
         let verdict = Verdict::delivered("the mail was already sent to every address");
         return (verdict, Transcript::default());
     }
-    let mut course = Course::default();
+    let mut course = ConversationProgress::default();
     let deadline = attempt.begun + attempt.timeout;
     let timeouts = Timeouts {
         command: attempt.timeout,
@@ -82,30 +85,35 @@ pub(super) async fn send(email: &Email, attempt: &mut AttemptContext<'_>, mail: 
         (deadline, timeouts),
     );
     let result = made.await;
-    if let (Err(Ended::Broken(Broken::Refused(Phase::Auth, _))), Some(grant)) =
-        (&result, grant(&server.config))
+    if let (Err(ConversationEnd::Broken(ConversationError::Refused(Phase::Auth, _))), Some(grant)) =
+        (&result, token_request(&server.config))
     {
-        oauth::forget(attempt, grant);
+        oauth::forget_token(attempt, grant);
     }
     let request = course.met.then_some(composed.request);
     let verdict = match &result {
-        Ok(_) => course.judge(attempt),
-        Err(Ended::Broken(broken)) => classify::judge(attempt, broken, course.phase),
-        Err(Ended::Late) => {
-            let late = Broken::Late(attempt.timeout);
-            classify::judge(attempt, &late, course.phase)
+        Ok(_) => course.verdict(attempt),
+        Err(ConversationEnd::Broken(broken)) => {
+            classify::classify_failure(attempt, broken, course.phase)
+        }
+        Err(ConversationEnd::Late) => {
+            let late_verdict = ConversationError::Late(attempt.timeout);
+            classify::classify_failure(attempt, &late_verdict, course.phase)
         }
     };
     let transcript = Transcript {
         request,
-        response: course.reply_of(attempt, &result),
+        response: course.last_reply(attempt, &result),
     };
-    (verdict.with_recipients(course.answers(attempt)), transcript)
+    (
+        verdict.with_recipients(course.recipient_answers(attempt)),
+        transcript,
+    )
 }
 
 /// Renders a mail without sending it; without a mail server, its settings are replaced by
 /// placeholders.
-fn rendered(
+fn render_only(
     email: &Email,
     attempt: &AttemptContext<'_>,
     config: Option<&SmtpConfig>,
@@ -134,14 +142,15 @@ fn rendered(
             (verdict, transcript)
         }
         Err(explanation) => {
-            let verdict = Verdict::rejected(attempt.explain(&explanation), Advice::FewMore);
+            let verdict =
+                Verdict::rejected(attempt.mask_and_truncate(&explanation), Advice::FewMore);
             (verdict, Transcript::default())
         }
     }
 }
 
 /// Returns the token request for the mail server; `None` if a password is set.
-fn grant(smtp: &SmtpConfig) -> Option<Grant<'_>> {
+fn token_request(smtp: &SmtpConfig) -> Option<Grant<'_>> {
     let Some(SmtpLogin::OAuth2 {
         token_url,
         client_id,
@@ -161,26 +170,26 @@ fn grant(smtp: &SmtpConfig) -> Option<Grant<'_>> {
         scope,
         audience: "",
         params: &NO_PARAMS,
-        client: ClientShown::Either,
+        client: ClientAuth::Either,
     })
 }
 
 /// Returns a token for the mail server, or the ending of the attempt if there is none.
-async fn token_of(
+async fn fetch_token(
     attempt: &mut AttemptContext<'_>,
     smtp: &SmtpConfig,
 ) -> Result<String, Box<Ending>> {
-    let Some(grant) = grant(smtp) else {
+    let Some(grant) = token_request(smtp) else {
         return Ok(String::new());
     };
     attempt.masker.add(grant.client_secret);
     attempt.masker.add(grant.refresh_token);
-    oauth::bearer(attempt, grant).await
+    oauth::bearer_token(attempt, grant).await
 }
 
 /// Progress of a conversation.
 #[derive(Default)]
-struct Course {
+struct ConversationProgress {
     /// Whether the server was connected to.
     met: bool,
     phase: Phase,
@@ -191,14 +200,14 @@ struct Course {
 }
 
 /// The reason why a conversation ended without its last reply.
-enum Ended {
-    Broken(Broken),
+enum ConversationEnd {
+    Broken(ConversationError),
     /// The timeout elapsed.
     Late,
 }
 
-impl From<Broken> for Ended {
-    fn from(broken: Broken) -> Self {
+impl From<ConversationError> for ConversationEnd {
+    fn from(broken: ConversationError) -> Self {
         Self::Broken(broken)
     }
 }
@@ -210,10 +219,10 @@ impl From<Broken> for Ended {
 async fn converse(
     (dialer, server, login): (&Dialer, &MailServer, Option<Login<'_>>),
     envelope: &Envelope,
-    course: &mut Course,
+    course: &mut ConversationProgress,
     (deadline, timeouts): (Instant, Timeouts),
-) -> Result<Option<Reply>, Ended> {
-    let Course {
+) -> Result<Option<Reply>, ConversationEnd> {
+    let ConversationProgress {
         met,
         phase,
         taken,
@@ -226,9 +235,9 @@ async fn converse(
         }
         Ok(conversation)
     };
-    let begun: Result<_, Broken> = timeout_at(deadline, beginning)
+    let begun: Result<_, ConversationError> = timeout_at(deadline, beginning)
         .await
-        .map_err(|_elapsed| Ended::Late)?;
+        .map_err(|_elapsed| ConversationEnd::Late)?;
     let mut conversation = begun?;
     let mut answer = None;
     let mut waiting = envelope.to.clone();
@@ -236,12 +245,12 @@ async fn converse(
         let named = name(&mut conversation, envelope, &waiting);
         let named = timeout_at(deadline, named)
             .await
-            .map_err(|_elapsed| Ended::Late)??;
+            .map_err(|_elapsed| ConversationEnd::Late)??;
         refused.extend(named.refused);
         if named.accepted.is_empty() {
             break;
         }
-        answer = Some(conversation.end().await?);
+        answer = Some(conversation.end_text().await?);
         taken.extend(named.accepted);
         waiting = named.next;
     }
@@ -264,11 +273,11 @@ async fn name(
     conversation: &mut Conversation<'_>,
     envelope: &Envelope,
     addresses: &[String],
-) -> Result<Named, Broken> {
+) -> Result<Named, ConversationError> {
     let is_international = conversation.offers("SMTPUTF8");
     let from = envelope.from.email.to_string();
     if !from.is_ascii() && !is_international {
-        return Err(Broken::NoUnicode);
+        return Err(ConversationError::NoUnicode);
     }
     let is_ascii = from.is_ascii() && envelope.to.iter().all(|it| it.is_ascii());
     let option = if is_international && !is_ascii {
@@ -279,12 +288,14 @@ async fn name(
     let is_shown = |it: &Mailbox| is_international || it.email.to_string().is_ascii();
     let text = envelope.text(is_shown);
     let size = match conversation.size_max() {
-        Some(most) if text.len() > most => return Err(Broken::TooLarge(text.len(), most)),
+        Some(most) if text.len() > most => {
+            return Err(ConversationError::TooLarge(text.len(), most));
+        }
         _ if conversation.offers("SIZE") => format!(" SIZE={}", text.len()),
         _ => String::new(),
     };
     let line = format!("MAIL FROM:<{from}>{size}{option}");
-    conversation.command(Phase::Sender, &line).await?;
+    conversation.send_command(Phase::Sender, &line).await?;
     let mut named = Named::default();
     for (at, address) in addresses.iter().enumerate() {
         let reply = if address.is_ascii() || is_international {
@@ -316,7 +327,7 @@ async fn connect<'a>(
     server: &MailServer,
     met: &mut bool,
     phase: &'a mut Phase,
-) -> Result<Conversation<'a>, Broken> {
+) -> Result<Conversation<'a>, ConversationError> {
     let MailServer { config, tls } = server;
     let host = config.host.trim_matches(['[', ']']);
     let stream = dialer.connect(host, config.port).await?;
@@ -328,8 +339,8 @@ async fn connect<'a>(
         SmtpSecurity::None => Conversation::begin(stream, &name, phase, timeouts).await?,
         SmtpSecurity::Tls => {
             let limit = timeouts.of(Phase::Greeting);
-            let stream = timeout(limit, secured(stream, tls, host)).await;
-            let stream = stream.map_err(|_elapsed| Broken::Late(limit))??;
+            let stream = timeout(limit, upgrade_to_tls(stream, tls, host)).await;
+            let stream = stream.map_err(|_elapsed| ConversationError::Late(limit))??;
             Conversation::begin(stream, &name, phase, timeouts).await?
         }
         SmtpSecurity::StartTls => {
@@ -362,8 +373,8 @@ fn hello_name(set: &str, stream: &TcpStream) -> String {
     }
 }
 
-impl Course {
-    fn judge(&self, attempt: &AttemptContext<'_>) -> Verdict {
+impl ConversationProgress {
+    fn verdict(&self, attempt: &AttemptContext<'_>) -> Verdict {
         let all = self.taken.len() + self.refused.len();
         let taken = self.taken.len();
         let refusals: Vec<_> = self
@@ -371,7 +382,7 @@ impl Course {
             .iter()
             .map(|(address, reply)| {
                 let line = reply.line();
-                let line = cut::bytes(&line, ANSWER_BYTES_MAX);
+                let line = cut::truncate_bytes(&line, ANSWER_BYTES_MAX);
                 format!("`{address}` ({}: {line})", reply.code)
             })
             .collect();
@@ -384,14 +395,14 @@ impl Course {
             let said = format!(
                 "the mail server accepted the mail for {taken} of {all} addresses and rejected {refusals}"
             );
-            let said = attempt.explain(&said);
+            let said = attempt.mask_and_truncate(&said);
             return if is_final {
                 Verdict::delivered(said)
             } else {
                 Verdict::rejected(said, Advice::Later)
             };
         }
-        let said = attempt.explain(&format!("the mail server refused {refusals}"));
+        let said = attempt.mask_and_truncate(&format!("the mail server refused {refusals}"));
         let advice = match (attempt.recipients.reached.is_empty(), is_final) {
             // No address is left to deliver to.
             (true, true) => Advice::Mend,
@@ -403,32 +414,33 @@ impl Course {
     }
 
     /// Returns the result for each address.
-    fn answers(&self, attempt: &AttemptContext<'_>) -> Vec<RecipientAnswer> {
+    fn recipient_answers(&self, attempt: &AttemptContext<'_>) -> Vec<RecipientAnswer> {
         let reached = self.taken.iter().cloned().map(RecipientAnswer::Reached);
         let refused = self
             .refused
             .iter()
             .map(|(address, reply)| RecipientAnswer::Refused {
                 address: address.clone(),
-                said: attempt.explain(&format!("{} {}", reply.code, reply.line())),
+                said: attempt.mask_and_truncate(&format!("{} {}", reply.code, reply.line())),
                 is_permanent: reply.is_permanent(),
             });
         reached.chain(refused).collect()
     }
 
     /// Returns the last reply, with the refused addresses in place of headers.
-    fn reply_of(
+    fn last_reply(
         &self,
         attempt: &AttemptContext<'_>,
-        ended: &Result<Option<Reply>, Ended>,
+        ended: &Result<Option<Reply>, ConversationEnd>,
     ) -> Option<delivery::Response> {
         let last = match ended {
-            Ok(Some(reply)) | Err(Ended::Broken(Broken::Refused(_, reply))) => Some(reply),
+            Ok(Some(reply))
+            | Err(ConversationEnd::Broken(ConversationError::Refused(_, reply))) => Some(reply),
             _ => None,
         };
         let last = last.or(self.refused.last().map(|(_, reply)| reply))?;
         let refused = self.refused.iter().map(|(address, reply)| {
-            let said = attempt.explain(&format!("{} {}", reply.code, reply.line()));
+            let said = attempt.mask_and_truncate(&format!("{} {}", reply.code, reply.line()));
             (address.clone(), said)
         });
         Some(delivery::Response {

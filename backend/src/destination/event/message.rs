@@ -11,8 +11,10 @@ use crate::{
 /// occurrence is.
 pub(super) fn event(facts: &mut Facts<'_>, templates: &EventTemplates) -> IncomingEvent {
     let mut line = |what: &str, template: &str, bytes_max: usize| {
-        let text = facts.fill(what, template, Escape::None).unwrap_or_default();
-        cut::bytes(&cut::one_line(&text, usize::MAX), bytes_max)
+        let text = facts
+            .render(what, template, Escape::None)
+            .unwrap_or_default();
+        cut::truncate_bytes(&cut::to_one_line(&text, usize::MAX), bytes_max)
     };
     let name = line(
         "the event's name",
@@ -56,7 +58,7 @@ pub(super) fn event(facts: &mut Facts<'_>, templates: &EventTemplates) -> Incomi
         dimensions,
         metadata: occurrence.metadata.clone(),
         summary: or(summary, &facts.headline),
-        body: cut::bytes(facts.message(), EVENT_BODY_BYTES_MAX),
+        body: cut::truncate_bytes(facts.message(), EVENT_BODY_BYTES_MAX),
         severity: Some(templates.severity),
         status: facts.is_over().then_some(Status::Closed),
         acknowledged: None,

@@ -41,7 +41,7 @@ pub(super) async fn send(attempt: &AttemptContext<'_>, event: IncomingEvent) -> 
     }
     let chain = chain.iter().copied().chain(rule).collect();
     let id = event.id();
-    let verdict = match trace::within(attempt.trace, sink.put(event, chain)).await {
+    let verdict = match trace::run_within(attempt.trace, sink.put(event, chain)).await {
         Ok(()) => {
             transcript.response = Some(Response {
                 status: 200,
@@ -51,7 +51,7 @@ pub(super) async fn send(attempt: &AttemptContext<'_>, event: IncomingEvent) -> 
             Verdict::delivered(format!("accepted as event {id}"))
         }
         Err(error) => {
-            let text = attempt.explain(&error.to_string());
+            let text = attempt.mask_and_truncate(&error.to_string());
             match error {
                 Error::Invalid(_) => Verdict::rejected(text, Advice::FewMore),
                 _ => Verdict::unreachable(text),

@@ -45,7 +45,7 @@ impl Service<Uri> for GuardedConnector {
             let is_https = uri.scheme_str() == Some("https");
             let default_port = if is_https { 443 } else { 80 };
             let port = uri.port_u16().unwrap_or(default_port);
-            let through = route.through(host, port, is_https);
+            let through = route.proxy_route(host, port, is_https);
             let (stream, dialed) = match through {
                 None => dialer.dial(host, port).await?,
                 Some(through) => {

@@ -25,7 +25,7 @@ use crate::destination::times::Dialed;
 pub(super) struct Answered(Arc<AtomicBool>);
 
 impl Answered {
-    pub(super) fn note(&self) {
+    pub(super) fn mark(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 

@@ -70,11 +70,11 @@ impl Origins {
     }
 
     /// Returns an empty pool with the same connector.
-    pub(super) fn fresh(&self) -> Self {
+    pub(super) fn with_fresh_connections(&self) -> Self {
         Self::new(self.connector.clone())
     }
 
-    /// Returns the connections to an origin, and their number for [`Self::let_go`].
+    /// Returns the connections to an origin, and their number for [`Self::remove`].
     pub(super) fn connections(&self, origin: &str) -> (u64, Connections) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.count += 1;
@@ -127,7 +127,7 @@ impl Origins {
     }
 
     /// Removes the connections with this number from the pool. Requests in flight on them continue.
-    pub(super) fn let_go(&self, origin: &str, number: u64) {
+    pub(super) fn remove(&self, origin: &str, number: u64) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let known = kept.by_origin.get(origin);
         if known.is_some_and(|known| known.number == number) {
@@ -172,7 +172,7 @@ mod tests {
         let guard = Arc::new(Guard::new(&EgressConfig::default(), Vec::new()));
         let dialer = Dialer::new(guard, Arc::new(SystemResolver), Duration::from_secs(1));
         let config = tls::client_config(&tls::Trust::new(&[]));
-        let mut origins = http::origins(config, dialer, Arc::new(Route::default()));
+        let mut origins = http::new_origins(config, dialer, Arc::new(Route::default()));
         let number = |origins: &Origins| origins.connections("http://a.example").0;
         assert_eq!(number(&origins), 1);
         assert_eq!(number(&origins), 1);

@@ -56,12 +56,12 @@ const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
 /// delay.
 pub(crate) fn retry_after(headers: &HeaderMap, now_ms: i64) -> Option<Duration> {
     let text = |name: &str| Some(headers.get(name)?.to_str().ok()?.trim());
-    let is_used_up = REMAINING.iter().any(|name| {
+    let is_exhausted = REMAINING.iter().any(|name| {
         let remaining = text(name).and_then(|it| it.parse::<f64>().ok());
         remaining.is_some_and(|it| it < 1.0)
     });
     HEADERS.iter().find_map(|(name, unit)| match unit {
-        Unit::Reset if !is_used_up => None,
+        Unit::Reset if !is_exhausted => None,
         unit => read(text(name)?, *unit, now_ms),
     })
 }

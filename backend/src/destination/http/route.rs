@@ -15,7 +15,7 @@ pub(crate) struct Route {
 
 /// The route to an origin through a proxy.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Through<'a> {
+pub(super) struct ProxyRoute<'a> {
     pub(super) proxy: &'a ProxyConfig,
     /// Whether the proxy resolves host names.
     pub(super) by_name: bool,
@@ -33,9 +33,14 @@ impl Route {
     }
 
     /// Returns the proxy route to an origin; `None` if it is reached directly.
-    pub(super) fn through(&self, host: &str, port: u16, is_https: bool) -> Option<Through<'_>> {
+    pub(super) fn proxy_route(
+        &self,
+        host: &str,
+        port: u16,
+        is_https: bool,
+    ) -> Option<ProxyRoute<'_>> {
         let proxy = self.proxy.as_ref()?;
-        (!self.no_proxy.covers(host, port)).then_some(Through {
+        (!self.no_proxy.covers(host, port)).then_some(ProxyRoute {
             proxy,
             by_name: self.by_name,
             forwards: !is_https,
@@ -46,7 +51,7 @@ impl Route {
     pub(super) fn authorization(&self, url: &Url) -> Option<HeaderValue> {
         let host = url.host_str().unwrap_or_default();
         let port = url.port_or_known_default().unwrap_or_default();
-        let through = self.through(host, port, url.scheme() == "https")?;
+        let through = self.proxy_route(host, port, url.scheme() == "https")?;
         let authorization = &through.proxy.authorization;
         let is_asked = through.forwards && !authorization.is_empty();
         let value = is_asked.then(|| HeaderValue::try_from(authorization.reveal()))?;

@@ -9,7 +9,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::route::Through;
+use super::route::ProxyRoute;
 use crate::{
     config::ProxyConfig,
     destination::dial::{DialError, Dialer, reason},
@@ -19,7 +19,7 @@ const ANSWER_BYTES_MAX: usize = 8 * 1024;
 
 pub(super) async fn connect(
     dialer: &Dialer,
-    through: Through<'_>,
+    through: ProxyRoute<'_>,
     host: &str,
     port: u16,
 ) -> Result<TcpStream, DialError> {
@@ -52,7 +52,7 @@ pub(super) async fn connect(
 /// Returns the target for the proxy: the checked address, or the name if the proxy resolves it.
 async fn target(
     dialer: &Dialer,
-    through: Through<'_>,
+    through: ProxyRoute<'_>,
     host: &str,
     port: u16,
 ) -> Result<String, DialError> {

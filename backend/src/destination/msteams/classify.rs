@@ -4,7 +4,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::Value;
 use url::Url;
 
-use crate::destination::{Advice, AttemptContext, Verdict, http::Answer, verdict::Fault};
+use crate::destination::{Advice, AttemptContext, Verdict, http::Answer, verdict::FailureCause};
 
 /// Body with which an incoming webhook accepts a message.
 const TAKEN: &[u8] = b"1";
@@ -14,31 +14,37 @@ const FAILED: &str = "endpoint returned HTTP error ";
 /// Error code of a workflow for a message that does not match its schema.
 const MISMATCH: &str = "TriggerInputSchemaMismatch";
 
-pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) -> Verdict {
+pub(super) fn classify_response(
+    attempt: &AttemptContext<'_>,
+    answer: &Answer,
+    url: &str,
+) -> Verdict {
     if answer.status.is_success() {
-        return judge_success(attempt, answer, url);
+        return classify_success(attempt, answer, url);
     }
     let verdict = answer.verdict(&attempt.masker, attempt.start_ms);
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     match said["error"]["code"].as_str() {
         // A workflow accepts any card, so other errors mean that it is disabled, suspended or
         // deleted.
-        Some(code) if code != MISMATCH && verdict.fault() == Some(Fault::Message) => Verdict {
-            advice: Advice::Mend,
-            ..verdict
-        },
+        Some(code) if code != MISMATCH && verdict.cause() == Some(FailureCause::Message) => {
+            Verdict {
+                advice: Advice::Mend,
+                ..verdict
+            }
+        }
         _ => verdict,
     }
 }
 
-fn judge_success(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) -> Verdict {
+fn classify_success(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) -> Verdict {
     let taken = || Verdict::delivered("Teams accepted the message");
     let said = String::from_utf8_lossy(&answer.body);
     // Workflows may return any body, but not an HTML page.
     let content_type = answer.headers.get(header::CONTENT_TYPE);
     let content_type = content_type.map_or(&[][..], HeaderValue::as_bytes);
     if content_type.starts_with(b"text/html") && said.trim_start().starts_with('<') {
-        return attempt.judge_foreign(answer, "Teams");
+        return attempt.foreign_verdict(answer, "Teams");
     }
     let is_workflow = is_workflow(url) || (answer.status != StatusCode::OK && !is_connector(url));
     if !said.contains(FAILED) && (is_workflow || answer.body.trim_ascii() == TAKEN) {
@@ -46,21 +52,21 @@ fn judge_success(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) -> Ve
     }
     let explanation = format!("Teams did not accept the message: {}", said.trim());
     Verdict::rejected(
-        attempt.explain(&explanation),
-        advice(attempt, answer, &said),
+        attempt.mask_and_truncate(&explanation),
+        failure_advice(attempt, answer, &said),
     )
 }
 
 /// Returns the advice after a failure with status 200; the text contains the status of Teams
 /// itself.
-fn advice(attempt: &AttemptContext<'_>, answer: &Answer, said: &str) -> Advice {
+fn failure_advice(attempt: &AttemptContext<'_>, answer: &Answer, said: &str) -> Advice {
     let status = said.split(FAILED).nth(1).unwrap_or_default();
     let status = status.split(|c: char| !c.is_ascii_digit()).next();
     match status.unwrap_or_default() {
         "400" | "413" | "415" | "422" => Advice::Reduce,
         "401" | "403" | "404" | "410" => Advice::Mend,
         "429" => answer.limited(attempt.start_ms),
-        _ => answer.again(attempt.start_ms),
+        _ => answer.retry_advice(attempt.start_ms),
     }
 }
 

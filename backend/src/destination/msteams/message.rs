@@ -38,9 +38,9 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
         return whole;
     }
     let around = size_bytes(&card(facts, "", with_facts));
-    let start = cut::cut(&text, BODY_BYTES_MAX.saturating_sub(around), cost);
+    let start = cut::shorten(&text, BODY_BYTES_MAX.saturating_sub(around), cost);
     let limit = format!("{BODY_BYTES_MAX} bytes in total");
-    let start = facts.note_cut(&text, start, "Teams", &limit);
+    let start = facts.warn_truncated(&text, start, "Teams", &limit);
     card(facts, &start, with_facts)
 }
 
@@ -51,7 +51,7 @@ pub(super) fn reduced(facts: &Facts<'_>) -> Value {
 
 fn headline(facts: &Facts<'_>) -> String {
     // Events must not disguise the target of a link or mention anyone.
-    let headline = template::escaped(&facts.headline, Escape::Card);
+    let headline = template::escape_text(&facts.headline, Escape::Card);
     match facts.change() {
         Some(change) => format!("{headline} ({change})"),
         None => headline.into_owned(),
@@ -62,7 +62,7 @@ fn default_text(facts: &Facts<'_>) -> String {
     let mut text = headline(facts);
     for line in facts.members().into_iter().flatten() {
         text.push_str("\n\n");
-        text.push_str(&template::escaped(&line, Escape::Card));
+        text.push_str(&template::escape_text(&line, Escape::Card));
     }
     text
 }

@@ -20,7 +20,7 @@ const PARTS: [&str; 10] = [
     "links",
 ];
 
-pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
+pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let taken = match said["status"].as_str() {
         Some(status) => status == "success",
@@ -33,9 +33,9 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
         return match answer.status {
             StatusCode::BAD_REQUEST => Verdict {
                 advice: Advice::Mend,
-                ..attempt.judge_foreign(answer, "PagerDuty")
+                ..attempt.foreign_verdict(answer, "PagerDuty")
             },
-            _ => attempt.judge_foreign(answer, "PagerDuty"),
+            _ => attempt.foreign_verdict(answer, "PagerDuty"),
         };
     };
     let errors = said["errors"].as_array().into_iter().flatten();
@@ -55,7 +55,7 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
     } else {
         answer.advice(attempt.start_ms)
     };
-    Verdict::rejected(attempt.explain(&explanation), advice)
+    Verdict::rejected(attempt.mask_and_truncate(&explanation), advice)
 }
 
 /// Whether a refusal names a part of the event rather than the integration key.

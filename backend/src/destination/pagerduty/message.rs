@@ -34,23 +34,23 @@ pub(super) fn body(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
         "" => facts.headline.clone(),
         message => message.to_owned(),
     };
-    let start = cut::characters(&summary, SUMMARY_CHARACTERS_MAX);
+    let start = cut::truncate_chars(&summary, SUMMARY_CHARACTERS_MAX);
     let limit = format!("{SUMMARY_CHARACTERS_MAX} characters for a summary");
-    let summary = facts.note_cut(&summary, start, "PagerDuty", &limit);
+    let summary = facts.warn_truncated(&summary, start, "PagerDuty", &limit);
     let source = match facts.entity.as_str() {
         "" => facts.context.tenant,
         entity => entity,
     };
-    let source = cut::characters(source, SUMMARY_CHARACTERS_MAX);
-    let class = line(facts, "the class", &pagerduty.class, &occurrence.kind);
-    let component = line(
+    let source = cut::truncate_chars(source, SUMMARY_CHARACTERS_MAX);
+    let class = render_line(facts, "the class", &pagerduty.class, &occurrence.kind);
+    let component = render_line(
         facts,
         "the component",
         &pagerduty.component,
         &occurrence.name,
     );
-    let group = line(facts, "the group", &pagerduty.group, facts.context.tenant);
-    let own_details = made(
+    let group = render_line(facts, "the group", &pagerduty.group, facts.context.tenant);
+    let own_details = render_json(
         facts,
         "the details",
         &pagerduty.custom_details,
@@ -76,7 +76,7 @@ pub(super) fn body(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
         body["client_url"] = facts.link.as_str().into();
         body["links"] = json!([{"href": facts.link, "text": "Open the event"}]);
     }
-    let links = entries(
+    let links = render_list(
         facts,
         "the links",
         &pagerduty.links,
@@ -92,7 +92,7 @@ pub(super) fn body(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
         body["links"] = links.into();
     }
     let rest = ("src", &["href", "alt"][..]);
-    let images = entries(facts, "the images", &pagerduty.images, rest, "https");
+    let images = render_list(facts, "the images", &pagerduty.images, rest, "https");
     if !images.is_empty() {
         body["images"] = images.into();
     }
@@ -114,26 +114,26 @@ pub(super) fn reduced(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
     if let Some(payload) = reduced["payload"].as_object_mut() {
         payload.retain(|member, _| PAYLOAD_REQUIRED.contains(&member.as_str()));
     }
-    let summary = cut::one_line(&facts.headline, REDUCED_CHARACTERS_MAX);
+    let summary = cut::to_one_line(&facts.headline, REDUCED_CHARACTERS_MAX);
     reduced["payload"]["summary"] = summary.into();
     reduced
 }
 
 /// Returns a single-line field: the rendered template, or the default.
-fn line(facts: &mut Facts<'_>, what: &str, template: &str, default: &str) -> String {
-    let filled = facts.fill(what, template, Escape::None);
+fn render_line(facts: &mut Facts<'_>, what: &str, template: &str, default: &str) -> String {
+    let filled = facts.render(what, template, Escape::None);
     let filled = filled.filter(|text| !text.trim().is_empty());
-    cut::one_line(filled.as_deref().unwrap_or(default), SUMMARY_CHARACTERS_MAX)
+    cut::to_one_line(filled.as_deref().unwrap_or(default), SUMMARY_CHARACTERS_MAX)
 }
 
 /// Renders a template to JSON; `None` if it does not have the expected form.
-fn made(
+fn render_json(
     facts: &mut Facts<'_>,
     what: &str,
     template: &str,
     is_form: impl Fn(&Value) -> bool,
 ) -> Option<Value> {
-    let filled = facts.fill(what, template, Escape::Json)?;
+    let filled = facts.render(what, template, Escape::Json)?;
     let made: Result<Value, _> = serde_json::from_str(&filled);
     match made {
         Ok(value) if is_form(&value) => return Some(value),
@@ -150,14 +150,14 @@ fn made(
 }
 
 /// Returns the valid entries of a rendered list: each has an address, and optional texts.
-fn entries(
+fn render_list(
     facts: &mut Facts<'_>,
     what: &str,
     template: &str,
     (address, texts): (&str, &[&str]),
     scheme: &str,
 ) -> Vec<Value> {
-    let Some(Value::Array(list)) = made(facts, what, template, Value::is_array) else {
+    let Some(Value::Array(list)) = render_json(facts, what, template, Value::is_array) else {
         return Vec::new();
     };
     let found = list.len();
@@ -169,7 +169,7 @@ fn entries(
                 "href" => whole_url(&entry[*name], "http"),
                 name => entry[name]
                     .as_str()
-                    .map(|text| cut::characters(text, SUMMARY_CHARACTERS_MAX)),
+                    .map(|text| cut::truncate_chars(text, SUMMARY_CHARACTERS_MAX)),
             };
             if let Some(text) = text.filter(|text| !text.is_empty()) {
                 kept[*name] = text.into();
@@ -219,10 +219,10 @@ fn details(facts: &Facts<'_>) -> Value {
     let occurrence = facts.occurrence();
     let trigger = facts.content.trigger.as_ref();
     let mut details = json!({
-        "message": cut::json_bytes(facts.message(), DETAIL_BYTES_MAX),
+        "message": cut::truncate_json(facts.message(), DETAIL_BYTES_MAX),
         "summary": occurrence.summary,
-        "body": cut::json_bytes(&occurrence.body, DETAIL_BYTES_MAX),
-        "status": occurrence.status.word(),
+        "body": cut::truncate_json(&occurrence.body, DETAIL_BYTES_MAX),
+        "status": occurrence.status.as_str(),
         "acknowledged": occurrence.acknowledged,
         "count": occurrence.count,
         "event_id": occurrence.event.to_string(),

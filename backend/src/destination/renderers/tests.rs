@@ -4,13 +4,13 @@ use std::sync::mpsc;
 
 use tokio::sync::oneshot;
 
-use bellwether_backend_model::effort::Host as _;
+use bellwether_backend_model::effort::ComputeHost as _;
 
 use super::*;
-use crate::scan::OfTask;
+use crate::scan::TaskEffort;
 
 fn renderers(places: usize) -> Renderers {
-    Renderers::of(Metrics::default(), places)
+    Renderers::with_slots(Metrics::default(), places)
 }
 
 /// Work that runs until it is released.
@@ -94,7 +94,7 @@ async fn work_ends_on_caller_drop_or_timeout() {
     let (began, has_begun) = oneshot::channel();
     let work = move || {
         let _unused = began.send(());
-        while !OfTask.is_over() {}
+        while !TaskEffort.is_over() {}
         let _unused = ended.send(());
     };
     let call = renderers.run_for(Purpose::Preview, "a", work);
@@ -104,11 +104,11 @@ async fn work_ends_on_caller_drop_or_timeout() {
     }
     end.await.unwrap();
     // The caller stays, so that only the timeout ends the work.
-    let work = || while !OfTask.is_over() {};
+    let work = || while !TaskEffort.is_over() {};
     renderers
         .run_for(Purpose::Preview, "a", work)
         .await
         .unwrap();
-    assert!(!OfTask.is_over(), "this thread renders nothing");
-    assert_eq!(renderers.stuck(), 0);
+    assert!(!TaskEffort.is_over(), "this thread renders nothing");
+    assert_eq!(renderers.stuck_count(), 0);
 }

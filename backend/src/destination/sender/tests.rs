@@ -266,7 +266,7 @@ async fn echoed_secrets_are_masked_in_transcripts() {
         assert!(
             response.body.contains("********"),
             "{}: {}",
-            kind.word(),
+            kind.as_str(),
             response.body
         );
     }

@@ -27,14 +27,14 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
     };
     json!({
         "source": "Bellwether",
-        "event_class": cut::one_line(facts.context.tenant, NAME_CHARACTERS_MAX),
+        "event_class": cut::to_one_line(facts.context.tenant, NAME_CHARACTERS_MAX),
         "message_key": match &facts.content.group {
             Some(_) => facts.thread_id(),
             None => occurrence.event.to_string(),
         },
-        "node": cut::one_line(node(facts), NAME_CHARACTERS_MAX),
-        "resource": cut::one_line(&facts.entity, NAME_CHARACTERS_MAX),
-        "type": cut::one_line(&occurrence.kind, NAME_CHARACTERS_MAX),
+        "node": cut::to_one_line(node(facts), NAME_CHARACTERS_MAX),
+        "resource": cut::to_one_line(&facts.entity, NAME_CHARACTERS_MAX),
+        "type": cut::to_one_line(&occurrence.kind, NAME_CHARACTERS_MAX),
         "severity": severity,
         "resolution_state": if closed { "Closing" } else { "New" },
         "time_of_event": time(occurrence.last_seen_ms),
@@ -50,7 +50,7 @@ pub(super) fn reduced(facts: &mut Facts<'_>) -> Value {
     if let Some(record) = record.as_object_mut() {
         record.remove("additional_info");
     }
-    record["description"] = cut::characters(&facts.headline, REDUCED_CHARACTERS_MAX).into();
+    record["description"] = cut::truncate_chars(&facts.headline, REDUCED_CHARACTERS_MAX).into();
     record
 }
 
@@ -88,9 +88,9 @@ fn description(facts: &mut Facts<'_>) -> String {
         None if facts.occurrence().body.is_empty() => facts.headline.clone(),
         None => format!("{}\n\n{}", facts.headline, facts.occurrence().body),
     };
-    let start = cut::characters(&text, DESCRIPTION_CHARACTERS_MAX);
+    let start = cut::truncate_chars(&text, DESCRIPTION_CHARACTERS_MAX);
     let limit = format!("{DESCRIPTION_CHARACTERS_MAX} characters for a description");
-    facts.note_cut(&text, start, "ServiceNow", &limit)
+    facts.warn_truncated(&text, start, "ServiceNow", &limit)
 }
 
 /// ServiceNow only reads text values here, without nested objects.
@@ -101,7 +101,7 @@ fn additional_info(facts: &Facts<'_>) -> Value {
     let mut info = Map::from_iter([
         pair("event_name", &occurrence.name),
         pair("occurrence_id", &occurrence.id().to_string()),
-        pair("status", occurrence.status.word()),
+        pair("status", occurrence.status.as_str()),
         pair("acknowledged", &occurrence.acknowledged.to_string()),
         pair("count", &occurrence.count.to_string()),
         pair("rule", &facts.content.rule.name),

@@ -9,7 +9,7 @@ use crate::{
     destination::{
         AttemptContext, Ending, Verdict,
         http::{Answer, HttpRequest},
-        oauth::{ClientShown, Grant, with_token},
+        oauth::{ClientAuth, Grant, with_token},
     },
     domain::destination::ServiceNow,
 };
@@ -32,7 +32,7 @@ pub(super) async fn send(
         scope: "",
         audience: "",
         params: &BTreeMap::new(),
-        client: ClientShown::InBody,
+        client: ClientAuth::InBody,
     };
     let request = HttpRequest {
         method: Method::POST,
@@ -48,15 +48,15 @@ pub(super) async fn send(
         Err(ending) => return *ending,
     };
     let verdict = match &result {
-        Ok(answer) if is_taken(answer) => Verdict::delivered("ServiceNow accepted the event"),
-        Ok(answer) => attempt.judge_foreign(answer, "ServiceNow"),
-        Err(_) => attempt.judge(&result),
+        Ok(answer) if is_created(answer) => Verdict::delivered("ServiceNow accepted the event"),
+        Ok(answer) => attempt.foreign_verdict(answer, "ServiceNow"),
+        Err(_) => attempt.verdict_by_status(&result),
     };
     (verdict, transcript)
 }
 
 /// Whether the record was created: status 201, or a response that contains the record.
-fn is_taken(answer: &Answer) -> bool {
+fn is_created(answer: &Answer) -> bool {
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let is_shown = answer.status.is_success() && said["result"].is_object();
     answer.status == StatusCode::CREATED || is_shown

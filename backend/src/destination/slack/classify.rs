@@ -79,7 +79,7 @@ pub(super) fn refuses_thread(answer: &Answer) -> bool {
     said["ok"] == false && (error.contains("thread") || WRONG_THREAD.contains(&error))
 }
 
-pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
+pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
     let taken = || Verdict::delivered("Slack accepted the message");
     let said: Value = match serde_json::from_slice(&answer.body) {
         Ok(said) => said,
@@ -104,7 +104,7 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
     let advice = if LIMITED.contains(&error) {
         answer.limited(attempt.start_ms)
     } else if PASSING.contains(&error) {
-        answer.again(attempt.start_ms)
+        answer.retry_advice(attempt.start_ms)
     } else if WRONG_CONTENT.contains(&error) {
         Advice::Reduce
     } else if WRONG_DESTINATION.contains(&error) {
@@ -113,7 +113,7 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
         Advice::FewMore
     };
     Verdict::rejected(
-        attempt.explain(&format!("Slack refused the message: {error}{details}")),
+        attempt.mask_and_truncate(&format!("Slack refused the message: {error}{details}")),
         advice,
     )
 }

@@ -25,23 +25,23 @@ pub(super) fn body(facts: &mut Facts<'_>, slack: &Slack) -> Value {
     if let Some(blocks) = own_blocks(facts, &slack.blocks) {
         body["blocks"] = blocks;
         // Fallback for notifications and clients without blocks.
-        let cut = |text: &str| cut::cut(text, TEXT_CHARACTERS_MAX, cost);
+        let cut = |text: &str| cut::shorten(text, TEXT_CHARACTERS_MAX, cost);
         let text = match &facts.message {
             Some(markup) if facts.is_markup => cut(markup),
-            Some(message) => escaped(&cut(message)),
-            None => escaped(&cut(&facts.headline)),
+            Some(message) => escape_text(&cut(message)),
+            None => escape_text(&cut(&facts.headline)),
         };
         body["text"] = with_change(text, facts).into();
         return body;
     }
     if let Some(message) = facts.message.clone() {
-        let start = cut::cut(&message, TEXT_CHARACTERS_MAX, cost);
+        let start = cut::shorten(&message, TEXT_CHARACTERS_MAX, cost);
         let limit = format!("{TEXT_CHARACTERS_MAX} characters");
-        let start = facts.note_cut(&message, start, "Slack", &limit);
+        let start = facts.warn_truncated(&message, start, "Slack", &limit);
         let text = if facts.is_markup {
             start
         } else {
-            escaped(&start)
+            escape_text(&start)
         };
         body["text"] = text.into();
         return body;
@@ -62,10 +62,10 @@ pub(super) fn body(facts: &mut Facts<'_>, slack: &Slack) -> Value {
         let button = json!({"type": "button", "text": label, "url": url, "style": "primary"});
         blocks.push(json!({"type": "actions", "elements": [button]}));
     }
-    let mut text = with_change(escaped(&facts.headline), facts);
+    let mut text = with_change(escape_text(&facts.headline), facts);
     if let Some(members) = facts.members() {
         for line in members {
-            text = format!("{text}\n\u{2022} {}", escaped(&line));
+            text = format!("{text}\n\u{2022} {}", escape_text(&line));
         }
     }
     body["text"] = text.into();
@@ -75,14 +75,14 @@ pub(super) fn body(facts: &mut Facts<'_>, slack: &Slack) -> Value {
 
 /// Builds a plain text of one line and the link.
 pub(super) fn reduced(facts: &Facts<'_>) -> Value {
-    let text = with_change(escaped(&facts.headline), facts);
+    let text = with_change(escape_text(&facts.headline), facts);
     let text = format!("{text} {}", facts.link);
     json!({"unfurl_links": false, "unfurl_media": false, "text": text.trim_end()})
 }
 
 /// Truncates a text to what `chat.update` accepts; links and entities are whole or absent.
 pub(super) fn start(text: &str) -> String {
-    let mut start = cut::characters(text, UPDATE_CHARACTERS_MAX);
+    let mut start = cut::truncate_chars(text, UPDATE_CHARACTERS_MAX);
     if start == text {
         return start;
     }
@@ -107,7 +107,7 @@ fn with_change(text: String, facts: &Facts<'_>) -> String {
 fn own_blocks(facts: &mut Facts<'_>, template: &str) -> Option<Value> {
     let is_left_out = facts.content.digest.is_some() && !template.contains("digest");
     let filled = facts
-        .fill(BLOCKS, template, Escape::SlackJson)
+        .render(BLOCKS, template, Escape::SlackJson)
         .filter(|_| !is_left_out)?;
     let made: Result<Value, _> = serde_json::from_str(&filled);
     let wrong = match made {
@@ -137,8 +137,8 @@ fn cost(letter: char) -> usize {
 }
 
 /// Escapes a text for Slack, so that an event with `<!channel>` notifies no one.
-fn escaped(text: &str) -> String {
-    template::escaped(text, Escape::Slack).into_owned()
+fn escape_text(text: &str) -> String {
+    template::escape_text(text, Escape::Slack).into_owned()
 }
 
 fn color(facts: &Facts<'_>) -> &'static str {
@@ -160,13 +160,13 @@ mod tests {
 
     #[test]
     fn start_of_a_text_has_no_broken_link_or_entity() {
-        let fill = "x".repeat(UPDATE_CHARACTERS_MAX - 10);
+        let filler = "x".repeat(UPDATE_CHARACTERS_MAX - 10);
         for end in [
             "&amp;&amp;&amp;&amp;",
             "<https://example.com/long|text>",
             "yyyyyyyyyyyyyyyyy",
         ] {
-            let start = start(&format!("{fill}{end}"));
+            let start = start(&format!("{filler}{end}"));
             assert!(start.chars().count() <= UPDATE_CHARACTERS_MAX);
             assert!(start.ends_with('\u{2026}'), "{start}");
             assert!(

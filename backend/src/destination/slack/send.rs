@@ -4,7 +4,7 @@ use http::{HeaderValue, header};
 use serde_json::Value;
 
 use super::{
-    classify::{judge, refuses_thread},
+    classify::{classify_response, refuses_thread},
     message,
 };
 use crate::{
@@ -48,8 +48,8 @@ pub(super) async fn send(slack: &Slack, attempt: &AttemptContext<'_>, mut body: 
         is_in_thread = false;
     }
     let mut verdict = match &result {
-        Ok(answer) if answer.status.is_success() => judge(attempt, answer),
-        other => attempt.judge(other),
+        Ok(answer) if answer.status.is_success() => classify_response(attempt, answer),
+        other => attempt.verdict_by_status(other),
     };
     if attempt.thread.is_some() && !is_in_thread {
         verdict
@@ -75,8 +75,8 @@ pub(super) async fn send(slack: &Slack, attempt: &AttemptContext<'_>, mut body: 
         body["ts"] = first.ts.as_str().into();
         let (result, _transcript) = post(UPDATE, &body).await;
         let updated = match &result {
-            Ok(answer) if answer.status.is_success() => judge(attempt, answer),
-            other => attempt.judge(other),
+            Ok(answer) if answer.status.is_success() => classify_response(attempt, answer),
+            other => attempt.verdict_by_status(other),
         };
         if updated.outcome != Outcome::Delivered {
             let why = updated.explanation;
@@ -84,7 +84,7 @@ pub(super) async fn send(slack: &Slack, attempt: &AttemptContext<'_>, mut body: 
                 "{}; the first message was not edited: {why}",
                 verdict.explanation
             );
-            verdict.explanation = attempt.explain(&said);
+            verdict.explanation = attempt.mask_and_truncate(&said);
         }
     }
     (verdict, transcript)

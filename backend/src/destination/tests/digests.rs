@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use super::{NOW_MS, content, context, webhook};
 use crate::{
-    destination::{Rendered, render, takes_digests},
+    destination::{Rendered, accepts_digests, render},
     domain::{
         Content, DestinationKind, DigestContent, EventId, RecordId, Secret, Severity,
         destination::{Email, MsTeams, Slack},
@@ -29,7 +29,7 @@ fn digest(kind: DestinationKind, count: u64, summary: &str) -> Content {
     }
     let mut shown = content(kind, "");
     shown.rule.name = String::new();
-    shown.occurrence = digest.worst().clone();
+    shown.occurrence = digest.most_severe().clone();
     shown.digest = Some(digest);
     shown
 }
@@ -166,22 +166,22 @@ fn rules_beyond_the_row_limit_are_counted_together() {
 #[test]
 fn stateful_destinations_take_no_digests() {
     use crate::domain::destination::{EventTemplates, PagerDuty};
-    assert!(takes_digests(&slack()));
-    assert!(takes_digests(&email("", "")));
-    assert!(!takes_digests(&DestinationKind::PagerDuty(PagerDuty {
+    assert!(accepts_digests(&slack()));
+    assert!(accepts_digests(&email("", "")));
+    assert!(!accepts_digests(&DestinationKind::PagerDuty(PagerDuty {
         routing_key: Secret::new("R0"),
         ..PagerDuty::default()
     })));
     let keyed = "{\"key\": \"{{thread_id}}\", \"over\": {{{is_over}}}}";
-    assert!(!takes_digests(&webhook(keyed, None)));
+    assert!(!accepts_digests(&webhook(keyed, None)));
     for stateless in [
         "{\"text\": \"{{#is_over}}over: {{/is_over}}{{headline}}\"}",
         "{\"thread\": \"{{thread_id}}\"}",
         &keyed.replace("thread_id", "digest.count}}{{thread_id"),
     ] {
-        assert!(takes_digests(&webhook(stateless, None)), "{stateless}");
+        assert!(accepts_digests(&webhook(stateless, None)), "{stateless}");
     }
-    assert!(!takes_digests(&DestinationKind::Event(EventTemplates {
+    assert!(!accepts_digests(&DestinationKind::Event(EventTemplates {
         name_template: "a".into(),
         type_template: "b".into(),
         summary_template: "c".into(),

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::*;
 use crate::{
     domain::{EventId, Grouping, Value, delivery::ReportedState},
-    template::{Escape, escaped},
+    template::{Escape, escape_text},
 };
 
 /// A room, a link, a mention, a tag, the end of a JSON text, and a header line.
@@ -363,16 +363,16 @@ fn requested_messages_render_for_hostile_events() {
         let id = content.occurrence.id().to_string();
         let hostile = match place {
             // Teams needs a paragraph for a line break, and a subject has one line.
-            Place::Teams => escaped(HOSTILE, Escape::Card).replace('\n', "\n\n"),
-            place => escaped(HOSTILE, place.escape()).into_owned(),
+            Place::Teams => escape_text(HOSTILE, Escape::Card).replace('\n', "\n\n"),
+            place => escape_text(HOSTILE, place.escape()).into_owned(),
         };
         let start: String = content.occurrence.body.chars().take(129).collect();
-        let in_document = |text: &str| escaped(text, Escape::Json).into_owned();
+        let in_document = |text: &str| escape_text(text, Escape::Json).into_owned();
         let marks = [
             ('S', hostile),
-            ('K', in_document(&escaped(HOSTILE, Escape::Slack))),
-            ('T', in_document(&escaped(HOSTILE, Escape::Telegram))),
-            ('M', in_document(&escaped(HOSTILE, Escape::Markdown))),
+            ('K', in_document(&escape_text(HOSTILE, Escape::Slack))),
+            ('T', in_document(&escape_text(HOSTILE, Escape::Telegram))),
+            ('M', in_document(&escape_text(HOSTILE, Escape::Markdown))),
             ('B', in_document(&format!("{start}\u{2026}"))),
         ];
         let expected = replaced(expected, &marks).replace("/ID", &format!("/{id}"));

@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _};
 
 use super::is_template;
 use crate::{
-    destination::{Checks, whole_address},
+    destination::{Checks, normalized_address},
     domain::{TemplateLanguage, destination::ValueMap},
     limits::URL_CHARACTERS_MAX,
     message::{Facts, cut, sample},
@@ -18,12 +18,12 @@ const FILLED_BYTES_MAX: usize = 8 * 1024;
 
 /// Returns everything that determines the target of a URL: the URL, and the custom variables that
 /// it uses. A template that accesses them other than by name may use any of them.
-pub(super) fn leads_to(
+pub(super) fn target_key(
     url: &str,
     language: TemplateLanguage,
     values: &BTreeMap<String, ValueMap>,
 ) -> String {
-    let mut whole = whole_address(url);
+    let mut whole = normalized_address(url);
     if is_template(url) {
         let _infallible = write!(whole, " in {language:?}");
         let by_name = |(at, word): (usize, &str)| url[at + word.len()..].starts_with('.');
@@ -59,7 +59,7 @@ pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
         "secretUrl" => String::new(),
         _ => format!(
             " (a sample event for `{}`)",
-            cut::characters(url, QUOTED_CHARACTERS_MAX)
+            cut::truncate_chars(url, QUOTED_CHARACTERS_MAX)
         ),
     };
     if template.has_raw() {
@@ -71,7 +71,7 @@ pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
     let sample = template.render(
         &sample::variables(),
         Escape::Percent,
-        &mut Budget::of_message(),
+        &mut Budget::for_message(),
     );
     let found = checks.found.len();
     match sample {
@@ -98,7 +98,7 @@ pub(super) fn fixed_host(url: &str) -> Option<&str> {
 }
 
 /// Renders the URL for a message; `None` if it is not a template.
-pub(super) fn fill(url: &str, facts: &mut Facts<'_>) -> Option<String> {
+pub(super) fn render_url(url: &str, facts: &mut Facts<'_>) -> Option<String> {
     if !is_template(url) {
         return None;
     }
@@ -116,14 +116,14 @@ pub(super) fn fill(url: &str, facts: &mut Facts<'_>) -> Option<String> {
         );
     }
     let template = AnyTemplate::parse(facts.language, url).ok();
-    let blank = template.as_ref().map(blank);
+    let blank = template.as_ref().map(render_blank);
     Some(blank.unwrap_or(Cow::Borrowed(url)).into_owned())
 }
 
 /// Renders the URL with empty variables.
-fn blank(template: &AnyTemplate) -> Cow<'static, str> {
+fn render_blank(template: &AnyTemplate) -> Cow<'static, str> {
     let nothing = Variables::default();
-    let blank = template.render(&nothing, Escape::Percent, &mut Budget::of_blank());
+    let blank = template.render(&nothing, Escape::Percent, &mut Budget::for_blank());
     blank.unwrap_or_default().into()
 }
 

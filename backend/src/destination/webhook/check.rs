@@ -14,7 +14,7 @@ use http::{
 use crate::{
     destination::{
         Checks, DestinationType as _, oauth,
-        tls::{self, BadIdentity, Identity},
+        tls::{self, Identity, IdentityError},
         webhook::{address, header, is_template},
     },
     domain::{
@@ -107,7 +107,7 @@ fn check_auth(webhook: &Webhook, checks: &mut Checks<'_>) {
     }
     match auth {
         Auth::Basic { username, password } => {
-            checks.setting("auth.basic.username", username);
+            checks.check_setting("auth.basic.username", username);
             if username.contains(':') {
                 checks.add(
                     "auth.basic.username",
@@ -131,10 +131,10 @@ fn check_auth(webhook: &Webhook, checks: &mut Checks<'_>) {
             params,
         } => {
             checks.url("auth.oauth2.tokenUrl", token_url);
-            checks.setting("auth.oauth2.clientId", client_id);
+            checks.check_setting("auth.oauth2.clientId", client_id);
             checks.secret("auth.oauth2.clientSecret", client_secret);
-            checks.one_line("auth.oauth2.scope", scope);
-            checks.one_line("auth.oauth2.audience", audience);
+            checks.check_one_line("auth.oauth2.scope", scope);
+            checks.check_one_line("auth.oauth2.audience", audience);
             check_params(params, checks);
         }
         Auth::Mtls {
@@ -159,8 +159,8 @@ fn check_params(params: &BTreeMap<String, String>, checks: &mut Checks<'_>) {
         } else if oauth::OWN_PARAMS.contains(&name.as_str()) {
             checks.add(&path, "is sent by the service itself; remove it");
         }
-        checks.one_line(&path, name);
-        checks.one_line(&path, value);
+        checks.check_one_line(&path, name);
+        checks.check_one_line(&path, value);
     }
 }
 
@@ -190,16 +190,16 @@ fn check_mtls(webhook: &Webhook, certificate: &str, private_key: &Secret, checks
     };
     match tls::check_identity(&identity) {
         Ok(()) => {}
-        Err(BadIdentity::Certificate) => {
+        Err(IdentityError::Certificate) => {
             checks.add(CERTIFICATE, "contains no certificate in PEM format");
         }
-        Err(BadIdentity::Key) => {
+        Err(IdentityError::Key) => {
             checks.add(
                 KEY,
                 "contains no usable private key in PEM format; it must be unencrypted",
             );
         }
-        Err(BadIdentity::Pair) => checks.add(KEY, "is not the key of the certificate"),
+        Err(IdentityError::Pair) => checks.add(KEY, "is not the key of the certificate"),
     }
 }
 
@@ -316,7 +316,7 @@ fn check_header(header: &Header, checks: &mut Checks<'_>) {
             &path,
             format!("is larger than {HEADER_VALUE_BYTES_MAX} bytes"),
         );
-    } else if WireValue::try_from(header::blank(checks.language, value)).is_err()
+    } else if WireValue::try_from(header::render_blank(checks.language, value)).is_err()
         || value.trim() != value
     {
         checks.add(

@@ -40,14 +40,14 @@ pub(super) fn document(facts: &Facts<'_>) -> Value {
         document["group"] = self::group(group, &facts.link);
     }
     if let Some(digest) = &facts.content.digest {
-        let events = fitting(digest::events(digest, event));
+        let events = first_fitting(digest::events(digest, event));
         document["digest"] = digest::variables(digest, &events);
     }
     document
 }
 
 /// Returns the first values that fit.
-fn fitting(all: impl Iterator<Item = Value>) -> Vec<Value> {
+fn first_fitting(all: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut left_bytes = MEMBERS_BYTES_MAX;
     all.take_while(|shown| {
         let bytes = shown.to_string().len();
@@ -78,15 +78,15 @@ fn event(occurrence: &Occurrence) -> Value {
 
 /// Returns a group with as many of its members as fit, the most severe first.
 fn group(group: &GroupContent, link: &str) -> Value {
-    let events = fitting(group.members.iter().map(|(change, occurrence)| {
+    let events = first_fitting(group.members.iter().map(|(change, occurrence)| {
         let mut shown = event(occurrence);
-        shown["change"] = change.map_or("", MemberChange::word).into();
+        shown["change"] = change.map_or("", MemberChange::as_str).into();
         shown
     }));
     let shown = u32::try_from(events.len()).unwrap_or(u32::MAX);
     json!({
         "id": GroupId(group.id).to_string(),
-        "by": members::by(group),
+        "by": members::shared_values(group),
         "count": group.count,
         "open_count": group.open_count,
         "joined_count": group.joined_count,

@@ -13,7 +13,7 @@ use crate::{
 const PAGE_START_BYTES: usize = 1024;
 
 /// Judges the response to a request; `is_json` is about the body of the request.
-pub(super) fn judge(
+pub(super) fn classify_response(
     expect: Option<&Expect>,
     answer: &Answer,
     attempt: &AttemptContext<'_>,
@@ -21,7 +21,7 @@ pub(super) fn judge(
 ) -> Verdict {
     let verdict = judge_accepted(expect, answer, attempt, is_json);
     let clause = expect.and_then(|it| it.destination.as_ref());
-    let is_wrong = match (verdict.fault(), verdict.advice) {
+    let is_wrong = match (verdict.cause(), verdict.advice) {
         (None, _) | (_, Advice::Limited(_)) => false,
         _ => clause.is_some_and(|it| matches(it, answer, attempt) == Some(true)),
     };
@@ -80,7 +80,7 @@ fn judge_accepted(
         }
     };
     let explanation = format!("the receiver returned {status}, but {fault}");
-    Verdict::rejected(attempt.explain(&explanation), Advice::FewMore)
+    Verdict::rejected(attempt.mask_and_truncate(&explanation), Advice::FewMore)
 }
 
 /// Whether a response meets a condition; `None` if it cannot be evaluated.

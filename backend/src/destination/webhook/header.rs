@@ -28,11 +28,11 @@ pub(super) fn text(header: &Header) -> &str {
 }
 
 /// Renders the value with empty variables; texts that are not templates are returned unchanged.
-pub(super) fn blank(language: TemplateLanguage, text: &str) -> String {
+pub(super) fn render_blank(language: TemplateLanguage, text: &str) -> String {
     let template = AnyTemplate::parse(language, text).ok();
     let blank = template.filter(|_| is_template(text)).map(|it| {
         let nothing = Variables::default();
-        it.render(&nothing, Escape::Header, &mut Budget::of_blank())
+        it.render(&nothing, Escape::Header, &mut Budget::for_blank())
     });
     blank
         .and_then(Result::ok)
@@ -40,16 +40,16 @@ pub(super) fn blank(language: TemplateLanguage, text: &str) -> String {
 }
 
 /// Renders the value for a message, on one line; `None` if it is not a template.
-pub(super) fn fill(header: &Header, facts: &mut Facts<'_>) -> Option<String> {
+pub(super) fn render_value(header: &Header, facts: &mut Facts<'_>) -> Option<String> {
     let text = text(header);
     if !is_template(text) {
         return None;
     }
     let what = format!("the webhook's header `{}`", header.name);
     let filled = facts.fill_part(&what, text, Escape::Header);
-    let filled = filled.unwrap_or_else(|| blank(facts.language, text));
+    let filled = filled.unwrap_or_else(|| render_blank(facts.language, text));
     // Line breaks can only come from values.
     let line = filled.replace(char::is_control, " ");
     let room = HEADER_VALUE_BYTES_MAX.saturating_sub(header.name.len());
-    Some(cut::bytes(line.trim(), room))
+    Some(cut::truncate_bytes(line.trim(), room))
 }

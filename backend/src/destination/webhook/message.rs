@@ -22,9 +22,9 @@ pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook, is_reduced: bool) -
         Some(on_clear) if on_clear.url.is_empty() => (&webhook.url, &on_clear.payload),
         Some(on_clear) => (&on_clear.url, &on_clear.payload),
     };
-    let url = address::fill(url, facts);
+    let url = address::render_url(url, facts);
     let headers = webhook.headers.iter();
-    let headers = headers.filter_map(|it| Some((it, header::fill(it, facts)?)));
+    let headers = headers.filter_map(|it| Some((it, header::render_value(it, facts)?)));
     let headers = headers.filter(|(it, _)| matches!(it.value, HeaderValue::Plain(_)));
     let headers = headers
         .map(|(it, filled)| (it.name.clone(), filled))
@@ -58,16 +58,16 @@ fn content(
     let warned = facts.warnings.len();
     let place = escape(&content_type, facts.language);
     if !is_reduced {
-        match facts.fill(WHAT, payload, place) {
-            Some(text) => match fault(&content_type, &text) {
+        match facts.render(WHAT, payload, place) {
+            Some(text) => match json_error(&content_type, &text) {
                 None => return (content_type, text),
                 Some(fault) => facts.warn(WHAT, &fault),
             },
             None => debug_assert!(facts.warnings.len() > warned, "a failed template warns"),
         }
     }
-    let simple = facts.fill_simply(payload, place);
-    let simple = simple.filter(|it| !is_blank(it) && fault(&content_type, it).is_none());
+    let simple = facts.render_reduced(payload, place);
+    let simple = simple.filter(|it| !is_blank(it) && json_error(&content_type, it).is_none());
     if let Some(text) = simple {
         if !is_reduced {
             facts.warn(
@@ -120,7 +120,7 @@ pub(super) fn is_json(content_type: &str) -> bool {
 }
 
 /// Returns the problem with a body that claims to be JSON.
-fn fault(content_type: &str, body: &str) -> Option<String> {
+fn json_error(content_type: &str, body: &str) -> Option<String> {
     if !is_json(content_type) {
         return None;
     }

@@ -9,10 +9,10 @@ use http::{HeaderName, HeaderValue, Method, header};
 use super::{Body, address, expect, header as own_header, is_template};
 use crate::{
     destination::{
-        AttemptContext, Ending, Verdict, aside,
+        AttemptContext, Ending, Verdict,
         http::{Answer, HttpRequest, SendFailure},
-        oauth::{ClientShown, Grant, with_token},
-        signature,
+        oauth::{ClientAuth, Grant, with_token},
+        run_off_runtime, signature,
         tls::Identity,
     },
     domain::{
@@ -34,7 +34,7 @@ pub(super) async fn send(
     let mut headers = attempt.headers(&body.content_type);
     let target = match target(webhook, attempt).await {
         Ok(target) => target,
-        Err(error) => return unsendable(error.to_string()),
+        Err(error) => return unsendable_ending(error.to_string()),
     };
     let is_json = body.is_json();
     let body = Bytes::from(body.text);
@@ -55,7 +55,7 @@ pub(super) async fn send(
             HeaderName::try_from(kept.name.as_str()),
             HeaderValue::from_bytes(value.as_bytes()),
         ) else {
-            return unsendable(format!("the header `{}` cannot be sent", kept.name));
+            return unsendable_ending(format!("the header `{}` cannot be sent", kept.name));
         };
         headers.insert(name, value);
     }
@@ -66,8 +66,8 @@ pub(super) async fn send(
             Ok(Ok(signature)) if attempt.sends => headers.insert(signature::HEADER, signature),
             // A valid signature would let readers send the message.
             Ok(Ok(_)) => headers.insert(signature::HEADER, signature::SET_WHEN_SENT),
-            Ok(Err(_)) => return unsendable("the signature cannot be sent".into()),
-            Err(error) => return unsendable(error.to_string()),
+            Ok(Err(_)) => return unsendable_ending("the signature cannot be sent".into()),
+            Err(error) => return unsendable_ending(error.to_string()),
         };
     }
     let request = HttpRequest {
@@ -83,8 +83,10 @@ pub(super) async fn send(
         Err(ending) => return *ending,
     };
     let verdict = match &result {
-        Ok(answer) => expect::judge(webhook.expect.as_deref(), answer, attempt, is_json),
-        Err(_) => attempt.judge(&result),
+        Ok(answer) => {
+            expect::classify_response(webhook.expect.as_deref(), answer, attempt, is_json)
+        }
+        Err(_) => attempt.verdict_by_status(&result),
     };
     (verdict, transcript)
 }
@@ -120,7 +122,7 @@ async fn target(webhook: &Webhook, attempt: &mut AttemptContext<'_>) -> Result<T
     }
     let (template, language) = (address.clone(), attempt.template_language);
     let content = (attempt.content, &attempt.around);
-    let filled = aside(
+    let filled = run_off_runtime(
         &attempt.outlets.renderers,
         webhook,
         content,
@@ -129,10 +131,11 @@ async fn target(webhook: &Webhook, attempt: &mut AttemptContext<'_>) -> Result<T
             facts.language = language;
             facts.define(&webhook.values);
             let headers = webhook.headers.iter();
-            let headers =
-                headers.filter_map(|it| Some((it.name.clone(), own_header::fill(it, &mut facts)?)));
+            let headers = headers.filter_map(|it| {
+                Some((it.name.clone(), own_header::render_value(it, &mut facts)?))
+            });
             let headers = headers.collect();
-            (address::fill(&template, &mut facts), headers)
+            (address::render_url(&template, &mut facts), headers)
         },
     );
     let (filled, headers) = filled.await?;
@@ -169,7 +172,7 @@ async fn with_auth(
                 scope,
                 audience,
                 params,
-                client: ClientShown::Either,
+                client: ClientAuth::Either,
             };
             return with_token(attempt, grant, &request).await;
         }
@@ -195,10 +198,10 @@ async fn with_auth(
             request.headers.insert(header::AUTHORIZATION, value);
             Ok(attempt.exchange(request).await)
         }
-        Err(_control) => Err(Box::new(unsendable("`auth` cannot be sent".into()))),
+        Err(_control) => Err(Box::new(unsendable_ending("`auth` cannot be sent".into()))),
     }
 }
 
-fn unsendable(explanation: String) -> Ending {
+fn unsendable_ending(explanation: String) -> Ending {
     (Verdict::unreachable(explanation), Transcript::default())
 }

@@ -20,7 +20,7 @@ fn item(annotation: Option<&str>, text: &str) -> AnnotationItem {
     }
 }
 
-async fn notes(deciding: &Deciding) -> Vec<Annotation> {
+async fn notes(deciding: &DecisionContext) -> Vec<Annotation> {
     let all = samples::all::<Occurrence>(&deciding.store).await;
     all.into_iter().flat_map(|it| it.annotations).collect()
 }

@@ -9,7 +9,7 @@ use crate::{
     ops::{page::PageRequest, samples as service},
     store::{
         Direction, Lane, Range, Store,
-        audit::{By, by},
+        audit::{Actor, run_as},
         record::chained,
         verify,
     },
@@ -18,8 +18,8 @@ use crate::{
 
 const NOW_MS: i64 = 1_800_000_000_000;
 
-fn jane() -> By {
-    By {
+fn jane() -> Actor {
+    Actor {
         client: "jane".into(),
         address: None,
         method: "/bellwether.v1.TriggerService/CreateTrigger",
@@ -42,7 +42,7 @@ async fn put(store: &Store, name: &str) {
         }
         store.apply(Lane::Admin, changes).await.unwrap();
     };
-    by(jane(), work).await;
+    run_as(jane(), work).await;
 }
 
 async fn log(store: &Store) -> (AuditLog, Arc<ManualClock>) {
@@ -133,7 +133,7 @@ async fn failed_change_leaves_no_gap_in_the_chain() {
         changes.insert(&samples::trigger("disk"));
         store.apply(Lane::Admin, changes).await.unwrap_err();
     };
-    by(jane(), twice).await;
+    run_as(jane(), twice).await;
     put(&store, "load").await;
     let (log, _) = log(&store).await;
     let numbers: Vec<_> = all(&log, &AuditFilter::default()).await;
@@ -147,7 +147,7 @@ async fn failed_change_leaves_no_gap_in_the_chain() {
 #[tokio::test]
 async fn modified_or_missing_entries_are_detected() {
     let entries = async |store: &Store| {
-        let page = store.page::<AuditEntry>(Range::under(&[]), Direction::Ascending, 3);
+        let page = store.page::<AuditEntry>(Range::with_prefix(&[]), Direction::Ascending, 3);
         page.await.unwrap()
     };
     let store = service::store();
@@ -183,9 +183,9 @@ async fn expired_entries_are_deleted_and_the_chain_continues() {
         put(&store, "disk").await;
     }
     let (log, clock) = log(&store).await;
-    assert_eq!(log.forget().await.unwrap(), 0);
+    assert_eq!(log.delete_expired().await.unwrap(), 0);
     clock.advance(Duration::from_secs(61));
-    assert_eq!(log.forget().await.unwrap(), 2);
+    assert_eq!(log.delete_expired().await.unwrap(), 2);
     put(&store, "disk").await;
     let entries = all(&log, &AuditFilter::default()).await;
     assert_eq!(
@@ -205,7 +205,7 @@ async fn refused_calls_are_audited_once_a_minute_with_count() {
     };
     log.flush(false).await;
     for _ in 0..3 {
-        log.refused(jane(), "this needs the role `editor`");
+        log.record_refused(jane(), "this needs the role `editor`");
         log.flush(false).await;
     }
     assert_eq!(counts().await, [1]);
@@ -214,8 +214,8 @@ async fn refused_calls_are_audited_once_a_minute_with_count() {
     assert_eq!(counts().await, [2, 1]);
     for number in 0..1_000 {
         let address = std::net::Ipv4Addr::from_bits(number).into();
-        log.refused(
-            By {
+        log.record_refused(
+            Actor {
                 address: Some(address),
                 ..jane()
             },

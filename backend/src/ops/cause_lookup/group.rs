@@ -9,13 +9,13 @@ use crate::{
 };
 
 /// Returns the index range of occurrences with this membership of a group or key.
-pub fn standing(how: Membership, id: RecordId) -> Range {
-    Range::under(&Key::new().byte(how as u8).id(id).build())
+pub fn membership_range(how: Membership, id: RecordId) -> Range {
+    Range::with_prefix(&Key::new().byte(how as u8).id(id).build())
 }
 
-async fn any(store: &Store, how: Membership, id: RecordId) -> Result<bool, EngineError> {
+async fn has_any(store: &Store, how: Membership, id: RecordId) -> Result<bool, EngineError> {
     let index = Index::OccurrenceByGroup;
-    let range = standing(how, id);
+    let range = membership_range(how, id);
     let found = store
         .engine()
         .entries(index, range, Direction::Ascending, 1);
@@ -26,8 +26,11 @@ async fn any(store: &Store, how: Membership, id: RecordId) -> Result<bool, Engin
 ///
 /// # Errors
 /// Returns an error if the store fails.
-pub async fn joined(store: &Store, key: GroupKey) -> Result<Option<Stored<Group>>, EngineError> {
-    let range = Range::under(&key.to_bytes());
+pub async fn joinable_group(
+    store: &Store,
+    key: GroupKey,
+) -> Result<Option<Stored<Group>>, EngineError> {
+    let range = Range::with_prefix(&key.to_bytes());
     let found = store.page_by::<Group>(Index::GroupByKey, range, Direction::Descending, 1);
     Ok(found.await?.pop().map(|(_, it)| it))
 }
@@ -36,24 +39,25 @@ pub async fn joined(store: &Store, key: GroupKey) -> Result<Option<Stored<Group>
 ///
 /// # Errors
 /// Returns an error if the store fails.
-pub async fn at(store: &Store, ask: GroupRef) -> Result<Option<GroupAt>, EngineError> {
+pub async fn group_at(store: &Store, ask: GroupRef) -> Result<Option<GroupAt>, EngineError> {
     let found = match ask {
-        GroupRef::Key(key) => joined(store, key).await?,
+        GroupRef::Key(key) => joinable_group(store, key).await?,
         GroupRef::Id(id) => store.get::<Group>(id.to_bytes().into()).await?,
     };
     let Some(group) = found.map(|it| it.value) else {
         return Ok(None);
     };
-    let is_notified_open = any(store, Membership::Open, group.id).await?;
+    let is_notified_open = has_any(store, Membership::Open, group.id).await?;
     if matches!(ask, GroupRef::Key(_))
         && !is_notified_open
-        && !any(store, Membership::News, group.id).await?
+        && !has_any(store, Membership::News, group.id).await?
     {
         // Nothing is open and no one is to be notified: the group is over.
         return Ok(None);
     }
-    let joins = group.takes_members();
-    let is_open = is_notified_open || joins && any(store, Membership::Joining, group.key).await?;
+    let joins = group.accepts_members();
+    let is_open =
+        is_notified_open || joins && has_any(store, Membership::Joining, group.key).await?;
     Ok(Some(GroupAt {
         notified_ms: group.notified_ms,
         next_ms: group.last_ms.saturating_add(group.interval_ms),

@@ -16,7 +16,7 @@ async fn decision_fails_after_the_maximum_lookup_rounds() {
         (usize::MAX, false),
     ] {
         let (causes, made) = (Causes::default(), Cell::new(0));
-        let decided = settled(&store, &causes, async || {
+        let decided = decide_with_causes(&store, &causes, async || {
             made.set(made.get() + 1);
             if made.get() <= asks {
                 // Differs each time, like the ids that decisions generate.

@@ -65,7 +65,7 @@ pub struct ClientEdit {
 
 /// The validated fields of a draft.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct ValidatedDraft {
     pub(super) dialects: BTreeSet<Dialect>,
     pub(super) scope: KeyScope,
     pub(super) certificates: BTreeSet<CertificateName>,
@@ -73,7 +73,7 @@ pub(super) struct Wanted {
 
 /// The validated fields of an edit; `None` leaves a field unchanged.
 #[derive(Debug)]
-pub(super) struct Change {
+pub(super) struct ValidatedEdit {
     rates: Rates,
     dialects: Option<BTreeSet<Dialect>>,
     tags: Option<BTreeSet<String>>,
@@ -83,9 +83,9 @@ pub(super) struct Change {
 }
 
 impl ClientDraft {
-    pub(super) fn read(&self, now_ms: i64) -> Result<(Name, Role, Wanted), Error> {
-        let mut faults = Faults::default();
-        let name = faults.of("name", Name::parse_new(&self.name));
+    pub(super) fn read(&self, now_ms: i64) -> Result<(Name, Role, ValidatedDraft), Error> {
+        let mut faults = DraftViolations::default();
+        let name = faults.collect("name", Name::parse_new(&self.name));
         if [audit::OTHERS, settings::FILE].contains(&self.name.as_str()) {
             let fault = "is reserved for entries of the audit log; use another name";
             faults.add("name", fault);
@@ -96,11 +96,11 @@ impl ClientDraft {
                 "is required: ingest, viewer, operator, editor or admin",
             );
         }
-        faults.0.extend(rate_faults(self.rates));
-        faults.0.extend(past(self.expire_ms, now_ms));
-        let wanted = Wanted {
-            dialects: faults.take(known(&self.dialects)),
-            certificates: faults.take(certificates(&self.certificates)),
+        faults.0.extend(rate_violations(self.rates));
+        faults.0.extend(past_violation(self.expire_ms, now_ms));
+        let wanted = ValidatedDraft {
+            dialects: faults.take(parse_dialects(&self.dialects)),
+            certificates: faults.take(parse_certificates(&self.certificates)),
             scope: KeyScope {
                 tags: faults.take(scope("scopeTags", &self.scope_tags, SCOPE_TAGS_MAX)),
                 sources: faults.take(scope(
@@ -111,10 +111,10 @@ impl ClientDraft {
             },
         };
         if let Some(role) = self.role {
-            faults.0.extend(scope_faults(role, &wanted.scope));
+            faults.0.extend(scope_violations(role, &wanted.scope));
             faults
                 .0
-                .extend(sending_faults(role, &wanted.dialects, self.rates));
+                .extend(sending_violations(role, &wanted.dialects, self.rates));
         }
         match (name, self.role, &*faults.0) {
             (Some(name), Some(role), []) => Ok((name, role, wanted)),
@@ -124,20 +124,20 @@ impl ClientDraft {
 }
 
 impl ClientEdit {
-    pub(super) fn read(&self, now_ms: i64) -> Result<Change, Error> {
-        let mut faults = Faults::default();
-        faults.0.extend(rate_faults(self.rates));
+    pub(super) fn read(&self, now_ms: i64) -> Result<ValidatedEdit, Error> {
+        let mut faults = DraftViolations::default();
+        faults.0.extend(rate_violations(self.rates));
         let ends_ms = self.expire_ms.filter(|at_ms| *at_ms != 0);
-        faults.0.extend(past(ends_ms, now_ms));
+        faults.0.extend(past_violation(ends_ms, now_ms));
         let dialects = self.dialects.as_deref();
-        let dialects = dialects.map(|names| faults.take(known(names)));
+        let dialects = dialects.map(|names| faults.take(parse_dialects(names)));
         let named = self.certificates.as_deref();
-        let named = named.map(|names| faults.take(certificates(names)));
+        let named = named.map(|names| faults.take(parse_certificates(names)));
         let mut texts = |field, given: &Option<Vec<String>>, most| {
             let given = given.as_deref();
             given.map(|given| faults.take(scope(field, given, most)))
         };
-        let change = Change {
+        let change = ValidatedEdit {
             rates: self.rates,
             dialects,
             certificates: named,
@@ -153,11 +153,11 @@ impl ClientEdit {
     }
 }
 
-impl Change {
+impl ValidatedEdit {
     /// Applies the change to a client. Returns an error if its role does not support the requested
     /// restrictions.
-    pub(super) fn change(&self, client: &mut Client) -> Result<(), Error> {
-        client.rates = self.rates.over(client.rates);
+    pub(super) fn apply(&self, client: &mut Client) -> Result<(), Error> {
+        client.rates = self.rates.merged_over(client.rates);
         set(&mut client.dialects, self.dialects.as_ref());
         set(&mut client.scope.tags, self.tags.as_ref());
         set(&mut client.scope.sources, self.sources.as_ref());
@@ -165,7 +165,7 @@ impl Change {
         if let Some(at_ms) = self.expire_ms {
             client.expire_ms = Some(at_ms).filter(|at_ms| *at_ms != 0);
         }
-        match scope_faults(client.role, &client.scope) {
+        match scope_violations(client.role, &client.scope) {
             faults if faults.is_empty() => Ok(()),
             faults => Err(Error::Invalid(faults)),
         }
@@ -178,20 +178,20 @@ fn set<T: Clone>(field: &mut T, to: Option<&T>) {
     }
 }
 
-fn past(expire_ms: Option<i64>, now_ms: i64) -> Option<Violation> {
+fn past_violation(expire_ms: Option<i64>, now_ms: i64) -> Option<Violation> {
     let is_past = expire_ms.is_some_and(|at_ms| at_ms <= now_ms);
     is_past.then(|| Violation::new("expireTime", "is in the past; to end a key now, revoke it"))
 }
 
 #[derive(Debug, Default)]
-struct Faults(Vec<Violation>);
+struct DraftViolations(Vec<Violation>);
 
-impl Faults {
+impl DraftViolations {
     fn add(&mut self, field: &str, fault: impl Into<String>) {
         self.0.push(Violation::new(field, fault));
     }
 
-    fn of<T>(&mut self, field: &str, read: Result<T, String>) -> Option<T> {
+    fn collect<T>(&mut self, field: &str, read: Result<T, String>) -> Option<T> {
         read.map_err(|fault| self.add(field, fault)).ok()
     }
 
@@ -203,7 +203,7 @@ impl Faults {
     }
 }
 
-fn certificates(names: &[String]) -> Result<BTreeSet<CertificateName>, Violation> {
+fn parse_certificates(names: &[String]) -> Result<BTreeSet<CertificateName>, Violation> {
     let fault = |fault| Violation::new("certificates", fault);
     if names.len() > CERTIFICATES_MAX {
         let found = names.len();
@@ -238,23 +238,23 @@ fn scope(
 }
 
 /// Returns the restrictions without effect in a role: they would give a false sense of security.
-fn scope_faults(role: Role, scope: &KeyScope) -> Vec<Violation> {
+fn scope_violations(role: Role, scope: &KeyScope) -> Vec<Violation> {
     let mut faults = Vec::new();
     if !scope.tags.is_empty() && !matches!(role, Role::Operator | Role::Editor) {
-        let role = role.word();
+        let role = role.as_str();
         let fault =
             format!("is only for the roles operator and editor; this client has the role {role}");
         faults.push(Violation::new("scopeTags", fault));
     }
     if !scope.sources.is_empty() && role != Role::Ingest {
-        let role = role.word();
+        let role = role.as_str();
         let fault = format!("is only for the role ingest; this client has the role {role}");
         faults.push(Violation::new("scopeSources", fault));
     }
     faults
 }
 
-fn sending_faults(role: Role, dialects: &BTreeSet<Dialect>, rates: Rates) -> Vec<Violation> {
+fn sending_violations(role: Role, dialects: &BTreeSet<Dialect>, rates: Rates) -> Vec<Violation> {
     let mut faults = Vec::new();
     if role == Role::Admin && !dialects.is_empty() {
         let fault = "are not needed: the role admin may send every dialect; leave them out, or choose \
@@ -263,24 +263,24 @@ fn sending_faults(role: Role, dialects: &BTreeSet<Dialect>, rates: Rates) -> Vec
     }
     let sends = matches!(role, Role::Ingest | Role::Admin) || !dialects.is_empty();
     if rates.events_per_second.is_some_and(|it| it > 0) && !sends {
-        let role = role.word();
+        let role = role.as_str();
         let fault = format!("has no effect: the role {role} sends no events without a dialect");
         faults.push(Violation::new("eventsPerSecond", fault));
     }
     faults
 }
 
-fn known(names: &[String]) -> Result<BTreeSet<Dialect>, Violation> {
+fn parse_dialects(names: &[String]) -> Result<BTreeSet<Dialect>, Violation> {
     let dialects = names.iter().map(|name| {
-        Dialect::of_word(name).ok_or_else(|| {
-            let words = Dialect::ALL.map(Dialect::word).join(", ");
+        Dialect::from_name(name).ok_or_else(|| {
+            let words = Dialect::ALL.map(Dialect::as_str).join(", ");
             Violation::new("dialects", format!("`{name}` is not one of {words}"))
         })
     });
     dialects.collect()
 }
 
-fn rate_faults(rates: Rates) -> Vec<Violation> {
+fn rate_violations(rates: Rates) -> Vec<Violation> {
     let limits = [
         (
             "requestsPerSecond",

@@ -94,7 +94,9 @@ impl CachedKey {
     ) -> Self {
         let used_ms = before.map(|it| it.used_ms.load(Ordering::Relaxed));
         let used_ms = used_ms.or(client.last_used_ms).unwrap_or(0);
-        let used_from = before.and_then(Self::used_from).or(client.last_used_from);
+        let used_from = before
+            .and_then(Self::last_address)
+            .or(client.last_used_from);
         Self {
             hash,
             ends_ms,
@@ -115,7 +117,7 @@ impl CachedKey {
         self.ends_ms.is_some_and(|ends_ms| ends_ms <= now_ms)
     }
 
-    fn used_from(&self) -> Option<IpAddr> {
+    fn last_address(&self) -> Option<IpAddr> {
         *self
             .used_from
             .lock()
@@ -137,7 +139,7 @@ impl CachedKey {
 }
 
 /// Returns the hashes of a client's keys and certificates with their expiry.
-fn shown_by(client: &Client) -> impl Iterator<Item = ([u8; 32], Option<i64>)> {
+fn client_hashes(client: &Client) -> impl Iterator<Item = ([u8; 32], Option<i64>)> {
     let certificates = client.certificates.iter();
     let certificates = certificates.map(|name| (certificate_hash(name), client.expire_ms));
     client.keys().chain(certificates)
@@ -203,7 +205,7 @@ impl Keys {
         let engine = self.store.engine();
         let (found, followed) = {
             let table = self.table();
-            (self.known(&table, hash, from)?, table.followed)
+            (self.lookup(&table, hash, from)?, table.followed)
         };
         // With a shared store, another node may have revoked it.
         if found.is_some() && !engine.is_shared() {
@@ -213,10 +215,10 @@ impl Keys {
             return Ok(found);
         }
         self.catch_up().await?;
-        self.known(&self.table(), hash, from)
+        self.lookup(&self.table(), hash, from)
     }
 
-    fn known(
+    fn lookup(
         &self,
         table: &Table,
         hash: [u8; 32],
@@ -279,7 +281,7 @@ impl Keys {
                 .flat_map(|step| step.changed)
                 .filter_map(|(kind, key)| (kind == Kind::Client).then_some(key))
                 .collect();
-            self.take_in(last, changed).await?;
+            self.apply_stored(last, changed).await?;
         }
     }
 
@@ -295,7 +297,7 @@ impl Keys {
         // A node that has not caught up by then is dead.
         engine
             .cluster()
-            .followed_by_all(position, STORE_NODES_FOLLOW_TIME_MAX)
+            .wait_until_followed(position, STORE_NODES_FOLLOW_TIME_MAX)
             .await?;
         Ok(())
     }
@@ -350,14 +352,14 @@ impl Keys {
                 .map_or_else(Vec::new, |last| [&*last.value.key(), &[0]].concat());
             keys.extend(page.iter().map(|stored| stored.value.key()));
             if is_last {
-                return self.take_in(head, keys).await;
+                return self.apply_stored(head, keys).await;
             }
         }
     }
 
     /// Applies the stored state of these clients, with the log at that position. Keys that were
     /// deleted or replaced are no longer accepted, and their calls are ended.
-    async fn take_in(&self, at: LogPosition, keys: HashSet<Vec<u8>>) -> Result<(), Error> {
+    async fn apply_stored(&self, at: LogPosition, keys: HashSet<Vec<u8>>) -> Result<(), Error> {
         let keys: Vec<_> = keys.into_iter().collect();
         let stored = self.store.get_many::<Client>(keys.clone()).await?;
         let mut table = self.table();
@@ -366,7 +368,7 @@ impl Keys {
             let earlier = hashes.iter().filter_map(|hash| table.known.remove(hash));
             let earlier: Vec<_> = earlier.collect();
             let client = stored.map(|stored| stored.value);
-            let keys: Vec<_> = client.iter().flat_map(shown_by).collect();
+            let keys: Vec<_> = client.iter().flat_map(client_hashes).collect();
             let stays = |known: &CachedKey| keys.iter().any(|(hash, _)| *hash == known.hash);
             for gone in earlier.iter().filter(|known| !stays(known)) {
                 gone.revoked.cancel();
@@ -423,7 +425,7 @@ impl Keys {
             if stored.value.id == known.client.id && stored.value.last_used_ms < Some(used_ms) {
                 let mut client = stored.value.clone();
                 client.last_used_ms = Some(used_ms);
-                client.last_used_from = known.used_from();
+                client.last_used_from = known.last_address();
                 changes.update(&stored, &client);
             }
         }

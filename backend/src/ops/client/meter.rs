@@ -91,7 +91,9 @@ impl Meter {
     /// Returns [`Error::Exhausted`] with the time to wait; the call is not counted in that case.
     pub fn take_call(&self, client: &Name, now_ms: i64) -> Result<(), Error> {
         self.take(|buckets| &mut buckets.requests, 1, now_ms)
-            .map_err(|wait| beyond(client, self.rates.requests_per_second, "requests", wait))
+            .map_err(|wait| {
+                exceeded_error(client, self.rates.requests_per_second, "requests", wait)
+            })
     }
 
     /// Counts events.
@@ -100,7 +102,7 @@ impl Meter {
     /// Returns [`Error::Exhausted`] with the time to wait; the events are not counted in that case.
     pub fn take_events(&self, client: &Name, count: usize, now_ms: i64) -> Result<(), Error> {
         self.take(|buckets| &mut buckets.events, count, now_ms)
-            .map_err(|wait| beyond(client, self.rates.events_per_second, "events", wait))
+            .map_err(|wait| exceeded_error(client, self.rates.events_per_second, "events", wait))
     }
 
     /// Counts events if the limit allows.
@@ -131,7 +133,7 @@ impl Meter {
         let limit = |(bucket, unit): (&mut Option<Bucket>, Unit)| {
             let bucket = bucket.as_mut()?;
             bucket.refill(now_ms);
-            let full_ms = (bucket.most() - bucket.left).div_euclid(bucket.per_second);
+            let full_ms = (bucket.capacity() - bucket.left).div_euclid(bucket.per_second);
             Some(Limit {
                 unit,
                 per_second: bucket.per_second,
@@ -145,7 +147,7 @@ impl Meter {
 }
 
 impl Bucket {
-    fn most(&self) -> i64 {
+    fn capacity(&self) -> i64 {
         self.per_second * THOUSANDTHS
     }
 
@@ -153,7 +155,7 @@ impl Bucket {
         // A clock set back refills nothing.
         let passed_ms = now_ms.saturating_sub(self.at_ms).max(0);
         let more = passed_ms.saturating_mul(self.per_second);
-        self.left = self.left.saturating_add(more).min(self.most());
+        self.left = self.left.saturating_add(more).min(self.capacity());
         self.at_ms = now_ms;
     }
 
@@ -161,7 +163,7 @@ impl Bucket {
         self.refill(now_ms);
         let wanted = i64::try_from(count).unwrap_or(i64::MAX / THOUSANDTHS);
         let wanted = wanted.saturating_mul(THOUSANDTHS);
-        let needed = wanted.min(self.most());
+        let needed = wanted.min(self.capacity());
         if self.left >= needed {
             self.left -= wanted;
             return Ok(());
@@ -172,7 +174,7 @@ impl Bucket {
     }
 }
 
-fn beyond(client: &Name, rate: Option<u32>, what: &str, wait: Duration) -> Error {
+fn exceeded_error(client: &Name, rate: Option<u32>, what: &str, wait: Duration) -> Error {
     let rate = rate.unwrap_or_default();
     Error::Exhausted {
         message: format!(

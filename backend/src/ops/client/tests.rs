@@ -203,7 +203,7 @@ async fn scopes_are_accepted_only_for_matching_roles() {
         (Role::Admin, false, false),
     ];
     for (role, tags, sources) in cases {
-        let name = role.word();
+        let name = role.as_str();
         let tagged = ClientDraft {
             scope_tags: vec!["team:db".into()],
             ..ClientDraft::new(&format!("{name}-tags"), role)

@@ -136,7 +136,7 @@ impl Process {
             (Index::ReceiptByTime, 0),
         ] {
             let engine = self.store.engine();
-            let all = engine.entries(index, Range::under(&[]), Direction::Ascending, 9);
+            let all = engine.entries(index, Range::with_prefix(&[]), Direction::Ascending, 9);
             let all = all.await.unwrap().into_iter();
             let moments = all.map(|(key, _)| moment_at(&key, at));
             indexed.extend(moments.map(|it| it.unwrap() - self.now_ms()));
@@ -258,7 +258,7 @@ async fn nodes_that_detect_a_step_at_different_times_agree() {
         let world = World::new();
         let (leader, other) = (world.start().await, world.start().await);
         leader.apply().await;
-        other.watch.follow().await.unwrap();
+        other.watch.apply_recorded().await.unwrap();
         leader.wait_an_hour().await;
         world.clock.set(by_ms);
         leader.apply().await;
@@ -283,7 +283,7 @@ async fn nodes_that_detect_a_step_at_different_times_agree() {
         );
         other.store.apply(Lane::Bulk, changes).await.unwrap();
         assert_eq!(leader.left_ms().await[3], 2 * HOUR_MS, "{by_ms}");
-        other.watch.follow().await.unwrap();
+        other.watch.apply_recorded().await.unwrap();
         assert_eq!(other.now_ms(), world.clock.now_ms());
         assert_eq!(other.left_ms().await[3], 2 * HOUR_MS, "{by_ms}");
         // A new leader finds nothing left to do.
@@ -309,7 +309,7 @@ async fn step_on_one_node_does_not_shift_stored_times() {
     for seconds in [0, 59, 1] {
         own.advance(Duration::from_secs(seconds));
         assert_eq!(watch.clock().step_ms(), HOUR_MS);
-        watch.follow().await.unwrap();
+        watch.apply_recorded().await.unwrap();
     }
     assert_eq!(watch.clock().now_ms(), own.now_ms());
     assert_eq!(leader.left_ms().await, [HOUR_MS; 8]);
@@ -369,7 +369,7 @@ async fn step_waits_for_decisions_in_progress() {
     let process = world.start().await;
     process.apply().await;
     world.clock.set(HOUR_MS);
-    let decides = process.store.steady().await;
+    let decides = process.store.lock_clock_shared().await;
     let before_ms = process.now_ms();
     let mut applied = pin!(process.watch.apply(&process.store));
     tokio::select! {

@@ -14,7 +14,7 @@ use crate::{
 pub const OWNER_CHARACTERS_MAX: usize = TAG_CHARACTERS_MAX - OWNER.len();
 
 /// Returns [`Error::Invalid`] with all violations that do not depend on stored resources.
-pub(super) fn documents(documents: &[Document], prune_owner: &str) -> Result<(), Error> {
+pub(super) fn check_documents(documents: &[Document], prune_owner: &str) -> Result<(), Error> {
     let mut violations = Vec::new();
     let mut add = |field: String, why: String| violations.push(Violation::new(field, why));
     let characters = prune_owner.chars().count();
@@ -62,15 +62,15 @@ pub(super) fn documents(documents: &[Document], prune_owner: &str) -> Result<(),
 }
 
 /// Returns an error if changes require more than the caller's role.
-pub(super) fn role(changes: &[Change], role: Role) -> Result<(), Error> {
+pub(super) fn check_role(changes: &[Change], role: Role) -> Result<(), Error> {
     let changes_settings = changes
         .iter()
         .any(|it| it.kind == Settings::WORD && !matches!(it.action, Action::Unchanged));
     if changes_settings && role != Role::Admin {
         return Err(Error::PermissionDenied(format!(
             "changing the settings needs the role `{}`; this key has the role `{}`",
-            Role::Admin.word(),
-            role.word()
+            Role::Admin.as_str(),
+            role.as_str()
         )));
     }
     Ok(())

@@ -15,7 +15,7 @@ use crate::{
     error::Error,
     limits::{IMPACT_SHOWN_MAX, REPLAY_DAYS, REPLAY_DAYS_MAX, REPLAY_TIME_MAX},
     ops::{
-        deciding::Deciding,
+        decision_context::DecisionContext,
         replay::{Message, Opening, Replayed, Timeline, replay},
     },
     store::{Store, engine::Range},
@@ -28,7 +28,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Impacts {
     configuration: Configuration,
-    deciding: Deciding,
+    deciding: DecisionContext,
     turn: Semaphore,
 }
 
@@ -73,7 +73,7 @@ pub struct Counted {
 impl Impacts {
     /// Creates previews that compare a configuration with documents, using the same decisions as
     /// the service.
-    pub fn new(configuration: Configuration, deciding: Deciding) -> Self {
+    pub fn new(configuration: Configuration, deciding: DecisionContext) -> Self {
         Self {
             configuration,
             deciding,
@@ -96,32 +96,38 @@ impl Impacts {
             let fault = format!("is {days}; expected 1 to {REPLAY_DAYS_MAX} days");
             return Err(Error::invalid("days", fault));
         }
-        check::documents(documents, prune_owner)?;
+        check::check_documents(documents, prune_owner)?;
         let days = if days == 0 { REPLAY_DAYS } else { days };
         let _turn = self.turn.try_acquire().map_err(|_busy| Error::Exhausted {
             message: "another impact is being computed".into(),
             retry_after: Some(RETRY_AFTER),
         })?;
         let stored = &self.configuration.store;
-        let (staged, _) = self.configuration.staged(documents, prune_owner).await?;
+        let (staged, _) = self
+            .configuration
+            .stage_documents(documents, prune_owner)
+            .await?;
         let drafted = staged.store();
         let now_ms = self.configuration.clock.now_ms();
         let since_ms = now_ms.saturating_sub(i64::from(days) * DAY_MS);
-        let repeats = [repeat(stored).await?, repeat(drafted).await?];
+        let repeats = [
+            shortest_repeat(stored).await?,
+            shortest_repeat(drafted).await?,
+        ];
         let repeat = repeats.into_iter().flatten().min();
         let timeline = Timeline::read(stored, since_ms, repeat).await?;
-        let end = || self.deciding.clock.passed() + REPLAY_TIME_MAX;
+        let end = || self.deciding.clock.elapsed() + REPLAY_TIME_MAX;
         let before = replay((stored, &self.deciding), &timeline, now_ms, end()).await?;
         let until_ms = before.until_ms;
         let after = replay((drafted, &self.deciding), &timeline, until_ms, end()).await?;
-        Ok(compared(&timeline, &before, &after, now_ms))
+        Ok(compare_replays(&timeline, &before, &after, now_ms))
     }
 }
 
 /// Returns the shortest repeat interval of all rules; `None` if no rule repeats.
-async fn repeat(store: &Store) -> Result<Option<Duration>, Error> {
+async fn shortest_repeat(store: &Store) -> Result<Option<Duration>, Error> {
     let mut shortest: Option<Duration> = None;
-    let mut pages = store.pages::<Rule>(Range::under(&[]));
+    let mut pages = store.pages::<Rule>(Range::with_prefix(&[]));
     while let Some(page) = pages.next().await? {
         let repeating = page.iter().map(|it| &it.value).filter(|it| it.repeat);
         let times = repeating.map(|it| Duration::from_secs(it.repeat_interval_seconds.into()));
@@ -131,7 +137,12 @@ async fn repeat(store: &Store) -> Result<Option<Duration>, Error> {
 }
 
 /// Compares two replays of a timeline, up to where the shorter one ends.
-fn compared(timeline: &Timeline, before: &Replayed, after: &Replayed, now_ms: i64) -> Impact {
+fn compare_replays(
+    timeline: &Timeline,
+    before: &Replayed,
+    after: &Replayed,
+    now_ms: i64,
+) -> Impact {
     let (start_ms, end_ms) = (timeline.since_ms, before.until_ms.min(after.until_ms));
     let is_notified = |at_ms: i64| (start_ms..=end_ms).contains(&at_ms);
     let of = |all: &'_ Replayed| {

@@ -349,7 +349,7 @@ fn mapping(name: &str, secret: &str) -> Document {
             scheme: Scheme::HubSha256.into(),
         }),
         etag: String::new(),
-        ..Shows::of(sample)
+        ..FromDomain::from_domain(sample)
     }))
 }
 

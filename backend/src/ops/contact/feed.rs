@@ -16,9 +16,9 @@ impl Contacts {
     /// is outside the caller's tags, and an error if the store fails.
     pub async fn issue_feed(&self, name: &str) -> Result<Contact, Error> {
         let contact = self.find_own(name).await?;
-        if let Some(by) = audit::current() {
+        if let Some(by) = audit::current_actor() {
             let entry = AuditEntry {
-                kind: Kind::Contact.word().into(),
+                kind: Kind::Contact.as_str().into(),
                 names: vec![contact.name.to_string()],
                 reason: "the address of its feed was issued".into(),
                 ..by.entry(AuditAction::Read)

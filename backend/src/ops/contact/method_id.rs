@@ -4,14 +4,14 @@ use bellwether_proto::v1;
 
 use crate::{
     domain::{ContactMethod, contact::new_method_id},
-    ops::validate::Faults,
+    ops::validate::Violations,
 };
 
 /// Checks the identities that an author gives.
-pub(super) fn check(drafts: &[v1::ContactMethod], faults: &mut Faults) {
+pub(super) fn check(drafts: &[v1::ContactMethod], faults: &mut Violations) {
     for (at, draft) in drafts.iter().enumerate() {
         let path = format!("methods[{at}].id");
-        faults.name_if_any(&path, &draft.id);
+        faults.optional_name(&path, &draft.id);
         let is_taken = drafts[..at].iter().any(|it| it.id == draft.id);
         if is_taken && !draft.id.is_empty() {
             let id = &draft.id;

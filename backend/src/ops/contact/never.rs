@@ -51,7 +51,7 @@ pub(super) async fn warnings(
 /// Whether there is a time at which the contact can be paged and, after the delay, the method used.
 fn is_ever_usable(calendar: &LoadedCalendar, after_ms: i64, now_ms: i64) -> bool {
     let end_ms = now_ms.saturating_add(millis(CONTACT_CALENDAR_AHEAD));
-    let found = calendar.between(now_ms, end_ms);
+    let found = calendar.spans_between(now_ms, end_ms);
     let is_known = found.until_ms >= end_ms;
     let mut paged = found.spans.iter();
     let is_usable = paged.any(|page| {

@@ -32,7 +32,7 @@ pub(crate) fn timeout(
 }
 
 /// Returns the timeout of an attempt. Mail servers may be slow to respond to the body of a mail.
-pub(crate) fn longest(
+pub(crate) fn attempt_timeout(
     config: &DeliveryConfig,
     settings: DeliverySettings,
     kind: &DestinationKind,
@@ -46,18 +46,22 @@ pub(crate) fn longest(
 
 /// Returns the delivery and its next attempt as the attempt begins. The lease lasts for `longest`
 /// plus a margin.
-pub(crate) fn begun(delivery: &Delivery, longest: Duration, now_ms: i64) -> (Delivery, Attempt) {
+pub(crate) fn begin_attempt(
+    delivery: &Delivery,
+    longest: Duration,
+    now_ms: i64,
+) -> (Delivery, Attempt) {
     let until_ms = now_ms.saturating_add(millis(longest + LEASE_MARGIN));
     let begun = Delivery {
         state: DeliveryState::Leased { until_ms },
         attempts: delivery.attempts + 1,
         ..delivery.clone()
     };
-    let attempt = attempt(begun.id, begun.attempts, now_ms);
+    let attempt = new_attempt(begun.id, begun.attempts, now_ms);
     (begun, attempt)
 }
 
-pub(crate) fn attempt(delivery: RecordId, number: u32, start_ms: i64) -> Attempt {
+pub(crate) fn new_attempt(delivery: RecordId, number: u32, start_ms: i64) -> Attempt {
     Attempt {
         delivery,
         number,
@@ -71,7 +75,7 @@ pub(crate) fn attempt(delivery: RecordId, number: u32, start_ms: i64) -> Attempt
 }
 
 /// Returns an attempt that has ended; `is_reduced` tells which form of the message was sent.
-pub(crate) fn ended(attempt: &Attempt, report: &Report, is_reduced: bool) -> Attempt {
+pub(crate) fn ended_attempt(attempt: &Attempt, report: &Report, is_reduced: bool) -> Attempt {
     Attempt {
         duration: Some(report.duration),
         outcome: Some(report.verdict.outcome),

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Deliveries, Filter, again::Templates, cancelled, sequencing};
+use super::{Deliveries, Filter, cancelled_delivery, resend::Templates, sequencing};
 use crate::{
     domain::{Delivery, DeliveryState, RecordId},
     error::Error,
     limits::{BULK_COUNTED_MAX, BULK_STEP, DELIVERIES_SCANNED_MAX},
-    ops::{commit::commit, deciding::new_id, page::Scope, tag_scope::own_delivery},
+    ops::{commit::commit, decision_context::new_id, page::Scope, tag_scope::check_delivery_owner},
     scan,
     store::{Changes, Lane, Store, Stored},
 };
@@ -163,7 +163,7 @@ impl Deliveries {
         } else {
             DELIVERIES_SCANNED_MAX
         };
-        let mut reach = filter.reach(scope.last_key(token)?.as_deref());
+        let mut reach = filter.id_range(scope.last_key(token)?.as_deref());
         // Excludes deliveries created by this call.
         let now = RecordId::first_at(self.clock.now_ms().try_into().unwrap_or(0));
         reach.below = Some(reach.below.map_or(now, |below| below.min(now)));
@@ -171,7 +171,7 @@ impl Deliveries {
         let mut tally = BulkTally::default();
         let mut looked_at = 0;
         loop {
-            let ids = self.newest(&walk, reach, BULK_STEP).await?;
+            let ids = self.newest_ids(&walk, reach, BULK_STEP).await?;
             let left = limit.saturating_sub(tally.count);
             let step = self.step(action, &ids, Some(filter), left, dry_run).await?;
             tally.add(step.tally);
@@ -211,7 +211,7 @@ impl Deliveries {
                 step: BulkStep::default(),
             };
             for (id, old) in ids.iter().zip(found) {
-                scan::turn().await;
+                scan::yield_if_needed().await;
                 if batch.step.tally.count >= limit {
                     break;
                 }
@@ -220,10 +220,10 @@ impl Deliveries {
                     // Deleted after the index was read.
                     (None, Some(_)) => {}
                     (None, None) => batch.step.skip(Skip::NotFound),
-                    (Some(old), Some(filter)) if !filter.passes(&old.value) => {}
+                    (Some(old), Some(filter)) if !filter.matches(&old.value) => {}
                     (Some(old), _) => {
                         let changes = (&self.store, &mut batch.changes);
-                        own_delivery(changes, &old.value).await?;
+                        check_delivery_owner(changes, &old.value).await?;
                         batch.handle(action, &old).await?;
                     }
                 }
@@ -269,7 +269,7 @@ impl Batch<'_> {
             self.step.skip(Skip::Folded);
         } else if let DeliveryState::Leased { .. } = old.value.state {
             self.step.skip(Skip::UnderWay);
-        } else if let Some(hastened) = super::hastened(&old.value, self.now_ms) {
+        } else if let Some(hastened) = super::make_due(&old.value, self.now_ms) {
             self.step.handle(&old.value, id);
             if !self.dry_run {
                 self.changes.update(old, &hastened);
@@ -279,15 +279,15 @@ impl Batch<'_> {
         } else if !self.templates.has_destination(&old.value).await? {
             self.step.skip(Skip::DestinationGone);
         } else {
-            return self.again(old).await;
+            return self.resend(old).await;
         }
         Ok(())
     }
 
     /// Sends an ended delivery again, and after it a later message of its thread that contradicts
     /// it about whether the thread is over.
-    async fn again(&mut self, old: &Stored<Delivery>) -> Result<(), Error> {
-        let last = sequencing::last_word(&self.store, &old.value).await?;
+    async fn resend(&mut self, old: &Stored<Delivery>) -> Result<(), Error> {
+        let last = sequencing::newest_message(&self.store, &old.value).await?;
         let state = last.as_ref().map(|it| it.value.state);
         if let Some(DeliveryState::Leased { .. }) = state {
             self.step.skip(Skip::UnderWay);
@@ -302,7 +302,7 @@ impl Batch<'_> {
             self.step.handle(&old.value, new);
             if !self.dry_run {
                 self.templates
-                    .again(&mut self.changes, old, new, self.now_ms)
+                    .resend(&mut self.changes, old, new, self.now_ms)
                     .await?;
             }
         }
@@ -317,7 +317,7 @@ impl Batch<'_> {
         self.step.handle(&old.value, old.value.id);
         if !self.dry_run {
             self.changes
-                .update(old, &cancelled(&old.value, self.now_ms));
+                .update(old, &cancelled_delivery(&old.value, self.now_ms));
         }
     }
 }

@@ -97,11 +97,11 @@ impl Condition {
         }
         let parsed = filter::parse(text, Some(&Now::utc(now_ms))).map_err(|fault| vec![fault])?;
         let mut reader = Reader::default();
-        let root = reader.outermost(&parsed.clause);
+        let root = reader.compile_outermost(&parsed.clause);
         if let (Some(start_ms), Some(end_ms)) = (reader.narrow.start_ms, reader.narrow.end_ms)
             && start_ms >= end_ms
         {
-            reader.fault("clause", "`since` must be earlier than `until`".into());
+            reader.add_violation("clause", "`since` must be earlier than `until`".into());
         }
         if !reader.faults.is_empty() {
             let placed = reader.faults.into_iter().map(|(path, message)| Fault {
@@ -195,24 +195,24 @@ struct Reader {
 
 impl Reader {
     /// Compiles the outermost clause, all of whose parts must match.
-    fn outermost(&mut self, clause: &Clause) -> Node {
+    fn compile_outermost(&mut self, clause: &Clause) -> Node {
         match clause {
             Clause::And(clauses) => {
                 let inside = clauses.iter().enumerate();
                 let nodes = inside.filter_map(|(at, clause)| {
-                    self.needed(clause, &format!("clause.and.clauses[{at}]"))
+                    self.compile_needed(clause, &format!("clause.and.clauses[{at}]"))
                 });
                 Node::And(nodes.collect())
             }
             clause => {
-                let node = self.needed(clause, "clause");
+                let node = self.compile_needed(clause, "clause");
                 node.unwrap_or_else(|| Node::And(Vec::new()))
             }
         }
     }
 
     /// Compiles a part that must match; `None` if it is fully covered by [`Narrow`].
-    fn needed(&mut self, clause: &Clause, path: &str) -> Option<Node> {
+    fn compile_needed(&mut self, clause: &Clause, path: &str) -> Option<Node> {
         if self.is_of_time(clause, path) {
             return None;
         }
@@ -232,7 +232,7 @@ impl Reader {
             }
             _ => {}
         }
-        Some(self.node(clause, path))
+        Some(self.compile_clause(clause, path))
     }
 
     /// Consumes `since` and `until`, which refer to the decision time; returns whether the clause
@@ -242,7 +242,7 @@ impl Reader {
         let is_until = matches!(clause, Clause::Less(field, _) if field == "startTime");
         let (since_ms, until_ms) = time_bounds(clause);
         if (is_since || is_until) && since_ms.or(until_ms).is_none() {
-            self.fault(path, "is not a time".into());
+            self.add_violation(path, "is not a time".into());
         }
         let narrow = &mut self.narrow;
         narrow.start_ms = narrow.start_ms.max(since_ms);
@@ -253,30 +253,32 @@ impl Reader {
         is_since || is_until
     }
 
-    fn fault(&mut self, path: &str, message: String) {
+    fn add_violation(&mut self, path: &str, message: String) {
         self.faults.push((path.to_owned(), message));
     }
 
-    fn node(&mut self, clause: &Clause, path: &str) -> Node {
+    fn compile_clause(&mut self, clause: &Clause, path: &str) -> Node {
         let mut all = |clauses: &[Clause], word: &str| {
             let inside = clauses.iter().enumerate();
-            let nodes =
-                inside.map(|(at, it)| self.node(it, &format!("{path}.{word}.clauses[{at}]")));
+            let nodes = inside
+                .map(|(at, it)| self.compile_clause(it, &format!("{path}.{word}.clauses[{at}]")));
             nodes.collect()
         };
         match clause {
             Clause::And(clauses) => Node::And(all(clauses, "and")),
             Clause::Or(clauses) => Node::Or(all(clauses, "or")),
-            Clause::Not(inner) => Node::Not(Box::new(self.node(inner, &format!("{path}.not")))),
-            comparison => self.comparison(comparison, path),
+            Clause::Not(inner) => {
+                Node::Not(Box::new(self.compile_clause(inner, &format!("{path}.not"))))
+            }
+            comparison => self.compile_comparison(comparison, path),
         }
     }
 
-    fn comparison(&mut self, clause: &Clause, path: &str) -> Node {
+    fn compile_comparison(&mut self, clause: &Clause, path: &str) -> Node {
         self.comparisons += 1;
         if self.comparisons > CLAUSES_MAX {
             if self.comparisons == CLAUSES_MAX + 1 {
-                self.fault(path, format!("has more than {CLAUSES_MAX} conditions"));
+                self.add_violation(path, format!("has more than {CLAUSES_MAX} conditions"));
             }
             return Node::And(Vec::new());
         }
@@ -284,23 +286,23 @@ impl Reader {
         if ["lastSeen", "startTime", "timestamp"].contains(&field) {
             let message = "`since=` and `until=` compare the time of the decision; use them at \
                            the top level, not in `or` or `not`";
-            self.fault(path, message.into());
+            self.add_violation(path, message.into());
         }
         let is_own = OWN.contains(&field);
         self.names_states |= field == "state";
         if let ("state", Some(word)) = (field, unknown_state(clause)) {
             let known = STATES.map(|(word, _)| word).join(", ");
-            self.fault(
+            self.add_violation(
                 path,
                 format!("`{word}` is not a state; expected one of {WAITING}, {known}"),
             );
         }
         if let Clause::Equals(_, Literal::Text(id)) = clause {
             if field == "event" && EventId::parse(id).is_none() {
-                self.fault(path, format!("`{id}` {NO_EVENT_ID}"));
+                self.add_violation(path, format!("`{id}` {NO_EVENT_ID}"));
             }
             if field == "digest" && RecordId::parse(id).is_none() {
-                self.fault(
+                self.add_violation(
                     path,
                     format!("`{id}` is not a delivery id; expected 26 letters and digits"),
                 );
@@ -316,7 +318,7 @@ impl Reader {
         };
         read.unwrap_or_else(|faults| {
             for fault in faults {
-                self.fault(path, fault.description);
+                self.add_violation(path, fault.description);
             }
             Node::And(Vec::new())
         })

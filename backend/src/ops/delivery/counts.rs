@@ -73,7 +73,7 @@ impl Deliveries {
         let mut filter = filter.clone();
         if filter == Filter::default() {
             for state in ALIKE {
-                let range = Range::under(&[state.number()]);
+                let range = Range::with_prefix(&[state.number()]);
                 let engine = self.store.engine();
                 let count = engine.count(Index::DeliveryByState, range, DELIVERIES_COUNTED_MAX);
                 let count = count.await?;
@@ -82,23 +82,23 @@ impl Deliveries {
             }
             filter.states = vec![DeliveryState::Dead.number()];
         }
-        let mut reach = filter.reach(None);
+        let mut reach = filter.id_range(None);
         let walk = self.walk(&filter).await?;
-        let end = self.clock.passed() + PAGE_TIME_MAX;
+        let end = self.clock.elapsed() + PAGE_TIME_MAX;
         loop {
-            let ids = self.newest(&walk, reach, BATCH).await?;
+            let ids = self.newest_ids(&walk, reach, BATCH).await?;
             reach.below = ids.last().copied().or(reach.below);
             let keys = ids.iter().map(|id| id.to_bytes().into()).collect();
             let found = self.store.get_many::<Delivery>(keys).await?;
             for delivery in found.into_iter().flatten().map(|it| it.value) {
-                if filter.passes(&delivery) {
+                if filter.matches(&delivery) {
                     tally.add(delivery.state, delivery.retried_as.is_some(), 1);
                 }
-                scan::turn().await;
+                scan::yield_if_needed().await;
             }
             let is_end = ids.len() < BATCH;
             tally.is_complete = is_end && !is_cut;
-            if is_end || self.clock.passed() >= end {
+            if is_end || self.clock.elapsed() >= end {
                 return Ok(tally);
             }
         }

@@ -42,7 +42,7 @@ pub struct Filter {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reach {
+pub(super) struct IdRange {
     start: RecordId,
     /// Exclusive end; `None` means no limit.
     pub(super) below: Option<RecordId>,
@@ -55,7 +55,7 @@ pub(super) enum Walk {
 }
 
 impl Filter {
-    pub(super) fn passes(&self, delivery: &Delivery) -> bool {
+    pub(super) fn matches(&self, delivery: &Delivery) -> bool {
         let named = |names: &[String], name: &str| {
             names.is_empty() || names.iter().any(|other| other == name)
         };
@@ -74,7 +74,7 @@ impl Filter {
 
     /// Adds a condition. The parts that an index can answer narrow the search.
     #[must_use]
-    pub fn under(mut self, condition: Option<Arc<Condition>>) -> Self {
+    pub fn with_condition(mut self, condition: Option<Arc<Condition>>) -> Self {
         if let Some(narrow) = condition.as_ref().map(|it| &it.narrow) {
             if self.states.is_empty() {
                 self.states.clone_from(&narrow.states);
@@ -100,14 +100,14 @@ impl Filter {
     }
 
     /// Returns the range of ids to search, continuing after the key of a page token.
-    pub(super) fn reach(&self, last_key: Option<&[u8]>) -> Reach {
+    pub(super) fn id_range(&self, last_key: Option<&[u8]>) -> IdRange {
         let first_at = |at_ms: i64| RecordId::first_at(at_ms.try_into().unwrap_or(0));
         // Not part of the scope, so that a relative time such as `since=2h` can continue from page
         // to page.
         let narrow = self.condition.as_ref().map(|it| &it.narrow);
         let start_ms = self.start_ms.max(narrow.and_then(|it| it.start_ms));
         let ends = [self.end_ms, narrow.and_then(|it| it.end_ms)];
-        Reach {
+        IdRange {
             start: start_ms.map_or(RecordId::first_at(0), first_at),
             below: match last_key {
                 Some(key) => id_at(key, 0),
@@ -130,22 +130,22 @@ impl Deliveries {
     ) -> Result<(Vec<Delivery>, String), Error> {
         let limit = page.limit()?;
         let scope = filter.scope();
-        let mut reach = filter.reach(scope.last_key(&page.token)?.as_deref());
+        let mut reach = filter.id_range(scope.last_key(&page.token)?.as_deref());
         let walk = self.walk(filter).await?;
         let batch = (limit + 1).max(BATCH_MIN);
-        let end = self.clock.passed() + PAGE_TIME_MAX;
+        let end = self.clock.elapsed() + PAGE_TIME_MAX;
         let mut items = Vec::new();
         loop {
-            let ids = self.newest(&walk, reach, batch).await?;
+            let ids = self.newest_ids(&walk, reach, batch).await?;
             let is_end = ids.len() < batch;
             reach.below = ids.last().copied().or(reach.below);
             let keys = ids.iter().map(|id| id.to_bytes().into()).collect();
             let found = self.store.get_many::<Delivery>(keys).await?;
             for delivery in found.into_iter().flatten().map(|it| it.value) {
-                if filter.passes(&delivery) {
+                if filter.matches(&delivery) {
                     items.push(delivery);
                 }
-                scan::turn().await;
+                scan::yield_if_needed().await;
             }
             if items.len() > limit {
                 items.truncate(limit);
@@ -153,7 +153,7 @@ impl Deliveries {
                 return Ok((items, scope.token(&last.unwrap_or_default())));
             }
             match reach.below {
-                Some(last) if !is_end && self.clock.passed() >= end => {
+                Some(last) if !is_end && self.clock.elapsed() >= end => {
                     return Ok((items, scope.token(&last.to_bytes())));
                 }
                 Some(_) if !is_end => {}
@@ -216,17 +216,17 @@ impl Deliveries {
         Ok(found.into_iter().map(prefix).collect())
     }
 
-    pub(super) async fn newest(
+    pub(super) async fn newest_ids(
         &self,
         walk: &Walk,
-        reach: Reach,
+        reach: IdRange,
         limit: usize,
     ) -> Result<Vec<RecordId>, Error> {
         let range = |prefix: &[u8]| Range {
             start: Key::new().rest(prefix).id(reach.start).build(),
             end: match reach.below {
                 Some(below) => Some(Key::new().rest(prefix).id(below).build()),
-                None => Range::under(prefix).end,
+                None => Range::with_prefix(prefix).end,
             },
         };
         let descending = Direction::Descending;

@@ -6,7 +6,7 @@ use super::Deliveries;
 use crate::{
     domain::{
         Destination, EventId, Name, Notified, Occurrence, OccurrenceId, PagedContact, PagedMethod,
-        RecordId, Revised, RevisionOf, Rule, Severity, Status,
+        RecordId, RevisedResource, RevisionKind, Rule, Severity, Status,
     },
     error::Error,
     limits::PAGE_TIME_MAX,
@@ -121,7 +121,7 @@ impl ObligationFilter {
             .with("eventId", self.event.map(EventId::to_bytes))
     }
 
-    fn passes(&self, rule: &Name, destination: &Name) -> bool {
+    fn matches(&self, rule: &Name, destination: &Name) -> bool {
         let named = |names: &[String], name: &Name| {
             names.is_empty() || names.iter().any(|other| other == name.as_str())
         };
@@ -147,15 +147,15 @@ impl Deliveries {
         let mut place = key.and_then(|key| ObligationKey::from_key(&key));
         let (mut known, mut rules) = (HashMap::new(), HashMap::new());
         let mut items: Vec<Obligation> = Vec::new();
-        let end = self.clock.passed() + PAGE_TIME_MAX;
+        let end = self.clock.elapsed() + PAGE_TIME_MAX;
         loop {
             let occurrences = self.occurrences(filter.event, place, BATCH).await?;
             let is_end = occurrences.len() < BATCH;
             for occurrence in occurrences {
-                scan::turn().await;
+                scan::yield_if_needed().await;
                 let begun = place.filter(|place| place.occurrence == occurrence.key);
                 let entries = self.entries(&mut rules, &occurrence).await?;
-                for item in owed(&occurrence, &entries, filter, begun) {
+                for item in outstanding(&occurrence, &entries, filter, begun) {
                     if self.is_there(&mut known, &item).await? {
                         items.push(item);
                     }
@@ -168,7 +168,7 @@ impl Deliveries {
                 }
             }
             match place {
-                Some(place) if !is_end && self.clock.passed() >= end => {
+                Some(place) if !is_end && self.clock.elapsed() >= end => {
                     return Ok((items, scope.token(&place.key())));
                 }
                 Some(_) if !is_end => {}
@@ -194,7 +194,7 @@ impl Deliveries {
             let found = self.store.page(range, descending, limit).await?;
             return Ok(found.into_iter().map(|found| found.value).collect());
         };
-        let mut range = Range::under(&event.to_bytes());
+        let mut range = Range::with_prefix(&event.to_bytes());
         if let Some(from) = from {
             range.end = end(Key::new().event(event).number(from.number));
         }
@@ -234,9 +234,9 @@ impl Deliveries {
         if let Some(rule) = rule.filter(|it| it.value.id == entry.rule) {
             return Ok(rule.value.send_updates);
         }
-        let last = revision::last(&self.store, RevisionOf::Rule, name, entry.rule).await?;
+        let last = revision::last(&self.store, RevisionKind::Rule, name, entry.rule).await?;
         Ok(match last.map(|it| it.was) {
-            Some(Revised::Rule(rule)) => rule.send_updates,
+            Some(RevisedResource::Rule(rule)) => rule.send_updates,
             _ => entry.send_updates,
         })
     }
@@ -258,7 +258,7 @@ impl Deliveries {
 }
 
 /// Returns the outstanding resolutions of an occurrence after a position.
-fn owed(
+fn outstanding(
     occurrence: &Occurrence,
     entries: &[&Notified],
     filter: &ObligationFilter,
@@ -303,6 +303,6 @@ fn owed(
         };
     let all = owed.into_iter().map(notified);
     all.filter(|it| after.is_none_or(|place| place.is_before(it.place)))
-        .filter(|it| filter.passes(&it.rule_name, &it.destination_name))
+        .filter(|it| filter.matches(&it.rule_name, &it.destination_name))
         .collect()
 }

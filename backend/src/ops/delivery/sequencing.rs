@@ -24,7 +24,7 @@ const SET_BACK_MAX: Duration = Duration::from_secs(24 * 3_600);
 
 /// The predecessors of a delivery with the same rule, destination and thread.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Before {
+pub(crate) struct Predecessors {
     /// The last delivery that must end before this one begins: one of the thread, or a digest that
     /// includes one.
     pub(crate) earlier: Option<Stored<Delivery>>,
@@ -34,10 +34,10 @@ pub(crate) struct Before {
     pub(crate) opening: Option<RecordId>,
 }
 
-impl Before {
+impl Predecessors {
     /// Returns the earliest time at which no predecessor blocks the delivery, in milliseconds since
     /// the epoch; `None` if none does.
-    pub(crate) fn free_ms(&self, now_ms: i64) -> Option<i64> {
+    pub(crate) fn unblocked_ms(&self, now_ms: i64) -> Option<i64> {
         let earlier = self.earlier.as_ref()?;
         Some(match earlier.value.state {
             DeliveryState::Leased { .. } => now_ms,
@@ -47,16 +47,19 @@ impl Before {
 }
 
 /// Reads the predecessors of a delivery that is due.
-pub(crate) async fn before(store: &Store, delivery: &Delivery) -> Result<Before, EngineError> {
+pub(crate) async fn predecessors(
+    store: &Store,
+    delivery: &Delivery,
+) -> Result<Predecessors, EngineError> {
     if is_first(delivery) {
-        return Ok(Before::default());
+        return Ok(Predecessors::default());
     }
-    let earlier = unended(store, delivery).await?;
-    let digests = digests(store, delivery).await?;
+    let earlier = last_unended(store, delivery).await?;
+    let digests = unfinished_digests(store, delivery).await?;
     if let Some(last) = digests.first() {
         let is_only = earlier.is_none() && digests.iter().all(|it| it.value.id == last.value.id);
         let is_waiting = matches!(last.value.state, DeliveryState::Pending { .. });
-        return Ok(Before {
+        return Ok(Predecessors {
             digest: (is_only && is_waiting).then_some(last.value.id),
             earlier: earlier.or(digests.into_iter().next()),
             opening: None,
@@ -64,11 +67,11 @@ pub(crate) async fn before(store: &Store, delivery: &Delivery) -> Result<Before,
     }
     let tells_of_change = delivery.content.clear || delivery.content.group.is_some();
     let opening = if earlier.is_none() && tells_of_change {
-        opening(store, delivery).await?
+        opening_delivery(store, delivery).await?
     } else {
         None
     };
-    Ok(Before {
+    Ok(Predecessors {
         earlier,
         digest: None,
         opening,
@@ -77,18 +80,18 @@ pub(crate) async fn before(store: &Store, delivery: &Delivery) -> Result<Before,
 
 /// Returns the last delivery of the thread that must end before this one begins. Opening and repeat
 /// messages only wait for an earlier closing message, since earlier openings say the same.
-async fn unended(
+async fn last_unended(
     store: &Store,
     delivery: &Delivery,
 ) -> Result<Option<Stored<Delivery>>, EngineError> {
     let mut last: Option<Stored<Delivery>> = None;
     for how in [ThreadStanding::Closing, ThreadStanding::Waiting] {
         if how == ThreadStanding::Closing || waits_for_all(delivery) {
-            let found = last_readable(store, earlier(delivery, how)).await?;
+            let found = last_readable(store, earlier_range(delivery, how)).await?;
             last = last
                 .into_iter()
                 .chain(found)
-                .max_by_key(|it| it.value.place());
+                .max_by_key(|it| it.value.thread_position());
         }
     }
     Ok(last)
@@ -115,10 +118,13 @@ async fn last_readable(
 
 /// Returns the unfinished digests with earlier deliveries of the thread, last one first, as digests
 /// are sent in order.
-async fn digests(store: &Store, delivery: &Delivery) -> Result<Vec<Stored<Delivery>>, EngineError> {
+async fn unfinished_digests(
+    store: &Store,
+    delivery: &Delivery,
+) -> Result<Vec<Stored<Delivery>>, EngineError> {
     let (index, range) = (
         Index::DeliveryByThread,
-        earlier(delivery, ThreadStanding::Folded),
+        earlier_range(delivery, ThreadStanding::Folded),
     );
     let engine = store.engine();
     let entries = engine.entries(index, range, Direction::Descending, PAGE);
@@ -141,18 +147,21 @@ async fn digests(store: &Store, delivery: &Delivery) -> Result<Vec<Stored<Delive
 }
 
 /// Returns the range of earlier deliveries of the thread with a certain standing.
-fn earlier(delivery: &Delivery, how: ThreadStanding) -> Range {
-    let (origin, id) = delivery.place();
+fn earlier_range(delivery: &Delivery, how: ThreadStanding) -> Range {
+    let (origin, id) = delivery.thread_position();
     let end = in_thread(delivery, how).id(origin).id(id);
     Range {
         end: Some(end.build()),
-        ..Range::under(&in_thread(delivery, how).build())
+        ..Range::with_prefix(&in_thread(delivery, how).build())
     }
 }
 
 /// Returns the first delivered message to which a delivery reports changes.
-async fn opening(store: &Store, delivery: &Delivery) -> Result<Option<RecordId>, EngineError> {
-    let range = earlier(delivery, ThreadStanding::Arrived);
+async fn opening_delivery(
+    store: &Store,
+    delivery: &Delivery,
+) -> Result<Option<RecordId>, EngineError> {
+    let range = earlier_range(delivery, ThreadStanding::Arrived);
     let (index, ascending) = (Index::DeliveryByThread, Direction::Ascending);
     let first = store.engine().entries(index, range, ascending, 1).await?;
     if let Some(id) = first.first().and_then(|(_, key)| id_at(key, 0)) {
@@ -162,7 +171,7 @@ async fn opening(store: &Store, delivery: &Delivery) -> Result<Option<RecordId>,
     let thread = thread(store, delivery).await?;
     let thread = thread.iter().map(|other| &other.value);
     let openings = thread.filter(|other| {
-        let is_before = other.place() < delivery.place();
+        let is_before = other.thread_position() < delivery.thread_position();
         is_before && other.state == DeliveryState::Delivered && !other.content.clear
     });
     Ok(openings.map(|other| other.id).min())
@@ -170,13 +179,13 @@ async fn opening(store: &Store, delivery: &Delivery) -> Result<Option<RecordId>,
 
 /// Returns the newest message of the thread if it is later than the delivery and contradicts it
 /// about whether the thread is over. It has to be sent again after the delivery.
-pub(super) async fn last_word(
+pub(super) async fn newest_message(
     store: &Store,
     delivery: &Delivery,
 ) -> Result<Option<Stored<Delivery>>, EngineError> {
     let mut all = thread(store, delivery).await?;
-    all.retain(|it| it.value.place() > delivery.place());
-    let last = all.into_iter().max_by_key(|it| it.value.place());
+    all.retain(|it| it.value.thread_position() > delivery.thread_position());
+    let last = all.into_iter().max_by_key(|it| it.value.thread_position());
     Ok(last.filter(|it| it.value.is_closing() != delivery.is_closing()))
 }
 
@@ -198,7 +207,7 @@ async fn thread(store: &Store, delivery: &Delivery) -> Result<Vec<Stored<Deliver
         (None, Some(event)) => (Index::DeliveryByEvent, Key::new().event(event).build()),
         (None, None) => return Ok(Vec::new()),
     };
-    let mut range = Range::under(&prefix);
+    let mut range = Range::with_prefix(&prefix);
     let set_back_ms = u64::try_from(millis(SET_BACK_MAX)).unwrap_or_default();
     let since = delivery.thread().time_ms().saturating_sub(set_back_ms);
     range.start = [&prefix[..], &RecordId::first_at(since).to_bytes()].concat();

@@ -16,7 +16,7 @@ use crate::{
     error::Error,
     store::{
         Index,
-        engine::{Range, ownership::Owned},
+        engine::{Range, ownership::OwnedSlots},
         record::{bytes::Key, slot},
     },
 };
@@ -72,12 +72,12 @@ pub struct Holds(Arc<RwLock<Option<KnownHolds>>>);
 #[derive(Debug)]
 struct KnownHolds {
     holds: HashMap<RecordId, Hold>,
-    owned: watch::Receiver<Owned>,
+    owned: watch::Receiver<OwnedSlots>,
 }
 
 impl Holds {
     /// Replaces the holds, by destination, of what this process owns.
-    pub fn replace(&self, holds: HashMap<RecordId, Hold>, owned: watch::Receiver<Owned>) {
+    pub fn replace(&self, holds: HashMap<RecordId, Hold>, owned: watch::Receiver<OwnedSlots>) {
         let known = KnownHolds { holds, owned };
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(known);
     }
@@ -87,14 +87,14 @@ impl Holds {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    fn are_known(&self, destination: RecordId) -> bool {
+    fn is_known(&self, destination: RecordId) -> bool {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let is_owned = |it: &KnownHolds| it.owned.borrow().slot(slot(destination)).is_some();
         known.as_ref().is_some_and(is_owned)
     }
 
     /// Returns the hold of a destination.
-    pub fn of(&self, destination: RecordId) -> Option<Hold> {
+    pub fn get(&self, destination: RecordId) -> Option<Hold> {
         let holds = self.0.read().unwrap_or_else(PoisonError::into_inner);
         holds.as_ref()?.holds.get(&destination).copied()
     }
@@ -102,7 +102,7 @@ impl Holds {
 
 /// The reason for which a delivery waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Waiting {
+pub struct WaitReason {
     /// Displayed reason; empty if it only waits for its due time.
     pub reason: String,
     /// Time of the next attempt as far as known, in milliseconds since the epoch; `None` if it has
@@ -130,12 +130,16 @@ impl Deliveries {
     ///
     /// # Errors
     /// Returns an error if the store fails.
-    pub async fn waiting(&self, delivery: &Delivery, looking: bool) -> Result<Waiting, Error> {
-        self.wait_reasons().of(delivery, looking).await
+    pub async fn wait_reason(
+        &self,
+        delivery: &Delivery,
+        looking: bool,
+    ) -> Result<WaitReason, Error> {
+        self.wait_reasons().reason(delivery, looking).await
     }
 
     /// Returns the number of deliveries to the same destination that are due earlier.
-    async fn before(&self, delivery: &Delivery, due_ms: i64) -> Result<usize, Error> {
+    async fn earlier_count(&self, delivery: &Delivery, due_ms: i64) -> Result<usize, Error> {
         let of_it = Key::new().id(delivery.destination);
         let range = Range {
             start: delivery.destination.to_bytes().into(),
@@ -158,9 +162,13 @@ impl WaitReasons<'_> {
         clippy::too_many_lines,
         reason = "one reason after the other, in the order in which they apply"
     )]
-    pub async fn of(&mut self, delivery: &Delivery, looking: bool) -> Result<Waiting, Error> {
+    pub async fn reason(
+        &mut self,
+        delivery: &Delivery,
+        looking: bool,
+    ) -> Result<WaitReason, Error> {
         let all = self.deliveries;
-        let waiting = |reason: String, next_ms| Ok(Waiting { reason, next_ms });
+        let waiting = |reason: String, next_ms| Ok(WaitReason { reason, next_ms });
         let due_ms = match delivery.state {
             DeliveryState::Pending { due_ms } | DeliveryState::Retry { due_ms } => due_ms,
             // The end of the lease is not the time of an attempt.
@@ -180,24 +188,24 @@ impl WaitReasons<'_> {
             return waiting(reason.into(), Some(due_ms));
         }
         let before = if looking {
-            sequencing::before(&all.store, delivery).await?
+            sequencing::predecessors(&all.store, delivery).await?
         } else {
-            sequencing::Before::default()
+            sequencing::Predecessors::default()
         };
-        let hold = all.holds.of(delivery.destination);
-        if let (Some(until_ms), false) = (before.free_ms(now_ms), hold == Some(Hold::Paused)) {
+        let hold = all.holds.get(delivery.destination);
+        if let (Some(until_ms), false) = (before.unblocked_ms(now_ms), hold == Some(Hold::Paused)) {
             let reason = "behind an earlier message of its thread";
             return waiting(reason.into(), Some(until_ms.max(due_ms)));
         }
         match hold {
             None => {
-                let reason = self.elsewhere(delivery);
+                let reason = self.remote_reason(delivery);
                 waiting(reason.into(), Some(due_ms.max(now_ms)))
             }
-            Some(Hold::Paused) => waiting(self.paused(delivery).await?, None),
+            Some(Hold::Paused) => waiting(self.paused_text(delivery).await?, None),
             Some(Hold::Breaker { probe_ms }) => {
                 let next_ms = probe_ms.max(due_ms).max(now_ms);
-                waiting(self.failing(delivery, now_ms).await?, Some(next_ms))
+                waiting(self.failing_text(delivery, now_ms).await?, Some(next_ms))
             }
             Some(Hold::Asked { until_ms }) => {
                 waiting(ASKED.into(), Some(until_ms.max(due_ms).max(now_ms)))
@@ -214,19 +222,22 @@ impl WaitReasons<'_> {
                 if !looking {
                     return waiting(format!("rate {per_minute}/min"), Some(until_ms));
                 }
-                let before = all.before(delivery, due_ms).await?;
+                let before = all.earlier_count(delivery, due_ms).await?;
                 let before_ms = i64::try_from(before)
                     .unwrap_or(i64::MAX)
                     .saturating_mul(MINUTE_MS);
                 waiting(
-                    format!("rate {per_minute}/min: {} ahead of it", shown(before)),
+                    format!(
+                        "rate {per_minute}/min: {} ahead of it",
+                        format_count(before)
+                    ),
                     Some(until_ms.saturating_add(before_ms / i64::from(per_minute.max(1)))),
                 )
             }
             Some(Hold::Width { running }) => {
                 let mut reason = format!("{running} attempts are in progress");
                 if looking {
-                    let before = shown(all.before(delivery, due_ms).await?);
+                    let before = format_count(all.earlier_count(delivery, due_ms).await?);
                     reason = format!("{reason}: {before} ahead of it");
                 }
                 waiting(reason, Some(now_ms))
@@ -235,10 +246,10 @@ impl WaitReasons<'_> {
     }
 
     /// Returns a text if the reason is only known to another node, and an empty one otherwise.
-    fn elsewhere(&self, delivery: &Delivery) -> &'static str {
+    fn remote_reason(&self, delivery: &Delivery) -> &'static str {
         let all = self.deliveries;
         let is_shared = all.store.engine().is_shared();
-        if is_shared && !all.holds.are_known(delivery.destination) {
+        if is_shared && !all.holds.is_known(delivery.destination) {
             "the node that delivers to this destination knows the reason"
         } else {
             ""
@@ -256,7 +267,7 @@ impl WaitReasons<'_> {
     }
 
     /// Returns the text for a paused destination, including who paused it.
-    async fn paused(&mut self, delivery: &Delivery) -> Result<String, Error> {
+    async fn paused_text(&mut self, delivery: &Delivery) -> Result<String, Error> {
         let health = self.health(delivery).await?;
         let paused = health.filter(|it| it.state == HealthState::Paused);
         Ok(match paused.map_or("", |it| &it.last_error) {
@@ -267,11 +278,11 @@ impl WaitReasons<'_> {
     }
 
     /// Returns the text for a failing destination, with duration and error.
-    async fn failing(&mut self, delivery: &Delivery, now_ms: i64) -> Result<String, Error> {
+    async fn failing_text(&mut self, delivery: &Delivery, now_ms: i64) -> Result<String, Error> {
         let health = self.health(delivery).await?;
         let failing = health.filter(|it| it.state == HealthState::Failing);
         let (since, error) = failing.map_or((String::new(), ""), |it| {
-            let since = format!(" for {}", lasting(now_ms - it.failing_since_ms()));
+            let since = format!(" for {}", format_duration(now_ms - it.failing_since_ms()));
             (since, &*it.last_error)
         });
         let error = match error {
@@ -284,7 +295,7 @@ impl WaitReasons<'_> {
     }
 }
 
-fn lasting(ms: i64) -> String {
+fn format_duration(ms: i64) -> String {
     match ms / MINUTE_MS {
         ..1 => "less than a minute".into(),
         minutes @ 1..120 => format!("{minutes} min"),
@@ -293,7 +304,7 @@ fn lasting(ms: i64) -> String {
     }
 }
 
-fn shown(count: usize) -> String {
+fn format_count(count: usize) -> String {
     let more = if count == COUNTED_MAX { "+" } else { "" };
     format!("{count}{more}")
 }

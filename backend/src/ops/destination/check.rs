@@ -3,10 +3,10 @@
 use std::{ops::RangeInclusive, time::Duration};
 
 use crate::{
-    destination::takes_digests,
+    destination::accepts_digests,
     domain::{Budget, DeliverySettings, DestinationKind},
     limits::{BUDGET_MESSAGES_MAX, BUDGET_PER_MAX, BUDGET_PER_MIN},
-    ops::validate::Faults,
+    ops::validate::Violations,
 };
 
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(30);
@@ -17,7 +17,7 @@ const ATTEMPTS: RangeInclusive<u32> = 1..=8;
 pub(super) fn settings(
     settings: DeliverySettings,
     kind: Option<&DestinationKind>,
-    faults: &mut Faults,
+    faults: &mut Violations,
 ) {
     if settings
         .timeout
@@ -44,13 +44,13 @@ pub(super) fn settings(
     }
 }
 
-fn budget(budget: Budget, kind: Option<&DestinationKind>, faults: &mut Faults) {
-    if let Some(kind) = kind.filter(|kind| !takes_digests(kind)) {
+fn budget(budget: Budget, kind: Option<&DestinationKind>, faults: &mut Violations) {
+    if let Some(kind) = kind.filter(|kind| !accepts_digests(kind)) {
         let word = match kind {
             DestinationKind::Webhook(_) => {
                 "a webhook with `onClear`, or with `is_over` and a key such as `thread_id`"
             }
-            other => other.word(),
+            other => other.as_str(),
         };
         let fault = format!(
             "is not supported for {word}, which keeps state per thread and cannot receive digests"

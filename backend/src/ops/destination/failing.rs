@@ -17,9 +17,9 @@ use crate::{
         destination::failing_event,
     },
     error::{Error, log_failure},
-    lifecycle::{Arrival, Received, receive},
+    lifecycle::{Arrival, EventEffect, receive},
     ops::{
-        deciding::{Deciding, new_id},
+        decision_context::{DecisionContext, new_id},
         find,
         intake::Intake,
     },
@@ -35,7 +35,7 @@ const LASTS_MIN: Duration = Duration::from_secs(120);
 /// Reports failing destinations; runs on the leader.
 #[derive(Debug)]
 pub struct FailingWatch {
-    deciding: Deciding,
+    deciding: DecisionContext,
     intake: Intake,
     seen: BTreeMap<RecordId, Seen>,
     has_looked: bool,
@@ -56,7 +56,7 @@ type Reported = Option<Severity>;
 
 impl FailingWatch {
     /// Watches the destinations of a store and reports through an intake.
-    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+    pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self {
             deciding,
             intake,
@@ -69,7 +69,7 @@ impl FailingWatch {
     pub async fn run(mut self, shutdown: CancellationToken) {
         let work = async {
             loop {
-                if let Err(error) = self.pass().await {
+                if let Err(error) = self.run_once().await {
                     // The next pass tries again.
                     log_failure("failed to check the health of destinations", &error);
                 }
@@ -88,8 +88,8 @@ impl FailingWatch {
     ///
     /// # Errors
     /// Returns an error if the store or the intake fails.
-    pub async fn pass(&mut self) -> Result<(), Error> {
-        let snapshot = self.deciding.ruleset.refreshed().await?;
+    pub async fn run_once(&mut self) -> Result<(), Error> {
+        let snapshot = self.deciding.ruleset.refresh().await?;
         let destinations: Vec<_> = snapshot.destinations().collect();
         let keys = destinations.iter().map(|it| it.id.to_bytes().into());
         let healths = self.deciding.store.get_readable::<Health>(keys.collect());
@@ -98,13 +98,13 @@ impl FailingWatch {
         self.seen.retain(|id, _| ids.contains(id));
         for (destination, health) in destinations.into_iter().zip(healths) {
             let health = health.map(|it| it.value);
-            self.look(&snapshot, destination, health.as_ref()).await?;
+            self.check(&snapshot, destination, health.as_ref()).await?;
         }
         self.has_looked = true;
         Ok(())
     }
 
-    async fn look(
+    async fn check(
         &mut self,
         snapshot: &Snapshot,
         destination: &Destination,
@@ -139,8 +139,11 @@ impl FailingWatch {
             return Ok(());
         }
         let due = failing.filter(|_| is_due);
-        let reported = due.map(|health| event_of(snapshot, destination, health, now_ms));
-        let said = self.say(destination, event, reported, now_ms).await?;
+        let reported =
+            due.map(|health| failing_destination_event(snapshot, destination, health, now_ms));
+        let said = self
+            .report_change(destination, event, reported, now_ms)
+            .await?;
         if let Some(seen) = self.seen.get_mut(&destination.id) {
             seen.event = Some(said);
         }
@@ -149,7 +152,7 @@ impl FailingWatch {
 
     /// Opens, updates or closes the event about a destination; returns its severity, `None` if it
     /// is closed.
-    async fn say(
+    async fn report_change(
         &self,
         destination: &Destination,
         known: Option<Reported>,
@@ -160,7 +163,7 @@ impl FailingWatch {
         if known == Some(severity) {
             return Ok(severity);
         }
-        let event = reported.unwrap_or_else(|| recovered(destination.name.as_str(), now_ms));
+        let event = reported.unwrap_or_else(|| recovered_event(destination.name.as_str(), now_ms));
         let newest = find::newest(&self.deciding.store, event.id()).await?;
         let is_open = newest.is_some_and(|it| it.status != Status::Closed);
         if severity.is_some() || is_open {
@@ -175,8 +178,8 @@ impl FailingWatch {
         failing: Option<&Health>,
     ) -> Result<(), EngineError> {
         let subjects = [Subject::Destination(destination.id)];
-        let counted = self.deciding.store.counted_now(&subjects).await?;
-        let waiting = counted.first().map_or(0, |it| it.of(Tally::Waiting));
+        let counted = self.deciding.store.current_counts(&subjects).await?;
+        let waiting = counted.first().map_or(0, |it| it.get(Tally::Waiting));
         let destination = destination.name.as_str();
         if let Some(health) = failing {
             let error = &health.last_error;
@@ -188,7 +191,7 @@ impl FailingWatch {
     }
 }
 
-fn event_of(
+fn failing_destination_event(
     snapshot: &Snapshot,
     destination: &Destination,
     health: &Health,
@@ -208,23 +211,23 @@ fn event_of(
         ),
         severity: Some(severity),
         status: Some(Status::Open),
-        ..about(name.as_str(), now_ms)
+        ..event_base(name.as_str(), now_ms)
     }
 }
 
-fn recovered(destination: &str, now_ms: i64) -> IncomingEvent {
+fn recovered_event(destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("destination {destination} has recovered"),
         status: Some(Status::Closed),
-        ..about(destination, now_ms)
+        ..event_base(destination, now_ms)
     }
 }
 
-fn about(destination: &str, now_ms: i64) -> IncomingEvent {
+fn event_base(destination: &str, now_ms: i64) -> IncomingEvent {
     let (name, dimensions) = failing_event(destination);
     IncomingEvent {
         dimensions,
-        ..IncomingEvent::own(name, "destination-failing", [], now_ms)
+        ..IncomingEvent::own_event(name, "destination-failing", [], now_ms)
     }
 }
 
@@ -255,7 +258,7 @@ pub fn is_silent(
     failing: &BTreeSet<&str>,
     now_ms: i64,
 ) -> bool {
-    let event = event_of(snapshot, destination, health, now_ms);
+    let event = failing_destination_event(snapshot, destination, health, now_ms);
     let receivers = receivers(snapshot, &event, now_ms);
     !receivers.is_empty() && receivers.iter().all(|it| failing.contains(it.as_str()))
 }
@@ -271,11 +274,12 @@ fn receivers(snapshot: &Snapshot, event: &IncomingEvent, now_ms: i64) -> BTreeSe
         now_ms,
     };
     let key = new_id(now_ms);
-    let Received::Opened(mut occurrence) = receive(None, &arrival, snapshot.settings(), key) else {
+    let EventEffect::Opened(mut occurrence) = receive(None, &arrival, snapshot.settings(), key)
+    else {
         return BTreeSet::new();
     };
     let matches = snapshot.matches(&occurrence);
-    let past = Past::default().asking(&Causes::default());
+    let past = Past::default().with_causes(&Causes::default());
     let step = Step {
         kind: StepKind::Event,
         transition: Transition::default(),

@@ -10,8 +10,8 @@ use super::{HealthSummary, Verdict};
 use crate::{
     domain::destination as domain,
     ops::wire::{
-        count, number,
         time::{duration, timestamp},
+        to_i32,
     },
 };
 
@@ -43,9 +43,9 @@ pub fn health(health_summary: Option<&HealthSummary>) -> DestinationHealth {
         last_success_time: health.and_then(|it| it.last_success_ms).map(timestamp),
         p50: health_summary.p50.map(duration),
         p95: health_summary.p95.map(duration),
-        attempt_count: Some(count(tried.len())),
-        failed_attempt_count: Some(count(failed)),
-        waiting_count: Some(number(health_summary.waiting)),
+        attempt_count: Some(to_i32(tried.len())),
+        failed_attempt_count: Some(to_i32(failed)),
+        waiting_count: Some(to_i32(health_summary.waiting)),
         oldest_waiting_time: health_summary.oldest_ms.map(timestamp),
         drain_time: health_summary.drain.map(duration),
         refused_recipients: health.map_or_else(Vec::new, |health| {
@@ -69,14 +69,14 @@ fn since_ms(health: &domain::Health, verdict: Verdict) -> i64 {
     }
 }
 
-fn attempt(tried: domain::Tried) -> AttemptResult {
+fn attempt(tried: domain::AttemptSummary) -> AttemptResult {
     AttemptResult {
         delivered: Some(tried.is_delivered),
         duration: Some(duration(Duration::from_millis(tried.took_ms.into()))),
     }
 }
 
-fn refused(recipient: &domain::RefusedRecipient) -> RefusedRecipient {
+fn refused(recipient: &domain::RejectedRecipient) -> RefusedRecipient {
     RefusedRecipient {
         address: recipient.address.clone(),
         answer: recipient.said.clone(),

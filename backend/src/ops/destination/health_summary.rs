@@ -7,10 +7,10 @@ use crate::{
     domain::{
         Health, HealthState, RecordId,
         counter::{Subject, Tally},
-        destination::Tried,
+        destination::AttemptSummary,
     },
     limits::{BEHIND_FROM, SLOW_FROM},
-    ops::statistics::Counting,
+    ops::statistics::StatisticsReader,
     store::{Direction, EngineError, Index, Range, Store, record::bytes::id_at},
 };
 
@@ -59,19 +59,19 @@ impl HealthSummary {
     ///
     /// # Errors
     /// Returns an error if the store fails.
-    pub async fn of(
+    pub async fn compute(
         store: &Store,
         clock: &Arc<dyn Clock>,
         id: RecordId,
         health: Option<Health>,
     ) -> Result<Self, EngineError> {
-        let now = store.counted_now(&[Subject::Destination(id)]).await?;
-        let waiting = now.first().map_or(0, |now| now.of(Tally::Waiting));
+        let now = store.current_counts(&[Subject::Destination(id)]).await?;
+        let waiting = now.first().map_or(0, |now| now.get(Tally::Waiting));
         let (mut oldest_ms, mut drain) = (None, None);
         if waiting > 0 {
-            oldest_ms = oldest(store, id).await?;
-            let counting = Counting::new(store.clone(), Arc::clone(clock));
-            drain = drained_in(
+            oldest_ms = oldest_waiting(store, id).await?;
+            let counting = StatisticsReader::new(store.clone(), Arc::clone(clock));
+            drain = drain_time(
                 waiting,
                 counting.last_hour(id).await?.total(Tally::Delivered),
             );
@@ -87,13 +87,13 @@ impl HealthSummary {
             drain,
         };
         Ok(Self {
-            verdict: health_summary.judge(health.as_ref(), clock.now_ms()),
+            verdict: health_summary.verdict(health.as_ref(), clock.now_ms()),
             health,
             ..health_summary
         })
     }
 
-    fn judge(&self, health: Option<&Health>, now_ms: i64) -> Verdict {
+    fn verdict(&self, health: Option<&Health>, now_ms: i64) -> Verdict {
         // After a resume, the health is unknown until something is sent.
         let known = health.filter(|health| !health.is_resumed());
         let state = known.map(|health| health.state);
@@ -113,7 +113,7 @@ impl HealthSummary {
     }
 }
 
-fn percentile(tried: &[Tried], share: usize) -> Option<Duration> {
+fn percentile(tried: &[AttemptSummary], share: usize) -> Option<Duration> {
     let delivered = tried.iter().filter(|one| one.is_delivered);
     let mut took: Vec<_> = delivered.map(|one| one.took_ms).collect();
     took.sort_unstable();
@@ -122,13 +122,13 @@ fn percentile(tried: &[Tried], share: usize) -> Option<Duration> {
 }
 
 /// Returns the time to deliver `waiting` messages at a rate of `an_hour` per hour.
-fn drained_in(waiting: i64, an_hour: i64) -> Option<Duration> {
+fn drain_time(waiting: i64, an_hour: i64) -> Option<Duration> {
     let seconds = waiting.saturating_mul(3600).checked_div(an_hour)?;
     Some(Duration::from_secs(seconds.unsigned_abs()))
 }
 
-async fn oldest(store: &Store, id: RecordId) -> Result<Option<i64>, EngineError> {
-    let (index, range) = (Index::DeliveryByDue, Range::under(&id.to_bytes()));
+async fn oldest_waiting(store: &Store, id: RecordId) -> Result<Option<i64>, EngineError> {
+    let (index, range) = (Index::DeliveryByDue, Range::with_prefix(&id.to_bytes()));
     let engine = store.engine();
     let waiting = engine.entries(index, range, Direction::Ascending, WAITING_LOOKED_AT);
     let decided = waiting
@@ -143,8 +143,8 @@ async fn oldest(store: &Store, id: RecordId) -> Result<Option<i64>, EngineError>
 mod tests {
     use super::*;
 
-    fn tried(ends: &str) -> Vec<Tried> {
-        let one = |(at, end): (usize, char)| Tried {
+    fn tried(ends: &str) -> Vec<AttemptSummary> {
+        let one = |(at, end): (usize, char)| AttemptSummary {
             took_ms: u32::try_from(at).unwrap() * 10 + 10,
             is_delivered: end == '+',
         };
@@ -185,7 +185,7 @@ mod tests {
         let mut end = |health: &mut Health, ends: &str| {
             for end in ends.chars() {
                 now_ms += 1_000;
-                health.note(Duration::ZERO, end == '+', now_ms);
+                health.record_attempt(Duration::ZERO, end == '+', now_ms);
             }
         };
         end(&mut health, "++-");
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn drain_time_is_estimated_from_the_last_hour() {
-        assert_eq!(drained_in(100, 0), None);
-        assert_eq!(drained_in(100, 50), Some(Duration::from_secs(7200)));
+        assert_eq!(drain_time(100, 0), None);
+        assert_eq!(drain_time(100, 50), Some(Duration::from_secs(7200)));
     }
 }

@@ -6,7 +6,7 @@ use super::Destinations;
 use crate::{
     domain::{Delivery, Destination, Health, HealthState, Name},
     error::Error,
-    ops::{commit::commit, delivery::hastened, tag_scope::own},
+    ops::{commit::commit, delivery::make_due, tag_scope::check_owner},
     store::{Changes, Direction, Index, Lane, Range, Stored, record::bytes::moment_at},
 };
 
@@ -23,7 +23,7 @@ impl Destinations {
     pub async fn pause(&self, name: &str, author: &Name) -> Result<v1::Destination, Error> {
         let decide = || async {
             let mut changes = self.store.changes();
-            let (destination, health) = self.found(name, &mut changes).await?;
+            let (destination, health) = self.find_with_health(name, &mut changes).await?;
             // A later edit must resume it.
             let now_ms = self.clock.now_ms().max(destination.value.update_ms);
             match health {
@@ -40,7 +40,7 @@ impl Destinations {
                 }
             }
             // The change log has no entries for health, only for the destination.
-            changes.act_on(&destination);
+            changes.audit_action(&destination);
             Ok((changes, ()))
         };
         commit(&self.store, Lane::Admin, decide).await?;
@@ -56,22 +56,22 @@ impl Destinations {
     pub async fn resume(&self, name: &str) -> Result<v1::Destination, Error> {
         let decide = || async {
             let mut changes = self.store.changes();
-            let (destination, health) = self.found(name, &mut changes).await?;
-            if let Some(old) = health.filter(|it| holds_something(&it.value)) {
+            let (destination, health) = self.find_with_health(name, &mut changes).await?;
+            if let Some(old) = health.filter(|it| needs_resume(&it.value)) {
                 changes.update(&old, &old.value.clone().resumed(self.clock.now_ms()));
-                changes.act_on(&destination);
+                changes.audit_action(&destination);
             }
             Ok((changes, destination))
         };
         let (destination, _) = commit(&self.store, Lane::Admin, decide).await?;
-        self.hasten(&destination).await?;
+        self.make_deliveries_due(&destination).await?;
         self.get(name).await
     }
 
-    async fn hasten(&self, destination: &Stored<Destination>) -> Result<(), Error> {
+    async fn make_deliveries_due(&self, destination: &Stored<Destination>) -> Result<(), Error> {
         let now_ms = self.clock.now_ms();
         let decide = || async {
-            let range = Range::under(&destination.value.id.to_bytes());
+            let range = Range::with_prefix(&destination.value.id.to_bytes());
             let engine = self.store.engine();
             let last = engine.entries(Index::DeliveryByDue, range, Direction::Descending, STEP);
             let later = last.await?.into_iter();
@@ -79,9 +79,9 @@ impl Destinations {
             let keys: Vec<_> = later.map(|(_, key)| key).collect();
             let (found, _) = self.store.get_readable::<Delivery>(keys).await?;
             let mut changes = self.store.changes();
-            own(&mut changes, "name", destination)?;
+            check_owner(&mut changes, "name", destination)?;
             for old in found.into_iter().flatten() {
-                if let Some(next) = hastened(&old.value, now_ms) {
+                if let Some(next) = make_due(&old.value, now_ms) {
                     changes.update(&old, &next);
                 }
             }
@@ -92,7 +92,7 @@ impl Destinations {
         Ok(())
     }
 
-    async fn found(
+    async fn find_with_health(
         &self,
         name: &str,
         changes: &mut Changes,
@@ -100,7 +100,7 @@ impl Destinations {
         let found = self.store.get::<Destination>(name.into()).await?;
         let found =
             found.ok_or_else(|| Error::NotFound(format!("there is no destination `{name}`")))?;
-        own(changes, "name", &found)?;
+        check_owner(changes, "name", &found)?;
         let health = found.value.id.to_bytes().into();
         Ok((found, self.store.get::<Health>(health).await?))
     }
@@ -108,7 +108,7 @@ impl Destinations {
 
 /// Returns whether a resume has any effect. Includes failures before a successful test, which the
 /// circuit breaker does not know about.
-fn holds_something(health: &Health) -> bool {
+fn needs_resume(health: &Health) -> bool {
     let has_failed = || health.tried.iter().any(|it| !it.is_delivered);
     let is_well = health.state == HealthState::Healthy && health.asked_until_ms.is_none();
     !health.is_resumed() && (!is_well || has_failed())

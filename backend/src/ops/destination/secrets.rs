@@ -9,16 +9,16 @@ use crate::{
         destination::{Header, HeaderValue, Webhook},
         secret::MASK,
     },
-    ops::validate::Faults,
+    ops::validate::Violations,
 };
 
 /// Fills in stored secrets where the draft omits them or contains the mask. Secrets that are not
 /// stored either become empty; for a mask, a violation is added. A stored secret that would be sent
 /// to a different address also adds a violation, and is left out.
-pub(super) fn keep(
+pub(super) fn fill_stored(
     (mut draft, language): (DestinationKind, TemplateLanguage),
     stored: Option<(&DestinationKind, TemplateLanguage)>,
-    faults: &mut Faults,
+    faults: &mut Violations,
 ) -> DestinationKind {
     let stored_language = stored.map_or(language, |(_, language)| language);
     let stored = stored.map(|(kind, _)| kind);
@@ -30,7 +30,7 @@ pub(super) fn keep(
     // Header names are case-insensitive.
     let mut kept = BTreeMap::new();
     if let Some(stored) = stored {
-        stored.clone().each_secret(|place, secret| {
+        stored.clone().for_each_secret(|place, secret| {
             if !secret.is_empty() {
                 kept.insert(place.name().to_ascii_lowercase(), secret.clone());
             }
@@ -43,7 +43,7 @@ pub(super) fn keep(
         kept.remove("webhook.secret_url");
     }
     let mut taken = Vec::new();
-    draft.each_secret(|place, secret| {
+    draft.for_each_secret(|place, secret| {
         let is_mask = secret.reveal() == MASK;
         if !is_mask && !secret.is_empty() {
             return;
@@ -59,7 +59,7 @@ pub(super) fn keep(
         *secret = stored.unwrap_or_default();
     });
     if let Some(stored) = stored {
-        leave_at_address(
+        remove_for_other_address(
             (&mut draft, language),
             (stored, stored_language),
             taken,
@@ -71,11 +71,11 @@ pub(super) fn keep(
 
 /// Removes secrets that would be sent to any other than the full URL they are stored for: another
 /// path on the same host can belong to someone else.
-fn leave_at_address(
+fn remove_for_other_address(
     (draft, language): (&mut DestinationKind, TemplateLanguage),
     (stored, stored_language): (&DestinationKind, TemplateLanguage),
     taken: Vec<(String, &'static str)>,
-    faults: &mut Faults,
+    faults: &mut Violations,
 ) {
     let mut moved = HashSet::new();
     for (path, field) in taken {
@@ -98,7 +98,7 @@ fn leave_at_address(
             moved.insert(path);
         }
     }
-    draft.each_secret(|place, secret| {
+    draft.for_each_secret(|place, secret| {
         if moved.contains(&place.path()) {
             *secret = Secret::default();
         }

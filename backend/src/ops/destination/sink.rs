@@ -28,6 +28,6 @@ impl EventSink for Intake {
     }
 
     fn report_stored(&self, event: OwnEvent) {
-        self.report_all(RecordedReports::of(event));
+        self.report_all(RecordedReports::single(event));
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct TestedDraft {
 }
 
 impl TestedDrafts {
-    pub(super) fn keep(&self, kind: DestinationKind, attempt: Attempt, at_ms: i64) {
+    pub(super) fn store(&self, kind: DestinationKind, attempt: Attempt, at_ms: i64) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= DRAFT_TESTS_MAX {
             all.pop_front();

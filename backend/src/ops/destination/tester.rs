@@ -18,7 +18,7 @@ use crate::{
         SharedSettings, TemplateLanguage, delivery::Request,
     },
     error::Error,
-    lifecycle::{Arrival, Received, receive},
+    lifecycle::{Arrival, EventEffect, receive},
     limits::{TESTS_MAX, TESTS_RETRY_AFTER},
     message::sample,
     ops::{
@@ -26,7 +26,7 @@ use crate::{
         delivery::attempt,
         destination::tested_drafts::TestedDrafts,
         find,
-        tag_scope::{TagScope, own},
+        tag_scope::{TagScope, check_owner},
     },
     store::{Changes, Lane, Store, audit},
 };
@@ -34,7 +34,7 @@ use crate::{
 /// Runs tests of destinations.
 #[derive(Debug)]
 pub struct Tester {
-    works: Works,
+    works: TestRunner,
     /// Recently tested drafts, used when they are stored.
     drafts: TestedDrafts,
     /// Tests in flight. They complete and are recorded even if the caller is gone.
@@ -42,7 +42,7 @@ pub struct Tester {
 }
 
 #[derive(Debug, Clone)]
-struct Works {
+struct TestRunner {
     store: Store,
     clock: Arc<dyn Clock>,
     sender: Sender,
@@ -59,7 +59,7 @@ pub struct Test {
     /// Language of that template.
     pub message_language: TemplateLanguage,
     /// Event that the message is about.
-    pub about: About,
+    pub about: TestSubject,
     /// The contact whose variables are available to templates, if any.
     pub contact: Option<PagedContact>,
 }
@@ -102,7 +102,7 @@ pub struct RenderedTest {
 
 /// The event that a test is about.
 #[derive(Debug, Clone)]
-pub enum About {
+pub enum TestSubject {
     /// A sample event.
     Sample,
     /// The newest occurrence of a stored event.
@@ -120,7 +120,7 @@ impl Tester {
         config: DeliveryConfig,
     ) -> Self {
         Self {
-            works: Works {
+            works: TestRunner {
                 store,
                 clock,
                 sender,
@@ -151,7 +151,7 @@ impl Tester {
                 return Ok((changes, false));
             };
             changes.touch(&stored);
-            changes.insert(&judged(
+            changes.insert(&health_after(
                 Health::untried(id, now_ms),
                 &tested.attempt,
                 now_ms,
@@ -196,14 +196,14 @@ impl Tester {
                 });
             }
             let (works, drafts) = (self.works.clone(), self.drafts.clone());
-            under_way.spawn(audit::carried(async move {
+            under_way.spawn(audit::carry_actor(async move {
                 let draft = match &test.target {
                     TestTarget::Draft { kind, .. } => Some((**kind).clone()),
                     TestTarget::Stored(_) => None,
                 };
                 let tested = works.test(test).await;
                 if let (Some(kind), Ok((_, attempt, _))) = (draft, &tested) {
-                    drafts.keep(kind, attempt.clone(), works.clock.now_ms());
+                    drafts.store(kind, attempt.clone(), works.clock.now_ms());
                 }
                 // The caller may be gone.
                 drop(answer.send(tested));
@@ -214,24 +214,24 @@ impl Tester {
     }
 }
 
-impl Works {
+impl TestRunner {
     async fn test(&self, test: Test) -> Result<Tried, Error> {
         let now_ms = self.clock.now_ms();
-        let (planned, kind, settings) = self.planned(test, now_ms).await?;
-        let longest = attempt::longest(&self.config, settings, &kind);
+        let (planned, kind, settings) = self.plan_delivery(test, now_ms).await?;
+        let longest = attempt::attempt_timeout(&self.config, settings, &kind);
         let mut request = self.request(&planned, &kind, settings);
-        self.rendered(request).await?;
-        let (begun, attempt) = attempt::begun(&planned, longest, now_ms);
+        self.render_for_test(request).await?;
+        let (begun, attempt) = attempt::begin_attempt(&planned, longest, now_ms);
         let mut changes = self.store.changes();
-        self.own(&begun, &mut changes).await?;
+        self.set_owner(&begun, &mut changes).await?;
         changes.insert(&begun);
         changes.insert(&attempt);
         self.store.apply(Lane::Admin, changes).await?;
         (request.content, request.destination_name) = (&begun.content, &begun.destination_name);
         let report = self.sender.send(request).await;
         let times = report.times;
-        let attempt = attempt::ended(&attempt, &report, false);
-        let ended = self.ended(&begun, &attempt);
+        let attempt = attempt::ended_attempt(&attempt, &report, false);
+        let ended = self.end_delivery(&begun, &attempt);
         if let Err(error) = self.record(&ended, &attempt).await {
             // The response contains the result in any case.
             tracing::warn!(%error, delivery = %ended.id, "failed to record the result of a test");
@@ -241,11 +241,11 @@ impl Works {
 
     async fn render(&self, test: Test) -> Result<RenderedTest, Error> {
         let now_ms = self.clock.now_ms();
-        let (planned, kind, settings) = self.planned(test, now_ms).await?;
+        let (planned, kind, settings) = self.plan_delivery(test, now_ms).await?;
         let request = self.request(&planned, &kind, settings);
-        let event = self.sender.event_of(request).await?;
-        let rendered = self.rendered(request).await?;
-        let (verdict, transcript) = self.sender.request_of(request).await;
+        let event = self.sender.created_event(request).await?;
+        let rendered = self.render_for_test(request).await?;
+        let (verdict, transcript) = self.sender.build_request(request).await;
         let mut warnings = rendered.warnings;
         if verdict.outcome != Outcome::Delivered {
             warnings.push(verdict.explanation);
@@ -255,12 +255,12 @@ impl Works {
             warnings,
             size_bytes: rendered.size_bytes,
             limit_bytes: rendered.limit_bytes,
-            event: event.map(|event| Box::new(unstored(&event, now_ms))),
+            event: event.map(|event| Box::new(unstored_occurrence(&event, now_ms))),
         })
     }
 
     /// Returns the delivery of a test, and the type and settings of its destination.
-    async fn planned(
+    async fn plan_delivery(
         &self,
         test: Test,
         now_ms: i64,
@@ -309,7 +309,7 @@ impl Works {
 
     /// Renders the message of a test. A regular delivery falls back to the default message; here
     /// the author must see the error.
-    async fn rendered(&self, request: SendRequest<'_>) -> Result<Rendered, Error> {
+    async fn render_for_test(&self, request: SendRequest<'_>) -> Result<Rendered, Error> {
         let rendered = self.sender.render(request).await?;
         match rendered.exceeded {
             Some(exceeded) => {
@@ -320,7 +320,7 @@ impl Works {
         }
     }
 
-    fn ended(&self, begun: &Delivery, attempt: &Attempt) -> Delivery {
+    fn end_delivery(&self, begun: &Delivery, attempt: &Attempt) -> Delivery {
         let is_delivered = attempt.outcome == Some(Outcome::Delivered);
         let (state, last_error) = if is_delivered {
             (DeliveryState::Delivered, String::new())
@@ -343,10 +343,10 @@ impl Works {
             let key = attempt::attempt_key(ended.id, 1);
             let old_attempt = store.get::<Attempt>(key).await?;
             if let (Some(old), Some(old_attempt)) = (old, old_attempt) {
-                self.own(&old.value, &mut changes).await?;
+                self.set_owner(&old.value, &mut changes).await?;
                 changes.update(&old, ended);
                 changes.update(&old_attempt, attempt);
-                self.note(&mut changes, ended, attempt).await?;
+                self.update_health(&mut changes, ended, attempt).await?;
             }
             Ok((changes, ()))
         };
@@ -356,18 +356,18 @@ impl Works {
 
     /// Records the destination a test belongs to, for access control; a draft belongs to the
     /// caller.
-    async fn own(&self, test: &Delivery, changes: &mut Changes) -> Result<(), Error> {
+    async fn set_owner(&self, test: &Delivery, changes: &mut Changes) -> Result<(), Error> {
         let name = test.destination_name.as_bytes().to_vec();
         let stored = self.store.get::<Destination>(name).await?;
         if let Some(stored) = stored.filter(|it| it.value.id == test.destination) {
-            return own(changes, "name", &stored);
+            return check_owner(changes, "name", &stored);
         }
-        changes.belong_to_caller();
+        changes.set_owner_caller();
         Ok(())
     }
 
     /// Updates the health of the destination if it is stored.
-    async fn note(
+    async fn update_health(
         &self,
         changes: &mut Changes,
         ended: &Delivery,
@@ -386,7 +386,7 @@ impl Works {
             Some(old) => old.value.clone(),
             None => Health::untried(ended.destination, now_ms),
         };
-        let next = judged(next, attempt, now_ms);
+        let next = health_after(next, attempt, now_ms);
         if let Some(old) = &old {
             changes.update(old, &next);
         } else {
@@ -399,12 +399,12 @@ impl Works {
 
     async fn occurrence(
         &self,
-        about: About,
+        about: TestSubject,
         now_ms: i64,
     ) -> Result<(Option<EventId>, Occurrence), Error> {
         match about {
-            About::Sample => Ok((None, sample::occurrence(now_ms))),
-            About::Stored(event) => {
+            TestSubject::Sample => Ok((None, sample::occurrence(now_ms))),
+            TestSubject::Stored(event) => {
                 let newest = find::newest(&self.store, event).await?;
                 let mut newest = newest
                     .ok_or_else(|| Error::NotFound(format!("there is no event `{event}`")))?;
@@ -412,7 +412,7 @@ impl Works {
                 newest.notified.clear();
                 Ok((Some(event), newest))
             }
-            About::Incoming(event) => Ok((None, unstored(&event, now_ms))),
+            TestSubject::Incoming(event) => Ok((None, unstored_occurrence(&event, now_ms))),
         }
     }
 
@@ -452,7 +452,7 @@ impl Works {
     }
 }
 
-fn judged(mut health: Health, attempt: &Attempt, now_ms: i64) -> Health {
+fn health_after(mut health: Health, attempt: &Attempt, now_ms: i64) -> Health {
     let is_delivered = attempt.outcome == Some(Outcome::Delivered);
     let (state, last_error) = if is_delivered {
         health.failures = 0;
@@ -464,7 +464,7 @@ fn judged(mut health: Health, attempt: &Attempt, now_ms: i64) -> Health {
         (health.state, health.since_ms) = (state, now_ms);
     }
     last_error.clone_into(&mut health.last_error);
-    health.note(attempt.duration.unwrap_or_default(), is_delivered, now_ms);
+    health.record_attempt(attempt.duration.unwrap_or_default(), is_delivered, now_ms);
     health
 }
 
@@ -476,7 +476,7 @@ struct Tested {
     settings: DeliverySettings,
 }
 
-fn unstored(event: &IncomingEvent, now_ms: i64) -> Occurrence {
+fn unstored_occurrence(event: &IncomingEvent, now_ms: i64) -> Occurrence {
     let arrival = Arrival {
         trace: None,
         event,
@@ -486,8 +486,8 @@ fn unstored(event: &IncomingEvent, now_ms: i64) -> Occurrence {
     };
     let key = RecordId::first_at(now_ms.unsigned_abs());
     match receive(None, &arrival, &SharedSettings::default(), key) {
-        Received::Opened(occurrence) => *occurrence,
-        Received::Repeated(_) | Received::Counted => {
+        EventEffect::Opened(occurrence) => *occurrence,
+        EventEffect::Repeated(_) | EventEffect::Counted => {
             unreachable!("without an occurrence, an event opens one")
         }
     }

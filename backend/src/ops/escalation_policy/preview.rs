@@ -6,8 +6,10 @@ use bellwether_proto::v1;
 
 use super::EscalationPolicies;
 use crate::{
-    decide::{Asked, Page, Responders, advance},
-    domain::{EscalationPolicy, EscalationTarget, Name, Paged, RecordId, Response, Severity},
+    decide::{AdvanceContext, Page, Responders, advance},
+    domain::{
+        EscalationPolicy, EscalationTarget, Name, PagedReceiver, RecordId, Response, Severity,
+    },
     error::Error,
     limits::ESCALATION_NOTICES_MAX,
     ops::{
@@ -55,18 +57,19 @@ impl PolicyPreview {
         let now_ms = all.clock.now_ms();
         let stored = stored.map(|it| it.value);
         let origin = Origin::new(now_ms);
-        let (policy, _) = EscalationPolicy::checked(all, &draft, stored.as_ref(), origin).await?;
-        let snapshot = self.ruleset.refreshed().await?;
+        let (policy, _) =
+            EscalationPolicy::from_draft(all, &draft, stored.as_ref(), origin).await?;
+        let snapshot = self.ruleset.refresh().await?;
         // The draft applies, not the stored policy of that name.
         let responders = snapshot.responders().without_policies();
         let severity = severity.unwrap_or(Severity::Critical);
         let start_ms = start_ms.unwrap_or(now_ms);
-        Ok(played(&policy, &responders, severity, start_ms))
+        Ok(simulate(&policy, &responders, severity, start_ms))
     }
 }
 
 /// Simulates all rounds of a policy.
-fn played(
+fn simulate(
     policy: &EscalationPolicy,
     responders: &Responders,
     severity: Severity,
@@ -77,7 +80,7 @@ fn played(
     let mut answer = v1::PreviewEscalationPolicyResponse::default();
     let mut at_ms = start_ms;
     loop {
-        let asked = Asked {
+        let asked = AdvanceContext {
             responders,
             severity,
             failed: &none,
@@ -90,15 +93,15 @@ fn played(
                 after,
                 round: number(round),
                 step: number(step),
-                problem: problem(policy, responders, (step, severity), at_ms),
+                problem: step_problem(policy, responders, (step, severity), at_ms),
                 ..v1::EscalationNotice::default()
             });
         }
         for page in advanced.pages {
             answer.notices.push(notice(&page, after));
-            note(&mut response, page, at_ms);
+            record_notified(&mut response, page, at_ms);
         }
-        response.look_soon();
+        response.schedule_evaluation();
         let next_ms = response.look_ms.filter(|it| *it > at_ms);
         let is_full = answer.notices.len() >= ESCALATION_NOTICES_MAX;
         let Some(next_ms) = next_ms.filter(|_| !response.is_unanswered && !is_full) else {
@@ -112,9 +115,9 @@ fn played(
 }
 
 /// Records the notified receivers as in a real response.
-fn note(response: &mut Response, page: Page, at_ms: i64) {
+fn record_notified(response: &mut Response, page: Page, at_ms: i64) {
     let nothing = RecordId::from_parts(0, 0);
-    response.paged.push(Paged {
+    response.paged.push(PagedReceiver {
         contact: page.contact,
         schedule: page.schedule,
         destination: (nothing, page.destination),
@@ -146,7 +149,7 @@ fn notice(page: &Page, after: Option<prost_types::Duration>) -> v1::EscalationNo
     }
 }
 
-fn problem(
+fn step_problem(
     policy: &EscalationPolicy,
     responders: &Responders,
     (step, severity): (u32, Severity),
@@ -160,7 +163,7 @@ fn problem(
         .iter()
         .any(|it| is_destination(it) || contacts(it).next().is_some());
     let mut methods = targets.iter().flat_map(contacts).flat_map(|(contact, _)| {
-        let usable = responders.usable(contact, severity, at_ms);
+        let usable = responders.usable_methods(contact, severity, at_ms);
         usable.map(|it| it.position).collect::<Vec<_>>()
     });
     if !means_someone {
@@ -168,7 +171,7 @@ fn problem(
     } else if methods.next().is_some() || targets.iter().any(is_destination) {
         "everyone has already been notified in this round".into()
     } else {
-        let severity = severity.word();
+        let severity = severity.as_str();
         format!("no contact has a method for the severity {severity} at that time")
     }
 }

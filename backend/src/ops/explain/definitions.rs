@@ -8,7 +8,7 @@ use std::{
 use super::{Definition, timeline::Point};
 use crate::{
     decide::{LoadedTrigger, Snapshot},
-    domain::{Name, RecordId, Revised, Revision, RevisionId, Rule},
+    domain::{Name, RecordId, RevisedResource, Revision, RevisionId, Rule},
     matching::{self, CompiledQuery},
     store::{Direction, EngineError, Index, Store, engine::Range, record::bytes::Key},
 };
@@ -17,7 +17,7 @@ const PAGE: usize = 500;
 
 /// A definition at a point in time.
 #[derive(Debug)]
-pub(super) enum Then<T> {
+pub(super) enum DefinitionAt<T> {
     InForce(Arc<T>, Definition),
     /// Created later, in milliseconds since the epoch.
     NotYet(i64),
@@ -90,14 +90,16 @@ impl Definitions {
     fn add(&mut self, revision: Revision) {
         let until_ms = Some(revision.until_ms);
         match revision.was {
-            Revised::Trigger(trigger) => {
+            RevisedResource::Trigger(trigger) => {
                 // Compiled on first use.
                 let query = None;
                 let loaded = Arc::new(LoadedTrigger { trigger, query });
                 self.add_trigger(loaded, until_ms, revision.deleted);
             }
-            Revised::Rule(rule) => self.add_rule(Arc::new(rule), until_ms, revision.deleted),
-            Revised::Silence(_) | Revised::Schedule(_) => {}
+            RevisedResource::Rule(rule) => {
+                self.add_rule(Arc::new(rule), until_ms, revision.deleted)
+            }
+            RevisedResource::Silence(_) | RevisedResource::Schedule(_) => {}
         }
     }
 
@@ -147,9 +149,9 @@ impl Definitions {
     }
 
     /// Returns a rule as of a decision.
-    pub(super) fn rule(&self, name: &Name, id: RecordId, point: Point) -> Then<Rule> {
+    pub(super) fn rule(&self, name: &Name, id: RecordId, point: Point) -> DefinitionAt<Rule> {
         let versions = self.rules.get(&(name.clone(), id));
-        in_force(versions.map_or(&[], Vec::as_slice), point)
+        version_at(versions.map_or(&[], Vec::as_slice), point)
     }
 
     pub(super) fn rule_revision(
@@ -170,8 +172,8 @@ impl Definitions {
     }
 
     /// Returns the trigger with that name as of a decision.
-    pub(super) fn trigger(&self, name: &Name, point: Point) -> Then<LoadedTrigger> {
-        in_force(self.triggers.get(name).map_or(&[], Vec::as_slice), point)
+    pub(super) fn trigger(&self, name: &Name, point: Point) -> DefinitionAt<LoadedTrigger> {
+        version_at(self.triggers.get(name).map_or(&[], Vec::as_slice), point)
     }
 
     pub(super) fn trigger_revision(
@@ -201,18 +203,20 @@ impl Definitions {
     }
 }
 
-fn in_force<T>(versions: &[Version<T>], point: Point) -> Then<T> {
+fn version_at<T>(versions: &[Version<T>], point: Point) -> DefinitionAt<T> {
     let at_ms = point.rules_ms;
     let begun = versions.iter().rev();
     let Some(found) = { begun }.find(|it| it.definition.since_ms <= at_ms) else {
         return match versions.first() {
-            Some(first) if first.create_ms <= at_ms => Then::NotKept,
-            Some(first) => Then::NotYet(first.create_ms),
-            None => Then::NotKept,
+            Some(first) if first.create_ms <= at_ms => DefinitionAt::NotKept,
+            Some(first) => DefinitionAt::NotYet(first.create_ms),
+            None => DefinitionAt::NotKept,
         };
     };
     match found.definition.until_ms {
-        Some(until_ms) if found.definition.deleted && until_ms <= at_ms => Then::Gone(until_ms),
-        _ => Then::InForce(Arc::clone(&found.value), found.definition),
+        Some(until_ms) if found.definition.deleted && until_ms <= at_ms => {
+            DefinitionAt::Gone(until_ms)
+        }
+        _ => DefinitionAt::InForce(Arc::clone(&found.value), found.definition),
     }
 }

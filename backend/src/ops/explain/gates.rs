@@ -39,7 +39,7 @@ pub(super) fn destination_paused(
     let is = if tense == Tense::Now { "is" } else { "was" };
     let waiting: Vec<_> = destinations
         .iter()
-        .filter(|name| pauses.at(name, at_ms))
+        .filter(|name| pauses.is_paused_at(name, at_ms))
         .map(|name| format!("`{name}`"))
         .collect();
     Gate {

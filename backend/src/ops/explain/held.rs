@@ -2,13 +2,13 @@
 
 use super::{Gate, NextStep};
 use crate::{
-    decide::{HOLDS, Snapshot, Tense, hold::of_kind},
+    decide::{HOLDS, Snapshot, Tense, hold::explain_kind},
     domain::{
         Field, HeldBy, HoldChange, HoldKind, HoldOutcome, Name, Occurrence, Pending, RecordId,
     },
 };
 
-pub(super) fn then(occurrence: &Occurrence, rule: RecordId, at_ms: i64) -> Vec<HeldBy> {
+pub(super) fn holds_at(occurrence: &Occurrence, rule: RecordId, at_ms: i64) -> Vec<HeldBy> {
     let mut changes = occurrence.hold_changes.iter().rev();
     let last = changes.find(|it| it.rule == rule && it.at_ms <= at_ms);
     let held = last.filter(|it| match it.what {
@@ -21,7 +21,7 @@ pub(super) fn then(occurrence: &Occurrence, rule: RecordId, at_ms: i64) -> Vec<H
 }
 
 /// Returns the hold for a suppressed event, with its time and client.
-pub(super) fn suppressed(
+pub(super) fn suppression_hold(
     rule_name: &Name,
     rule: RecordId,
     occurrence: &Occurrence,
@@ -47,7 +47,7 @@ pub(super) fn gates(held_by: &[HeldBy], tense: Tense) -> impl Iterator<Item = Ga
         Some(Gate {
             name: hold.name,
             passed: false,
-            detail: of_kind(held_by, hold, tense)?,
+            detail: explain_kind(held_by, hold, tense)?,
         })
     })
 }
@@ -81,7 +81,7 @@ pub(super) fn next(pending: &Pending, snapshot: &Snapshot) -> NextStep {
 }
 
 /// Returns the reason why a pending message has not been sent, and what happens next.
-pub(super) fn why_it_waits(pending: &Pending, next: &NextStep) -> Option<String> {
+pub(super) fn wait_reason(pending: &Pending, next: &NextStep) -> Option<String> {
     let held = sentence(&pending.held_by, Tense::Now)?;
     let names: Vec<_> = next.destinations.iter().map(Name::as_str).collect();
     let receivers = match names.as_slice() {
@@ -98,7 +98,7 @@ pub(super) fn why_it_waits(pending: &Pending, next: &NextStep) -> Option<String>
 
 /// Returns the reason why the rule's last pending message was never sent; `None` if it was sent, or
 /// none was ever pending.
-pub(super) fn skipped(occurrence: &Occurrence, rule: RecordId) -> Option<String> {
+pub(super) fn skip_reason(occurrence: &Occurrence, rule: RecordId) -> Option<String> {
     let last: &HoldChange = occurrence
         .hold_changes
         .iter()

@@ -30,7 +30,7 @@ pub struct Moment {
 }
 
 /// Returns the history of an occurrence, oldest first; only the newest [`TIMELINE_MAX`] entries.
-pub fn story(occurrence: &Occurrence, rules: &[RuleExplanation]) -> Vec<Moment> {
+pub fn timeline(occurrence: &Occurrence, rules: &[RuleExplanation]) -> Vec<Moment> {
     let mut moments = changes(occurrence);
     for rule in rules {
         moments.extend(holds(rule));
@@ -82,7 +82,7 @@ fn changes(occurrence: &Occurrence) -> Vec<Moment> {
             (Field::Assignee, to) => ("assigned", format!("assigned to {to}")),
             (field, to) if entry.from.is_empty() => continue_with(field, to),
             (field, to) => {
-                let (field, from) = (field.word(), &entry.from);
+                let (field, from) = (field.as_str(), &entry.from);
                 ("changed", format!("{field} {from} became {to}"))
             }
         };
@@ -92,7 +92,7 @@ fn changes(occurrence: &Occurrence) -> Vec<Moment> {
         });
     }
     for note in &occurrence.annotations {
-        let text = cut::one_line(&note.text, NOTE_CHARACTERS_MAX);
+        let text = cut::to_one_line(&note.text, NOTE_CHARACTERS_MAX);
         moments.push(Moment {
             author: Some(note.author.clone()),
             ..moment(note.create_ms, "note", text)
@@ -103,7 +103,7 @@ fn changes(occurrence: &Occurrence) -> Vec<Moment> {
 
 /// Returns the entry for a field that is set at the opening.
 fn continue_with(field: Field, to: &str) -> (&'static str, String) {
-    ("opened", format!("{} is {to}", field.word()))
+    ("opened", format!("{} is {to}", field.as_str()))
 }
 
 fn holds(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
@@ -193,7 +193,7 @@ fn ended(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
     let (kind, text) = match delivery.state {
         DeliveryState::Delivered => ("delivered", format!("the message to {name} was delivered")),
         DeliveryState::Dead => {
-            let why = cut::one_line(&delivery.last_error, NOTE_CHARACTERS_MAX);
+            let why = cut::to_one_line(&delivery.last_error, NOTE_CHARACTERS_MAX);
             (
                 "dead",
                 format!("the message to {name} failed for good: {why}"),

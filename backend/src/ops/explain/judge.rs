@@ -4,16 +4,19 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::{
     Basis, Definition, Judgement, SentDelivery, TriggerExplanation,
-    definitions::{Definitions, Then},
+    definitions::{DefinitionAt, Definitions},
     gates::{destination_paused, gates},
     held,
     sent::Pauses,
     timeline::{PastState, Point},
 };
 use crate::{
-    decide::{Case, LoadedTrigger, SendKind, Sending, Snapshot, Tense, Verdict, condition::moment},
+    decide::{
+        Case, LoadedTrigger, OutgoingNotification, SendKind, Snapshot, Tense, Verdict,
+        condition::format_time,
+    },
     domain::{HeldBy, HoldKind, Name, Notified, RecordId, RevisionId, Rule, Status},
-    matching::Explained,
+    matching::ClauseEvaluation,
 };
 
 /// A rule with its constant properties and its notifications.
@@ -53,9 +56,9 @@ impl Judge<'_> {
             Basis::EarlierDecision
         };
         match self.definitions.rule(subject.name, subject.id, point) {
-            Then::InForce(rule, definition) => {
+            DefinitionAt::InForce(rule, definition) => {
                 let found = (rule.as_ref(), definition);
-                self.judgement(subject, found, (point, &state), basis)
+                self.evaluate(subject, found, (point, &state), basis)
             }
             absent => Judgement {
                 basis,
@@ -63,12 +66,12 @@ impl Judge<'_> {
                 notifies: false,
                 held_back: false,
                 reason: match absent {
-                    Then::NotYet(create_ms) => format!(
+                    DefinitionAt::NotYet(create_ms) => format!(
                         "the rule was created at {}, after the last change of the occurrence",
-                        moment(create_ms)
+                        format_time(create_ms)
                     ),
-                    Then::Gone(until_ms) => {
-                        format!("the rule had been deleted at {}", moment(until_ms))
+                    DefinitionAt::Gone(until_ms) => {
+                        format!("the rule had been deleted at {}", format_time(until_ms))
                     }
                     _ => "that revision of the rule is no longer stored".into(),
                 },
@@ -83,22 +86,23 @@ impl Judge<'_> {
     /// makes the decision worth explaining.
     pub(super) fn was_held_back(&mut self, subject: &Subject<'_>, at: usize) -> bool {
         let point = self.states[at].0;
-        let Then::InForce(rule, _) = self.definitions.rule(subject.name, subject.id, point) else {
+        let DefinitionAt::InForce(rule, _) = self.definitions.rule(subject.name, subject.id, point)
+        else {
             return false;
         };
         let names = rule.trigger_names.iter();
-        { names }.any(|name| self.matched(name, at) == Some(true))
+        { names }.any(|name| self.trigger_matched(name, at) == Some(true))
     }
 
-    pub(super) fn existed(&self, subject: &Subject<'_>, at: usize) -> bool {
+    pub(super) fn rule_existed(&self, subject: &Subject<'_>, at: usize) -> bool {
         let point = self.states[at].0;
         let then = self.definitions.rule(subject.name, subject.id, point);
-        matches!(then, Then::InForce(..))
+        matches!(then, DefinitionAt::InForce(..))
     }
 
-    fn matched(&mut self, name: &Name, at: usize) -> Option<bool> {
+    fn trigger_matched(&mut self, name: &Name, at: usize) -> Option<bool> {
         let point = self.states[at].0;
-        let Then::InForce(loaded, _) = self.definitions.trigger(name, point) else {
+        let DefinitionAt::InForce(loaded, _) = self.definitions.trigger(name, point) else {
             return Some(false);
         };
         let key = (RevisionId::from(&loaded.trigger), point.at_ms);
@@ -115,13 +119,13 @@ impl Judge<'_> {
     }
 
     /// Evaluates what the rule would decide if the same event arrived now.
-    pub(super) fn now(&mut self, subject: &Subject<'_>) -> Option<Judgement> {
+    pub(super) fn evaluate_now(&mut self, subject: &Subject<'_>) -> Option<Judgement> {
         let (rule, definition) = self.definitions.rule_now(subject.name, subject.id)?;
         let (point, state) = self.now.clone();
-        Some(self.judgement(subject, (&rule, definition), (point, &state), Basis::Now))
+        Some(self.evaluate(subject, (&rule, definition), (point, &state), Basis::Now))
     }
 
-    fn judgement(
+    fn evaluate(
         &mut self,
         subject: &Subject<'_>,
         (rule, definition): (&Rule, Definition),
@@ -133,7 +137,9 @@ impl Judge<'_> {
             .iter()
             .map(|name| match basis {
                 Basis::Now => match self.definitions.trigger_now(name) {
-                    Some((loaded, definition)) => self.explained(&loaded, Some(definition), state),
+                    Some((loaded, definition)) => {
+                        self.explain_trigger(&loaded, Some(definition), state)
+                    }
                     None => TriggerExplanation::missing(name),
                 },
                 _ => self.trigger(name, point, state),
@@ -175,13 +181,13 @@ impl Judge<'_> {
         let held = held.map(|(_, detail)| detail);
         let is_for_open_only = triggers.iter().any(|it| it.is_for_open_only);
         let reason = match held {
-            _ if rule.shadow && (tells || matched && held.is_none()) => shadowed(tense),
+            _ if rule.shadow && (tells || matched && held.is_none()) => shadow_text(tense),
             _ if tells => "it notified of a change, or notified again".into(),
             Some(held) if !matched && is_for_open_only && again.is_empty() => {
                 let did = if now { "would" } else { "did" };
                 format!("a trigger's query matches, but it {did} not notify: {held}")
             }
-            _ if !matched => unmatched(&triggers, now),
+            _ if !matched => no_match_reason(&triggers, now),
             Some(held) if now => format!("it would not notify{again}: {held}"),
             Some(held) => format!("a trigger matched, but it did not notify{again}: {held}"),
             None if now => "it would notify if the same event arrived now".into(),
@@ -211,7 +217,7 @@ impl Judge<'_> {
     ) -> Vec<HeldBy> {
         let occurrence = &state.occurrence;
         if !now {
-            return held::then(occurrence, subject.id, point.at_ms);
+            return held::holds_at(occurrence, subject.id, point.at_ms);
         }
         let covering = self.snapshot.silences().matching(occurrence, point.at_ms);
         let waits = occurrence.pending.iter().find(|it| it.rule == subject.id);
@@ -226,7 +232,7 @@ impl Judge<'_> {
             Some(_) => SendKind::Update,
         };
         let (named, what) = ((&rule.name, Some(rule)), (kind, waits));
-        let sending = Sending {
+        let sending = OutgoingNotification {
             covering: &covering,
             inhibited: &inhibited,
             flapping: waits.and_then(|it| {
@@ -234,7 +240,7 @@ impl Judge<'_> {
                 held_by.find(|it| it.kind == HoldKind::Flapping)
             }),
             group: waits.and_then(|it| it.group_hold()),
-            ..Sending::new(named, what, occurrence, self.snapshot, point.at_ms)
+            ..OutgoingNotification::new(named, what, occurrence, self.snapshot, point.at_ms)
         };
         sending.held_by()
     }
@@ -246,16 +252,18 @@ impl Judge<'_> {
         state: &PastState,
     ) -> TriggerExplanation {
         match self.definitions.trigger(name, point) {
-            Then::InForce(loaded, definition) => self.explained(&loaded, Some(definition), state),
-            Then::NotKept => TriggerExplanation {
+            DefinitionAt::InForce(loaded, definition) => {
+                self.explain_trigger(&loaded, Some(definition), state)
+            }
+            DefinitionAt::NotKept => TriggerExplanation {
                 kept: false,
                 ..TriggerExplanation::missing(name)
             },
-            Then::NotYet(_) | Then::Gone(_) => TriggerExplanation::missing(name),
+            DefinitionAt::NotYet(_) | DefinitionAt::Gone(_) => TriggerExplanation::missing(name),
         }
     }
 
-    pub(super) fn explained(
+    pub(super) fn explain_trigger(
         &mut self,
         loaded: &LoadedTrigger,
         definition: Option<Definition>,
@@ -275,7 +283,7 @@ fn query(
     definitions: &mut Definitions,
     loaded: &LoadedTrigger,
     state: &PastState,
-) -> Option<Explained> {
+) -> Option<ClauseEvaluation> {
     let query = definitions.query(loaded)?;
     let known = |field: &_| state.knows(field);
     Some(query.explain(&loaded.trigger.query, &state.occurrence, &known))
@@ -289,10 +297,10 @@ fn is_for_open_only(
 ) -> bool {
     let is_closed = state.occurrence.status == Status::Closed;
     let query = definitions.query(loaded).filter(|_| is_closed);
-    query.is_some_and(|it| !it.speaks_of_status() && it.matches(&state.occurrence))
+    query.is_some_and(|it| !it.uses_status() && it.matches(&state.occurrence))
 }
 
-fn shadowed(tense: Tense) -> String {
+fn shadow_text(tense: Tense) -> String {
     match tense {
         Tense::Now => "it would only record the notification: dry run",
         Tense::Then => "it only recorded the notification: dry run",
@@ -301,7 +309,7 @@ fn shadowed(tense: Tense) -> String {
 }
 
 /// Returns the reason why no trigger is known to match.
-fn unmatched(triggers: &[TriggerExplanation], now: bool) -> String {
+fn no_match_reason(triggers: &[TriggerExplanation], now: bool) -> String {
     if triggers.is_empty() {
         return if now {
             "it has no trigger"
@@ -336,18 +344,18 @@ fn unmatched(triggers: &[TriggerExplanation], now: bool) -> String {
         trigger
             .query
             .iter()
-            .for_each(|it| unknown_in(it, &mut fields));
+            .for_each(|it| collect_unknown(it, &mut fields));
     }
     let fields: Vec<_> = fields.into_iter().map(|it| format!("`{it}`")).collect();
     let fields = fields.join(", ");
     format!("unknown whether a trigger matched: later events replaced {fields}")
 }
 
-fn unknown_in<'a>(explained: &'a Explained, fields: &mut BTreeSet<&'a str>) {
+fn collect_unknown<'a>(explained: &'a ClauseEvaluation, fields: &mut BTreeSet<&'a str>) {
     if explained.unknown && !explained.field.is_empty() {
         fields.insert(&explained.field);
     }
     for clause in &explained.clauses {
-        unknown_in(clause, fields);
+        collect_unknown(clause, fields);
     }
 }

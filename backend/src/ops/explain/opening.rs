@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Basis, Definition, Judgement, TriggerExplanation,
-    definitions::Then,
+    definitions::DefinitionAt,
     gates::{destination_paused, gates},
     judge::{Judge, Subject},
     timeline::{PastState, Point, state},
@@ -17,7 +17,7 @@ use crate::{
 impl Judge<'_> {
     /// Explains that decision; `None` if it is unknown.
     pub(super) fn opening(&mut self, subject: &Subject<'_>) -> Option<Judgement> {
-        let opening = noted(subject)?;
+        let opening = recorded_opening(subject)?;
         let point = Point {
             at_ms: opening.at_ms,
             rules_ms: opening.at_ms,
@@ -28,17 +28,17 @@ impl Judge<'_> {
         let own = self.now.1.occurrence.id();
         let reported = sent.and_then(|it| it.content.occurrences().find(|it| it.id() == own));
         let state = match reported {
-            Some(reported) => PastState::whole(reported.clone()),
+            Some(reported) => PastState::complete(reported.clone()),
             None => state(&self.now.1.occurrence, point),
         };
-        let found = self.rule_then(subject, &opening, point);
+        let found = self.rule_at_opening(subject, &opening, point);
         let names = match &found {
             Some((rule, _)) => rule.trigger_names.clone(),
             None => vec![opening.trigger.name.clone()],
         };
         let triggers = names
             .iter()
-            .map(|name| self.trigger_then(name, &opening, sent, (point, &state)))
+            .map(|name| self.trigger_at_opening(name, &opening, sent, (point, &state)))
             .collect();
         let notified = subject
             .notified
@@ -89,7 +89,7 @@ impl Judge<'_> {
         })
     }
 
-    fn rule_then(
+    fn rule_at_opening(
         &self,
         subject: &Subject<'_>,
         opening: &Opening,
@@ -100,14 +100,14 @@ impl Judge<'_> {
             .definitions
             .rule_revision(name, id, opening.rule_revision);
         exact.or_else(|| match self.definitions.rule(name, id, point) {
-            Then::InForce(rule, definition) => Some((rule, definition)),
+            DefinitionAt::InForce(rule, definition) => Some((rule, definition)),
             _ => None,
         })
     }
 
     /// Returns the result of a trigger: the matching one in the revision recorded in the messages,
     /// another one as it was in force.
-    fn trigger_then(
+    fn trigger_at_opening(
         &mut self,
         name: &Name,
         opening: &Opening,
@@ -117,11 +117,11 @@ impl Judge<'_> {
         if *name == opening.trigger.name {
             let exact = self.definitions.trigger_revision(&opening.trigger);
             if let Some((loaded, definition)) = exact {
-                return self.explained(&loaded, Some(definition), state);
+                return self.explain_trigger(&loaded, Some(definition), state);
             }
             if let Some(trigger) = sent.and_then(|it| it.content.trigger.clone()) {
                 let query = None;
-                return self.explained(&LoadedTrigger { trigger, query }, None, state);
+                return self.explain_trigger(&LoadedTrigger { trigger, query }, None, state);
             }
         }
         self.trigger(name, point, state)
@@ -129,7 +129,7 @@ impl Judge<'_> {
 }
 
 /// Returns the recorded opening, or the one derived from the first message.
-fn noted(subject: &Subject<'_>) -> Option<Opening> {
+fn recorded_opening(subject: &Subject<'_>) -> Option<Opening> {
     if let Some(opening) = subject
         .notified
         .and_then(|notified| notified.opening.as_ref())

@@ -10,7 +10,7 @@ use crate::{
     },
     error::Error,
     limits::ATTEMPTS_MAX,
-    ops::delivery::Waiting,
+    ops::delivery::WaitReason,
     store::{Direction, Index, Store, engine::Range},
 };
 
@@ -21,14 +21,14 @@ const DELIVERIES_IN_FULL_MAX: usize = 100;
 /// Maximum number of pauses read per destination, newest first.
 const PAUSES_MAX: usize = 100;
 
-pub(super) async fn by_rule(
+pub(super) async fn deliveries_by_rule(
     store: &Store,
     occurrence: &Occurrence,
 ) -> Result<BTreeMap<RecordId, Vec<SentDelivery>>, Error> {
     let found = store
         .page_by::<Delivery>(
             Index::DeliveryByEvent,
-            Range::under(&occurrence.event.to_bytes()),
+            Range::with_prefix(&occurrence.event.to_bytes()),
             Direction::Descending,
             DELIVERIES_MAX,
         )
@@ -54,7 +54,7 @@ pub(super) async fn by_rule(
             delivery,
             attempts,
             digest,
-            waiting: Waiting::default(),
+            waiting: WaitReason::default(),
         };
         by_rule.entry(rule).or_default().push(sent);
     }
@@ -85,7 +85,7 @@ async fn digests(
 }
 
 async fn attempts_of(store: &Store, delivery: RecordId) -> Result<Vec<Attempt>, Error> {
-    let range = Range::under(&delivery.to_bytes());
+    let range = Range::with_prefix(&delivery.to_bytes());
     let found = store.page::<Attempt>(range, Direction::Ascending, ATTEMPTS_MAX);
     Ok(found
         .await?
@@ -153,7 +153,7 @@ impl Pauses {
             let found = store
                 .page_by::<Occurrence>(
                     Index::OccurrenceByEvent,
-                    Range::under(&event.to_bytes()),
+                    Range::with_prefix(&event.to_bytes()),
                     Direction::Descending,
                     PAUSES_MAX,
                 )
@@ -174,7 +174,7 @@ impl Pauses {
         Ok(pauses)
     }
 
-    pub(super) fn at(&self, name: &Name, at_ms: i64) -> bool {
+    pub(super) fn is_paused_at(&self, name: &Name, at_ms: i64) -> bool {
         let spans = self.spans.get(name).into_iter().flatten();
         let mut spans = spans;
         spans.any(|(from_ms, until_ms)| (*from_ms..*until_ms).contains(&at_ms))

@@ -27,7 +27,7 @@ pub(super) struct PastState {
 
 impl PastState {
     /// Returns the current state, which is fully known.
-    pub(super) fn whole(occurrence: Occurrence) -> Self {
+    pub(super) fn complete(occurrence: Occurrence) -> Self {
         Self {
             occurrence,
             content_known: true,
@@ -92,9 +92,9 @@ pub(super) fn state(occurrence: &Occurrence, point: Point) -> PastState {
                 &mut then.severity,
                 &Severity::ALL,
                 &entry.from,
-                Severity::word,
+                Severity::as_str,
             ),
-            Field::Status => set(&mut then.status, &Status::ALL, &entry.from, Status::word),
+            Field::Status => set(&mut then.status, &Status::ALL, &entry.from, Status::as_str),
             Field::Acknowledged => then.acknowledged = entry.from == "true",
             Field::Assignee => then.assignee = Name::parse(&entry.from).ok(),
         }

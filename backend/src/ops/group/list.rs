@@ -6,8 +6,8 @@ use crate::{
     lifecycle::StateChange,
     limits::{GROUP_JOINING_MAX, PAGE_TIME_MAX},
     ops::{
-        cause_lookup::group::standing,
-        deciding::Deciding,
+        cause_lookup::group::membership_range,
+        decision_context::DecisionContext,
         edit::OccurrenceTarget,
         intake::Intake,
         page::{PageRequest, Scope},
@@ -46,7 +46,7 @@ pub struct Filter {
 }
 
 async fn count(store: &Store, how: Membership, id: RecordId) -> Result<usize, EngineError> {
-    let mut range = standing(how, id);
+    let mut range = membership_range(how, id);
     let mut count = 0;
     loop {
         let (index, ascending) = (Index::OccurrenceByGroup, Direction::Ascending);
@@ -56,7 +56,7 @@ async fn count(store: &Store, how: Membership, id: RecordId) -> Result<usize, En
         let found = found.await?;
         count += found.len();
         match found.last() {
-            Some((last, _)) if found.len() == PAGE => range.go_on_after(last),
+            Some((last, _)) if found.len() == PAGE => range.exclude_through(last),
             _ => return Ok(count),
         }
     }
@@ -78,7 +78,7 @@ async fn view(store: &Store, group: Group) -> Result<GroupView, EngineError> {
 /// # Errors
 /// Returns [`Error::Invalid`] for an invalid page size or token, and an error if the store fails.
 pub async fn list(
-    Deciding { store, clock, .. }: &Deciding,
+    DecisionContext { store, clock, .. }: &DecisionContext,
     filter: &Filter,
     page: &PageRequest,
 ) -> Result<(Vec<GroupView>, String), Error> {
@@ -90,7 +90,7 @@ pub async fn list(
         start: Vec::new(),
         end: scope.last_key(&page.token)?,
     };
-    let stop = clock.passed() + PAGE_TIME_MAX;
+    let stop = clock.elapsed() + PAGE_TIME_MAX;
     let mut items = Vec::new();
     loop {
         let found = store.page::<Group>(range.clone(), Direction::Descending, BATCH);
@@ -101,7 +101,7 @@ pub async fn list(
         for group in found.into_iter().map(|it| it.value) {
             let key = group.id.to_bytes();
             range.end = Some(key.to_vec());
-            scan::turn().await;
+            scan::yield_if_needed().await;
             let is_named = |name: &String| *name == group.rule_name.as_str();
             if filter.rule_names.is_empty() || filter.rule_names.iter().any(is_named) {
                 let view = view(store, group).await?;
@@ -110,7 +110,7 @@ pub async fn list(
                     items.push(view);
                 }
             }
-            if items.len() >= limit || clock.passed() >= stop {
+            if items.len() >= limit || clock.elapsed() >= stop {
                 return Ok((items, scope.token(&key)));
             }
         }
@@ -134,14 +134,14 @@ pub async fn get(
     let view = view(store, find(store, id).await?).await?;
     let mut entries = Vec::new();
     for how in [Membership::Open, Membership::Closed] {
-        let mut range = standing(how, id);
+        let mut range = membership_range(how, id);
         if let Some(after) = &after {
             // Open members come first and have smaller keys.
             if range.end.as_ref().is_some_and(|end| end <= after) {
                 continue;
             }
             if range.start < *after {
-                range.go_on_after(after);
+                range.exclude_through(after);
             }
         }
         let room = limit + 1 - entries.len().min(limit + 1);
@@ -175,7 +175,7 @@ async fn find(store: &Store, id: RecordId) -> Result<Group, Error> {
 /// # Cancel safety
 /// If the future is dropped, some members may have been changed.
 pub async fn set(
-    (deciding, intake): (&Deciding, &Intake),
+    (deciding, intake): (&DecisionContext, &Intake),
     id: RecordId,
     change: &StateChange,
     author: &Name,
@@ -183,7 +183,7 @@ pub async fn set(
     let store = &deciding.store;
     find(store, id).await?;
     let mut keys = Vec::new();
-    let mut range = standing(Membership::Open, id);
+    let mut range = membership_range(Membership::Open, id);
     loop {
         let (index, ascending) = (Index::OccurrenceByGroup, Direction::Ascending);
         let found = store
@@ -191,7 +191,7 @@ pub async fn set(
             .entries(index, range.clone(), ascending, PAGE);
         let found = found.await?;
         let Some((last, _)) = found.last() else { break };
-        range.go_on_after(last);
+        range.exclude_through(last);
         keys.extend(found.iter().filter_map(|(_, record)| id_at(record, 0)));
     }
     let open = async |keys: &[RecordId]| {

@@ -12,10 +12,10 @@ use crate::{
     error::Error,
     limits::{GROUP_JOINING_MAX, TELL_MEMBERS},
     ops::{
-        cause_lookup::group::{joined, standing},
-        cause_lookup::settled,
+        cause_lookup::decide_with_causes,
+        cause_lookup::group::{joinable_group, membership_range},
         commit::commit,
-        deciding::{Deciding, new_id},
+        decision_context::{DecisionContext, new_id},
         intake::Intake,
         loop_guard::{RecordedReports, Reports},
         revision,
@@ -34,7 +34,7 @@ pub type DueGroup = (RecordId, GroupRef);
 ///
 /// # Errors
 /// Returns an error if the store fails.
-pub async fn distinct(
+pub async fn normalize(
     store: &Store,
     due: BTreeSet<DueGroup>,
 ) -> Result<BTreeSet<DueGroup>, EngineError> {
@@ -45,7 +45,7 @@ pub async fn distinct(
     let ids = due.iter().filter_map(by_id).collect();
     let groups = store.get_many::<Group>(ids).await?;
     let groups = groups.into_iter().flatten().map(|it| it.value);
-    let joined: Vec<_> = groups.filter(Group::takes_members).collect();
+    let joined: Vec<_> = groups.filter(Group::accepts_members).collect();
     let named = due.into_iter().map(|(rule, group)| {
         let is_it = |it: &&Group| group == GroupRef::Id(it.id);
         let key = joined.iter().find(is_it).map(|it| GroupRef::Key(it.key));
@@ -78,7 +78,7 @@ pub struct Outcome {
 /// # Errors
 /// Returns an error if the store fails; some messages may not have been created then.
 pub async fn notify_group(
-    (deciding, intake): (&Deciding, &Intake),
+    (deciding, intake): (&DecisionContext, &Intake),
     dues: &[DueGroup],
 ) -> Result<Outcome, Error> {
     let store = &deciding.store;
@@ -91,9 +91,9 @@ pub async fn notify_group(
         let decide = async || {
             let causes = Causes::default();
             for (_, new) in dues {
-                causes.learn_group(GroupRef::Id(*new), None);
+                causes.set_group(GroupRef::Id(*new), None);
             }
-            settled(store, &causes, || decided(deciding, dues, &causes)).await
+            decide_with_causes(store, &causes, || decide_groups(deciding, dues, &causes)).await
         };
         let ((outcome, decided), _) = commit(store, Lane::Bulk, decide).await?;
         intake.report_all(outcome.reports);
@@ -106,18 +106,18 @@ pub async fn notify_group(
 
 /// Decides as many of the groups as fit in one commit; returns the changes and the number of
 /// groups. Each comes with the id for a new group if there is none to join.
-async fn decided(
-    deciding: &Deciding,
+async fn decide_groups(
+    deciding: &DecisionContext,
     dues: &[(DueGroup, RecordId)],
     causes: &Causes,
 ) -> Result<(Changes, (Outcome, usize)), Error> {
-    let snapshot = deciding.ruleset.refreshed().await?;
+    let snapshot = deciding.ruleset.refresh().await?;
     let mut changes = deciding.store.changes();
-    changes.rest_on(&snapshot);
+    changes.depend_on(&snapshot);
     let (mut outcome, mut reports) = (Outcome::default(), Reports::default());
     let mut decided = 0;
     for ((rule, group), new) in dues {
-        let found = GroupNow::read(&deciding.store, *group).await?;
+        let found = CurrentGroup::read(&deciding.store, *group).await?;
         decided += 1;
         let in_force = (&*snapshot, causes);
         let what = (*rule, *new, found);
@@ -132,7 +132,7 @@ async fn decided(
 }
 
 /// The current state of a group.
-struct GroupNow {
+struct CurrentGroup {
     stored: Option<Stored<Group>>,
     /// The key for joining it; `None` if it accepts no members.
     key: Option<RecordId>,
@@ -155,7 +155,7 @@ pub(super) async fn keys(
     id: RecordId,
     limit: usize,
 ) -> Result<Vec<Vec<u8>>, EngineError> {
-    let mut range = standing(how, id);
+    let mut range = membership_range(how, id);
     let mut found = Vec::new();
     while found.len() < limit {
         let (index, count) = (
@@ -166,19 +166,19 @@ pub(super) async fn keys(
         let page = engine.entries(index, range.clone(), Direction::Ascending, count);
         let page = page.await?;
         let Some((last, _)) = page.last() else { break };
-        range.go_on_after(last);
+        range.exclude_through(last);
         found.extend(page.into_iter().map(|(_, record)| record));
     }
     Ok(found)
 }
 
-impl GroupNow {
+impl CurrentGroup {
     async fn read(store: &Store, group: GroupRef) -> Result<Self, EngineError> {
         let stored = match group {
-            GroupRef::Key(key) => joined(store, key).await?,
+            GroupRef::Key(key) => joinable_group(store, key).await?,
             GroupRef::Id(id) => store.get::<Group>(id.to_bytes().into()).await?,
         };
-        let joins = stored.as_ref().filter(|it| it.value.takes_members());
+        let joins = stored.as_ref().filter(|it| it.value.accepts_members());
         let key = match group {
             GroupRef::Key(key) => Some(key),
             GroupRef::Id(_) => joins.map(|it| it.value.key),
@@ -225,8 +225,8 @@ impl GroupNow {
 }
 
 async fn decide(
-    deciding: &Deciding,
-    (rule, new, found): (RecordId, RecordId, GroupNow),
+    deciding: &DecisionContext,
+    (rule, new, found): (RecordId, RecordId, CurrentGroup),
     (snapshot, causes): (&Snapshot, &Causes),
     (changes, outcome, reports): (&mut Changes, &mut Outcome, &mut Reports),
 ) -> Result<(), Error> {
@@ -258,7 +258,9 @@ async fn decide(
     let others = store.get_many::<Occurrence>(shown.collect()).await?;
     let others: Vec<_> = others.into_iter().flatten().map(|it| it.value).collect();
     let all = read.iter().map(|it| &it.value).chain(&others);
-    let past = revision::past(store, snapshot, all).await?.asking(causes);
+    let past = revision::read_past(store, snapshot, all)
+        .await?
+        .with_causes(causes);
     let responder = found.stored.as_ref().and_then(|it| it.value.responder);
     let responder = responder.map(|key| key.to_bytes().into());
     let responder = responder.filter(|key| !waiting.contains(key));
@@ -286,7 +288,7 @@ async fn decide(
     };
     let decision = message.decide(members, &mut || new_id(now_ms));
     for (notices, member) in &decision.said {
-        reports.note(notices, member, now_ms);
+        reports.add_reports(notices, member, now_ms);
     }
     let members = read.iter().chain(&responder);
     write(&decision, (members, stored, alive), now_ms, changes);
@@ -294,7 +296,7 @@ async fn decide(
     // Members that were freed are due as they are, and are reported by the next message.
     if found.is_more && !is_freed {
         let waiting: BTreeSet<_> = waiting.into_iter().collect();
-        let rest = found.rest(store).await?.into_iter();
+        let rest = found.waiting_keys(store).await?.into_iter();
         outcome.rest.extend(rest.filter(|it| !waiting.contains(it)));
     }
     Ok(())
@@ -338,9 +340,9 @@ fn write<'a>(
     }
 }
 
-impl GroupNow {
+impl CurrentGroup {
     /// Returns the keys of all occurrences that wait for the group.
-    async fn rest(&self, store: &Store) -> Result<Vec<Vec<u8>>, EngineError> {
+    async fn waiting_keys(&self, store: &Store) -> Result<Vec<Vec<u8>>, EngineError> {
         let mut rest = Vec::new();
         if let Some(key) = self.key {
             rest = keys(store, Membership::Joining, key, usize::MAX).await?;

@@ -6,8 +6,8 @@
 
 use crate::{
     decide::{
-        Causes, Notices, Snapshot, Step, StepKind, Transition, Unanswered, as_notified, notify,
-        shown_members,
+        Causes, Notices, Snapshot, Step, StepKind, Transition, UnansweredNotice, as_notified,
+        notify, shown_members,
     },
     domain::{
         Group, GroupContent, Notified, Occurrence, RecordId, Response, ResponseHold, ResponseState,
@@ -16,9 +16,9 @@ use crate::{
     error::Error,
     limits::{GROUP_ALL_SHOWN_MAX, GROUP_SHOWN_MAX, RESPONSE_HELD_LOOK_MS, RESPONSE_MOVES_AT_ONCE},
     ops::{
-        cause_lookup::settled,
+        cause_lookup::decide_with_causes,
         commit::commit,
-        deciding::{Deciding, new_id},
+        decision_context::{DecisionContext, new_id},
         group::notify::keys,
         intake::Intake,
         loop_guard::{RecordedReports, Reports},
@@ -54,7 +54,7 @@ pub fn is_to_move(carrier: &Occurrence, now_ms: i64) -> bool {
 /// # Errors
 /// Returns an error if the store fails.
 pub async fn move_on(
-    (deciding, intake): (&Deciding, &Intake),
+    (deciding, intake): (&DecisionContext, &Intake),
     carrier: &Occurrence,
 ) -> Result<bool, Error> {
     if !is_to_move(carrier, deciding.clock.now_ms()) {
@@ -64,7 +64,7 @@ pub async fn move_on(
     let key: Vec<u8> = carrier.key.to_bytes().into();
     let decide = async || {
         let causes = Causes::default();
-        settled(store, &causes, || moved(deciding, &key, &causes)).await
+        decide_with_causes(store, &causes, || move_response(deciding, &key, &causes)).await
     };
     let ((reports, is_moved), _) = commit(store, Lane::Bulk, decide).await?;
     intake.report_all(reports);
@@ -72,16 +72,16 @@ pub async fn move_on(
 }
 
 #[expect(clippy::too_many_lines, reason = "one decision over one reading")]
-async fn moved(
-    deciding: &Deciding,
+async fn move_response(
+    deciding: &DecisionContext,
     key: &[u8],
     causes: &Causes,
 ) -> Result<(Changes, (RecordedReports, bool)), Error> {
     let store = &deciding.store;
     let now_ms = deciding.clock.now_ms();
-    let snapshot = deciding.ruleset.refreshed().await?;
+    let snapshot = deciding.ruleset.refresh().await?;
     let mut changes = store.changes();
-    changes.rest_on(&snapshot);
+    changes.depend_on(&snapshot);
     let mut reports = Reports::default();
     let Some(carrier) = store.get::<Occurrence>(key.to_vec()).await? else {
         return Ok((changes, (RecordedReports::default(), false)));
@@ -111,7 +111,7 @@ async fn moved(
             for delivery in &notices.deliveries {
                 changes.insert(delivery);
             }
-            reports.note(&notices, &member, now_ms);
+            reports.add_reports(&notices, &member, now_ms);
             changes.update(&stored, &member);
             let moved = Group {
                 responder: Some(member.key),
@@ -140,9 +140,9 @@ async fn moved(
     };
     set(&mut next, id, is_left.then(|| response.clone()));
     let said = about.map_or_else(Vec::new, |it| {
-        Unanswered::of(unanswered.as_ref(), &response, (it, &carrier.value))
+        UnansweredNotice::if_changed(unanswered.as_ref(), &response, (it, &carrier.value))
     });
-    reports.note(&only(said), &carrier.value, now_ms);
+    reports.add_reports(&single_notice(said), &carrier.value, now_ms);
     let is_moved = next != carrier.value;
     if is_moved {
         cancel_pages(
@@ -159,7 +159,7 @@ async fn moved(
     Ok((changes, (reports, is_moved)))
 }
 
-fn only(unanswered: Vec<Unanswered>) -> Notices {
+fn single_notice(unanswered: Vec<UnansweredNotice>) -> Notices {
     Notices {
         unanswered,
         ..Notices::default()
@@ -167,10 +167,15 @@ fn only(unanswered: Vec<Unanswered>) -> Notices {
 }
 
 /// Returns the notice that all rounds of a response are over, for the new carrier.
-fn still_unanswered(member: &mut Occurrence, group: RecordId) -> Vec<Unanswered> {
+fn still_unanswered(member: &mut Occurrence, group: RecordId) -> Vec<UnansweredNotice> {
     let shown = member.clone();
-    let said = entry(member, group)
-        .and_then(|it| Some(Unanswered::of(None, it.response.as_deref()?, (it, &shown))));
+    let said = entry(member, group).and_then(|it| {
+        Some(UnansweredNotice::if_changed(
+            None,
+            it.response.as_deref()?,
+            (it, &shown),
+        ))
+    });
     said.unwrap_or_default()
 }
 
@@ -198,7 +203,7 @@ enum Candidate {
 /// member that is neither acknowledged nor held, with its next step; otherwise, if the carrier was
 /// closed, an acknowledged open member.
 async fn candidate(
-    deciding: &Deciding,
+    deciding: &DecisionContext,
     (snapshot, causes): (&Snapshot, &Causes),
     (carrier, group): (&Occurrence, RecordId),
     response: &Response,
@@ -218,11 +223,11 @@ async fn candidate(
     for keys in members.chunks(RESPONSE_MOVES_AT_ONCE) {
         let found = store.get_many::<Occurrence>(keys.to_vec()).await?;
         let found: Vec<_> = found.into_iter().flatten().collect();
-        let past = revision::past(store, snapshot, found.iter().map(|it| &it.value)).await?;
-        let past = past.asking(causes);
+        let past = revision::read_past(store, snapshot, found.iter().map(|it| &it.value)).await?;
+        let past = past.with_causes(causes);
         for stored in found {
             let mut member = stored.value.clone();
-            let taken = taken_over(response, &member, now_ms);
+            let taken = adopted_response(response, &member, now_ms);
             set(&mut member, group, Some(taken));
             let step = Step {
                 kind: StepKind::Look,
@@ -249,7 +254,7 @@ async fn candidate(
 }
 
 /// Returns a response as adopted by a member.
-fn taken_over(response: &Response, member: &Occurrence, now_ms: i64) -> Response {
+fn adopted_response(response: &Response, member: &Occurrence, now_ms: i64) -> Response {
     let mut taken = response.clone();
     match taken.state {
         ResponseState::Stopped => return taken,

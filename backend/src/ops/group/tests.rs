@@ -246,7 +246,7 @@ async fn group_key_is_fixed_when_a_member_joins() {
         [message(&["+a", "+a"], 2, false), message(&["+b"], 1, false)]
     );
     let groups = world.groups().await.into_iter().map(|it| it.by);
-    let mut shared: Vec<_> = groups.map(|by| crate::decide::shared_text(&by)).collect();
+    let mut shared: Vec<_> = groups.map(|by| crate::decide::format_shared(&by)).collect();
     shared.sort();
     assert_eq!(
         shared,
@@ -328,11 +328,11 @@ async fn concurrent_reviewers_send_one_group_message() {
     world.clock.advance(Duration::from_secs(30));
     let node = world.node();
     let other = Reviewer::new(node.deciding.clone(), node.intake.clone());
-    tokio::join!(node.reviewer.pass(), other.pass());
+    tokio::join!(node.reviewer.run_once(), other.run_once());
     assert_eq!(world.messages().await, [message(&["+a", "+b"], 2, false)]);
     world.close("a").await;
     world.close("b").await;
-    tokio::join!(node.reviewer.pass(), other.pass());
+    tokio::join!(node.reviewer.run_once(), other.run_once());
     assert_eq!(
         world.messages().await[1..],
         [message(&["-a", "-b"], 0, true)]
@@ -456,7 +456,7 @@ async fn joins_and_updates_share_one_group_message() {
         .filter_map(|it| Some((it.rule, it.group()?)))
         .collect();
     assert_eq!(due.len(), 2);
-    let distinct = notify::distinct(&world.store, due).await.unwrap();
+    let distinct = notify::normalize(&world.store, due).await.unwrap();
     assert_eq!(distinct.len(), 1);
     world.wait(300).await;
     let messages = world.messages().await;

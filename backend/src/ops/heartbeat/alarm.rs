@@ -4,7 +4,7 @@ use crate::{
     decide::{AlarmFacts, LoadedHeartbeat},
     domain::{EventId, Expectation, IncomingEvent, Report, Status},
     error::Error,
-    ops::{deciding::Deciding, find, intake::Intake},
+    ops::{decision_context::DecisionContext, find, intake::Intake},
 };
 
 const KIND: &str = "heartbeat";
@@ -17,7 +17,7 @@ pub(super) fn event(
     now_ms: i64,
 ) -> IncomingEvent {
     let heartbeat = &loaded.heartbeat;
-    let rendered = loaded.texts().render(heartbeat, expected, facts);
+    let rendered = loaded.alarm_texts().render(heartbeat, expected, facts);
     IncomingEvent {
         name: rendered.name,
         kind: KIND.to_owned(),
@@ -35,7 +35,7 @@ pub(super) fn event(
 }
 
 pub(super) async fn close(
-    deciding: &Deciding,
+    deciding: &DecisionContext,
     intake: &Intake,
     event: EventId,
     why: &str,

@@ -16,7 +16,7 @@ use crate::{
     },
     matching::field::Field,
     ops::{
-        validate::{Faults, within},
+        validate::{Violations, check_length},
         wire::time,
     },
 };
@@ -25,7 +25,7 @@ use crate::{
 const EVENT_NAME_CHARACTERS_MAX: usize = 100;
 const SUMMARY_CHARACTERS_MAX: usize = 250;
 
-pub(super) fn check_fields(by: &[String], faults: &mut Faults) {
+pub(super) fn check_fields(by: &[String], faults: &mut Violations) {
     if by.len() > HEARTBEAT_FIELDS_MAX {
         let count = by.len();
         let fault = format!("has {count} fields; the limit is {HEARTBEAT_FIELDS_MAX}");
@@ -48,15 +48,15 @@ pub(super) struct Times {
 }
 
 impl Times {
-    pub(super) fn checked(draft: &v1::Heartbeat, faults: &mut Faults) -> Self {
-        let every_ms = every(draft, faults);
+    pub(super) fn check(draft: &v1::Heartbeat, faults: &mut Violations) -> Self {
+        let every_ms = check_every(draft, faults);
         let tenth = Duration::from_millis(every_ms.unsigned_abs() / 10);
         let usual = if draft.cron.is_empty() {
             tenth.clamp(HEARTBEAT_GRACE_MIN, HEARTBEAT_GRACE_MAX)
         } else {
             HEARTBEAT_GRACE_OF_CRON
         };
-        let grace_ms = within(
+        let grace_ms = check_length(
             "grace",
             draft
                 .grace
@@ -67,7 +67,7 @@ impl Times {
         );
         let twice = Duration::from_millis(every_ms.unsigned_abs() * 2);
         let least = twice.min(HEARTBEAT_FORGET_DEFAULT);
-        let forget_ms = within(
+        let forget_ms = check_length(
             "forgetAfter",
             draft.forget_after.as_ref().map_or_else(
                 || millis(HEARTBEAT_FORGET_DEFAULT.max(twice)),
@@ -82,13 +82,13 @@ impl Times {
             every: every_ms,
             grace: grace_ms,
             forget: forget_ms,
-            max_run: max_run.map(|it| within("maxRun", it, run, faults)),
+            max_run: max_run.map(|it| check_length("maxRun", it, run, faults)),
         }
     }
 }
 
 /// Validates `every`, `calendar_name` and `cron`, and returns the interval; 0 without `every`.
-fn every(draft: &v1::Heartbeat, faults: &mut Faults) -> i64 {
+fn check_every(draft: &v1::Heartbeat, faults: &mut Violations) -> i64 {
     if !draft.cron.is_empty()
         && let Err((field, fault)) = cron(&draft.cron, &draft.time_zone)
     {
@@ -100,7 +100,7 @@ fn every(draft: &v1::Heartbeat, faults: &mut Faults) -> i64 {
     match (every_ms, &*draft.calendar_name, &*draft.cron) {
         (Some(every_ms), "", "") => {
             let range = (HEARTBEAT_EVERY_MIN, HEARTBEAT_EVERY_MAX);
-            within("every", every_ms, range, faults)
+            check_length("every", every_ms, range, faults)
         }
         (Some(_), ..) => {
             let fault = "is not allowed together with `calendarName` or `cron`";
@@ -121,7 +121,7 @@ fn every(draft: &v1::Heartbeat, faults: &mut Faults) -> i64 {
     }
 }
 
-pub(super) fn event(wire: v1::HeartbeatEvent, faults: &mut Faults) -> HeartbeatEvent {
+pub(super) fn event(wire: v1::HeartbeatEvent, faults: &mut Violations) -> HeartbeatEvent {
     for (field, text, most) in [
         ("event.name", &wire.name, EVENT_NAME_CHARACTERS_MAX),
         ("event.summary", &wire.summary, SUMMARY_CHARACTERS_MAX),

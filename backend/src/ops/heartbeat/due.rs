@@ -9,12 +9,12 @@ use crate::{
         heartbeat::{ExpectedWindow, SERVICE},
     },
     error::Error,
-    ops::deciding::Deciding,
+    ops::decision_context::DecisionContext,
     store::{EngineError, Store, Stored, record::bytes::Key},
 };
 
 /// The data from which due times are computed.
-pub(super) struct Due {
+pub(super) struct DueData {
     heartbeat: Heartbeat,
     loaded: Option<Arc<LoadedHeartbeat>>,
     window: Option<ExpectedWindow>,
@@ -30,13 +30,16 @@ pub(super) async fn stored_window(
     store.get::<Expectation>(key).await
 }
 
-impl Due {
+impl DueData {
     /// Reads the data for a heartbeat. The service time must have been read already.
-    pub(super) async fn of(deciding: &Deciding, heartbeat: Heartbeat) -> Result<Self, Error> {
+    pub(super) async fn load(
+        deciding: &DecisionContext,
+        heartbeat: Heartbeat,
+    ) -> Result<Self, Error> {
         let (clock, beats) = (deciding.clock.as_ref(), &deciding.beats);
         let (mut loaded, mut window) = (None, None);
         if heartbeat.has_windows() {
-            let snapshot = deciding.ruleset.refreshed().await?;
+            let snapshot = deciding.ruleset.refresh().await?;
             let mut all = snapshot.heartbeats().iter();
             loaded = all.find(|it| it.heartbeat.id == heartbeat.id).cloned();
             let stored = stored_window(&deciding.store, heartbeat.id).await?;
@@ -53,13 +56,13 @@ impl Due {
 
     /// Returns the time at which an expectation becomes late without another beat, in milliseconds
     /// since the epoch; `None` if unknown.
-    pub(super) fn of_expectation(&self, expected: &Expectation) -> Option<i64> {
+    pub(super) fn expectation_due_ms(&self, expected: &Expectation) -> Option<i64> {
         let at_ms = |due_service_ms: i64| {
             let left_ms = due_service_ms.saturating_sub(self.service_ms);
             self.now_ms.saturating_add(left_ms)
         };
         let beat = if self.heartbeat.has_windows() {
-            self.of_window(expected, at_ms)
+            self.window_due_ms(expected, at_ms)
         } else {
             Some(at_ms(
                 expected
@@ -72,7 +75,7 @@ impl Due {
         beat.into_iter().chain(run).min()
     }
 
-    fn of_window(&self, expected: &Expectation, at_ms: impl Fn(i64) -> i64) -> Option<i64> {
+    fn window_due_ms(&self, expected: &Expectation, at_ms: impl Fn(i64) -> i64) -> Option<i64> {
         let grace_ms = self.heartbeat.grace_ms;
         let awaited = self.window.filter(|it| {
             let first_ms = it.first_service_ms();

@@ -7,19 +7,19 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     domain::heartbeat::FLUSHED_EVERY_MS,
     error::log_failure,
-    ops::deciding::Deciding,
+    ops::decision_context::DecisionContext,
     store::{EngineError, Lane},
 };
 
 /// Stores the cached beats of this process.
 #[derive(Debug)]
 pub struct BeatFlush {
-    deciding: Deciding,
+    deciding: DecisionContext,
 }
 
 impl BeatFlush {
     /// Creates a task that writes to the store of these decisions.
-    pub fn new(deciding: Deciding) -> Self {
+    pub fn new(deciding: DecisionContext) -> Self {
         Self { deciding }
     }
 
@@ -27,7 +27,7 @@ impl BeatFlush {
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
             loop {
-                if let Err(error) = self.pass().await {
+                if let Err(error) = self.run_once().await {
                     // The beats stay cached.
                     log_failure("failed to store beats", &error);
                 }
@@ -43,8 +43,8 @@ impl BeatFlush {
     }
 
     /// Stores the beats that are due. Conflicting ones are stored by the next pass.
-    pub(super) async fn pass(&self) -> Result<(), EngineError> {
-        let Deciding {
+    pub(super) async fn run_once(&self) -> Result<(), EngineError> {
+        let DecisionContext {
             store,
             clock,
             beats,
@@ -57,7 +57,7 @@ impl BeatFlush {
         if !changes.is_empty() {
             store.apply(Lane::Bulk, changes).await?;
         }
-        claims.stored();
+        claims.mark_stored();
         Ok(())
     }
 }

@@ -13,10 +13,10 @@ use crate::{
     error::Error,
     limits::{EXPECTATIONS_MAX, TRIGGER_TEST_OCCURRENCES_MAX, TRIGGER_TEST_SHOWN_MAX},
     ops::{
-        deciding::Deciding,
+        decision_context::DecisionContext,
+        recent_messages::Deadline,
         resource::{Drafted as _, Origin},
         search::{Filter, NEWEST_FIRST, Walk},
-        sent_lately::Deadline,
     },
     scan,
 };
@@ -28,12 +28,12 @@ const BATCH: usize = 500;
 #[derive(Debug, Clone)]
 pub struct HeartbeatPreviews {
     all: Heartbeats,
-    deciding: Deciding,
+    deciding: DecisionContext,
 }
 
 /// The preview of a heartbeat on stored events.
 #[derive(Debug, Clone, Default)]
-pub struct Previewed {
+pub struct HeartbeatPreview {
     /// The first expectations, most often late first.
     pub expectations: Vec<PreviewedExpectation>,
     /// Number of expectations.
@@ -67,14 +67,14 @@ pub struct PreviewedExpectation {
 
 /// Evenly spaced beats in a time range, which is all that is stored of an occurrence's repeats.
 #[derive(Debug, Clone, Copy)]
-struct Beaten {
+struct BeatSpan {
     first_ms: i64,
     last_ms: i64,
     count: u64,
 }
 
-impl Beaten {
-    fn of(occurrence: &Occurrence, since_ms: i64) -> Option<Self> {
+impl BeatSpan {
+    fn from_occurrence(occurrence: &Occurrence, since_ms: i64) -> Option<Self> {
         let close = occurrence.close.as_ref().map(|it| it.at_ms);
         let last_ms = occurrence.last_seen_ms.max(close.unwrap_or(i64::MIN));
         let count = occurrence.count.max(1) + u64::from(close.is_some());
@@ -86,7 +86,7 @@ impl Beaten {
         (last_ms >= since_ms).then(|| whole.since(since_ms))
     }
 
-    fn apart_ms(self) -> i64 {
+    fn interval_ms(self) -> i64 {
         let between = i64::try_from(self.count.saturating_sub(1)).unwrap_or(i64::MAX);
         let length_ms = self.last_ms.saturating_sub(self.first_ms);
         length_ms / between.max(1)
@@ -94,7 +94,7 @@ impl Beaten {
 
     /// Returns the part from a point in time on.
     fn since(self, since_ms: i64) -> Self {
-        let apart_ms = self.apart_ms();
+        let apart_ms = self.interval_ms();
         if self.first_ms >= since_ms || apart_ms == 0 {
             return self;
         }
@@ -114,7 +114,7 @@ impl Beaten {
         if self.first_ms >= start_ms || self.last_ms <= end_ms {
             return true;
         }
-        let apart_ms = self.apart_ms().max(1);
+        let apart_ms = self.interval_ms().max(1);
         let before = (start_ms - 1 - self.first_ms) / apart_ms;
         self.first_ms + (before + 1) * apart_ms <= end_ms
     }
@@ -122,7 +122,7 @@ impl Beaten {
 
 impl HeartbeatPreviews {
     /// Creates previews on the events of a store.
-    pub fn new(all: Heartbeats, deciding: Deciding) -> Self {
+    pub fn new(all: Heartbeats, deciding: DecisionContext) -> Self {
         Self { all, deciding }
     }
 
@@ -130,13 +130,13 @@ impl HeartbeatPreviews {
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] with all violations, and an error if the store fails.
-    pub async fn preview(&self, mut draft: v1::Heartbeat) -> Result<Previewed, Error> {
+    pub async fn preview(&self, mut draft: v1::Heartbeat) -> Result<HeartbeatPreview, Error> {
         "preview".clone_into(&mut draft.name);
         let now_ms = self.deciding.clock.now_ms();
         let origin = Origin::new(now_ms);
-        let (heartbeat, _) = Heartbeat::checked(&self.all, &draft, None, origin).await?;
+        let (heartbeat, _) = Heartbeat::from_draft(&self.all, &draft, None, origin).await?;
         let mut warnings = heartbeat.warnings(&self.all).await?;
-        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let snapshot = self.deciding.ruleset.refresh().await?;
         let loaded = LoadedHeartbeat::new(heartbeat, snapshot.calendars());
         let loaded = loaded.ok_or_else(|| Error::invalid("heartbeat", "cannot be evaluated"))?;
         if !loaded.is_of_events() {
@@ -154,12 +154,12 @@ impl HeartbeatPreviews {
         &self,
         loaded: &LoadedHeartbeat,
         (start_ms, now_ms): (i64, i64),
-    ) -> Result<Previewed, Error> {
-        let mut previewed = Previewed {
+    ) -> Result<HeartbeatPreview, Error> {
+        let mut previewed = HeartbeatPreview {
             start_ms,
-            ..Previewed::default()
+            ..HeartbeatPreview::default()
         };
-        let mut found: HashMap<RecordId, (Vec<SharedValue>, Vec<Beaten>)> = HashMap::new();
+        let mut found: HashMap<RecordId, (Vec<SharedValue>, Vec<BeatSpan>)> = HashMap::new();
         if loaded.heartbeat.by.is_empty() {
             found.insert(loaded.key(&[]), (Vec::new(), Vec::new()));
         }
@@ -168,7 +168,7 @@ impl HeartbeatPreviews {
             ..Filter::default()
         };
         let clock = &*self.deciding.clock;
-        let end = Deadline::of(clock);
+        let end = Deadline::start(clock);
         let mut walk = Walk::new(&self.deciding.store, &filter, NEWEST_FIRST, None);
         let mut seen = 0;
         'read: loop {
@@ -177,16 +177,16 @@ impl HeartbeatPreviews {
                 break;
             }
             for (_, stored) in batch {
-                scan::turn().await;
+                scan::yield_if_needed().await;
                 seen += 1;
                 let occurrence = stored.value;
                 if occurrence.last_seen_ms < start_ms {
                     break 'read;
                 }
-                let Some(values) = loaded.beat(&occurrence) else {
+                let Some(values) = loaded.beat_values(&occurrence) else {
                     continue;
                 };
-                let Some(beaten) = Beaten::of(&occurrence, start_ms) else {
+                let Some(beaten) = BeatSpan::from_occurrence(&occurrence, start_ms) else {
                     continue;
                 };
                 let key = loaded.key(&values);
@@ -206,7 +206,7 @@ impl HeartbeatPreviews {
         }
         let windows = loaded.windows(start_ms, now_ms);
         for (values, beaten) in found.into_values() {
-            scan::turn().await;
+            scan::yield_if_needed().await;
             let judged = Judged {
                 heartbeat: &loaded.heartbeat,
                 windows: windows.as_deref(),
@@ -222,7 +222,7 @@ impl HeartbeatPreviews {
     }
 }
 
-impl Previewed {
+impl HeartbeatPreview {
     fn finish(&mut self) {
         self.expectation_count = self.expectations.len();
         self.alarm_count = self.expectations.iter().map(|it| it.alarm_count).sum();
@@ -243,7 +243,11 @@ struct Judged<'a> {
 }
 
 impl Judged<'_> {
-    fn expectation(&self, values: Vec<SharedValue>, mut all: Vec<Beaten>) -> PreviewedExpectation {
+    fn expectation(
+        &self,
+        values: Vec<SharedValue>,
+        mut all: Vec<BeatSpan>,
+    ) -> PreviewedExpectation {
         all.sort_unstable_by_key(|it| it.first_ms);
         let silence_ms = self.heartbeat.silence_ms();
         let (mut longest_ms, mut late_count) = (0, 0_usize);
@@ -262,7 +266,7 @@ impl Judged<'_> {
             }
             let before_ms = last_ms.unwrap_or(i64::MIN);
             if beaten.last_ms > before_ms {
-                gap(beaten.apart_ms(), beaten.count - 1);
+                gap(beaten.interval_ms(), beaten.count - 1);
                 last_ms = Some(beaten.last_ms);
             }
         }
@@ -271,7 +275,7 @@ impl Judged<'_> {
             1,
         );
         let alarm_count = match self.windows {
-            Some(windows) => self.missed(windows, &all),
+            Some(windows) => self.missed_windows(windows, &all),
             None => late_count,
         };
         PreviewedExpectation {
@@ -283,7 +287,7 @@ impl Judged<'_> {
         }
     }
 
-    fn missed(&self, windows: &[Span], all: &[Beaten]) -> usize {
+    fn missed_windows(&self, windows: &[Span], all: &[BeatSpan]) -> usize {
         let grace_ms = self.heartbeat.grace_ms;
         let since_ms = match all.first() {
             Some(first) if !self.heartbeat.by.is_empty() => first.first_ms,

@@ -21,7 +21,7 @@ use crate::{
 use tokio_util::sync::DropGuard;
 
 struct World {
-    deciding: Deciding,
+    deciding: DecisionContext,
     clock: Arc<ManualClock>,
     intake: Intake,
     watch: HeartbeatWatch,
@@ -39,7 +39,7 @@ impl World {
         Self::with(deciding, clock)
     }
 
-    fn with(deciding: Deciding, clock: Arc<ManualClock>) -> Self {
+    fn with(deciding: DecisionContext, clock: Arc<ManualClock>) -> Self {
         let (intake, working) = samples::intake(&deciding);
         Self {
             watch: HeartbeatWatch::new(deciding.clone(), intake.clone()),
@@ -73,7 +73,7 @@ impl World {
     async fn signal(&self, signal: Signal) {
         let none = BTreeMap::new();
         let all = self.expectations();
-        all.beat("backup", &none, signal).await.unwrap();
+        all.record_beat("backup", &none, signal).await.unwrap();
     }
 
     async fn only(&self) -> v1::Expectation {
@@ -91,8 +91,8 @@ impl World {
     async fn pass(&mut self, seconds: u64) {
         for _ in 0..seconds {
             self.clock.advance(Duration::from_secs(1));
-            self.flush.pass().await.unwrap();
-            self.watch.pass().await.unwrap();
+            self.flush.run_once().await.unwrap();
+            self.watch.run_once().await.unwrap();
         }
     }
 
@@ -220,7 +220,7 @@ async fn beats_are_keyed_by_fields_and_forgotten_when_stale() {
     // The same for a manual deletion.
     world
         .expectations()
-        .forget("backup", &shown[0].key)
+        .delete("backup", &shown[0].key)
         .await
         .unwrap();
     let (shown, _) = world.expectations().list("backup", &page).await.unwrap();
@@ -233,7 +233,7 @@ async fn frequent_beats_cause_few_writes() {
     world.create(every_minute()).await;
     world.pass(1).await;
     let stored = async |world: &World| {
-        let all = Range::under(&[]);
+        let all = Range::with_prefix(&[]);
         let store = &world.deciding.store;
         let found = store
             .page::<Expectation>(all, Direction::Ascending, 9)
@@ -302,7 +302,7 @@ async fn failure_opens_the_event_and_deletion_closes_it() {
     let none = BTreeMap::new();
     let expectations = world.expectations();
     expectations
-        .beat("backup", &none, Signal::Failure)
+        .record_beat("backup", &none, Signal::Failure)
         .await
         .unwrap();
     world.pass(2).await;
@@ -310,13 +310,13 @@ async fn failure_opens_the_event_and_deletion_closes_it() {
     let alarm = world.alarm("backup", &[]).await.unwrap();
     assert_eq!(alarm.summary, "backup reported a failure");
     expectations
-        .beat("backup", &none, Signal::Beat)
+        .record_beat("backup", &none, Signal::Beat)
         .await
         .unwrap();
     world.pass(2).await;
     assert!(!world.is_open(&[]).await);
     expectations
-        .beat("backup", &none, Signal::Failure)
+        .record_beat("backup", &none, Signal::Failure)
         .await
         .unwrap();
     world.pass(2).await;
@@ -325,7 +325,9 @@ async fn failure_opens_the_event_and_deletion_closes_it() {
     all.delete("backup", "", false).await.unwrap();
     world.pass(2).await;
     assert!(!world.is_open(&[]).await);
-    let refused = expectations.beat("backup", &none, Signal::Beat).await;
+    let refused = expectations
+        .record_beat("backup", &none, Signal::Beat)
+        .await;
     assert!(matches!(refused, Err(Error::NotFound(_))), "{refused:?}");
 }
 
@@ -365,7 +367,7 @@ async fn source_scoped_sender_beats_only_for_its_source() {
         let values = values.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         let values = values.collect();
         for signal in [Signal::Start, Signal::Beat, Signal::Failure] {
-            let found = all.beat_of(&cron, name, &values, signal).await;
+            let found = all.record_beat_from(&cron, name, &values, signal).await;
             match found {
                 Ok(()) => assert!(is_accepted, "{name} {values:?}"),
                 Err(Error::PermissionDenied(why)) => {
@@ -389,7 +391,7 @@ async fn beat_for_the_reserved_source_is_refused() {
     for key in ["source", "dimensions.source", "metadata.source"] {
         let values = [(key.to_owned(), "bellwether".to_owned())].into();
         let all = world.expectations();
-        let refused = all.beat("backup", &values, Signal::Failure).await;
+        let refused = all.record_beat("backup", &values, Signal::Failure).await;
         assert!(
             matches!(refused, Err(Error::Invalid(_))),
             "{key}: {refused:?}"
@@ -407,7 +409,7 @@ async fn alarm_on_own_events_omits_the_reserved_source() {
     world.create(by_source).await;
     let own = IncomingEvent {
         severity: Some(Severity::Info),
-        ..IncomingEvent::own("done", "done", [("host", "db-1")], world.clock.now_ms())
+        ..IncomingEvent::own_event("done", "done", [("host", "db-1")], world.clock.now_ms())
     };
     world.intake.submit_internal(own, Vec::new()).await.unwrap();
     world.pass(72).await;

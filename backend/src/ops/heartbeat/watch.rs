@@ -12,7 +12,7 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
-use self::windows::Steps;
+use self::windows::ClockSteps;
 use super::{alarm, due::stored_window};
 use crate::{
     clock::millis,
@@ -23,7 +23,7 @@ use crate::{
     },
     error::{Error, log_failure},
     limits::{BEATS_APART, HEARTBEAT_LOOK_INTERVAL, SERVICE_TIME_INTERVAL},
-    ops::{beats::awaited, deciding::Deciding, intake::Intake},
+    ops::{beats::new_expectation, decision_context::DecisionContext, intake::Intake},
     store::{
         Changes, Direction, EngineError, Index, Lane, Stored,
         engine::Range,
@@ -36,7 +36,7 @@ const BATCH: usize = 200;
 /// Opens and closes the events of heartbeats; runs on the leader.
 #[derive(Debug)]
 pub struct HeartbeatWatch {
-    deciding: Deciding,
+    deciding: DecisionContext,
     intake: Intake,
     time: Option<Time>,
     /// Next check of each heartbeat, in service time.
@@ -53,7 +53,7 @@ struct Time {
     /// The last stored service time; `None` if an outage since then is not stored yet.
     stored_ms: Option<i64>,
     outages: Vec<Outage>,
-    steps: Steps,
+    steps: ClockSteps,
 }
 
 /// Expectations in a part of the beat index that become late after some time.
@@ -66,7 +66,7 @@ struct Waiting {
 
 impl HeartbeatWatch {
     /// Watches the expectations in a store, and reports through an intake.
-    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+    pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self {
             deciding,
             intake,
@@ -80,7 +80,7 @@ impl HeartbeatWatch {
     pub async fn run(mut self, shutdown: CancellationToken) {
         let work = async {
             loop {
-                if let Err(error) = self.pass().await {
+                if let Err(error) = self.run_once().await {
                     // The next pass tries again.
                     log_failure("failed to check heartbeats", &error);
                 }
@@ -100,8 +100,8 @@ impl HeartbeatWatch {
     ///
     /// # Errors
     /// Returns an error if the store or the intake fails.
-    pub async fn pass(&mut self) -> Result<(), Error> {
-        let snapshot = self.deciding.ruleset.refreshed().await?;
+    pub async fn run_once(&mut self) -> Result<(), Error> {
+        let snapshot = self.deciding.ruleset.refresh().await?;
         let heartbeats = snapshot.heartbeats();
         let is_swept = self
             .swept
@@ -126,7 +126,7 @@ impl HeartbeatWatch {
             let is_due = self.next.get(&id).is_none_or(|it| *it <= time.now_ms);
             let is_stepped = time.steps.stepped_ms > 0;
             if has_news || is_due || is_stepped {
-                let next_ms = self.look(loaded, time).await?;
+                let next_ms = self.check(loaded, time).await?;
                 self.next.insert(id, next_ms);
             }
         }
@@ -135,13 +135,13 @@ impl HeartbeatWatch {
 
     /// Adds the time in which events were accepted since the last pass, and stores it now and then.
     async fn advance(&mut self, is_stored: bool, is_quiet: bool) -> Result<Time, Error> {
-        let Deciding {
+        let DecisionContext {
             store,
             clock,
             beats,
             ..
         } = &self.deciding;
-        let passed = clock.passed();
+        let passed = clock.elapsed();
         let key = Key::new().id(SERVICE).id(SERVICE).build();
         let mut time = if let Some(time) = &self.time {
             time.clone()
@@ -161,8 +161,9 @@ impl HeartbeatWatch {
         if !accepts || since > SERVICE_TIME_INTERVAL {
             time.note_outage(millis(since));
         }
-        time.steps.look(clock.now_ms(), millis(since), time.now_ms);
-        beats.lead(time.now_ms, passed, !accepts);
+        time.steps
+            .detect(clock.now_ms(), millis(since), time.now_ms);
+        beats.set_leader_time(time.now_ms, passed, !accepts);
         let interval_ms = millis(SERVICE_TIME_INTERVAL);
         let is_due = |stored_ms: i64| time.now_ms - stored_ms >= interval_ms;
         if is_stored && accepts && time.stored_ms.is_none_or(is_due) {
@@ -170,7 +171,7 @@ impl HeartbeatWatch {
             let next = Expectation {
                 last_ms: Some(clock.now_ms()),
                 outages: time.outages.clone(),
-                ..awaited(SERVICE, SERVICE, Vec::new(), time.now_ms)
+                ..new_expectation(SERVICE, SERVICE, Vec::new(), time.now_ms)
             };
             let mut changes = store.changes();
             match &stored {
@@ -188,14 +189,14 @@ impl HeartbeatWatch {
     async fn sweep(&self, heartbeats: &Heartbeats) -> Result<(), Error> {
         let ids = heartbeats.iter().map(|it| it.heartbeat.id);
         let mut kept: HashSet<RecordId> = ids.collect();
-        self.deciding.beats.keep(&kept);
+        self.deciding.beats.retain(&kept);
         let of_calendars = heartbeats.iter().map(|it| &it.heartbeat);
         let of_calendars = of_calendars.filter(|it| it.has_windows());
         let of_calendars: HashSet<_> = of_calendars.map(|it| it.id).collect();
         self.sweep_windows(|it| of_calendars.contains(&it)).await?;
         kept.insert(SERVICE);
         let store = &self.deciding.store;
-        let mut range = Range::under(&[]);
+        let mut range = Range::with_prefix(&[]);
         loop {
             let found = store
                 .page::<Expectation>(range.clone(), Direction::Ascending, 1)
@@ -205,19 +206,19 @@ impl HeartbeatWatch {
             };
             let heartbeat = found.value.heartbeat;
             if !kept.contains(&heartbeat) {
-                self.take_away(
-                    Range::under(&Key::new().id(heartbeat).build()),
+                self.delete_range(
+                    Range::with_prefix(&Key::new().id(heartbeat).build()),
                     "its heartbeat was deleted or disabled",
                 )
                 .await?;
             }
             let mut last = Key::new().id(heartbeat).build();
             last.extend([u8::MAX; 17]);
-            range.go_on_after(&last);
+            range.exclude_through(&last);
         }
     }
 
-    async fn take_away(&self, range: Range, why: &str) -> Result<(), Error> {
+    async fn delete_range(&self, range: Range, why: &str) -> Result<(), Error> {
         let store = &self.deciding.store;
         loop {
             let found = store
@@ -226,11 +227,15 @@ impl HeartbeatWatch {
             if found.is_empty() {
                 return Ok(());
             }
-            self.end(&found, why).await?;
+            self.end_expectations(&found, why).await?;
         }
     }
 
-    async fn end(&self, found: &[Stored<Expectation>], why: &str) -> Result<(), Error> {
+    async fn end_expectations(
+        &self,
+        found: &[Stored<Expectation>],
+        why: &str,
+    ) -> Result<(), Error> {
         let mut changes = self.deciding.store.changes();
         for stored in found {
             if let Some(open) = stored.value.open {
@@ -253,57 +258,57 @@ impl HeartbeatWatch {
     }
 
     /// Checks a heartbeat and returns the service time of the next check.
-    async fn look(&self, loaded: &LoadedHeartbeat, time: &Time) -> Result<i64, Error> {
+    async fn check(&self, loaded: &LoadedHeartbeat, time: &Time) -> Result<i64, Error> {
         let heartbeat = &loaded.heartbeat;
         if heartbeat.by.is_empty() {
-            self.expect(loaded, time).await?;
+            self.create_expectations(loaded, time).await?;
         }
         let next_ms = if heartbeat.has_windows() {
-            self.look_at_window(loaded, time).await?
+            self.check_window(loaded, time).await?
         } else {
             let waiting = Waiting {
                 place: by_beat(heartbeat.id, Standing::Awaited).build(),
                 length_ms: heartbeat.silence_ms(),
                 since: |it| Some(it.beat_service_ms),
             };
-            self.look_at_waiting(loaded, waiting, time).await?
+            self.check_waiting(loaded, waiting, time).await?
         };
         let run_ms = match heartbeat.max_run_ms {
             Some(run_ms) => {
                 let waiting = Waiting {
                     place: by_start(heartbeat.id).build(),
                     length_ms: run_ms,
-                    since: |it| Some(it.running()?.since_service_ms),
+                    since: |it| Some(it.run_in_progress()?.since_service_ms),
                 };
-                self.look_at_waiting(loaded, waiting, time).await?
+                self.check_waiting(loaded, waiting, time).await?
             }
             None => i64::MAX,
         };
-        let unreported = Range::under(&by_beat(heartbeat.id, Standing::Unreported).build());
-        for stored in self.found(unreported).await? {
+        let unreported = Range::with_prefix(&by_beat(heartbeat.id, Standing::Unreported).build());
+        for stored in self.read_range(unreported).await? {
             self.report_or_pass(loaded, stored, time).await?;
         }
         if !heartbeat.by.is_empty() {
-            self.forget(loaded, time).await?;
+            self.delete_silent(loaded, time).await?;
         }
         Ok(next_ms.min(run_ms))
     }
 
     /// Marks the expectations that have waited too long, and returns the time of the next check.
-    async fn look_at_waiting(
+    async fn check_waiting(
         &self,
         loaded: &LoadedHeartbeat,
         waiting: Waiting,
         time: &Time,
     ) -> Result<i64, Error> {
-        let all = Range::under(&waiting.place);
+        let all = Range::with_prefix(&waiting.place);
         if time.is_settled(loaded.heartbeat.grace_ms, waiting.length_ms) {
             let until_ms = time.now_ms.saturating_sub(waiting.length_ms);
             let late = Range {
                 end: Some(Key::new().rest(&waiting.place).moment(until_ms).build()),
                 ..all.clone()
             };
-            for stored in self.found(late).await? {
+            for stored in self.read_range(late).await? {
                 self.begin(loaded, stored, time).await?;
             }
         }
@@ -318,15 +323,15 @@ impl HeartbeatWatch {
     }
 
     /// Deletes expectations without a beat for a long time.
-    async fn forget(&self, loaded: &LoadedHeartbeat, time: &Time) -> Result<(), Error> {
+    async fn delete_silent(&self, loaded: &LoadedHeartbeat, time: &Time) -> Result<(), Error> {
         let heartbeat = &loaded.heartbeat;
         let of = |standing| by_beat(heartbeat.id, standing);
         let before_ms = time.now_ms.saturating_sub(heartbeat.forget_ms);
         let forgotten = Range {
             end: Some(of(Standing::Late).moment(before_ms).build()),
-            ..Range::under(&of(Standing::Late).build())
+            ..Range::with_prefix(&of(Standing::Late).build())
         };
-        let mut forgotten = self.found(forgotten).await?;
+        let mut forgotten = self.read_range(forgotten).await?;
         if heartbeat.has_windows() {
             // Windows may be further apart than that.
             forgotten.retain(|it| {
@@ -334,10 +339,11 @@ impl HeartbeatWatch {
                 open.is_none_or(|open| open.service_ms <= before_ms)
             });
         }
-        self.end(&forgotten, "it had no beat for a long time").await
+        self.end_expectations(&forgotten, "it had no beat for a long time")
+            .await
     }
 
-    async fn found(&self, range: Range) -> Result<Vec<Stored<Expectation>>, Error> {
+    async fn read_range(&self, range: Range) -> Result<Vec<Stored<Expectation>>, Error> {
         let (index, ascending) = (Index::ExpectationByBeat, Direction::Ascending);
         let store = &self.deciding.store;
         let found = store.page_by::<Expectation>(index, range, ascending, BATCH);
@@ -345,7 +351,11 @@ impl HeartbeatWatch {
         Ok(found.map(|(_, stored)| stored).collect())
     }
 
-    async fn expect(&self, loaded: &LoadedHeartbeat, time: &Time) -> Result<(), Error> {
+    async fn create_expectations(
+        &self,
+        loaded: &LoadedHeartbeat,
+        time: &Time,
+    ) -> Result<(), Error> {
         let (id, key) = (loaded.heartbeat.id, loaded.key(&[]));
         let store = &self.deciding.store;
         let found = store.get::<Expectation>(Key::new().id(id).id(key).build());
@@ -353,7 +363,7 @@ impl HeartbeatWatch {
             return Ok(());
         }
         let mut changes = store.changes();
-        changes.insert(&awaited(id, key, Vec::new(), time.now_ms));
+        changes.insert(&new_expectation(id, key, Vec::new(), time.now_ms));
         self.apply(changes).await
     }
 

@@ -47,12 +47,12 @@ async fn late_hold_is_reported_then_makes_the_service_unready() {
         world
             .clock
             .advance(Duration::from_millis(left.unsigned_abs()));
-        watch.look().await.unwrap();
+        watch.check().await.unwrap();
         let found = (is_reported(&world).await, *is_late.borrow());
         assert_eq!(found, (reported, late), "after {seconds} s");
     }
     world.look().await;
-    watch.look().await.unwrap();
+    watch.check().await.unwrap();
     assert_eq!(
         (is_reported(&world).await, *is_late.borrow()),
         (false, false)
@@ -65,7 +65,7 @@ async fn hold_due_during_downtime_is_not_late() {
     world.event("a", |_| {}).await;
     world.restart(3_600).await;
     let mut watch = watch_of(&world);
-    watch.look().await.unwrap();
+    watch.check().await.unwrap();
     assert!(!is_reported(&world).await && !*watch.is_late().borrow());
     let oldest_ms = oldest_due_ms(&world.store, world.clock.now_ms()).await;
     let due_ms = crate::ops::samples::START_MS + 1 + 60_000;

@@ -13,11 +13,11 @@ use crate::{
     error::Error,
     limits::{TRIGGER_TEST_OCCURRENCES_MAX, TRIGGER_TEST_SHOWN_MAX},
     ops::{
-        cause_lookup::settle,
-        deciding::Deciding,
+        cause_lookup::load_missing,
+        decision_context::DecisionContext,
+        recent_messages::{Deadline, HeldMessages, held_messages, since_ms},
         resource::{Drafted as _, Origin},
         search::{Filter, NEWEST_FIRST, Walk},
-        sent_lately::{Deadline, HeldMessages, held_messages, since_ms},
     },
     scan,
 };
@@ -29,14 +29,14 @@ const RINGS_SHOWN_MAX: usize = 3;
 #[derive(Debug, Clone)]
 pub struct Previews {
     all: Inhibitions,
-    deciding: Deciding,
+    deciding: DecisionContext,
 }
 
 /// The current effect of an inhibition.
 #[derive(Debug, Clone, Default)]
 pub struct Preview {
     /// The first pairs of cause and held occurrence.
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<HeldPair>,
     /// Number of open or suppressed events that match the source.
     pub source_count: usize,
     /// Number of open events that match the target.
@@ -54,7 +54,7 @@ pub struct Preview {
 
 /// A cause and an occurrence that it would hold.
 #[derive(Debug, Clone)]
-pub struct Pair {
+pub struct HeldPair {
     /// The cause.
     pub source: Arc<Occurrence>,
     /// The held occurrence.
@@ -63,7 +63,7 @@ pub struct Pair {
 
 impl Previews {
     /// Creates previews on the events of a store.
-    pub fn new(all: Inhibitions, deciding: Deciding) -> Self {
+    pub fn new(all: Inhibitions, deciding: DecisionContext) -> Self {
         Self { all, deciding }
     }
 
@@ -76,16 +76,16 @@ impl Previews {
         "preview".clone_into(&mut draft.name);
         let now_ms = self.deciding.clock.now_ms();
         let (inhibition, _) =
-            Inhibition::checked(&self.all, &draft, None, Origin::new(now_ms)).await?;
+            Inhibition::from_draft(&self.all, &draft, None, Origin::new(now_ms)).await?;
         let mut warnings = inhibition.warnings(&self.all).await?;
         let loaded = LoadedInhibition::new(inhibition);
         let loaded = loaded.ok_or_else(|| Error::invalid("source", "cannot be asked"))?;
         let mut preview = self.open(&loaded).await?;
         let (causes, missing, is_whole) = self.causes(&loaded).await?;
         warnings.extend(missing.warnings(&loaded.inhibition.equal));
-        warnings.extend(self.rings(&preview.pairs).await?);
+        warnings.extend(self.find_cycles(&preview.pairs).await?);
         preview.warnings = warnings;
-        preview.messages = self.sent(&loaded, &causes).await?;
+        preview.messages = self.held_messages(&loaded, &causes).await?;
         preview.stopped_early |= !is_whole;
         preview.stopped_early |= preview.messages.stopped_early;
         Ok(preview)
@@ -97,7 +97,7 @@ impl Previews {
             ..Filter::default()
         };
         let clock = &self.deciding.clock;
-        let end = Deadline::of(&**clock);
+        let end = Deadline::start(&**clock);
         let mut walk = Walk::new(&self.deciding.store, &filter, NEWEST_FIRST, None);
         let mut sources: BTreeMap<EqualValues, Arc<Occurrence>> = BTreeMap::new();
         let mut targets = Vec::new();
@@ -108,15 +108,15 @@ impl Previews {
                 break;
             }
             for (_, found) in batch {
-                scan::turn().await;
+                scan::yield_if_needed().await;
                 let occurrence = Arc::new(found.value);
                 seen += 1;
-                if let Some(values) = loaded.of_source(&occurrence) {
+                if let Some(values) = loaded.source_values(&occurrence) {
                     preview.source_count += 1;
                     sources.entry(values).or_insert(Arc::clone(&occurrence));
                 }
                 let is_open = occurrence.status == Status::Open;
-                if let Some(values) = loaded.of_target(&occurrence).filter(|_| is_open) {
+                if let Some(values) = loaded.target_values(&occurrence).filter(|_| is_open) {
                     preview.target_count += 1;
                     targets.push((values, occurrence));
                 }
@@ -134,14 +134,14 @@ impl Previews {
             preview.held_count += 1;
             if preview.pairs.len() < TRIGGER_TEST_SHOWN_MAX {
                 let source = Arc::clone(source);
-                preview.pairs.push(Pair { source, target });
+                preview.pairs.push(HeldPair { source, target });
             }
         }
         Ok(preview)
     }
 
     /// Returns the messages of the last days that would have been held.
-    async fn sent(
+    async fn held_messages(
         &self,
         loaded: &LoadedInhibition,
         causes: &BTreeMap<EqualValues, Vec<Cause>>,
@@ -149,7 +149,7 @@ impl Previews {
         let (store, clock) = (&self.deciding.store, &*self.deciding.clock);
         let is_held = |delivery: &Delivery| {
             let target = &delivery.content.occurrence;
-            let values = loaded.of_target(target);
+            let values = loaded.target_values(target);
             let causes = values.and_then(|it| causes.get(&it));
             let mut causes = causes.into_iter().flatten();
             let at_ms = delivery.create_ms;
@@ -160,21 +160,21 @@ impl Previews {
 
     /// Returns the cycles that the draft would create together with current inhibitions: an effect
     /// that is also a cause of its cause.
-    async fn rings(&self, pairs: &[Pair]) -> Result<Vec<String>, Error> {
-        let snapshot = self.deciding.ruleset.refreshed().await?;
+    async fn find_cycles(&self, pairs: &[HeldPair]) -> Result<Vec<String>, Error> {
+        let snapshot = self.deciding.ruleset.refresh().await?;
         let now_ms = self.deciding.clock.now_ms();
         let causes = Causes::default();
-        let mut rings: Vec<&Pair>;
+        let mut rings: Vec<&HeldPair>;
         loop {
             let inhibitions = snapshot.inhibitions();
             let is_ring =
-                |it: &&Pair| inhibitions.is_above(it.target.key, &it.source, &causes, now_ms);
+                |it: &&HeldPair| inhibitions.is_above(it.target.key, &it.source, &causes, now_ms);
             rings = pairs.iter().filter(is_ring).collect();
-            if settle(&self.deciding.store, &causes).await? {
+            if load_missing(&self.deciding.store, &causes).await? {
                 break;
             }
         }
-        let warning = |Pair { source, target }: &Pair| {
+        let warning = |HeldPair { source, target }: &HeldPair| {
             format!(
                 "`{}` {} is already held by `{}` {}; in such a cycle, the one opened first notifies",
                 source.name, source.event, target.name, target.event
@@ -189,16 +189,16 @@ impl Previews {
     async fn causes(
         &self,
         loaded: &LoadedInhibition,
-    ) -> Result<(BTreeMap<EqualValues, Vec<Cause>>, Missing, bool), Error> {
+    ) -> Result<(BTreeMap<EqualValues, Vec<Cause>>, MissingFields, bool), Error> {
         let clock = &*self.deciding.clock;
         let filter = Filter {
             statuses: Status::ALL.to_vec(),
             ..Filter::default()
         };
-        let end = Deadline::of(clock);
+        let end = Deadline::start(clock);
         let since_ms = since_ms(clock.now_ms());
         let mut walk = Walk::new(&self.deciding.store, &filter, NEWEST_FIRST, None);
-        let (mut causes, mut missing) = (BTreeMap::<_, Vec<_>>::new(), Missing::default());
+        let (mut causes, mut missing) = (BTreeMap::<_, Vec<_>>::new(), MissingFields::default());
         let mut seen = 0;
         loop {
             let batch = walk.next(BATCH).await?;
@@ -206,10 +206,10 @@ impl Previews {
                 return Ok((causes, missing, true));
             }
             for (_, found) in batch {
-                scan::turn().await;
+                scan::yield_if_needed().await;
                 seen += 1;
                 let occurrence = found.value;
-                missing.note(loaded, &occurrence);
+                missing.record(loaded, &occurrence);
                 let close = occurrence.close.as_ref().map(|it| it.at_ms);
                 let until_ms = close.map_or(i64::MAX, |at_ms| {
                     at_ms.saturating_add(loaded.inhibition.linger_ms)
@@ -224,7 +224,7 @@ impl Previews {
                 }
             }
             if seen >= TRIGGER_TEST_OCCURRENCES_MAX || end.is_over(clock) {
-                return Ok((causes, Missing::default(), false));
+                return Ok((causes, MissingFields::default(), false));
             }
             tokio::task::yield_now().await;
         }
@@ -233,13 +233,13 @@ impl Previews {
 
 /// Which of the fields that must be equal occur in matching events; `None` while no event matches.
 #[derive(Default)]
-struct Missing {
+struct MissingFields {
     source: Option<Vec<bool>>,
     target: Option<Vec<bool>>,
 }
 
-impl Missing {
-    fn note(&mut self, loaded: &LoadedInhibition, occurrence: &Occurrence) {
+impl MissingFields {
+    fn record(&mut self, loaded: &LoadedInhibition, occurrence: &Occurrence) {
         for (known, has) in [
             (&mut self.source, loaded.has_of_source(occurrence)),
             (&mut self.target, loaded.has_of_target(occurrence)),

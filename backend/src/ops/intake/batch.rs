@@ -12,11 +12,11 @@ use crate::{
         Delivery, EventId, Occurrence, OccurrenceId, OwnEvent, Receipt, RecordId, Severity, Status,
         counter::Subject,
     },
-    lifecycle::{self, Arrival, Received, receive},
+    lifecycle::{self, Arrival, EventEffect, receive},
     ops::{
         beats::Claims,
-        cause_lookup::{Recent, settle},
-        deciding::{Deciding, new_id},
+        cause_lookup::{RecentInhibitions, load_missing},
+        decision_context::{DecisionContext, new_id},
         find,
         loop_guard::{RecordedReports, Reports},
         page_cancel::cancel_pages,
@@ -64,14 +64,14 @@ impl Line {
             snapshot.settings(),
             key,
         );
-        let is_opened = matches!(received, Received::Opened(_));
+        let is_opened = matches!(received, EventEffect::Opened(_));
         let transition = match received {
-            Received::Opened(opened) => {
+            EventEffect::Opened(opened) => {
                 self.open(*opened, snapshot, arrival.now_ms);
                 Some(Transition::default())
             }
-            Received::Repeated(transition) => Some(transition),
-            Received::Counted => None,
+            EventEffect::Repeated(transition) => Some(transition),
+            EventEffect::Counted => None,
         };
         if is_reopened && let Some(newest) = self.occurrences.last_mut() {
             newest.prior_count = newest.prior_count.saturating_add(1);
@@ -84,7 +84,7 @@ impl Line {
     }
 
     /// Returns the changed occurrences, as stored and as they will be written.
-    fn changed(&self) -> impl Iterator<Item = (&Occurrence, &Occurrence)> {
+    fn changed_occurrences(&self) -> impl Iterator<Item = (&Occurrence, &Occurrence)> {
         let stored = self.stored.as_ref().filter(|_| self.is_changed);
         let newest = stored.and_then(|it| Some((&it.value, self.occurrences.first()?)));
         let reopened = self.reopened.as_ref();
@@ -131,16 +131,16 @@ impl From<EngineError> for Failed {
 /// Ingests the events of the jobs in one commit, except those of jobs carried out before; returns
 /// the outcome of each job, and the service's own events to report.
 pub(super) async fn commit(
-    deciding: &Deciding,
+    deciding: &DecisionContext,
     jobs: &[&Job],
-    recent: &Recent,
+    recent: &RecentInhibitions,
 ) -> Result<(Vec<Outcome>, RecordedReports), Failed> {
-    let _steady = deciding.store.steady().await;
+    let _steady = deciding.store.lock_clock_shared().await;
     let causes = recent.causes(&deciding.store).await?;
     loop {
         let decided = decide(deciding, jobs, &causes).await?;
-        if settle(&deciding.store, &causes).await? {
-            recent.note(&causes);
+        if load_missing(&deciding.store, &causes).await? {
+            recent.record_needed(&causes);
             return store(deciding, jobs, decided).await;
         }
     }
@@ -161,12 +161,16 @@ struct Decided {
     now_ms: i64,
 }
 
-async fn decide(deciding: &Deciding, jobs: &[&Job], causes: &Causes) -> Result<Decided, Failed> {
-    let snapshot = deciding.ruleset.refreshed().await?;
+async fn decide(
+    deciding: &DecisionContext,
+    jobs: &[&Job],
+    causes: &Causes,
+) -> Result<Decided, Failed> {
+    let snapshot = deciding.ruleset.refresh().await?;
     let mut lines = read(deciding, jobs).await?;
-    let updated = updated(&lines, jobs, deciding.clock.now_ms());
-    let past = revision::past(&deciding.store, &snapshot, updated).await?;
-    let past = past.asking(causes);
+    let updated = updated_occurrences(&lines, jobs, deciding.clock.now_ms());
+    let past = revision::read_past(&deciding.store, &snapshot, updated).await?;
+    let past = past.with_causes(causes);
     let now_ms = deciding.clock.now_ms();
     if !snapshot.heartbeats().is_empty() {
         let (store, clock) = (&deciding.store, deciding.clock.as_ref());
@@ -188,7 +192,7 @@ async fn decide(deciding: &Deciding, jobs: &[&Job], causes: &Causes) -> Result<D
     let mut outcomes = Vec::with_capacity(jobs.len());
     for job in jobs {
         let is_ingested = job.stored.is_some_and(|id| !left.remove(&id));
-        let earlier = receipts.earlier(job, now_ms);
+        let earlier = receipts.earlier_outcome(job, now_ms);
         let earlier = earlier.or_else(|| is_ingested.then(|| Outcome::Earlier(Vec::new())));
         if let Some(earlier) = earlier {
             outcomes.push(earlier);
@@ -216,7 +220,7 @@ async fn decide(deciding: &Deciding, jobs: &[&Job], causes: &Causes) -> Result<D
 /// Reads the stored events of the service itself that the jobs ingest; missing ones were ingested
 /// before.
 async fn own_events(
-    deciding: &Deciding,
+    deciding: &DecisionContext,
     jobs: &[&Job],
 ) -> Result<Vec<Stored<OwnEvent>>, EngineError> {
     let ids: BTreeSet<_> = jobs.iter().filter_map(|job| job.stored).collect();
@@ -229,7 +233,7 @@ async fn own_events(
 }
 
 async fn store(
-    deciding: &Deciding,
+    deciding: &DecisionContext,
     jobs: &[&Job],
     decided: Decided,
 ) -> Result<(Vec<Outcome>, RecordedReports), Failed> {
@@ -247,7 +251,7 @@ async fn store(
     } = decided;
     let mut deliveries = deliveries;
     let mut pages = deciding.store.changes();
-    for (before, after) in lines.values().flat_map(Line::changed) {
+    for (before, after) in lines.values().flat_map(Line::changed_occurrences) {
         let store = &deciding.store;
         cancel_pages(store, (before, after), &mut deliveries, now_ms, &mut pages).await?;
     }
@@ -264,19 +268,19 @@ async fn store(
     }
     let reports = reports.record(&mut changes);
     if !changes.is_empty() {
-        changes.rest_on(&snapshot);
+        changes.depend_on(&snapshot);
         changes.use_space(jobs.iter().map(|it| it.space).min().unwrap_or_default());
         if let Err(error) = deciding.store.apply(Lane::Bulk, changes).await {
-            let contested = contested(&error, &lines, &deliveries, jobs);
+            let contested = conflicting_events(&error, &lines, &deliveries, jobs);
             return Err(Failed { error, contested });
         }
     }
-    beats.stored();
+    beats.mark_stored();
     Ok((outcomes, reports))
 }
 
 /// Returns the event ids affected by a conflict; empty if unknown.
-fn contested(
+fn conflicting_events(
     error: &EngineError,
     lines: &HashMap<EventId, Line>,
     deliveries: &[Delivery],
@@ -328,7 +332,7 @@ struct Receipts {
 }
 
 impl Receipts {
-    async fn read(deciding: &Deciding, jobs: &[&Job]) -> Result<Self, EngineError> {
+    async fn read(deciding: &DecisionContext, jobs: &[&Job]) -> Result<Self, EngineError> {
         let claims = jobs.iter().filter_map(|job| job.claim.as_ref());
         let mut keys: Vec<_> = claims.map(|claim| claim.receipt(0).key()).collect();
         if keys.is_empty() {
@@ -345,7 +349,7 @@ impl Receipts {
     }
 
     /// Returns the earlier outcome of a job; `None` if it is new, in which case a receipt is added.
-    fn earlier(&mut self, job: &Job, now_ms: i64) -> Option<Outcome> {
+    fn earlier_outcome(&mut self, job: &Job, now_ms: i64) -> Option<Outcome> {
         let claim = job.claim.as_ref()?;
         let receipt = claim.receipt(now_ms);
         let key = receipt.key();
@@ -363,7 +367,10 @@ impl Receipts {
     }
 }
 
-async fn read(deciding: &Deciding, jobs: &[&Job]) -> Result<HashMap<EventId, Line>, EngineError> {
+async fn read(
+    deciding: &DecisionContext,
+    jobs: &[&Job],
+) -> Result<HashMap<EventId, Line>, EngineError> {
     let events = || jobs.iter().flat_map(|job| &job.events);
     let ids = events().map(|accepted| accepted.id).collect();
     let mut lines = HashMap::new();
@@ -379,7 +386,7 @@ async fn read(deciding: &Deciding, jobs: &[&Job]) -> Result<HashMap<EventId, Lin
 }
 
 async fn read_newest(
-    deciding: &Deciding,
+    deciding: &DecisionContext,
     mut ids: Vec<EventId>,
     lines: &mut HashMap<EventId, Line>,
 ) -> Result<(), EngineError> {
@@ -388,7 +395,7 @@ async fn read_newest(
     ids.dedup();
     let prefixes: Vec<_> = ids.iter().map(|id| Key::new().event(*id).build()).collect();
     let store = &deciding.store;
-    let found = store.last_under::<Occurrence>(Index::OccurrenceByEvent, &prefixes);
+    let found = store.last_with_prefix::<Occurrence>(Index::OccurrenceByEvent, &prefixes);
     lines.reserve(ids.len());
     for (id, stored) in ids.into_iter().zip(found.await?) {
         let occurrences = stored.iter().map(|stored| stored.value.clone()).collect();
@@ -409,7 +416,7 @@ fn open(lines: &HashMap<EventId, Line>, id: EventId) -> Option<&Occurrence> {
 }
 
 /// Returns the id of an event: its own, unless the alert is only open under its earlier id.
-fn identity(lines: &HashMap<EventId, Line>, accepted: &Accepted) -> EventId {
+fn event_id(lines: &HashMap<EventId, Line>, accepted: &Accepted) -> EventId {
     let folded = accepted.event.report.folded;
     let folded = folded.filter(|_| open(lines, accepted.id).is_none());
     let continued = folded
@@ -419,9 +426,9 @@ fn identity(lines: &HashMap<EventId, Line>, accepted: &Accepted) -> EventId {
 
 /// Returns the event ids of a request. An earlier id is used for one event at a time, since the
 /// next event depends on the result.
-fn identities(lines: &HashMap<EventId, Line>, job: &Job) -> Vec<EventId> {
+fn event_ids(lines: &HashMap<EventId, Line>, job: &Job) -> Vec<EventId> {
     let mut folded = HashSet::new();
-    let of = |accepted: &Accepted| match identity(lines, accepted) {
+    let of = |accepted: &Accepted| match event_id(lines, accepted) {
         id if id == accepted.id || folded.insert(id) => id,
         _ => accepted.id,
     };
@@ -429,7 +436,7 @@ fn identities(lines: &HashMap<EventId, Line>, job: &Job) -> Vec<EventId> {
 }
 
 async fn read_reopened(
-    deciding: &Deciding,
+    deciding: &DecisionContext,
     lines: &mut HashMap<EventId, Line>,
 ) -> Result<(), EngineError> {
     for line in lines.values_mut() {
@@ -457,14 +464,14 @@ async fn read_reopened(
 
 /// Returns the stored occurrences that have pending messages, or that notified and may be changed
 /// by the events in a way that receivers must be notified of.
-fn updated<'a>(
+fn updated_occurrences<'a>(
     lines: &'a HashMap<EventId, Line>,
     jobs: &'a [&'a Job],
     now_ms: i64,
 ) -> impl Iterator<Item = &'a Occurrence> {
     let events = jobs.iter().flat_map(|job| &job.events);
     events.filter_map(move |accepted| {
-        let line = lines.get(&identity(lines, accepted))?;
+        let line = lines.get(&event_id(lines, accepted))?;
         let stored = match &line.reopened {
             Some((stored, _)) if line.is_reopened() => &stored.value,
             _ => &line.stored.as_ref()?.value,
@@ -482,7 +489,7 @@ fn updated<'a>(
 }
 
 struct Decision<'a> {
-    deciding: &'a Deciding,
+    deciding: &'a DecisionContext,
     snapshot: &'a Snapshot,
     past: &'a Past,
     now_ms: i64,
@@ -500,7 +507,7 @@ impl Decision<'_> {
     fn decide(&mut self, job: &Job, lines: &mut HashMap<EventId, Line>) -> Outcome {
         let keys = job.events.iter().map(|_| new_id(self.now_ms));
         let keys: Vec<_> = keys.collect();
-        let ids = identities(lines, job);
+        let ids = event_ids(lines, job);
         let has_others = job.events.len() > 1;
         self.past.causes().begin_request();
         let mut foreseen = if has_others && self.snapshot.inhibitions().is_any() {
@@ -562,7 +569,7 @@ impl Decision<'_> {
                     if !is_alone {
                         occurrence.causes.clone_from(&after.causes);
                     }
-                    causes.foresee(after);
+                    causes.predict(after);
                 }
             }
             foreseen.push(is_alone.then_some(reception));
@@ -588,10 +595,14 @@ impl Decision<'_> {
         let number = occurrence.number;
         *self.taken.entry(occurrence.severity).or_default() += 1;
         let clock = self.deciding.clock.as_ref();
-        self.beats.note(self.snapshot, occurrence, now_ms, clock);
+        self.beats
+            .add_beats(self.snapshot, occurrence, now_ms, clock);
         if let Some(transition) = reception.transition {
             let matches = self.snapshot.matches(occurrence);
-            self.deciding.store.metrics().evaluated(matches.len());
+            self.deciding
+                .store
+                .metrics()
+                .record_evaluation(matches.len());
             let step = Step {
                 kind: StepKind::Event,
                 transition,
@@ -600,7 +611,7 @@ impl Decision<'_> {
                 past: self.past,
             };
             let notices = notify(occurrence, &step, self.snapshot, &mut || new_id(now_ms));
-            self.reports.note(&notices, occurrence, now_ms);
+            self.reports.add_reports(&notices, occurrence, now_ms);
             self.deliveries.extend(notices.deliveries);
         }
         let is_stored = |it: &Stored<Occurrence>| it.value.number == number;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    domain::{IncomingEvent, claims_own, is_own, value::json_bytes},
+    domain::{IncomingEvent, claims_own_event, is_own, value::json_bytes},
     error::Violation,
     limits::{
         EVENT_AGE_MAX, EVENT_AHEAD_MAX, EVENT_BODY_BYTES_MAX, EVENT_DIMENSION_BYTES_MAX,
@@ -81,7 +81,7 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
 pub fn check_source(event: &IncomingEvent) -> Vec<Violation> {
     let claims = [
         ("dimensions", is_own(&event.dimensions)),
-        ("metadataFields", claims_own(&event.metadata)),
+        ("metadataFields", claims_own_event(&event.metadata)),
     ];
     let claims = claims.into_iter().filter(|(_, is_claimed)| *is_claimed);
     let fault = "`source` = `bellwether` is reserved for events of the service; use another source";

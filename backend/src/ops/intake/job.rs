@@ -34,7 +34,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    pub(super) fn answer(mut self, outcome: Result<Outcome, Error>) {
+    pub(super) fn respond(mut self, outcome: Result<Outcome, Error>) {
         // Release the capacity before the sender gets the response.
         drop(self.capacity.take());
         if let Some(reply) = self.reply.take() {

@@ -49,7 +49,7 @@ struct Entry {
 /// A request claimed by a worker. Dropping it releases the requests that wait for it, even if the
 /// worker panics.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct ClaimedRequest {
     pub(super) job: Job,
     /// `None` for a job that was never queued.
     place: Option<Place>,
@@ -61,8 +61,8 @@ struct Place {
     ticket: Option<Ticket>,
 }
 
-impl Taken {
-    pub(super) fn apart(job: Job) -> Self {
+impl ClaimedRequest {
+    pub(super) fn detached(job: Job) -> Self {
         Self { job, place: None }
     }
 }
@@ -96,7 +96,7 @@ impl Queue {
 
     /// Claims the oldest requests that wait for none but each other: at least one, and up to that
     /// many events. Returns an empty list if none is ready.
-    pub(super) fn take(&self, events_max: usize) -> Vec<Taken> {
+    pub(super) fn take(&self, events_max: usize) -> Vec<ClaimedRequest> {
         let mut inner = self.inner();
         let taken = inner.take(events_max);
         let is_more = !inner.ready.is_empty();
@@ -104,7 +104,7 @@ impl Queue {
         if is_more {
             self.0.ready.notify_one();
         }
-        let taken = taken.into_iter().map(|(ticket, job)| Taken {
+        let taken = taken.into_iter().map(|(ticket, job)| ClaimedRequest {
             job,
             place: Some(Place {
                 queue: self.clone(),
@@ -114,11 +114,11 @@ impl Queue {
         taken.collect()
     }
 
-    pub(super) async fn ready(&self) {
+    pub(super) async fn wait_until_ready(&self) {
         self.0.ready.notified().await;
     }
 
-    pub(super) fn release(&self, taken: Vec<Taken>) -> Vec<Job> {
+    pub(super) fn release(&self, taken: Vec<ClaimedRequest>) -> Vec<Job> {
         let mut tickets = Vec::with_capacity(taken.len());
         let jobs = taken.into_iter().map(|mut taken| {
             tickets.extend(taken.place.as_mut().and_then(|it| it.ticket.take()));
@@ -267,13 +267,13 @@ mod tests {
 
     use super::*;
     use crate::{
-        ops::{intake::accepted, samples::event},
+        ops::{intake::accept_events, samples::event},
         store::engine::DiskShare,
     };
 
     fn push(queue: &Queue, hosts: &[&str]) {
         let job = Job {
-            events: accepted(hosts.iter().map(|host| event(host)).collect()),
+            events: accept_events(hosts.iter().map(|host| event(host)).collect()),
             author: None,
             chain: Arc::default(),
             claim: None,
@@ -287,8 +287,8 @@ mod tests {
         assert!(queue.push(job));
     }
 
-    fn hosts(taken: &[Taken]) -> Vec<String> {
-        let of = |taken: &Taken| {
+    fn hosts(taken: &[ClaimedRequest]) -> Vec<String> {
+        let of = |taken: &ClaimedRequest| {
             let events = taken.job.events.iter();
             let hosts: Vec<_> = events.map(|it| &*it.event.dimensions["host"]).collect();
             hosts.join("+")

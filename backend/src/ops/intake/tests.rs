@@ -9,7 +9,7 @@ use crate::{
     domain::{Delivery, Occurrence, Severity, Status},
     ops::{
         samples::{self, DISK_TRIGGER, event, rule},
-        statistics::Counting,
+        statistics::StatisticsReader,
     },
     store::{Lane, Record as _, Sealer, engine::memory::MemoryEngine},
     testing::faulty_engine::FaultyEngine,
@@ -36,7 +36,7 @@ async fn accepted_event_is_stored_with_its_deliveries() {
             .iter()
             .all(|it| it.event == Some(occurrences[0].event))
     );
-    let counting = Counting::new(store.clone(), Arc::clone(&deciding.clock));
+    let counting = StatisticsReader::new(store.clone(), Arc::clone(&deciding.clock));
     assert_eq!(counting.events_per_minute().await.unwrap()[59], 1);
     assert_eq!(
         store.engine().log_head().await.unwrap().to_number(),
@@ -248,7 +248,7 @@ fn alert(severity: Severity, began_ms: i64, is_folded: bool) -> IncomingEvent {
     alert.report.began_ms = Some(began_ms);
     if !is_folded {
         alert.report.folded = Some(alert.id());
-        let word = severity.word().to_owned();
+        let word = severity.as_str().to_owned();
         alert.dimensions.insert("severity".to_owned(), word);
     }
     alert

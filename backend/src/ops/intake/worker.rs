@@ -13,14 +13,16 @@ use super::{
     Intake,
     batch::{self, Failed},
     job::{Accepted, Job, Outcome},
-    queue::{Queue, Taken},
-    stopping,
+    queue::{ClaimedRequest, Queue},
+    stopping_error,
 };
 use crate::{
     domain::EventId,
     error::log_failure,
     limits::{INTAKE_BATCH_EVENTS, INTAKE_CONFLICT_TIME_MAX, INTAKE_WORKERS},
-    ops::{cause_lookup::Recent, commit::ConflictPauses, deciding::Deciding},
+    ops::{
+        cause_lookup::RecentInhibitions, commit::ConflictPauses, decision_context::DecisionContext,
+    },
     scan,
     store::EngineError,
     trace::{Span, SpanKind},
@@ -30,24 +32,24 @@ use crate::{
 #[derive(Debug)]
 pub struct IntakeWorkers {
     intake: Intake,
-    deciding: Deciding,
-    queue: Attended,
+    deciding: DecisionContext,
+    queue: AttendedQueue,
 }
 
 /// The queue of running workers. Dropping it closes the queue, so that no one waits forever.
 #[derive(Debug)]
-struct Attended(Queue);
+struct AttendedQueue(Queue);
 
-impl Drop for Attended {
+impl Drop for AttendedQueue {
     fn drop(&mut self) {
         self.0.abandon();
     }
 }
 
 impl IntakeWorkers {
-    pub(super) fn new(intake: Intake, deciding: Deciding) -> Self {
+    pub(super) fn new(intake: Intake, deciding: DecisionContext) -> Self {
         Self {
-            queue: Attended(intake.queue.clone()),
+            queue: AttendedQueue(intake.queue.clone()),
             intake,
             deciding,
         }
@@ -63,10 +65,10 @@ impl IntakeWorkers {
                 intake: self.intake.clone(),
                 deciding: self.deciding.clone(),
                 turns: Arc::clone(&turns),
-                recent: Recent::default(),
+                recent: RecentInhibitions::default(),
             };
             // In a replay, it ends with the call that started it.
-            tasks.spawn(scan::carried(worker.run(shutdown.clone())));
+            tasks.spawn(scan::carry_scan(worker.run(shutdown.clone())));
         }
         while let Some(ended) = tasks.join_next().await {
             if let Err(error) = ended {
@@ -79,10 +81,10 @@ impl IntakeWorkers {
 struct Worker {
     queue: Queue,
     intake: Intake,
-    deciding: Deciding,
+    deciding: DecisionContext,
     /// Held exclusively by a worker after a conflict with another one, so that it succeeds.
     turns: Arc<RwLock<()>>,
-    recent: Recent,
+    recent: RecentInhibitions,
 }
 
 impl Worker {
@@ -92,17 +94,22 @@ impl Worker {
             if !jobs.is_empty() {
                 let begin = Instant::now();
                 for taken in &jobs {
-                    self.intake.metrics.intake_waited(begin - taken.job.queued);
+                    self.intake
+                        .metrics
+                        .record_intake_wait(begin - taken.job.queued);
                 }
-                let _spans: Vec<_> = jobs.iter().filter_map(|it| decision(&it.job)).collect();
-                self.take_in(jobs, begin + INTAKE_CONFLICT_TIME_MAX).await;
+                let _spans: Vec<_> = jobs
+                    .iter()
+                    .filter_map(|it| decision_span(&it.job))
+                    .collect();
+                self.process(jobs, begin + INTAKE_CONFLICT_TIME_MAX).await;
                 continue;
             }
             if self.queue.is_closed() {
                 return;
             }
             tokio::select! {
-                () = self.queue.ready() => {}
+                () = self.queue.wait_until_ready() => {}
                 () = shutdown.cancelled() => self.queue.close(),
             }
         }
@@ -110,24 +117,24 @@ impl Worker {
 
     /// Commits requests and responds to them. Requests in conflict with other clients are decided
     /// again until the deadline; the others do not wait for them.
-    async fn take_in(&self, mut jobs: Vec<Taken>, until: Instant) {
+    async fn process(&self, mut jobs: Vec<ClaimedRequest>, until: Instant) {
         let mut pauses = ConflictPauses::default();
         loop {
-            let failed = match self.decided(&jobs, !pauses.is_first()).await {
-                Ok(outcomes) => return self.answer(jobs, outcomes),
+            let failed = match self.decide_and_commit(&jobs, !pauses.is_first()).await {
+                Ok(outcomes) => return self.respond(jobs, outcomes),
                 Err(failed) => failed,
             };
             match failed.error {
                 EngineError::Conflict(_) => {}
                 EngineError::Corrupt(_) if jobs.len() > 1 => {
                     for job in jobs {
-                        Box::pin(self.take_in(vec![job], until)).await;
+                        Box::pin(self.process(vec![job], until)).await;
                     }
                     return;
                 }
                 EngineError::Corrupt(_) if jobs.iter().all(|it| is_divisible(&it.job)) => {
                     for job in jobs {
-                        self.one_by_one(job, until).await;
+                        self.apply_individually(job, until).await;
                     }
                     return;
                 }
@@ -136,33 +143,33 @@ impl Worker {
                     let least = jobs.iter().map(|it| it.job.space).min();
                     let (first, others) =
                         (jobs.into_iter()).partition(|it| Some(it.job.space) != least);
-                    Box::pin(self.take_in(first, until)).await;
+                    Box::pin(self.process(first, until)).await;
                     jobs = others;
                     continue;
                 }
-                error => return self.refuse(jobs, &error),
+                error => return self.reject(jobs, &error),
             }
-            let (contested, others) = part(jobs, failed.contested);
+            let (contested, others) = split_contested(jobs, failed.contested);
             if !others.is_empty() {
-                Box::pin(self.take_in(others, until)).await;
+                Box::pin(self.process(others, until)).await;
             }
             jobs = contested;
             if Instant::now() >= until {
                 let why = "the same events were changed concurrently too often";
-                return self.refuse(jobs, &EngineError::Unavailable(why.into()));
+                return self.reject(jobs, &EngineError::Unavailable(why.into()));
             }
             pauses.wait().await;
         }
     }
 
     /// Applies the events of a request one by one, so that an event with damaged state fails alone.
-    async fn one_by_one(&self, mut taken: Taken, until: Instant) {
+    async fn apply_individually(&self, mut taken: ClaimedRequest, until: Instant) {
         let (mut number, mut all_opened, mut failed) = (0, 0, Vec::new());
         let events = std::mem::take(&mut taken.job.events);
         let count = events.len();
         for (place, accepted) in events.into_iter().enumerate() {
             let (reply, answer) = oneshot::channel();
-            let alone = Taken::apart(Job {
+            let alone = ClaimedRequest::detached(Job {
                 events: vec![accepted],
                 author: taken.job.author.clone(),
                 chain: Arc::clone(&taken.job.chain),
@@ -174,8 +181,8 @@ impl Worker {
                 stored: None,
                 capacity: None,
             });
-            Box::pin(self.take_in(vec![alone], until)).await;
-            match answer.await.unwrap_or_else(|_closed| Err(stopping())) {
+            Box::pin(self.process(vec![alone], until)).await;
+            match answer.await.unwrap_or_else(|_closed| Err(stopping_error())) {
                 Ok(Outcome::Taken {
                     number: of, opened, ..
                 }) => {
@@ -198,12 +205,16 @@ impl Worker {
         };
         let job = self.queue.release(vec![taken]).pop();
         if let Some(job) = job {
-            job.answer(outcome);
+            job.respond(outcome);
         }
     }
 
     /// Decides and commits; exclusively if it conflicted before.
-    async fn decided(&self, jobs: &[Taken], is_again: bool) -> Result<Vec<Outcome>, Failed> {
+    async fn decide_and_commit(
+        &self,
+        jobs: &[ClaimedRequest],
+        is_again: bool,
+    ) -> Result<Vec<Outcome>, Failed> {
         let begin = Instant::now();
         let jobs: Vec<&Job> = jobs.iter().map(|it| &it.job).collect();
         let committed = if is_again {
@@ -214,28 +225,28 @@ impl Worker {
             batch::commit(&self.deciding, &jobs, &self.recent).await
         };
         let (outcomes, reports) = committed?;
-        self.intake.metrics.intake_committed(begin.elapsed());
+        self.intake.metrics.record_intake_commit(begin.elapsed());
         self.intake.report_all(reports);
         Ok(outcomes)
     }
 
-    fn answer(&self, jobs: Vec<Taken>, outcomes: Vec<Outcome>) {
+    fn respond(&self, jobs: Vec<ClaimedRequest>, outcomes: Vec<Outcome>) {
         let jobs = self.queue.release(jobs);
         for (job, outcome) in jobs.into_iter().zip(outcomes) {
-            job.answer(Ok(outcome));
+            job.respond(Ok(outcome));
         }
     }
 
-    fn refuse(&self, jobs: Vec<Taken>, error: &EngineError) {
+    fn reject(&self, jobs: Vec<ClaimedRequest>, error: &EngineError) {
         log_failure("failed to store events: they were refused", error);
         for job in self.queue.release(jobs) {
-            job.answer(Err(error.again().into()));
+            job.respond(Err(error.copy_for_caller().into()));
         }
     }
 }
 
 /// Returns whether the requests have different shares of the disk.
-fn is_mixed(jobs: &[Taken]) -> bool {
+fn is_mixed(jobs: &[ClaimedRequest]) -> bool {
     jobs.windows(2)
         .any(|pair| pair[0].job.space != pair[1].job.space)
 }
@@ -246,9 +257,9 @@ fn is_divisible(job: &Job) -> bool {
 }
 
 /// Creates the span for deciding and storing the events of a request, together with others.
-fn decision(job: &Job) -> Option<Span> {
+fn decision_span(job: &Job) -> Option<Span> {
     let mut span = Span::begin("decide", SpanKind::Internal, Some(job.trace?));
-    span.note("bellwether.events", || {
+    span.set_attribute("bellwether.events", || {
         i64::try_from(job.events.len()).unwrap_or(i64::MAX)
     });
     Some(span)
@@ -256,7 +267,10 @@ fn decision(job: &Job) -> Option<Span> {
 
 /// Splits off the requests that must be decided again: those in conflict, and later ones that share
 /// an event id. Without known ids, all of them.
-fn part(jobs: Vec<Taken>, mut contested: HashSet<EventId>) -> (Vec<Taken>, Vec<Taken>) {
+fn split_contested(
+    jobs: Vec<ClaimedRequest>,
+    mut contested: HashSet<EventId>,
+) -> (Vec<ClaimedRequest>, Vec<ClaimedRequest>) {
     if contested.is_empty() {
         return (jobs, Vec::new());
     }

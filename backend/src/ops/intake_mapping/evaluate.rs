@@ -56,7 +56,7 @@ impl Evaluator {
         mapping: IntakeMapping,
         body: impl AsRef<[u8]> + Send + 'static,
         headers: BTreeMap<String, String>,
-    ) -> Result<Mapped, Error> {
+    ) -> Result<MappingResult, Error> {
         let work = move || {
             let (body, headers) = (body.as_ref(), &headers);
             evaluate(&mapping, Incoming { body, headers })
@@ -74,7 +74,7 @@ impl Evaluator {
 
 /// The result of mapping a document.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Mapped {
+pub struct MappingResult {
     /// The events, not validated yet.
     pub events: Vec<Event>,
     /// Number of dropped entries.
@@ -85,19 +85,19 @@ pub struct Mapped {
 
 struct Work {
     budget: Budget,
-    mapped: Mapped,
+    mapped: MappingResult,
 }
 
 impl Default for Work {
     fn default() -> Self {
         Self {
             budget: Budget::new(MAPPING_STEPS_MAX, TEMPLATE_STEPS_MAX, RENDERED_BYTES_MAX),
-            mapped: Mapped::default(),
+            mapped: MappingResult::default(),
         }
     }
 }
 
-struct Ready<'a> {
+struct PreparedMapping<'a> {
     mapping: &'a IntakeMapping,
     name: Template,
     kind: Template,
@@ -113,8 +113,8 @@ struct Ready<'a> {
 ///
 /// # Errors
 /// Returns [`Error::Invalid`] if the document cannot be mapped.
-pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<Mapped, Error> {
-    let ready = Ready::new(mapping)?;
+pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<MappingResult, Error> {
+    let ready = PreparedMapping::new(mapping)?;
     let wrong = |what: String| Error::invalid("body", what);
     let body = repair::json(incoming.body);
     let (document, broken) = match serde_json::from_slice::<Value>(&body) {
@@ -133,7 +133,7 @@ pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<Mappe
     let Value::Object(mut members) = document else {
         return match document {
             // Without a path, `each` iterates over the document itself.
-            Value::Array(list) => ready.all(json!({REQUEST: request(incoming)}), list, broken),
+            Value::Array(list) => ready.map_all(json!({REQUEST: request(incoming)}), list, broken),
             _ => Err(wrong("is not a JSON object or list".into())),
         };
     };
@@ -141,12 +141,12 @@ pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<Mappe
     let mut document = Value::Object(members);
     if mapping.each.is_empty() {
         let mut work = Work::default();
-        let asked = ready.asked(&document);
-        ready.one(&document, asked.as_ref(), &mut work)?;
+        let asked = ready.condition_document(&document);
+        ready.map_one(&document, asked.as_ref(), &mut work)?;
         return Ok(work.mapped);
     }
     match at_path(&mut document, &mapping.each).map(Value::take) {
-        Some(Value::Array(list)) => ready.all(document, list, broken),
+        Some(Value::Array(list)) => ready.map_all(document, list, broken),
         Some(_) => Err(wrong(format!(
             "has a value other than a list at `{}`",
             mapping.each
@@ -168,7 +168,7 @@ fn at_path<'a>(value: &'a mut Value, path: &str) -> Option<&'a mut Value> {
     })
 }
 
-impl<'a> Ready<'a> {
+impl<'a> PreparedMapping<'a> {
     fn new(mapping: &'a IntakeMapping) -> Result<Self, Error> {
         let event = &mapping.event;
         let template = |source: &str| {
@@ -195,15 +195,15 @@ impl<'a> Ready<'a> {
 
     /// Maps each entry of a list as `item` of the surrounding document. Invalid entries are
     /// refused.
-    fn all(
+    fn map_all(
         &self,
         mut document: Value,
         list: Vec<Value>,
         broken: Vec<(usize, String)>,
-    ) -> Result<Mapped, Error> {
+    ) -> Result<MappingResult, Error> {
         let mut work = Work::default();
         let mut broken = broken.into_iter().peekable();
-        let mut asked = self.asked(&document);
+        let mut asked = self.condition_document(&document);
         let mut bytes = 0;
         let total = list.len();
         for (at, item) in list.into_iter().enumerate() {
@@ -219,12 +219,12 @@ impl<'a> Ready<'a> {
                 format!("maps to more than {MAPPED_BYTES_MAX} bytes of events")
             } else {
                 if let Some(asked) = &mut asked {
-                    asked.put(ITEM, &item);
+                    asked.set_member(ITEM, &item);
                 }
                 if let Value::Object(members) = &mut document {
                     members.insert(ITEM.into(), item);
                 }
-                match self.one(&document, asked.as_ref(), &mut work) {
+                match self.map_one(&document, asked.as_ref(), &mut work) {
                     Ok(added) => bytes += added,
                     Err(Error::Invalid(violations)) => {
                         let texts = violations.into_iter().map(|it| it.description);
@@ -246,14 +246,19 @@ impl<'a> Ready<'a> {
     }
 
     /// Returns the document for evaluating conditions; `None` if there are none.
-    fn asked(&self, document: &Value) -> Option<Document> {
+    fn condition_document(&self, document: &Value) -> Option<Document> {
         let mut queries = [&self.drop, &self.closed, &self.acknowledged].into_iter();
         let is_asked = queries.any(Option::is_some);
         is_asked.then(|| Document::new(document, sample::occurrence(0)))
     }
 
     /// Maps an entry into an event unless it is dropped; returns the size of the event in bytes.
-    fn one(&self, data: &Value, asked: Option<&Document>, work: &mut Work) -> Result<usize, Error> {
+    fn map_one(
+        &self,
+        data: &Value,
+        asked: Option<&Document>,
+        work: &mut Work,
+    ) -> Result<usize, Error> {
         let Work { budget, mapped } = work;
         let over =
             |what: &str, error: RenderError| Error::invalid("body", format!("{what}: {error}"));
@@ -287,7 +292,7 @@ impl<'a> Ready<'a> {
             name: one_line(&fill("event.name", &self.name)?),
             r#type: one_line(&fill("event.type", &self.kind)?),
             dimensions,
-            summary: cut(&one_line(&fill("event.summary", &self.summary)?)),
+            summary: truncate(&one_line(&fill("event.summary", &self.summary)?)),
             body: fill("event.body", &self.body)?,
             severity: self.severity(data).map_or(0, |it| it as i32),
             status: match closed {
@@ -379,7 +384,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Truncates a text to the length of a summary, with an ellipsis.
-fn cut(text: &str) -> String {
+fn truncate(text: &str) -> String {
     const MORE: &str = "\u{2026}";
     if text.len() <= EVENT_SUMMARY_BYTES_MAX {
         return text.to_owned();

@@ -10,7 +10,7 @@ const PLACES_MAX: usize = 3;
 
 /// Returns a message for each event with the id of an earlier event from different data. `root` is
 /// the name of the data.
-pub fn merges(events: &[Event], root: &str) -> Vec<String> {
+pub fn find_merges(events: &[Event], root: &str) -> Vec<String> {
     let mut first = BTreeMap::new();
     let found = events.iter().enumerate().filter_map(|(at, event)| {
         let name = [&event.name, &event.r#type]
@@ -88,9 +88,9 @@ mod tests {
         ];
         let expected =
             "events[0] and events[3] are the same event, but differ in item.labels.severity";
-        assert_eq!(merges(&events, "item"), [expected]);
+        assert_eq!(find_merges(&events, "item"), [expected]);
         let alone = ["events[0] and events[1] are the same event, but differ in labels.severity"];
-        assert_eq!(merges(&[event("a", "x"), event("a", "y")], ""), alone);
-        assert!(merges(&events[..3], "item").is_empty());
+        assert_eq!(find_merges(&[event("a", "x"), event("a", "y")], ""), alone);
+        assert!(find_merges(&events[..3], "item").is_empty());
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     error::Violation,
     ops::{
         etag::etag,
-        wire::{Shows, query::clause, time::timestamp},
+        wire::{FromDomain, query::clause, time::timestamp},
     },
 };
 
@@ -96,8 +96,8 @@ fn signature(wire: v1::WebhookSignature, faults: &mut Vec<Violation>) -> Option<
     })
 }
 
-impl Shows<IntakeMapping> for v1::IntakeMapping {
-    fn of(mapping: IntakeMapping) -> Self {
+impl FromDomain<IntakeMapping> for v1::IntakeMapping {
+    fn from_domain(mapping: IntakeMapping) -> Self {
         let event = mapping.event;
         let severity = event.severity;
         let is_stated = severity != MappedSeverity::default();

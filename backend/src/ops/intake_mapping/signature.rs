@@ -43,7 +43,7 @@ pub fn verify(
                 _ => ("sentry-hook-signature", ""),
             };
             mac.update(body);
-            let given = header(name)?.strip_prefix(prefix).and_then(unhex);
+            let given = header(name)?.strip_prefix(prefix).and_then(decode_hex);
             let given = given.ok_or_else(|| wrong(name))?;
             mac.verify_slice(&given).map_err(|_other| wrong(name))
         }
@@ -86,7 +86,7 @@ pub(super) fn key(signature: &WebhookSignature) -> Option<Vec<u8>> {
     (!key.is_empty()).then_some(key)
 }
 
-fn unhex(text: &str) -> Option<Vec<u8>> {
+fn decode_hex(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<_>> = text.chars().map(|it| it.to_digit(16)).collect();
     let digits = digits.filter(|it| it.len() % 2 == 0)?;
     let byte = |pair: &[u32]| u8::try_from(pair[0] * 16 + pair[1]).ok();

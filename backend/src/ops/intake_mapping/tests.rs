@@ -18,7 +18,7 @@ fn no_headers() -> BTreeMap<String, String> {
     BTreeMap::new()
 }
 
-fn mapped(mapping: &IntakeMapping, document: &Value) -> Result<Mapped, Error> {
+fn mapped(mapping: &IntakeMapping, document: &Value) -> Result<MappingResult, Error> {
     let (body, headers) = (document.to_string(), no_headers());
     let incoming = Incoming {
         body: body.as_bytes(),

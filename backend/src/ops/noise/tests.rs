@@ -22,8 +22,8 @@ fn reports(world: &World) -> NoiseReports {
     NoiseReports::new(world.store.clone(), Arc::clone(&world.clock) as _)
 }
 
-fn asked(rows: NoiseRows, world: &World) -> NoiseAsked {
-    NoiseAsked {
+fn asked(rows: NoiseRows, world: &World) -> NoiseRequest {
+    NoiseRequest {
         start_ms: Some(START_MS),
         end_ms: Some(world.clock.now_ms()),
         rows,
@@ -131,7 +131,7 @@ struct Expected {
 
 impl Expected {
     fn of(line: &NoiseLine) -> Self {
-        let of = |tally| line.numbers.of(tally);
+        let of = |tally| line.numbers.get(tally);
         Self {
             notifications: of(NoiseTally::Notification),
             deliveries: of(NoiseTally::Delivery),
@@ -141,7 +141,7 @@ impl Expected {
             acknowledged: of(NoiseTally::Acknowledged),
             closed_soon: of(NoiseTally::ClosedSoon),
             never_acted_on: of(NoiseTally::NeverActedOn),
-            skipped: line.numbers.skipped().map(|(_, count)| count).sum(),
+            skipped: line.numbers.skipped_by_hold().map(|(_, count)| count).sum(),
         }
     }
 }
@@ -224,17 +224,18 @@ async fn report_matches_a_naive_count() {
         assert_eq!(shown(&by_event), expected, "seed {seed}");
         let sum = |report: &NoiseReport| -> i64 {
             let rows = report.rows.iter();
-            rows.map(|it| it.numbers.of(NoiseTally::Notification)).sum()
+            rows.map(|it| it.numbers.get(NoiseTally::Notification))
+                .sum()
         };
         assert!(sum(&by_rule) > 100);
         let of_page = by_rule.rows.iter().find(|it| it.name == "page").unwrap();
         assert!(of_page.numbers.median_acknowledge_seconds().is_some());
         let events: i64 = of_page.events.iter().map(|(_, count)| count).sum();
-        assert_eq!(events, of_page.numbers.of(NoiseTally::Notification));
+        assert_eq!(events, of_page.numbers.get(NoiseTally::Notification));
         let by_trigger = report(&world, NoiseRows::Counted(NoiseBy::Trigger)).await;
         assert_eq!(sum(&by_trigger), sum(&by_rule), "each has one trigger");
         let by_destination = report(&world, NoiseRows::Counted(NoiseBy::Destination)).await;
-        let page = of_page.numbers.of(NoiseTally::Notification);
+        let page = of_page.numbers.get(NoiseTally::Notification);
         assert_eq!(sum(&by_destination), sum(&by_rule) + page, "`page` has two");
     }
 }
@@ -248,9 +249,9 @@ async fn noise_counts_are_kept_for_400_days() {
     let aging = CounterAging::new(world.store.clone(), Arc::clone(&world.clock) as _);
     let notifications = async |days: u64| {
         world.clock.advance(Duration::from_secs(days * 86_400));
-        aging.age().await.unwrap();
+        aging.age_counters().await.unwrap();
         let now_ms = world.clock.now_ms();
-        let asked = NoiseAsked {
+        let asked = NoiseRequest {
             start_ms: Some(now_ms - 399 * DAY_MS),
             end_ms: Some(now_ms),
             rows: NoiseRows::Counted(NoiseBy::Rule),
@@ -258,7 +259,7 @@ async fn noise_counts_are_kept_for_400_days() {
         };
         let report = reports(&world).report(&asked).await.unwrap();
         let page = report.rows.into_iter().find(|it| it.name == "page");
-        page.map(|it| it.numbers.of(NoiseTally::Notification))
+        page.map(|it| it.numbers.get(NoiseTally::Notification))
     };
     assert_eq!(notifications(0).await, Some(2));
     assert_eq!(notifications(398).await, Some(2));
@@ -284,32 +285,32 @@ async fn report_starts_when_counting_began_and_validates_fields() {
     let report = reports(&world).report(&asked).await.unwrap();
     assert_eq!(report.start_ms, i64::from(day(START_MS) + 1) * DAY_MS);
     let numbers = &report.rows[0].numbers;
-    assert_eq!(numbers.of(NoiseTally::Notification), 1);
+    assert_eq!(numbers.get(NoiseTally::Notification), 1);
     for (field, wrong) in [
         (
             "end",
-            NoiseAsked {
+            NoiseRequest {
                 start_ms: asked.end_ms,
                 ..asked_as(&asked)
             },
         ),
         (
             "end",
-            NoiseAsked {
+            NoiseRequest {
                 start_ms: asked.end_ms.map(|it| it - 401 * DAY_MS),
                 ..asked_as(&asked)
             },
         ),
         (
             "timeZone",
-            NoiseAsked {
+            NoiseRequest {
                 time_zone: "Mars".into(),
                 ..asked_as(&asked)
             },
         ),
         (
             "timeZone",
-            NoiseAsked {
+            NoiseRequest {
                 time_zone: "Asia/Kathmandu".into(),
                 ..asked_as(&asked)
             },
@@ -322,8 +323,8 @@ async fn report_starts_when_counting_began_and_validates_fields() {
     }
 }
 
-fn asked_as(asked: &NoiseAsked) -> NoiseAsked {
-    NoiseAsked {
+fn asked_as(asked: &NoiseRequest) -> NoiseRequest {
+    NoiseRequest {
         time_zone: asked.time_zone.clone(),
         ..*asked
     }

@@ -16,7 +16,7 @@ async fn open_occurrences_are_counted_then_notified_once() {
     for status in [Status::Closed, Status::Suppressed] {
         events.push(IncomingEvent {
             status: Some(status),
-            ..event(status.word())
+            ..event(status.as_str())
         });
     }
     intake.submit(events, None).await.unwrap();
@@ -29,13 +29,22 @@ async fn open_occurrences_are_counted_then_notified_once() {
         ..page.clone()
     };
     samples::save_rule(&store, &disabled).await;
-    assert_eq!(opens.count(Stores::Rule(disabled)).await.unwrap(), 0);
-    assert_eq!(opens.count(Stores::Rule(page.clone())).await.unwrap(), open);
+    assert_eq!(
+        opens.count(StoredDefinition::Rule(disabled)).await.unwrap(),
+        0
+    );
+    assert_eq!(
+        opens
+            .count(StoredDefinition::Rule(page.clone()))
+            .await
+            .unwrap(),
+        open
+    );
     assert_eq!(sent().await, 0, "counting notifies nobody");
     samples::save_rule(&store, &page).await;
     let first = [event("0")].to_vec();
     intake.submit(first, None).await.unwrap();
-    let stores = Stores::Rule(page.clone());
+    let stores = StoredDefinition::Rule(page.clone());
     assert_eq!(opens.notify(&stores).await.unwrap(), open - 1);
     assert_eq!(sent().await, open);
     assert_eq!(opens.notify(&stores).await.unwrap(), 0, "once");
@@ -56,9 +65,9 @@ async fn trigger_notifies_through_its_rules() {
         revision: 2,
         ..samples::trigger("nothing")
     };
-    let counted = opens.answer(true, true, Stores::Trigger(matching.clone()));
+    let counted = opens.notify_or_count(true, true, StoredDefinition::Trigger(matching.clone()));
     assert_eq!(counted.await.unwrap(), Some(2), "not by the other rule");
-    let unchanged = Stores::Trigger(samples::trigger("nothing"));
-    let notified = opens.answer(true, false, unchanged).await.unwrap();
+    let unchanged = StoredDefinition::Trigger(samples::trigger("nothing"));
+    let notified = opens.notify_or_count(true, false, unchanged).await.unwrap();
     assert_eq!(notified, Some(0));
 }

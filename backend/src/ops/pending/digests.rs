@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Filter, Kind, Waits};
+use super::{Filter, HeldMessage, Kind};
 use crate::{
     domain::{BudgetWindow, Delivery, DeliveryState},
     error::Error,
@@ -10,17 +10,17 @@ use crate::{
 };
 
 /// Returns the waiting digests by their key in the order of held messages.
-pub(super) async fn waiting(
+pub(super) async fn waiting_digests(
     store: &Store,
     filter: &Filter,
     range: &Range,
-) -> Result<BTreeMap<Vec<u8>, Waits>, Error> {
+) -> Result<BTreeMap<Vec<u8>, HeldMessage>, Error> {
     let mut waiting = BTreeMap::new();
     let is_of_rules = !filter.rule_names.is_empty() || !filter.silence_name.is_empty();
-    if !filter.asks_for(Kind::Digest) || is_of_rules || filter.event.is_some() {
+    if !filter.includes_kind(Kind::Digest) || is_of_rules || filter.event.is_some() {
         return Ok(waiting);
     }
-    let mut pages = store.pages::<BudgetWindow>(Range::under(&[]));
+    let mut pages = store.pages::<BudgetWindow>(Range::with_prefix(&[]));
     while let Some(page) = pages.next().await? {
         let ids = page.iter().flat_map(|it| [it.value.digest, it.value.held]);
         let keys = ids.flatten().map(|id| id.to_bytes().into()).collect();
@@ -32,7 +32,7 @@ pub(super) async fn waiting(
             let key = Key::new().moment(due_ms).id(delivery.id).build();
             let is_before_end = range.end.as_ref().is_none_or(|end| key < *end);
             if key >= range.start && is_before_end {
-                waiting.insert(key, Waits::Digest(Box::new(delivery)));
+                waiting.insert(key, HeldMessage::Digest(Box::new(delivery)));
             }
         }
     }

@@ -28,7 +28,7 @@ const BATCH: usize = 500;
 pub struct Opening(EventId, i64);
 
 impl Opening {
-    pub(super) fn of(occurrence: &Occurrence) -> Self {
+    pub(super) fn from_occurrence(occurrence: &Occurrence) -> Self {
         Self(occurrence.event, occurrence.start_ms)
     }
 }
@@ -49,11 +49,11 @@ pub struct Timeline {
 #[derive(Debug)]
 pub(super) struct ReplayStep {
     pub(super) at_ms: i64,
-    pub(super) happening: Happening,
+    pub(super) happening: ReplayEvent,
 }
 
 #[derive(Debug)]
-pub(super) enum Happening {
+pub(super) enum ReplayEvent {
     /// An event arrived, with the chain of rules that caused it.
     Event(Box<IncomingEvent>, Vec<RecordId>),
     /// A user changed an occurrence.
@@ -96,7 +96,7 @@ impl Timeline {
                 }
                 for (_, found) in batch {
                     timeline.add(found.value, from_ms, repeat);
-                    scan::turn().await;
+                    scan::yield_if_needed().await;
                 }
                 tokio::task::yield_now().await;
             }
@@ -114,19 +114,19 @@ impl Timeline {
     }
 
     fn add(&mut self, occurrence: Occurrence, from_ms: i64, repeat: Option<Duration>) {
-        if is_said_again(&occurrence) {
+        if is_recreated(&occurrence) {
             return;
         }
         let opened_ms = opened_ms(&occurrence).max(from_ms);
-        let mut steps = vec![opening(&occurrence, opened_ms)];
+        let mut steps = vec![opening_step(&occurrence, opened_ms)];
         let changes = occurrence.history.iter();
         let changes = changes.filter(|it| !it.from.is_empty() || it.field == Field::Assignee);
-        steps.extend(changes.filter_map(|it| change(&occurrence, it, from_ms)));
+        steps.extend(changes.filter_map(|it| change_step(&occurrence, it, from_ms)));
         let sent = steps
             .iter()
-            .filter(|it| matches!(it.happening, Happening::Event(..)));
+            .filter(|it| matches!(it.happening, ReplayEvent::Event(..)));
         let repeats = occurrence.count.saturating_sub(sent.count() as u64);
-        steps.extend(repeated(&occurrence, opened_ms, repeats, repeat));
+        steps.extend(repeat_steps(&occurrence, opened_ms, repeats, repeat));
         self.steps.append(&mut steps);
         self.occurrences
             .insert(Opening(occurrence.event, opened_ms), occurrence);
@@ -135,7 +135,7 @@ impl Timeline {
 
 /// Whether a replay creates an occurrence by itself: the service's own events about silences and
 /// loops.
-fn is_said_again(occurrence: &Occurrence) -> bool {
+fn is_recreated(occurrence: &Occurrence) -> bool {
     is_own(&occurrence.dimensions) && [SILENCE_KIND, LOOP_KIND].contains(&&*occurrence.kind)
 }
 
@@ -145,7 +145,7 @@ fn opened_ms(occurrence: &Occurrence) -> i64 {
 }
 
 /// Returns the value of a field before its first recorded change; `None` if it never changed.
-fn at_first(occurrence: &Occurrence, field: Field) -> Option<&str> {
+fn first_value(occurrence: &Occurrence, field: Field) -> Option<&str> {
     let mut changes = occurrence.history.iter();
     let first = changes.find(|it| it.field == field)?;
     // An opening has no previous value.
@@ -173,25 +173,25 @@ fn event(occurrence: &Occurrence, at_ms: i64) -> IncomingEvent {
     }
 }
 
-fn sent(occurrence: &Occurrence, event: IncomingEvent) -> ReplayStep {
+fn event_step(occurrence: &Occurrence, event: IncomingEvent) -> ReplayStep {
     ReplayStep {
         at_ms: event.timestamp_ms,
-        happening: Happening::Event(Box::new(event), occurrence.chain.clone()),
+        happening: ReplayEvent::Event(Box::new(event), occurrence.chain.clone()),
     }
 }
 
-fn opening(occurrence: &Occurrence, at_ms: i64) -> ReplayStep {
-    let severity = at_first(occurrence, Field::Severity).and_then(Severity::from_word);
-    let acknowledged = at_first(occurrence, Field::Acknowledged).map(|it| it == "true");
+fn opening_step(occurrence: &Occurrence, at_ms: i64) -> ReplayStep {
+    let severity = first_value(occurrence, Field::Severity).and_then(Severity::from_word);
+    let acknowledged = first_value(occurrence, Field::Acknowledged).map(|it| it == "true");
     let mut event = event(occurrence, at_ms);
     event.severity = Some(severity.unwrap_or(occurrence.severity));
-    event.status = at_first(occurrence, Field::Status).and_then(Status::from_word);
+    event.status = first_value(occurrence, Field::Status).and_then(Status::from_word);
     event.acknowledged = Some(acknowledged.unwrap_or(occurrence.acknowledged));
-    sent(occurrence, event)
+    event_step(occurrence, event)
 }
 
 /// Converts a recorded change into a step; changes by a sender become events.
-fn change(occurrence: &Occurrence, entry: &HistoryEntry, from_ms: i64) -> Option<ReplayStep> {
+fn change_step(occurrence: &Occurrence, entry: &HistoryEntry, from_ms: i64) -> Option<ReplayStep> {
     let at_ms = entry.at_ms.max(from_ms);
     let by_sender = occurrence
         .close
@@ -201,12 +201,12 @@ fn change(occurrence: &Occurrence, entry: &HistoryEntry, from_ms: i64) -> Option
         Field::Severity => {
             let mut event = event(occurrence, at_ms);
             event.severity = Severity::from_word(&entry.to);
-            return Some(sent(occurrence, event));
+            return Some(event_step(occurrence, event));
         }
-        Field::Status if by_sender && entry.to == Status::Closed.word() => {
+        Field::Status if by_sender && entry.to == Status::Closed.as_str() => {
             let mut event = event(occurrence, at_ms);
             event.status = Some(Status::Closed);
-            return Some(sent(occurrence, event));
+            return Some(event_step(occurrence, event));
         }
         Field::Status => change.status = Some(Status::from_word(&entry.to)?),
         Field::Acknowledged => change.acknowledged = Some(entry.to == "true"),
@@ -219,13 +219,13 @@ fn change(occurrence: &Occurrence, entry: &HistoryEntry, from_ms: i64) -> Option
         .or_else(|| Name::parse("bellwether").ok())?;
     Some(ReplayStep {
         at_ms,
-        happening: Happening::Change(OccurrenceTarget::Newest(occurrence.event), change, author),
+        happening: ReplayEvent::Change(OccurrenceTarget::Newest(occurrence.event), change, author),
     })
 }
 
 /// Returns the repeats between the opening and the last event; no more than a rule with the repeat
 /// interval `repeat` needs.
-fn repeated(
+fn repeat_steps(
     occurrence: &Occurrence,
     opened_ms: i64,
     repeats: u64,
@@ -243,5 +243,5 @@ fn repeated(
     let count = i64::try_from(count).unwrap_or(0);
     // The last repeat must precede the end, otherwise it would open another occurrence.
     let at = move |at| opened_ms + span_ms * at / (count + 1);
-    (1..=count).map(move |number| sent(occurrence, event(occurrence, at(number))))
+    (1..=count).map(move |number| event_step(occurrence, event(occurrence, at(number))))
 }

@@ -7,7 +7,7 @@ use crate::{
         DESCRIPTION_CHARACTERS_MAX, LIST_PAGE_BYTES, LIST_STEP_FIRST, LIST_STEP_MAX, PAGE_SIZE_MAX,
         TAGS_MAX,
     },
-    matching::fold::Folded,
+    matching::fold::FoldedText,
     ops::page::{Page, PageRequest, Scope},
     store::{Direction, Store, Stored, engine::Range},
 };
@@ -82,7 +82,7 @@ where
     let scope = filter.scope(T::WORD);
     let mut collect = Collect::<T> {
         after: scope.last_key(&page.token)?,
-        text: Folded::new(&filter.text),
+        text: FoldedText::new(&filter.text),
         passes,
         filter,
         limit,
@@ -91,7 +91,7 @@ where
         has_more: false,
         total: 0,
     };
-    collect.everything(store).await?;
+    collect.collect_all(store).await?;
     let (mut items, mut last, mut bytes) = (Vec::new(), Vec::new(), 0);
     let mut has_more = collect.has_more;
     for resource in collect.items {
@@ -138,7 +138,7 @@ impl PageSize {
 struct Collect<'a, T> {
     filter: &'a Filter,
     passes: &'a (dyn Fn(&T) -> bool + Send + Sync),
-    text: Folded,
+    text: FoldedText,
     after: Option<Vec<u8>>,
     limit: usize,
     items: Vec<Stored<T>>,
@@ -149,7 +149,7 @@ struct Collect<'a, T> {
 
 impl<T: Resource> Collect<'_, T> {
     /// Collects all resources that match the filter's names.
-    async fn everything(&mut self, store: &Store) -> Result<(), Error> {
+    async fn collect_all(&mut self, store: &Store) -> Result<(), Error> {
         let mut step = PageSize::default();
         if self.filter.names.is_empty() {
             let mut start = Vec::new();
@@ -194,8 +194,8 @@ impl<T: Resource> Collect<'_, T> {
         let resource = &record.value;
         let has_tag = |tag| resource.tags().contains(tag);
         let passes = self.filter.tags.iter().all(has_tag)
-            && (self.text.is_in(resource.name().as_str())
-                || self.text.is_in(resource.description()))
+            && (self.text.is_contained_in(resource.name().as_str())
+                || self.text.is_contained_in(resource.description()))
             && (self.passes)(resource);
         if !passes {
             return;

@@ -23,7 +23,7 @@ pub(super) struct NameIndex {
 }
 
 /// Returns the first of `others` that looks the same as a name.
-pub(in crate::ops) fn alike<'a>(
+pub(in crate::ops) fn find_lookalike<'a>(
     name: &str,
     mut others: impl Iterator<Item = &'a str>,
 ) -> Option<&'a str> {
@@ -33,7 +33,7 @@ pub(in crate::ops) fn alike<'a>(
 
 impl NameIndex {
     /// Returns another name of the kind that looks the same as `name`.
-    pub(super) async fn alike<T: Resource>(
+    pub(super) async fn find_lookalike<T: Resource>(
         &mut self,
         store: &Store,
         name: &Name,
@@ -62,7 +62,7 @@ impl NameIndex {
             for (_, key) in changed.filter(|(kind, _)| *kind == T::KIND) {
                 let is_there = store.get::<T>(key.clone()).await?.is_some();
                 if let Ok(name) = String::from_utf8(key) {
-                    self.note(&name, is_there);
+                    self.update(&name, is_there);
                 }
             }
         }
@@ -79,7 +79,7 @@ impl NameIndex {
                 .page::<T>(range, Direction::Ascending, PAGE_SIZE_MAX)
                 .await?;
             for stored in &page {
-                self.note(stored.value.name().as_str(), true);
+                self.update(stored.value.name().as_str(), true);
             }
             match page.last() {
                 Some(last) if page.len() == PAGE_SIZE_MAX => {
@@ -92,7 +92,7 @@ impl NameIndex {
         Ok(())
     }
 
-    fn note(&mut self, name: &str, is_there: bool) {
+    fn update(&mut self, name: &str, is_there: bool) {
         let key = fold_name(name);
         if is_there {
             self.names.entry(key).or_default().insert(name.to_owned());
@@ -128,7 +128,7 @@ mod tests {
             ("\u{e9}t\u{e9}", "ete", false),
         ];
         for (one, other, expected) in cases {
-            let is_alike = alike(one, [other].into_iter()).is_some();
+            let is_alike = find_lookalike(one, [other].into_iter()).is_some();
             assert_eq!(is_alike, expected, "{one} {other}");
         }
     }

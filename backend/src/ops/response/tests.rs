@@ -329,7 +329,7 @@ async fn concurrent_acknowledgement_and_step_are_serialized() {
         }];
         let by = name("dora");
         let acknowledged = set_status((&node.deciding, &node.intake), &items, &by);
-        let (looked, answers) = tokio::join!(node.reviewer.pass(), acknowledged);
+        let (looked, answers) = tokio::join!(node.reviewer.run_once(), acknowledged);
         assert!(looked);
         answers.unwrap().remove(0).unwrap();
         let then = world.notified().await;
@@ -656,14 +656,14 @@ async fn schedule_edit_does_not_change_the_ruleset_edition() {
     let world = world(&[&[contact("ana")]], |_| {}).await;
     let edition = async || {
         let node = world.node();
-        node.deciding.ruleset.refreshed().await.unwrap().edition()
+        node.deciding.ruleset.refresh().await.unwrap().edition()
     };
     let before = edition().await;
     let turns = ("2027-01-15T08:00:00", "FREQ=DAILY");
     world.schedule("nights", turns, &["ana", "ben"]).await;
     assert_eq!(edition().await, before);
     let node = world.node();
-    let snapshot = node.deciding.ruleset.refreshed().await.unwrap();
+    let snapshot = node.deciding.ruleset.refresh().await.unwrap();
     assert!(
         snapshot
             .responders()

@@ -14,20 +14,20 @@ use crate::{
     lifecycle::{Cause, Review, StateChange, review},
     limits::{REVIEW_BATCH, REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL, REVIEW_RETRY},
     ops::{
-        cause_lookup::settled,
+        cause_lookup::decide_with_causes,
         commit::commit,
-        deciding::Deciding,
+        decision_context::DecisionContext,
         intake::Intake,
         loop_guard::{RecordedReports, Reports},
         page_cancel::cancel_pages,
         revision,
-        silence::event_of,
+        silence::silence_event_id,
     },
     store::{
         Changes, Direction, Duty, Index, Lane, LogPosition, Stored,
         engine::{
             Range,
-            ownership::{Owned, review_slot_of},
+            ownership::{OwnedSlots, review_slot_of},
         },
         record::bytes::{Key, moment_at},
     },
@@ -36,26 +36,29 @@ use crate::{
 /// Closes and deletes occurrences when they are due, in small batches.
 #[derive(Debug)]
 pub struct Ageing {
-    deciding: Deciding,
+    deciding: DecisionContext,
     intake: Intake,
-    owned: watch::Receiver<Owned>,
+    owned: watch::Receiver<OwnedSlots>,
 }
 
 impl Ageing {
     /// Ages the occurrences of the given store; the service's own events go through the intake.
-    pub fn new(deciding: &Deciding, intake: Intake) -> Self {
-        let owned = deciding.store.engine().cluster().owned();
-        Self::owning(deciding, intake, owned)
+    pub fn new(deciding: &DecisionContext, intake: Intake) -> Self {
+        let owned = deciding.store.engine().cluster().watch_ownership();
+        Self::for_owner(deciding, intake, owned)
     }
 
-    pub(super) fn owning(
-        deciding: &Deciding,
+    pub(super) fn for_owner(
+        deciding: &DecisionContext,
         intake: Intake,
-        owned: watch::Receiver<Owned>,
+        owned: watch::Receiver<OwnedSlots>,
     ) -> Self {
         Self {
-            deciding: Deciding {
-                store: deciding.store.clone().owning(Duty::Ageing, owned.clone()),
+            deciding: DecisionContext {
+                store: deciding
+                    .store
+                    .clone()
+                    .for_owner(Duty::Ageing, owned.clone()),
                 ..deciding.clone()
             },
             intake,
@@ -73,12 +76,12 @@ impl Ageing {
                 let mut owned = self.owned.clone();
                 owned.mark_unchanged();
                 let since_ms = self.deciding.clock.now_ms();
-                let latest = if self.pass().await {
+                let latest = if self.run_once().await {
                     REVIEW_INTERVAL_MAX
                 } else {
                     REVIEW_RETRY
                 };
-                self.wait((log, owned), since_ms, latest).await;
+                self.wait_until_due((log, owned), since_ms, latest).await;
             }
         };
         tokio::select! {
@@ -89,8 +92,8 @@ impl Ageing {
 
     /// Ages everything that is due now. Failed work is left for the next pass, which should come
     /// soon if this returns false.
-    pub async fn pass(&self) -> bool {
-        let aged = self.age().await;
+    pub async fn run_once(&self) -> bool {
+        let aged = self.age_due().await;
         if let Err(error) = &aged {
             log_failure("failed to review occurrences that are due", error);
         }
@@ -101,8 +104,8 @@ impl Ageing {
         self.owned.borrow().slot(review_slot_of(record)).is_some()
     }
 
-    async fn age(&self) -> Result<(), Error> {
-        let snapshot = self.deciding.ruleset.refreshed().await?;
+    async fn age_due(&self) -> Result<(), Error> {
+        let snapshot = self.deciding.ruleset.refresh().await?;
         if snapshot.settings().is_quiet() {
             return Ok(());
         }
@@ -124,7 +127,7 @@ impl Ageing {
             let Some(last) = last else {
                 return reviewed;
             };
-            range.go_on_after(&last);
+            range.exclude_through(&last);
         }
     }
 
@@ -163,26 +166,26 @@ impl Ageing {
         let store = &self.deciding.store;
         let decide = async || {
             let causes = Causes::default();
-            settled(store, &causes, || self.decided(records, &causes)).await
+            decide_with_causes(store, &causes, || self.decide_ageing(records, &causes)).await
         };
         let (reports, _) = commit(store, Lane::Bulk, decide).await?;
         self.intake.report_all(reports);
         Ok(())
     }
 
-    async fn decided(
+    async fn decide_ageing(
         &self,
         records: &[Vec<u8>],
         causes: &Causes,
     ) -> Result<(Changes, RecordedReports), Error> {
         let store = &self.deciding.store;
-        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let snapshot = self.deciding.ruleset.refresh().await?;
         let found = store.get_many::<Occurrence>(records.to_vec()).await?;
         let found: Vec<_> = found.into_iter().flatten().collect();
-        let past = revision::past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
-        let past = past.asking(causes);
+        let past = revision::read_past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
+        let past = past.with_causes(causes);
         let mut changes = store.changes();
-        changes.rest_on(&snapshot);
+        changes.depend_on(&snapshot);
         let mut reports = Reports::default();
         for stored in found {
             let mut deliveries = Vec::new();
@@ -245,7 +248,7 @@ impl Ageing {
                     },
                     now_ms,
                 };
-                let altered = self.deciding.alter(rules, &mut next, &change, cause);
+                let altered = self.deciding.apply_change(rules, &mut next, &change, cause);
                 deliveries.extend(altered.deliveries);
                 reports = altered.reports;
             }
@@ -255,9 +258,9 @@ impl Ageing {
 
     /// Waits until something becomes due after `since_ms`, including by concurrent commits or new
     /// ownership, for at most `most`.
-    async fn wait(
+    async fn wait_until_due(
         &self,
-        (mut log, mut owned): (watch::Receiver<LogPosition>, watch::Receiver<Owned>),
+        (mut log, mut owned): (watch::Receiver<LogPosition>, watch::Receiver<OwnedSlots>),
         since_ms: i64,
         most: Duration,
     ) {
@@ -268,7 +271,7 @@ impl Ageing {
             let next_ms = next.unwrap_or(latest_ms).min(latest_ms);
             tokio::select! {
                 () = clock.wait_until(next_ms) => return,
-                () = self.deciding.store.until_advance() => continue,
+                () = self.deciding.store.until_progress_due() => continue,
                 Ok(()) = owned.changed() => return,
                 changed = log.changed() => if changed.is_err() {
                     return clock.wait_until(next_ms).await;
@@ -288,7 +291,7 @@ impl Ageing {
             end: None,
         });
         let found = found.await?;
-        self.deciding.store.advance();
+        self.deciding.store.record_progress();
         let first = found.iter().find(|(_, record)| self.owns(record));
         let first = first.or(found.last());
         Ok(first.and_then(|(entry, _)| moment_at(entry, 0)))
@@ -301,7 +304,7 @@ fn reported_silence_ends(occurrence: &Occurrence, snapshot: &Snapshot, now_ms: i
     let name = occurrence.dimensions.get("silence")?;
     let mut all = snapshot.silences().all().iter();
     let loaded = all.find(|it| it.silence.name.as_str() == name)?;
-    let is_about = event_of(&loaded.silence.name) == occurrence.event;
-    let ends_ms = loaded.ends_ms(now_ms).unwrap_or(NEVER_MS);
+    let is_about = silence_event_id(&loaded.silence.name) == occurrence.event;
+    let ends_ms = loaded.current_end_ms(now_ms).unwrap_or(NEVER_MS);
     is_about.then_some(ends_ms)
 }

@@ -10,7 +10,7 @@ use crate::{
     ops::samples::{self, DISK_TRIGGER, START_MS, event, rule},
     store::{
         Record as _,
-        engine::ownership::{Owned, OwnedSlot, review_slot_of},
+        engine::ownership::{OwnedSlot, OwnedSlots, review_slot_of},
     },
 };
 
@@ -31,11 +31,11 @@ async fn stale_occurrence_is_closed_notified_and_later_deleted() {
     let reviewer = Reviewer::new(deciding, intake.clone());
 
     clock.advance(6 * 24 * HOUR + 23 * HOUR);
-    reviewer.pass().await;
+    reviewer.run_once().await;
     assert!(samples::all::<Occurrence>(&store).await[0].close.is_none());
 
     clock.advance(HOUR);
-    reviewer.pass().await;
+    reviewer.run_once().await;
     let aged = samples::all::<Occurrence>(&store).await.remove(0);
     let close = Close {
         at_ms: START_MS + 7 * 24 * HOUR_MS,
@@ -46,7 +46,7 @@ async fn stale_occurrence_is_closed_notified_and_later_deleted() {
     assert_eq!(deliveries.iter().filter(|it| it.content.clear).count(), 1);
 
     clock.advance(30 * 24 * HOUR);
-    reviewer.pass().await;
+    reviewer.run_once().await;
     assert!(samples::all::<Occurrence>(&store).await.is_empty());
 }
 
@@ -62,12 +62,12 @@ async fn repeats_postpone_ageing() {
     intake.submit(vec![repeat], None).await.unwrap();
     let reviewer = Reviewer::new(deciding, intake.clone());
     clock.advance(24 * HOUR);
-    reviewer.pass().await;
+    reviewer.run_once().await;
     let put_off = samples::all::<Occurrence>(&store).await.remove(0);
     assert!(put_off.close.is_none());
     assert_eq!(put_off.review_ms, START_MS + 13 * 24 * HOUR_MS);
     clock.advance(6 * 24 * HOUR);
-    reviewer.pass().await;
+    reviewer.run_once().await;
     assert!(samples::all::<Occurrence>(&store).await[0].close.is_some());
 }
 
@@ -96,7 +96,7 @@ async fn occurrence_expires_as_sent_unless_repeated() {
     };
     let first = ["gone", "repeated", "unsaid", "closed"].map(|it| sent(it, Some(4 * minute)));
     intake.submit(first.to_vec(), None).await.unwrap();
-    reviewer.pass().await;
+    reviewer.run_once().await;
     clock.advance(3 * minute);
     let closed = IncomingEvent {
         status: Some(Status::Closed),
@@ -109,10 +109,10 @@ async fn occurrence_expires_as_sent_unless_repeated() {
     ];
     intake.submit(again, None).await.unwrap();
     clock.advance(Duration::from_millis(59_999));
-    reviewer.pass().await;
+    reviewer.run_once().await;
     assert_eq!(state("gone").await, (1, None), "a millisecond too early");
     clock.advance(Duration::from_millis(1));
-    reviewer.pass().await;
+    reviewer.run_once().await;
     assert_eq!(state("gone").await, (1, Some(CloseReason::Expired)));
     assert_eq!(state("repeated").await, (1, None));
     assert_eq!(state("unsaid").await, (1, None));
@@ -123,14 +123,14 @@ async fn occurrence_expires_as_sent_unless_repeated() {
 
     // The repeat extended the expiry; an event after it opens the next occurrence.
     clock.advance(3 * minute);
-    reviewer.pass().await;
+    reviewer.run_once().await;
     assert_eq!(state("repeated").await, (1, Some(CloseReason::Expired)));
     let back = sent("repeated", Some(minute));
     intake.submit(vec![back], None).await.unwrap();
     assert_eq!(state("repeated").await, (2, None));
     // An event without an expiry ages like any other.
     clock.advance(7 * 24 * HOUR);
-    reviewer.pass().await;
+    reviewer.run_once().await;
     assert_eq!(state("unsaid").await, (1, Some(CloseReason::Aged)));
 }
 
@@ -142,7 +142,7 @@ async fn many_due_occurrences_are_reviewed_in_one_pass() {
     let events = (0..=3 * REVIEW_BATCH).map(|at| event(&at.to_string()));
     intake.submit(events.collect(), None).await.unwrap();
     clock.advance(7 * 24 * HOUR);
-    Reviewer::new(deciding, intake.clone()).pass().await;
+    Reviewer::new(deciding, intake.clone()).run_once().await;
     let all = samples::all::<Occurrence>(&store).await;
     assert_eq!(all.len(), 3 * REVIEW_BATCH + 1);
     assert!(all.iter().all(|it| it.close.is_some()));
@@ -164,7 +164,7 @@ async fn loop_guard_stop_during_ageing_is_reported() {
     intake.submit_internal(event("a"), chain).await.unwrap();
     let before = samples::all::<Delivery>(&store).await.len();
     clock.advance(7 * 24 * HOUR);
-    Reviewer::new(deciding, intake.clone()).pass().await;
+    Reviewer::new(deciding, intake.clone()).run_once().await;
     let said = samples::said(&store, "loop-guard").await;
     assert_eq!(said.dimensions["rule"], "loop");
     assert_eq!(samples::all::<Delivery>(&store).await.len(), before);
@@ -225,15 +225,15 @@ async fn node_ages_owned_and_newly_gained_occurrences() {
         })
     };
     slots[0x30] = of_epoch(1);
-    let owned = watch::Sender::new(Owned::Slots(slots.clone()));
-    let ageing = Ageing::owning(&deciding, intake.clone(), owned.subscribe());
+    let owned = watch::Sender::new(OwnedSlots::Slots(slots.clone()));
+    let ageing = Ageing::for_owner(&deciding, intake.clone(), owned.subscribe());
     let closed = async || {
         let all = samples::all::<Occurrence>(&store).await;
         let closed = all.iter().filter(|it| it.close.is_some());
         let slots = closed.map(|it| review_slot_of(&it.key()));
         slots.collect::<Vec<_>>()
     };
-    assert!(ageing.pass().await);
+    assert!(ageing.run_once().await);
     let first = closed().await;
     assert!(!first.is_empty() && first.iter().all(|it| *it == 0x30));
     assert!(first.len() < count / 4, "{}", first.len());
@@ -246,7 +246,7 @@ async fn node_ages_owned_and_newly_gained_occurrences() {
         }
         // No event is reviewed in that slot, so its owner gets no work.
         slots[0x31] = of_epoch(1);
-        owned.send_replace(Owned::Slots(slots.clone()));
+        owned.send_replace(OwnedSlots::Slots(slots.clone()));
         for _ in 0..1_000 {
             tokio::task::yield_now().await;
         }
@@ -254,7 +254,7 @@ async fn node_ages_owned_and_newly_gained_occurrences() {
         for slot in (0..256).step_by(16) {
             slots[slot] = of_epoch(2);
         }
-        owned.send_replace(Owned::Slots(slots));
+        owned.send_replace(OwnedSlots::Slots(slots));
         while closed().await.len() < count {
             tokio::task::yield_now().await;
         }

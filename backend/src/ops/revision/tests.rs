@@ -26,7 +26,7 @@ struct Service {
     triggers: Triggers,
     rules: Rules,
     intake: Intake,
-    deciding: crate::ops::deciding::Deciding,
+    deciding: crate::ops::decision_context::DecisionContext,
     _working: tokio_util::sync::DropGuard,
 }
 
@@ -125,15 +125,15 @@ async fn revisions_are_kept_while_occurrences_may_reference_them() {
     service
         .send(|event| event.status = Some(Status::Closed))
         .await;
-    forget(&service.store, service.clock.now_ms())
+    delete_unused(&service.store, service.clock.now_ms())
         .await
         .unwrap();
     assert_eq!(service.kept().await, 1);
     service.clock.advance(40 * 24 * HOUR);
     Reviewer::new(service.deciding.clone(), service.intake.clone())
-        .pass()
+        .run_once()
         .await;
-    forget(&service.store, service.clock.now_ms())
+    delete_unused(&service.store, service.clock.now_ms())
         .await
         .unwrap();
     assert_eq!(service.kept().await, 0);
@@ -146,7 +146,7 @@ async fn revisions_per_resource_are_bounded() {
     for number in 0..REVISIONS_OF_ONE_MAX + 5 {
         service.edit_rule(&number.to_string()).await;
     }
-    let kept = of_name(&service.store, RevisionOf::Rule, &samples::name("page"))
+    let kept = by_name(&service.store, RevisionKind::Rule, &samples::name("page"))
         .await
         .unwrap();
     assert_eq!(kept.len() as u64, REVISIONS_OF_ONE_MAX);

@@ -6,7 +6,7 @@ use bellwether_proto::v1;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::{Rules, grouping, repeat_interval};
+use super::{Rules, check_grouping, check_repeat_interval};
 use crate::{
     destination::{self, Purpose, Rendered, Renderers},
     domain::{
@@ -14,12 +14,12 @@ use crate::{
         SharedSettings, Trigger, delivery::RuleContent,
     },
     error::Error,
-    message::{self, Context, Exceeded, Links},
+    message::{self, Context, ExceededLimit, Links},
     ops::{
         find,
-        refers::Refers,
+        refers::ReferenceChecker,
         settings,
-        validate::{Faults, language},
+        validate::{Violations, convert_language},
     },
     store::Stored,
 };
@@ -78,27 +78,30 @@ impl Rules {
         draft: v1::PreviewRuleRequest,
         installation: &Installation,
     ) -> Result<Previews, Error> {
-        let mut faults = Faults::default();
+        let mut faults = Violations::default();
         if !draft.name.is_empty() {
             faults.name(&draft.name, false);
         }
-        faults.texts(&draft.description, &[]);
-        let language = language(draft.template_language, &mut faults);
+        faults.check_texts(&draft.description, &[]);
+        let language = convert_language(draft.template_language, &mut faults);
         let settings = Arc::new(settings::in_force(&self.store).await?);
         faults.extend(message::check_message(
             language.unwrap_or_default(),
             &draft.message,
             &settings.templates,
         ));
-        let interval_seconds = repeat_interval(draft.repeat_interval, &mut faults);
-        let group = draft.group.as_ref().map(|it| grouping(it, &mut faults));
+        let interval_seconds = check_repeat_interval(draft.repeat_interval, &mut faults);
+        let group = draft
+            .group
+            .as_ref()
+            .map(|it| check_grouping(it, &mut faults));
         let mut changes = self.store.changes();
-        let mut refers = Refers::of(self, None::<&Rule>, (&mut faults, &mut changes));
+        let mut refers = ReferenceChecker::new(self, None::<&Rule>, (&mut faults, &mut changes));
         let triggers = refers
-            .many::<Trigger>("triggerNames", &draft.trigger_names)
+            .resolve_all::<Trigger>("triggerNames", &draft.trigger_names)
             .await?;
         let destinations = refers
-            .many::<Destination>("destinationNames", &draft.destination_names)
+            .resolve_all::<Destination>("destinationNames", &draft.destination_names)
             .await?;
         let event = (!draft.event_id.is_empty()).then(|| EventId::parse(&draft.event_id));
         if event == Some(None) {
@@ -167,7 +170,7 @@ impl Rules {
                 (destination::render(&content, &around), name)
             });
             let (rendered, name) = rendered.await?;
-            if let Some(Exceeded { of_rule, fault }) = rendered.exceeded {
+            if let Some(ExceededLimit { of_rule, fault }) = rendered.exceeded {
                 return Err(if of_rule {
                     Error::invalid("message", fault)
                 } else {

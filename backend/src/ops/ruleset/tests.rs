@@ -14,7 +14,7 @@ async fn edit_is_in_effect_after_refresh() {
     assert!(ruleset.current().matches(&occurrence).is_empty());
 
     samples::save_rule(&store, &samples::rule("page", &[DISK_TRIGGER], &["hook"])).await;
-    let snapshot = ruleset.refreshed().await.unwrap();
+    let snapshot = ruleset.refresh().await.unwrap();
     let found = snapshot.matches(&occurrence);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].rule.name.as_str(), "page");
@@ -24,7 +24,7 @@ async fn edit_is_in_effect_after_refresh() {
     let mut changes = store.changes();
     changes.delete(&stored);
     store.apply(Lane::Admin, changes).await.unwrap();
-    let snapshot = ruleset.refreshed().await.unwrap();
+    let snapshot = ruleset.refresh().await.unwrap();
     assert!(snapshot.matches(&occurrence).is_empty());
     assert!(snapshot.rule(stored.value.id).is_none());
 }

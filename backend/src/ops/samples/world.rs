@@ -15,7 +15,10 @@ use super::START_MS;
 use crate::{
     clock::{Clock as _, ManualClock},
     domain::{IncomingEvent, Rule},
-    ops::{deciding::Deciding, intake::Intake, review::Reviewer, samples, silence::Silencing},
+    ops::{
+        decision_context::DecisionContext, intake::Intake, review::Reviewer, samples,
+        silence::Silencing,
+    },
     store::{Sealer, Store, engine::memory::MemoryEngine},
 };
 
@@ -47,7 +50,7 @@ impl Life {
 }
 
 pub(crate) struct Node {
-    pub(crate) deciding: Deciding,
+    pub(crate) deciding: DecisionContext,
     pub(crate) intake: Intake,
     pub(crate) reviewer: Reviewer,
     pub(crate) silences: Silencing,
@@ -151,7 +154,7 @@ impl World {
     /// Runs a review of everything that is due.
     pub(crate) async fn look(&self) {
         self.turn().await;
-        assert!(self.node().reviewer.pass().await, "a look failed");
+        assert!(self.node().reviewer.run_once().await, "a look failed");
     }
 }
 

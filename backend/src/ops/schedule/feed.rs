@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bellwether_proto::v1;
 
-use super::{Schedules, loaded, shifts::ShownShift};
+use super::{Schedules, load_schedule, shifts::ShownShift};
 use crate::{
     domain::{AuditAction, AuditEntry, Contact, Name, RecordId, Schedule},
     error::Error,
@@ -31,9 +31,9 @@ impl Schedules {
     /// the caller's tags, or an error if the store fails.
     pub async fn issue_feed(&self, name: &str) -> Result<Schedule, Error> {
         let schedule = self.find_own(name).await?;
-        if let Some(by) = audit::current() {
+        if let Some(by) = audit::current_actor() {
             let entry = AuditEntry {
-                kind: Kind::Schedule.word().into(),
+                kind: Kind::Schedule.as_str().into(),
                 names: vec![schedule.name.to_string()],
                 reason: "the address of its feed was issued".into(),
                 ..by.entry(AuditAction::Read)
@@ -80,10 +80,10 @@ impl Schedules {
     /// Returns an error if the store fails.
     pub async fn feed_of(&self, contact: &Contact) -> Result<v1::OpenFeedResponse, Error> {
         let mut all = Vec::new();
-        let users = References::of(&self.store, Kind::Contact, &contact.name).await?;
+        let users = References::find(&self.store, Kind::Contact, &contact.name).await?;
         let schedules = users
             .all()
-            .filter(|(word, _)| *word == Kind::Schedule.word());
+            .filter(|(word, _)| *word == Kind::Schedule.as_str());
         let names: Vec<Name> = schedules.map(|(_, name)| name.clone()).collect();
         let mut time_zone = contact.time_zone.clone();
         for name in names {
@@ -117,7 +117,7 @@ impl Schedules {
     }
 
     async fn feed_shifts(&self, schedule: Schedule) -> Result<Vec<v1::FeedShift>, Error> {
-        let current = loaded(&self.store, schedule.clone()).await?;
+        let current = load_schedule(&self.store, schedule.clone()).await?;
         let update_ms = current.map_or(schedule.update_ms, |it| it.update_ms());
         let update_time = Some(timestamp(update_ms));
         let (id, revision) = (schedule.id, schedule.revision);

@@ -2,7 +2,7 @@
 
 use super::Schedules;
 use crate::{
-    domain::{Revised, RevisionOf, Schedule},
+    domain::{RevisedResource, RevisionKind, Schedule},
     error::Error,
     ops::revision,
 };
@@ -17,10 +17,10 @@ impl Schedules {
     ) -> Result<Vec<((i64, i64), Schedule)>, Error> {
         let mut found = Vec::new();
         if start_ms < current.update_ms {
-            let stored = revision::of_name(&self.store, RevisionOf::Schedule, &current.name);
+            let stored = revision::by_name(&self.store, RevisionKind::Schedule, &current.name);
             for revision in stored.await? {
                 let range = (revision.since_ms(), revision.until_ms);
-                if let Revised::Schedule(was) = revision.was {
+                if let RevisedResource::Schedule(was) = revision.was {
                     found.push((range, was));
                 }
             }

@@ -7,29 +7,29 @@ use crate::{
     calendar,
     domain::{
         Calendar, Contact, Name,
-        calendar::{Window, WindowText, date_time},
+        calendar::{Window, WindowText, parse_date_time},
         schedule::{Layer, Slot},
     },
     error::Error,
     limits::{LAYER_NAME_CHARACTERS_MAX, SCHEDULE_CONTACTS_MAX, SCHEDULE_SLOTS_MAX},
-    ops::refers::Refers,
+    ops::refers::ReferenceChecker,
 };
 
 /// Context for checking a layer of a draft.
-pub(super) struct Under<'a, 'b> {
+pub(super) struct LayerChecker<'a, 'b> {
     pub(super) path: String,
-    pub(super) refers: &'a mut Refers<'b>,
+    pub(super) refers: &'a mut ReferenceChecker<'b>,
 }
 
-impl Under<'_, '_> {
-    fn fault(&mut self, field: &str, fault: impl Into<String>) {
+impl LayerChecker<'_, '_> {
+    fn add_violation(&mut self, field: &str, fault: impl Into<String>) {
         self.refers
             .faults
             .add(format!("{}.{field}", self.path), fault);
     }
 
     /// Checks a layer of a draft; returns `None` if it is invalid.
-    pub(super) async fn layer(
+    pub(super) async fn check_layer(
         &mut self,
         draft: &v1::ScheduleLayer,
         zone: Option<&jiff::tz::TimeZone>,
@@ -37,20 +37,22 @@ impl Under<'_, '_> {
         let characters = draft.name.chars().count();
         if characters > LAYER_NAME_CHARACTERS_MAX {
             let most = LAYER_NAME_CHARACTERS_MAX;
-            self.fault(
+            self.add_violation(
                 "name",
                 format!("has {characters} characters; the limit is {most}"),
             );
         }
-        let hand_offs = self.hand_offs(draft, zone);
-        let (from, until) = self.bounds(draft);
+        let hand_offs = self.check_hand_offs(draft, zone);
+        let (from, until) = self.check_bounds(draft);
         let path = format!("{}.calendarName", self.path);
-        let calendar = self.refers.if_any::<Calendar>(&path, &draft.calendar_name);
+        let calendar = self
+            .refers
+            .resolve_optional::<Calendar>(&path, &draft.calendar_name);
         let calendar = calendar.await?;
         let count = draft.slots.len();
         if !(1..=SCHEDULE_SLOTS_MAX).contains(&count) {
             let fault = format!("has {count} slots; expected 1 to {SCHEDULE_SLOTS_MAX}");
-            self.fault("slots", fault);
+            self.add_violation("slots", fault);
             return Ok(None);
         }
         let mut slots = Vec::with_capacity(count);
@@ -69,26 +71,26 @@ impl Under<'_, '_> {
         }))
     }
 
-    fn bounds(&mut self, draft: &v1::ScheduleLayer) -> (Option<DateTime>, Option<DateTime>) {
+    fn check_bounds(&mut self, draft: &v1::ScheduleLayer) -> (Option<DateTime>, Option<DateTime>) {
         let mut read = |field: &str, text: &str| {
             if text.is_empty() {
                 return None;
             }
-            let read = date_time(text);
-            read.map_err(|fault| self.fault(field, fault)).ok()
+            let read = parse_date_time(text);
+            read.map_err(|fault| self.add_violation(field, fault)).ok()
         };
         let from = read("from", &draft.from);
         let until = read("until", &draft.until);
-        let first = from.max(date_time(&draft.dtstart).ok());
+        let first = from.max(parse_date_time(&draft.dtstart).ok());
         if let Some((first, until)) = first.zip(until)
             && until <= first
         {
-            self.fault("until", "must be after `from` and `dtstart`");
+            self.add_violation("until", "must be after `from` and `dtstart`");
         }
         (from, until)
     }
 
-    fn hand_offs(
+    fn check_hand_offs(
         &mut self,
         draft: &v1::ScheduleLayer,
         zone: Option<&jiff::tz::TimeZone>,
@@ -103,12 +105,12 @@ impl Under<'_, '_> {
             Ok(window) => {
                 let zone = zone.cloned().unwrap_or(jiff::tz::TimeZone::UTC);
                 let checked = calendar::check(&window, &zone);
-                let checked = checked.map_err(|(field, fault)| self.fault(field, fault));
+                let checked = checked.map_err(|(field, fault)| self.add_violation(field, fault));
                 checked.ok().map(|()| window)
             }
             Err(found) => {
                 for (field, fault) in found {
-                    self.fault(&field, fault);
+                    self.add_violation(&field, fault);
                 }
                 None
             }
@@ -117,7 +119,7 @@ impl Under<'_, '_> {
 }
 
 pub(super) async fn contacts(
-    refers: &mut Refers<'_>,
+    refers: &mut ReferenceChecker<'_>,
     path: &str,
     names: &[String],
 ) -> Result<Vec<Name>, Error> {
@@ -127,6 +129,6 @@ pub(super) async fn contacts(
         refers.faults.add(path, fault);
         return Ok(Vec::new());
     }
-    let found = refers.many::<Contact>(path, names).await?;
+    let found = refers.resolve_all::<Contact>(path, names).await?;
     Ok(found.into_iter().map(|it| it.value.name).collect())
 }

@@ -5,15 +5,15 @@ use bellwether_proto::v1;
 use super::{Schedules, layers::contacts};
 use crate::{
     clock::millis,
-    domain::{Name, RecordId, Revised, Schedule, schedule::Override},
+    domain::{Name, RecordId, RevisedResource, Schedule, schedule::Override},
     error::Error,
     limits::{OVERRIDE_KEPT, OVERRIDE_LENGTH_MAX, OVERRIDE_REASON_CHARACTERS_MAX, OVERRIDES_MAX},
     ops::{
         commit::commit,
-        refers::Refers,
+        refers::ReferenceChecker,
         resource, revision,
-        validate::Faults,
-        wire::{Shows as _, time},
+        validate::Violations,
+        wire::{FromDomain as _, time},
     },
     store::{Changes, Lane, Stored, audit},
 };
@@ -33,11 +33,12 @@ impl Schedules {
         let id = RecordId::from_parts(now_ms.unsigned_abs(), rand::random());
         let decide = async || {
             let found = resource::find::<Schedule>(&self.store, name).await?;
-            let (mut faults, mut changes) = (Faults::default(), self.store.changes());
-            let mut refers = Refers::of(self, Some(&found.value), (&mut faults, &mut changes));
+            let (mut faults, mut changes) = (Violations::default(), self.store.changes());
+            let mut refers =
+                ReferenceChecker::new(self, Some(&found.value), (&mut faults, &mut changes));
             let path = "override.contactNames";
             let contacts = contacts(&mut refers, path, &draft.contact_names).await?;
-            let (start_ms, end_ms) = span(draft, now_ms, &mut faults);
+            let (start_ms, end_ms) = check_span(draft, now_ms, &mut faults);
             let reason = draft.reason.chars().count();
             if reason > OVERRIDE_REASON_CHARACTERS_MAX {
                 let most = OVERRIDE_REASON_CHARACTERS_MAX;
@@ -50,9 +51,9 @@ impl Schedules {
                 start_ms,
                 end_ms,
                 reason: draft.reason.clone(),
-                author: audit::current().and_then(|it| Name::parse(&it.client).ok()),
+                author: audit::current_actor().and_then(|it| Name::parse(&it.client).ok()),
             }))?;
-            let mut overrides = kept(&found.value, now_ms);
+            let mut overrides = retained_overrides(&found.value, now_ms);
             if overrides.iter().filter(|it| it.end_ms > now_ms).count() >= OVERRIDES_MAX {
                 return Err(Error::Exhausted {
                     message: format!("it has {OVERRIDES_MAX} overrides; delete some first"),
@@ -68,7 +69,7 @@ impl Schedules {
             Ok((changes, new))
         };
         let (new, _) = commit(&self.store, Lane::Admin, decide).await?;
-        Ok(v1::ScheduleOverride::of(new))
+        Ok(v1::ScheduleOverride::from_domain(new))
     }
 
     /// Deletes an override; if it has already begun, ends it now.
@@ -79,7 +80,7 @@ impl Schedules {
         let now_ms = self.clock.now_ms();
         let decide = async || {
             let found = resource::find::<Schedule>(&self.store, name).await?;
-            let mut overrides = kept(&found.value, now_ms);
+            let mut overrides = retained_overrides(&found.value, now_ms);
             let at = overrides.iter().position(|it| it.id.to_string() == id);
             let at = at.ok_or_else(|| {
                 let id: String = id.chars().take(40).collect();
@@ -115,21 +116,21 @@ impl Schedules {
             update_ms: now_ms,
             ..next
         };
-        let was = Revised::Schedule(found.value.clone());
-        revision::keep(&self.store, was, now_ms, false, changes).await?;
+        let was = RevisedResource::Schedule(found.value.clone());
+        revision::store_revision(&self.store, was, now_ms, false, changes).await?;
         changes.update(found, &next);
         Ok(next)
     }
 }
 
 /// Returns the overrides of a schedule that have not ended, or only recently.
-fn kept(schedule: &Schedule, now_ms: i64) -> Vec<Override> {
+fn retained_overrides(schedule: &Schedule, now_ms: i64) -> Vec<Override> {
     let since_ms = now_ms.saturating_sub(millis(OVERRIDE_KEPT));
     let all = schedule.overrides.iter();
     all.filter(|it| it.end_ms > since_ms).cloned().collect()
 }
 
-fn span(draft: &v1::ScheduleOverride, now_ms: i64, faults: &mut Faults) -> (i64, i64) {
+fn check_span(draft: &v1::ScheduleOverride, now_ms: i64, faults: &mut Violations) -> (i64, i64) {
     let start_ms = draft.start_time.as_ref().map_or(now_ms, time::millis);
     let start_ms = start_ms.max(now_ms);
     let Some(end_ms) = draft.end_time.as_ref().map(time::millis) else {

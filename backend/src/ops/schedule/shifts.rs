@@ -2,16 +2,16 @@
 
 use bellwether_proto::v1;
 
-use super::{Schedules, loaded, missing_zone, texts};
+use super::{Schedules, load_schedule, missing_zone, texts};
 use crate::{
     clock::millis,
-    decide::{LoadedSchedule, OnCallSource, Shift, condition::moment},
+    decide::{LoadedSchedule, OnCallSource, Shift, condition::format_time},
     domain::{Name, RecordId, Schedule, schedule::Override},
     error::Error,
     limits::{OVERRIDE_LENGTH_MAX, OVERRIDES_MAX, SHIFTS_MAX, SHIFTS_TIME_MAX},
     ops::{
         resource::{self, Drafted as _, Origin},
-        validate::Faults,
+        validate::Violations,
         wire::time::timestamp,
     },
     store::audit,
@@ -24,7 +24,7 @@ const KEPT_REASON: &str = "on call until the hand-off";
 
 /// The contacts on call at a moment.
 #[derive(Debug)]
-pub struct OnCallThen {
+pub struct OnCallAt {
     /// The contacts.
     pub contacts: Vec<String>,
     /// Description of the layer or override that put them on call.
@@ -100,7 +100,7 @@ impl From<&ShownShift> for v1::Shift {
 
 impl ShownShifts {
     /// Computes the shifts of a range, at most `most`.
-    fn of(schedule: &LoadedSchedule, (start_ms, end_ms): (i64, i64), most: usize) -> Self {
+    fn compute(schedule: &LoadedSchedule, (start_ms, end_ms): (i64, i64), most: usize) -> Self {
         let found = schedule.shifts(start_ms, end_ms, most);
         let shifts = found.shifts.into_iter();
         Self {
@@ -137,7 +137,7 @@ impl Schedules {
     /// # Errors
     /// Returns [`Error::NotFound`] if there is no such schedule, or no stored revision for that
     /// time.
-    pub async fn on_call(&self, name: &str, at_ms: Option<i64>) -> Result<OnCallThen, Error> {
+    pub async fn on_call(&self, name: &str, at_ms: Option<i64>) -> Result<OnCallAt, Error> {
         let current = resource::find::<Schedule>(&self.store, name).await?.value;
         let at_ms = at_ms.unwrap_or_else(|| self.clock.now_ms());
         let newest = current.revision;
@@ -150,13 +150,13 @@ impl Schedules {
             ))
         })?;
         let zone = schedule.time_zone.clone();
-        let loaded = loaded(&self.store, schedule).await?;
+        let loaded = load_schedule(&self.store, schedule).await?;
         let loaded = loaded.ok_or_else(|| missing_zone(&zone))?;
-        let then = loaded.at(at_ms);
+        let then = loaded.on_call_at(at_ms);
         let next = loaded
             .next(at_ms)
             .filter(|_| loaded.schedule.revision == newest);
-        Ok(OnCallThen {
+        Ok(OnCallAt {
             contacts: texts(then.contacts),
             source: source(then.source, &loaded.schedule),
             until_ms: next.map(|it| it.start_ms),
@@ -198,9 +198,9 @@ impl Schedules {
         let mut all = ShownShifts::default();
         for (range, schedule) in self.revisions_in_force(schedule, range).await? {
             let zone = schedule.time_zone.clone();
-            let loaded = loaded(&self.store, schedule).await?;
+            let loaded = load_schedule(&self.store, schedule).await?;
             let loaded = loaded.ok_or_else(|| missing_zone(&zone))?;
-            all.append(ShownShifts::of(&loaded, range, most), most);
+            all.append(ShownShifts::compute(&loaded, range, most), most);
             if all.stopped_early {
                 break;
             }
@@ -223,20 +223,20 @@ impl Schedules {
             "preview".clone_into(&mut draft.name);
         }
         let origin = Origin::new(self.clock.now_ms());
-        let (schedule, _) = Schedule::checked(self, &draft, stored.as_ref(), origin).await?;
+        let (schedule, _) = Schedule::from_draft(self, &draft, stored.as_ref(), origin).await?;
         // Not before the start of an override that keeps the current contacts.
         let now_ms = self.clock.now_ms();
-        let new = loaded(&self.store, schedule).await?;
+        let new = load_schedule(&self.store, schedule).await?;
         let new = new.ok_or_else(|| missing_zone(&draft.time_zone))?;
         let range = (now_ms, now_ms.saturating_add(AHEAD_MS));
-        let shifts = ShownShifts::of(&new, range, SHIFTS_MAX);
+        let shifts = ShownShifts::compute(&new, range, SHIFTS_MAX);
         let (mut differences_found, mut warnings) = (Vec::new(), Vec::new());
         let old = match stored {
-            Some(stored) => loaded(&self.store, stored).await?,
+            Some(stored) => load_schedule(&self.store, stored).await?,
             None => None,
         };
         if let Some(old) = old {
-            let before = ShownShifts::of(&old, range, SHIFTS_MAX);
+            let before = ShownShifts::compute(&old, range, SHIFTS_MAX);
             differences_found = differences(&before.shifts, &shifts.shifts);
             warnings.extend(mid_shift_warning(&old, &new, now_ms));
         }
@@ -253,16 +253,16 @@ impl Schedules {
         &self,
         stored: &Schedule,
         next: &mut Schedule,
-        faults: &mut Faults,
+        faults: &mut Violations,
     ) -> Result<(), Error> {
         let now_ms = self.clock.now_ms();
-        let old = loaded(&self.store, stored.clone()).await?;
-        let new = loaded(&self.store, next.clone()).await?;
+        let old = load_schedule(&self.store, stored.clone()).await?;
+        let new = load_schedule(&self.store, next.clone()).await?;
         let Some((old, new)) = old.zip(new) else {
             return Ok(());
         };
-        let current = old.at(now_ms).contacts;
-        if current == new.at(now_ms).contacts {
+        let current = old.on_call_at(now_ms).contacts;
+        if current == new.on_call_at(now_ms).contacts {
             return Ok(());
         }
         let end_ms = old.next(now_ms).map(|it| it.start_ms);
@@ -287,7 +287,7 @@ impl Schedules {
             start_ms: now_ms,
             end_ms,
             reason: KEPT_REASON.into(),
-            author: audit::current().and_then(|it| Name::parse(&it.client).ok()),
+            author: audit::current_actor().and_then(|it| Name::parse(&it.client).ok()),
         });
         Ok(())
     }
@@ -295,11 +295,14 @@ impl Schedules {
 
 /// Returns a warning if an edit puts others on call in the middle of a shift.
 fn mid_shift_warning(old: &LoadedSchedule, new: &LoadedSchedule, now_ms: i64) -> Option<String> {
-    let (before, after) = (old.at(now_ms).contacts, new.at(now_ms).contacts);
+    let (before, after) = (
+        old.on_call_at(now_ms).contacts,
+        new.on_call_at(now_ms).contacts,
+    );
     if before == after || before.is_empty() {
         return None;
     }
-    let until = old.next(now_ms).map(|it| moment(it.start_ms));
+    let until = old.next(now_ms).map(|it| format_time(it.start_ms));
     let until = until.map_or_else(String::new, |it| format!(" until {it}"));
     let before = texts(before).join(", ");
     let after = match after {

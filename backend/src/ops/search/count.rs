@@ -34,7 +34,7 @@ pub async fn count(store: &Store, filter: &Filter) -> Result<usize, Error> {
     if filter.is_answered_by(SortField::LastSeen) && filter.start_ms.is_none() {
         for status in filter.statuses() {
             for severity in filter.severities() {
-                let range = Range::under(&[status as u8, severity as u8]);
+                let range = Range::with_prefix(&[status as u8, severity as u8]);
                 total += store
                     .engine()
                     .count(Index::OccurrenceByState, range, usize::MAX)
@@ -53,7 +53,7 @@ pub async fn count(store: &Store, filter: &Filter) -> Result<usize, Error> {
         if batch.is_empty() {
             return Ok(total);
         }
-        total += filter.meant(batch).await.len();
+        total += filter.retain_matching(batch).await.len();
         tokio::task::yield_now().await;
     }
 }
@@ -97,7 +97,7 @@ pub async fn frequency(
         if is_past {
             return Ok(buckets);
         }
-        for occurrence in filter.meant(batch).await {
+        for occurrence in filter.retain_matching(batch).await {
             let last_seen_ms = occurrence.last_seen_ms;
             if last_seen_ms >= end_ms {
                 continue;

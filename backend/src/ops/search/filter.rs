@@ -25,7 +25,7 @@ pub struct Filter {
 
 impl Filter {
     /// Whether an occurrence matches.
-    pub fn admits(&self, occurrence: &Occurrence) -> bool {
+    pub fn matches(&self, occurrence: &Occurrence) -> bool {
         (self.severities.is_empty() || self.severities.contains(&occurrence.severity))
             && (self.statuses.is_empty() || self.statuses.contains(&occurrence.status))
             && self
@@ -41,13 +41,13 @@ impl Filter {
     }
 
     /// Returns the occurrences that match, yielding in between.
-    pub async fn meant<P>(&self, batch: Vec<(P, Stored<Occurrence>)>) -> Vec<Occurrence> {
+    pub async fn retain_matching<P>(&self, batch: Vec<(P, Stored<Occurrence>)>) -> Vec<Occurrence> {
         let mut meant = Vec::new();
         for (_, found) in batch {
-            if self.admits(&found.value) {
+            if self.matches(&found.value) {
                 meant.push(found.value);
             }
-            scan::turn().await;
+            scan::yield_if_needed().await;
         }
         meant
     }

@@ -52,7 +52,7 @@ pub async fn group(
     filter: &Filter,
     field: &Field,
 ) -> Result<Groups, Error> {
-    let end = clock.passed() + PAGE_TIME_MAX;
+    let end = clock.elapsed() + PAGE_TIME_MAX;
     if filter.query.is_none() && filter.start_ms.is_none() && filter.end_ms.is_none() {
         match field {
             Field::Severity => return by_severity(store, filter).await,
@@ -68,7 +68,7 @@ pub async fn group(
         if batch.is_empty() {
             break;
         }
-        for occurrence in filter.meant(batch).await {
+        for occurrence in filter.retain_matching(batch).await {
             let value = value(field, &occurrence);
             if groups.len() >= GROUPS_MAX && !groups.contains_key(&value) {
                 is_complete = false;
@@ -80,7 +80,7 @@ pub async fn group(
             *group.by_severity.entry(occurrence.severity).or_default() += 1;
             group.last_seen_ms = group.last_seen_ms.max(Some(occurrence.last_seen_ms));
         }
-        if clock.passed() > end {
+        if clock.elapsed() > end {
             is_complete = false;
             break;
         }
@@ -102,8 +102,8 @@ fn largest_first(mut groups: Vec<Group>) -> Vec<Group> {
 /// Returns the value of a field as written in a filter.
 fn value(field: &Field, occurrence: &Occurrence) -> Option<String> {
     match field {
-        Field::Severity => return Some(occurrence.severity.word().to_owned()),
-        Field::Status => return Some(occurrence.status.word().to_owned()),
+        Field::Severity => return Some(occurrence.severity.as_str().to_owned()),
+        Field::Status => return Some(occurrence.status.as_str().to_owned()),
         _ => {}
     }
     let mut value = None;
@@ -126,9 +126,9 @@ async fn by_severity(store: &Store, filter: &Filter) -> Result<Groups, Error> {
             ..filter.clone()
         };
         let number = count(store, &own).await?;
-        groups.push((severity.word(), BTreeMap::from([(severity, number)])));
+        groups.push((severity.as_str(), BTreeMap::from([(severity, number)])));
     }
-    Ok(counted(groups))
+    Ok(to_groups(groups))
 }
 
 async fn by_status(store: &Store, filter: &Filter) -> Result<Groups, Error> {
@@ -143,13 +143,13 @@ async fn by_status(store: &Store, filter: &Filter) -> Result<Groups, Error> {
             };
             by_severity.insert(severity, count(store, &own).await?);
         }
-        groups.push((status.word(), by_severity));
+        groups.push((status.as_str(), by_severity));
     }
-    Ok(counted(groups))
+    Ok(to_groups(groups))
 }
 
 /// Converts counts from an index into groups, omitting empty ones.
-fn counted(groups: Vec<(&str, BTreeMap<Severity, usize>)>) -> Groups {
+fn to_groups(groups: Vec<(&str, BTreeMap<Severity, usize>)>) -> Groups {
     let group = |(value, mut by_severity): (&str, BTreeMap<Severity, usize>)| {
         by_severity.retain(|_, count| *count > 0);
         (!by_severity.is_empty()).then(|| Group {

@@ -22,7 +22,7 @@ use crate::{
 
 const LOG_STEPS: usize = 256;
 
-pub(super) struct Filling<'a> {
+pub(super) struct PageFiller<'a> {
     store: &'a Store,
     request: &'a SearchRequest,
     /// The clock, and the deadline for filling the page.
@@ -35,7 +35,7 @@ pub(super) struct Filling<'a> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Filled {
+pub(super) enum FillOutcome {
     /// Everything was returned.
     ToTheEnd,
     Full,
@@ -43,7 +43,7 @@ pub(super) enum Filled {
     Until(Position),
 }
 
-impl<'a> Filling<'a> {
+impl<'a> PageFiller<'a> {
     pub(super) fn new(
         store: &'a Store,
         request: &'a SearchRequest,
@@ -61,7 +61,11 @@ impl<'a> Filling<'a> {
     }
 
     /// Fills the page from a cursor on.
-    pub(super) async fn forward(&mut self, sort: Sort, cursor: Cursor) -> Result<Filled, Error> {
+    pub(super) async fn fill_forward(
+        &mut self,
+        sort: Sort,
+        cursor: Cursor,
+    ) -> Result<FillOutcome, Error> {
         let (store, filter) = (self.store, &self.request.filter);
         let mut at = cursor.at;
         loop {
@@ -84,15 +88,15 @@ impl<'a> Filling<'a> {
                     from,
                     through,
                     after,
-                } => match changed(store, *from, *through).await? {
+                } => match changed_occurrences(store, *from, *through).await? {
                     None => {
                         at = Position::Everything(Vec::new());
                         continue;
                     }
                     Some(names) => {
                         let reached = names.reached;
-                        match self.moved(names, (*from, *through), after).await? {
-                            Filled::ToTheEnd if reached < *through => {
+                        match self.fill_moved(names, (*from, *through), after).await? {
+                            FillOutcome::ToTheEnd if reached < *through => {
                                 at = Position::Moved {
                                     from: reached,
                                     through: *through,
@@ -108,7 +112,7 @@ impl<'a> Filling<'a> {
             // Start times never change.
             let may_have_moved =
                 matches!(at, Position::InOrder(_)) && sort.field != SortField::StartTime;
-            if filled != Filled::ToTheEnd || !may_have_moved {
+            if filled != FillOutcome::ToTheEnd || !may_have_moved {
                 return Ok(filled);
             }
             let through = store.engine().log_head().await?;
@@ -128,33 +132,33 @@ impl<'a> Filling<'a> {
         &mut self,
         mut walk: Walk<'_>,
         position: impl Fn(Vec<u8>) -> Position,
-    ) -> Result<Filled, Error> {
+    ) -> Result<FillOutcome, Error> {
         loop {
-            let batch = walk.next(self.affordable()).await?;
+            let batch = walk.next(self.batch_size()).await?;
             let Some((last, _)) = batch.last() else {
-                return Ok(Filled::ToTheEnd);
+                return Ok(FillOutcome::ToTheEnd);
             };
             let last = position(last.clone());
             for (place, found) in batch {
-                if !self.take(|| position(place), found.value) {
-                    return Ok(Filled::Full);
+                if !self.add_match(|| position(place), found.value) {
+                    return Ok(FillOutcome::Full);
                 }
-                scan::turn().await;
+                scan::yield_if_needed().await;
             }
             if self.is_over() {
-                return Ok(Filled::Until(last));
+                return Ok(FillOutcome::Until(last));
             }
             tokio::task::yield_now().await;
         }
     }
 
     /// Fills the page with records that the log names.
-    async fn moved(
+    async fn fill_moved(
         &mut self,
         names: Names,
         (from, through): (LogPosition, LogPosition),
         after: &[u8],
-    ) -> Result<Filled, Error> {
+    ) -> Result<FillOutcome, Error> {
         let position = |after| Position::Moved {
             from,
             through,
@@ -162,29 +166,29 @@ impl<'a> Filling<'a> {
         };
         let mut keys = names.keys.into_iter().filter(|key| key[..] > *after);
         loop {
-            let asked: Vec<_> = keys.by_ref().take(self.affordable()).collect();
+            let asked: Vec<_> = keys.by_ref().take(self.batch_size()).collect();
             let Some(last) = asked.last().cloned() else {
-                return Ok(Filled::ToTheEnd);
+                return Ok(FillOutcome::ToTheEnd);
             };
             let found = self.store.get_many::<Occurrence>(asked.clone()).await?;
             for (key, found) in asked.into_iter().zip(found) {
                 let Some(found) = found else { continue };
-                if !self.take(|| position(key), found.value) {
-                    return Ok(Filled::Full);
+                if !self.add_match(|| position(key), found.value) {
+                    return Ok(FillOutcome::Full);
                 }
-                scan::turn().await;
+                scan::yield_if_needed().await;
             }
             if self.is_over() {
-                return Ok(Filled::Until(position(last)));
+                return Ok(FillOutcome::Until(position(last)));
             }
             tokio::task::yield_now().await;
         }
     }
 
     /// Adds an occurrence if it matches and is not on the page; returns false if the page is full.
-    fn take(&mut self, position: impl FnOnce() -> Position, occurrence: Occurrence) -> bool {
+    fn add_match(&mut self, position: impl FnOnce() -> Position, occurrence: Occurrence) -> bool {
         self.scanned += 1;
-        if !self.request.filter.admits(&occurrence) || self.seen.contains(&occurrence.key) {
+        if !self.request.filter.matches(&occurrence) || self.seen.contains(&occurrence.key) {
             return true;
         }
         if self.found.len() == self.request.limit || self.bytes >= PAGE_BYTES {
@@ -198,12 +202,12 @@ impl<'a> Filling<'a> {
 
     fn is_over(&self) -> bool {
         let (clock, end) = self.end;
-        clock.passed() >= end
+        clock.elapsed() >= end
     }
 
     /// Number of occurrences to read at a time, limited so that large ones do not exhaust memory
     /// before their size is known.
-    fn affordable(&self) -> usize {
+    fn batch_size(&self) -> usize {
         let missing = self.request.limit + 1 - self.found.len();
         let affordable = match self.bytes.checked_div(self.found.len()) {
             Some(each) => (PAGE_BYTES / each.max(1)).clamp(1, BATCH_MAX),
@@ -230,7 +234,7 @@ pub(crate) struct Names {
 
 /// Returns the occurrences named in the log after `from` up to `through`, or less if there are too
 /// many; `None` if the log no longer contains them.
-pub(crate) async fn changed(
+pub(crate) async fn changed_occurrences(
     store: &Store,
     from: LogPosition,
     through: LogPosition,

@@ -126,7 +126,7 @@ async fn pages_in_any_order_contain_every_occurrence_once() {
             .into_iter()
             .flat_map(|ascending| filters().into_iter().map(move |filter| (ascending, filter)))
         {
-            let mut expected: Vec<_> = all.iter().filter(|found| filter.admits(found)).collect();
+            let mut expected: Vec<_> = all.iter().filter(|found| filter.matches(found)).collect();
             expected.sort_by_key(|found| place(found, sort));
             if !ascending {
                 expected.reverse();
@@ -197,7 +197,7 @@ async fn cursor_is_valid_only_for_its_query() {
 async fn count_matches_the_filter() {
     let (store, all) = stored(300).await;
     for filter in filters() {
-        let expected = all.iter().filter(|found| filter.admits(found)).count();
+        let expected = all.iter().filter(|found| filter.matches(found)).count();
         assert_eq!(count(&store, &filter).await.unwrap(), expected);
     }
 }
@@ -221,7 +221,7 @@ async fn time_buckets_are_contiguous_and_count_each_occurrence_once() {
     );
     for bucket in &buckets {
         let in_span = |found: &&Occurrence| {
-            (bucket.start_ms..bucket.end_ms).contains(&found.last_seen_ms) && filter.admits(found)
+            (bucket.start_ms..bucket.end_ms).contains(&found.last_seen_ms) && filter.matches(found)
         };
         let expected = all.iter().filter(in_span).count();
         assert_eq!(bucket.by_severity.values().sum::<usize>(), expected);
@@ -392,10 +392,10 @@ async fn group_counts_match_plain_counts_and_report_incompleteness() {
         statuses: vec![Status::Open, Status::Suppressed],
         ..Filter::default()
     };
-    let meant = || occurrences.iter().filter(|it| filter.admits(it));
+    let meant = || occurrences.iter().filter(|it| filter.matches(it));
     let fields: [(Field, Named); 5] = [
-        (Field::Severity, |it| Some(it.severity.word().to_owned())),
-        (Field::Status, |it| Some(it.status.word().to_owned())),
+        (Field::Severity, |it| Some(it.severity.as_str().to_owned())),
+        (Field::Status, |it| Some(it.status.as_str().to_owned())),
         (Field::Acknowledged, |it| Some(it.acknowledged.to_string())),
         (Field::Either("host".to_owned()), |it| {
             it.dimensions.get("host").cloned()
@@ -443,7 +443,7 @@ impl Clock for Hurried {
         0
     }
 
-    fn passed(&self) -> Duration {
+    fn elapsed(&self) -> Duration {
         let looks = self.0.fetch_add(1, Ordering::Relaxed);
         Duration::from_secs(looks.try_into().unwrap())
     }

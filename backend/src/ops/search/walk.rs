@@ -12,7 +12,7 @@ use crate::{
     ops::search::{Filter, SortField},
     store::{
         Direction, EngineError, Index, Store, Stored,
-        engine::{Lead, Range},
+        engine::{IndexEntry, Range},
         record::bytes::{Key, moment_at},
     },
 };
@@ -123,7 +123,7 @@ impl<'a> Walk<'a> {
         for prefix in prefixes {
             let range = Range {
                 start: [&prefix[..], &since].concat(),
-                end: Range::under(&prefix).end,
+                end: Range::with_prefix(&prefix).end,
             };
             let left = SORTED_MAX + 1 - places.len();
             let engine = store.engine();
@@ -166,7 +166,10 @@ impl<'a> Walk<'a> {
         field: SortField,
     ) -> Result<Option<i64>, EngineError> {
         let (index, prefixes) = streams_of(filter, field);
-        let ranges: Vec<_> = prefixes.iter().map(|prefix| Range::under(prefix)).collect();
+        let ranges: Vec<_> = prefixes
+            .iter()
+            .map(|prefix| Range::with_prefix(prefix))
+            .collect();
         let engine = store.engine();
         let last = engine.entries_in(index, &ranges, Direction::Descending, 1);
         let moments = prefixes
@@ -222,19 +225,19 @@ impl<'a> Walk<'a> {
     /// Buffers positions in every stream that has not ended; streams with the same read size are
     /// read together.
     async fn fill(&mut self) -> Result<(), EngineError> {
-        while let Some(first) = self.streams.iter().find(|it| it.wanted().is_some()) {
+        while let Some(first) = self.streams.iter().find(|it| it.next_range().is_some()) {
             let read = first.read;
-            let is_alike = |it: &&mut Stream| it.read == read && it.wanted().is_some();
+            let is_alike = |it: &&mut Stream| it.read == read && it.next_range().is_some();
             let streams = self.streams.iter_mut().filter(is_alike);
             let streams: Vec<_> = streams.collect();
             let ranges: Vec<_> = streams
                 .iter()
-                .filter_map(|it| it.wanted().cloned())
+                .filter_map(|it| it.next_range().cloned())
                 .collect();
             let engine = self.store.engine();
             let found = engine.entries_in(self.index, &ranges, self.direction, read);
             for (stream, entries) in streams.into_iter().zip(found.await?) {
-                stream.take_in(entries, self.direction);
+                stream.buffer(entries, self.direction);
             }
         }
         Ok(())
@@ -297,7 +300,7 @@ impl Stream {
             start: [prefix, &range.start].concat(),
             end: match range.end {
                 Some(end) => Some([prefix, &end].concat()),
-                None => Range::under(prefix).end,
+                None => Range::with_prefix(prefix).end,
             },
         };
         if let Some(after) = after {
@@ -328,12 +331,12 @@ impl Stream {
     }
 
     /// The range to read next; `None` while positions are buffered, and at the end.
-    fn wanted(&self) -> Option<&Range> {
+    fn next_range(&self) -> Option<&Range> {
         self.range.as_ref().filter(|_| self.waiting.is_empty())
     }
 
     /// Buffers entries read from the range.
-    fn take_in(&mut self, entries: Vec<Lead>, direction: Direction) {
+    fn buffer(&mut self, entries: Vec<IndexEntry>, direction: Direction) {
         let Some(range) = &mut self.range else { return };
         let is_end = entries.len() < self.read;
         match (entries.last(), direction) {

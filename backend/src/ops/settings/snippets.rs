@@ -58,14 +58,14 @@ pub async fn broken(
 }
 
 async fn all<T: Record>(store: &Store) -> Result<Vec<T>, Error> {
-    let (mut found, mut range) = (Vec::new(), Range::under(&[]));
+    let (mut found, mut range) = (Vec::new(), Range::with_prefix(&[]));
     loop {
         let page = store.page::<T>(range.clone(), Direction::Ascending, PAGE_SIZE_MAX);
         let page = page.await?;
         let is_last = page.len() < PAGE_SIZE_MAX;
         found.extend(page.into_iter().map(|it| it.value));
         match found.last() {
-            Some(last) if !is_last => range.go_on_after(&last.key()),
+            Some(last) if !is_last => range.exclude_through(&last.key()),
             _ => return Ok(found),
         }
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     clock::ManualClock,
-    config::Telling,
+    config::ReportPublisher,
     domain::{
         AuditEntry, DestinationKind, Occurrence, Status, TemplateLanguage, destination::Email,
     },
@@ -30,7 +30,7 @@ fn kept(hours: u32) -> SharedSettings {
 
 async fn start(store: &Store, config: &Config) -> Settings {
     let clock = ManualClock::at(samples::START_MS);
-    settle(store, &clock, config).await.unwrap();
+    store_initial(store, &clock, config).await.unwrap();
     stored(store).await.unwrap().unwrap().value
 }
 
@@ -206,9 +206,9 @@ async fn node_reports_differing_file_settings_until_resolved() {
     let (intake, _guard) = samples::intake(&deciding);
     let ruleset: Arc<Ruleset> = Arc::clone(&deciding.ruleset);
     let config = given(&[("delivery.retention", kept(5))]);
-    let telling = Telling::new(Arc::clone(store.engine()));
+    let telling = ReportPublisher::new(Arc::clone(store.engine()));
     let mut watch = SettingsWatch::new(store.clone(), clock, ruleset, intake, (config, telling));
-    watch.look().await.unwrap();
+    watch.check().await.unwrap();
     let said = samples::said(&store, "settings-differ").await;
     assert_eq!(said.status, Status::Open);
     assert!(
@@ -222,7 +222,7 @@ async fn node_reports_differing_file_settings_until_resolved() {
     );
 
     settings(&store).update(&draft(5), false).await.unwrap();
-    watch.look().await.unwrap();
+    watch.check().await.unwrap();
     let all = samples::all::<Occurrence>(&store).await;
     let statuses: Vec<_> = all.iter().map(|it| it.status).collect();
     assert_eq!(statuses, [Status::Closed]);

@@ -5,10 +5,10 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::ignored;
+use super::ignored_differences;
 use crate::{
     clock::Clock,
-    config::{Config, Telling},
+    config::{Config, ReportPublisher},
     domain::{IncomingEvent, SettingDifference, Severity, Status},
     error::{Error, log_failure},
     ops::{find, intake::Intake, ruleset::Ruleset},
@@ -28,7 +28,7 @@ pub struct SettingsWatch {
     ruleset: Arc<Ruleset>,
     intake: Intake,
     config: Config,
-    telling: Telling,
+    telling: ReportPublisher,
     /// The differences last reported; `None` before the first report.
     said: Option<Vec<SettingDifference>>,
 }
@@ -40,7 +40,7 @@ impl SettingsWatch {
         clock: Arc<dyn Clock>,
         ruleset: Arc<Ruleset>,
         intake: Intake,
-        (config, telling): (Config, Telling),
+        (config, telling): (Config, ReportPublisher),
     ) -> Self {
         Self {
             store,
@@ -59,7 +59,7 @@ impl SettingsWatch {
         let work = async {
             loop {
                 log.mark_unchanged();
-                match self.look().await {
+                match self.check().await {
                     Ok(()) => {
                         if log.changed().await.is_err() {
                             return std::future::pending().await;
@@ -86,9 +86,9 @@ impl SettingsWatch {
     ///
     /// # Errors
     /// Returns an error if the store fails; the next check reports the differences then.
-    pub(super) async fn look(&mut self) -> Result<(), Error> {
-        let snapshot = self.ruleset.refreshed().await?;
-        let differences = ignored(&self.config, snapshot.settings());
+    pub(super) async fn check(&mut self) -> Result<(), Error> {
+        let snapshot = self.ruleset.refresh().await?;
+        let differences = ignored_differences(&self.config, snapshot.settings());
         if self.said.as_ref() == Some(&differences) {
             return Ok(());
         }
@@ -103,7 +103,7 @@ impl SettingsWatch {
             );
         }
         self.telling
-            .change(|report| report.tell_settings(&self.config, &differences));
+            .update(|report| report.add_settings(&self.config, &differences));
         self.report(&differences).await?;
         self.said = Some(differences);
         Ok(())
@@ -149,7 +149,7 @@ fn event(differences: &[SettingDifference], node: &str, now_ms: i64) -> Incoming
         } else {
             Status::Closed
         }),
-        ..IncomingEvent::own(
+        ..IncomingEvent::own_event(
             "settings differ",
             "settings-differ",
             [("node", node)],

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::{
-    SilenceDraft, SilenceView, Silences, breadth, made_name, millis,
+    SilenceDraft, SilenceView, Silences, breadth, generate_name, millis,
     preview::{self, Preview},
     refuse_expired,
 };
 use crate::{
     decide::LoadedSilence,
     domain::{
-        Clause, Comment, EventId, Literal, Name, Occurrence, Progress, Query, RecordId, Revised,
-        Silence, SilenceState,
+        Clause, Comment, EventId, Literal, Name, Occurrence, Progress, Query, RecordId,
+        RevisedResource, Silence, SilenceState,
     },
     error::Error,
     limits::{
@@ -20,14 +20,14 @@ use crate::{
     },
     ops::{
         commit::commit,
-        deciding::Deciding,
+        decision_context::DecisionContext,
         find,
         intake::Intake,
         page::{Page, PageRequest},
         resource::{self, Drafted as _, Filter, Saved},
         revision,
         silence::lifecycle,
-        validate::Faults,
+        validate::Violations,
     },
     store::Lane,
 };
@@ -36,7 +36,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Silencing {
     all: Silences,
-    deciding: Deciding,
+    deciding: DecisionContext,
     intake: Intake,
 }
 
@@ -62,7 +62,7 @@ pub enum Extension {
 
 impl Silencing {
     /// Manages the silences of a store; the service's own events about them go through the intake.
-    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+    pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         let all = Silences::new(deciding.store.clone(), Arc::clone(&deciding.clock));
         Self {
             all,
@@ -85,10 +85,10 @@ impl Silencing {
         allow_broad: bool,
     ) -> Result<SilenceView, Error> {
         if draft.name.is_empty() {
-            draft.name = made_name();
+            draft.name = generate_name();
         }
-        self.fill_in(&mut draft).await?;
-        let snapshot = self.deciding.ruleset.refreshed().await?;
+        self.fill_query(&mut draft).await?;
+        let snapshot = self.deciding.ruleset.refresh().await?;
         if snapshot.silences().all().len() >= SILENCES_MAX {
             return Err(Error::Exhausted {
                 message: format!("limit of {SILENCES_MAX} silences reached; end some first"),
@@ -125,7 +125,8 @@ impl Silencing {
 
     async fn saved(&self, saved: Saved<Silence>) -> Result<SilenceView, Error> {
         let Saved { view, warnings, .. } = saved;
-        self.counted_now(SilenceView { warnings, ..view }).await
+        self.with_current_counts(SilenceView { warnings, ..view })
+            .await
     }
 
     /// Reads a silence.
@@ -134,7 +135,7 @@ impl Silencing {
     /// Returns [`Error::NotFound`] if there is none.
     pub async fn get(&self, name: &str) -> Result<SilenceView, Error> {
         let view = self.all.get(name).await?;
-        self.counted_now(view).await
+        self.with_current_counts(view).await
     }
 
     /// Lists silences by name. Recounts only the first few of those edited recently.
@@ -151,7 +152,7 @@ impl Silencing {
             Some(event) => find::newest(&self.deciding.store, event).await?,
         };
         let now_ms = self.deciding.clock.now_ms();
-        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let snapshot = self.deciding.ruleset.refresh().await?;
         let passes = |silence: &Silence| {
             let states = &filter.states;
             let asked = snapshot.silences().all().iter();
@@ -171,7 +172,7 @@ impl Silencing {
         let mut page = self.all.list_where(&filter.named, page, &passes).await?;
         let uncounted = page.items.iter_mut().filter(|it| !it.is_counted);
         for view in uncounted.take(SILENCES_RECOUNTED_MAX) {
-            *view = self.counted_now(view.clone()).await?;
+            *view = self.with_current_counts(view.clone()).await?;
         }
         Ok(page)
     }
@@ -185,7 +186,7 @@ impl Silencing {
         let silence = self.all.find(name).await?;
         self.all.delete(name, etag, false).await?;
         let deciding = (&self.deciding, &self.intake);
-        lifecycle::say_over(deciding, &silence, "it was deleted").await
+        lifecycle::close_event(deciding, &silence, "it was deleted").await
     }
 
     /// Returns the events that a draft would cover now and the recent messages it would have held;
@@ -194,13 +195,13 @@ impl Silencing {
     /// # Errors
     /// Returns [`Error::Invalid`] with all violations.
     pub async fn preview(&self, mut draft: SilenceDraft) -> Result<Preview, Error> {
-        self.fill_in(&mut draft).await?;
-        let silence = Self::sketch(&draft)?;
+        self.fill_query(&mut draft).await?;
+        let silence = Self::to_silence(&draft)?;
         let warnings = silence.warnings(&self.all).await?;
-        let mut preview = self.counted(&silence).await?;
-        let loaded = loaded(&silence)?;
+        let mut preview = self.count_covered(&silence).await?;
+        let loaded = load_silence(&silence)?;
         let (store, clock) = (&self.deciding.store, &*self.deciding.clock);
-        preview.messages = preview::sent(store, clock, &loaded).await?;
+        preview.messages = preview::silenced_messages(store, clock, &loaded).await?;
         preview.stopped_early |= preview.messages.stopped_early;
         preview.too_broad = breadth::too_broad(silence.query.as_ref(), &preview);
         preview.warnings = warnings;
@@ -270,8 +271,8 @@ impl Silencing {
         text: &str,
         editor: &Name,
     ) -> Result<SilenceView, Error> {
-        let mut faults = Faults::default();
-        faults.sentence("text", text, SILENCE_TEXT_CHARACTERS_MAX);
+        let mut faults = Violations::default();
+        faults.check_sentence("text", text, SILENCE_TEXT_CHARACTERS_MAX);
         faults.or(Some(()))?;
         let change = |silence: &mut Silence, now_ms: i64| {
             if silence.comments.len() >= SILENCE_COMMENTS_MAX {
@@ -309,18 +310,18 @@ impl Silencing {
             next.revision += 1;
             next.update_ms = now_ms;
             let mut changes = store.changes();
-            let was = Revised::Silence(stored.value.clone());
-            revision::keep(store, was, now_ms, false, &mut changes).await?;
+            let was = RevisedResource::Silence(stored.value.clone());
+            revision::store_revision(store, was, now_ms, false, &mut changes).await?;
             changes.update(&stored, &next);
             Ok((changes, next))
         };
         let (next, _) = commit(store, Lane::Admin, decide).await?;
-        self.counted_now(Silence::view(&self.all, next).await?.0)
+        self.with_current_counts(Silence::view(&self.all, next).await?.0)
             .await
     }
 
     /// Fills in the query of a draft that only names an event: its name and all dimensions.
-    async fn fill_in(&self, draft: &mut SilenceDraft) -> Result<(), Error> {
+    async fn fill_query(&self, draft: &mut SilenceDraft) -> Result<(), Error> {
         let Some(event) = draft.from_event else {
             return Ok(());
         };
@@ -339,11 +340,11 @@ impl Silencing {
     }
 
     /// Returns the view with current counts, if the stored ones are from before the last edit.
-    async fn counted_now(&self, view: SilenceView) -> Result<SilenceView, Error> {
+    async fn with_current_counts(&self, view: SilenceView) -> Result<SilenceView, Error> {
         if view.is_counted {
             return Ok(view);
         }
-        let preview = self.counted(&view.silence).await?;
+        let preview = self.count_covered(&view.silence).await?;
         let mut warnings = view.warnings;
         if preview.stopped_early {
             warnings.push(format!(
@@ -363,19 +364,19 @@ impl Silencing {
         if allow_broad || silence.state(self.deciding.clock.now_ms()) == SilenceState::Expired {
             return Ok(());
         }
-        let preview = self.counted(silence).await?;
+        let preview = self.count_covered(silence).await?;
         breadth::refuse(silence.query.as_ref(), &preview)
     }
 
-    async fn counted(&self, silence: &Silence) -> Result<Preview, Error> {
-        let snapshot = self.deciding.ruleset.refreshed().await?;
+    async fn count_covered(&self, silence: &Silence) -> Result<Preview, Error> {
+        let snapshot = self.deciding.ruleset.refresh().await?;
         let (store, clock) = (&self.deciding.store, &*self.deciding.clock);
-        preview::open(store, clock, &snapshot, &loaded(silence)?).await
+        preview::open(store, clock, &snapshot, &load_silence(silence)?).await
     }
 
     /// Converts a draft into a silence that is complete enough to determine what it covers.
-    fn sketch(draft: &SilenceDraft) -> Result<Silence, Error> {
-        let mut faults = Faults::new(&draft.faults);
+    fn to_silence(draft: &SilenceDraft) -> Result<Silence, Error> {
+        let mut faults = Violations::new(&draft.faults);
         super::covers_something(draft, &mut faults);
         let names = draft.rule_names.iter().enumerate();
         let rule_names = names.filter_map(|(at, text)| {
@@ -409,7 +410,7 @@ impl Silencing {
     }
 }
 
-fn loaded(silence: &Silence) -> Result<LoadedSilence, Error> {
+fn load_silence(silence: &Silence) -> Result<LoadedSilence, Error> {
     LoadedSilence::new(silence.clone())
         .ok_or_else(|| Error::invalid(super::QUERY_PATH, "cannot be asked"))
 }

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use super::{counted, event_of};
+use super::{count_standing, silence_event_id};
 use crate::{
     decide::{LoadedSilence, Snapshot},
     domain::{
         IncomingEvent, Progress, Severity, Silence, SilenceState, Stage, Status, silence::own_event,
     },
     error::Error,
-    ops::{commit::commit, deciding::Deciding, find, intake::Intake},
+    ops::{commit::commit, decision_context::DecisionContext, find, intake::Intake},
     store::{Direction, Index, Lane, Record, SilenceStanding, engine::Range, record::bytes::Key},
 };
 
@@ -20,8 +20,8 @@ const PAGE: usize = 500;
 ///
 /// # Errors
 /// Returns an error if the store fails; the next call reports what is missing.
-pub async fn say(deciding: &Deciding, intake: &Intake) -> Result<(), Error> {
-    let snapshot = deciding.ruleset.refreshed().await?;
+pub async fn report_stages(deciding: &DecisionContext, intake: &Intake) -> Result<(), Error> {
+    let snapshot = deciding.ruleset.refresh().await?;
     let now_ms = deciding.clock.now_ms();
     for loaded in snapshot.silences().all() {
         let silence = &loaded.silence;
@@ -30,11 +30,11 @@ pub async fn say(deciding: &Deciding, intake: &Intake) -> Result<(), Error> {
             continue;
         }
         if stage == Stage::Unsaid {
-            say_over((deciding, intake), silence, "until its next window").await?;
+            close_event((deciding, intake), silence, "until its next window").await?;
         } else if stage == Stage::Over {
-            say_over((deciding, intake), silence, "it has expired").await?;
+            close_event((deciding, intake), silence, "it has expired").await?;
         } else {
-            let event = in_force(loaded, stage, now_ms);
+            let event = in_force_event(loaded, stage, now_ms);
             intake.submit_internal(event, Vec::new()).await?;
         }
         let change = |progress: &mut Progress| {
@@ -44,7 +44,7 @@ pub async fn say(deciding: &Deciding, intake: &Intake) -> Result<(), Error> {
                 progress.counted_revision = 0;
             }
         };
-        note(deciding, silence, &change, None).await?;
+        update_progress(deciding, silence, &change, None).await?;
     }
     Ok(())
 }
@@ -54,7 +54,7 @@ fn stage(loaded: &LoadedSilence, now_ms: i64) -> Stage {
     match loaded.state(now_ms) {
         SilenceState::Expired => Stage::Over,
         SilenceState::Scheduled => Stage::Unsaid,
-        SilenceState::Active if silence.warns_ms().is_some_and(|at_ms| at_ms <= now_ms) => {
+        SilenceState::Active if silence.warn_at_ms().is_some_and(|at_ms| at_ms <= now_ms) => {
             Stage::EndsSoon
         }
         SilenceState::Active => Stage::InForce,
@@ -65,8 +65,8 @@ fn stage(loaded: &LoadedSilence, now_ms: i64) -> Stage {
 ///
 /// # Errors
 /// Returns an error if the store fails.
-pub async fn end_idle(deciding: &Deciding) -> Result<(), Error> {
-    let snapshot = deciding.ruleset.refreshed().await?;
+pub async fn end_idle(deciding: &DecisionContext) -> Result<(), Error> {
+    let snapshot = deciding.ruleset.refresh().await?;
     let now_ms = deciding.clock.now_ms();
     for loaded in snapshot.silences().all() {
         let silence = &loaded.silence;
@@ -102,17 +102,17 @@ pub async fn end_idle(deciding: &Deciding) -> Result<(), Error> {
                 progress.has_covered = next.has_covered;
                 progress.idle_since_ms = next.idle_since_ms;
             };
-            note(deciding, silence, &change, is_over.then_some(now_ms)).await?;
+            update_progress(deciding, silence, &change, is_over.then_some(now_ms)).await?;
         }
     }
     Ok(())
 }
 
-async fn covers_anything(deciding: &Deciding, silence: &Silence) -> Result<bool, Error> {
+async fn covers_anything(deciding: &DecisionContext, silence: &Silence) -> Result<bool, Error> {
     let prefix = Key::new()
         .byte(SilenceStanding::Covered as u8)
         .id(silence.id);
-    let range = Range::under(&prefix.build());
+    let range = Range::with_prefix(&prefix.build());
     let engine = deciding.store.engine();
     let found = engine.entries(Index::OccurrenceBySilence, range, Direction::Ascending, 1);
     Ok(!found.await?.is_empty())
@@ -120,8 +120,8 @@ async fn covers_anything(deciding: &Deciding, silence: &Silence) -> Result<bool,
 
 /// Updates the progress of a silence, and ends it if `end_ms` is set. Does nothing if it was
 /// deleted concurrently.
-pub(crate) async fn note(
-    deciding: &Deciding,
+pub(crate) async fn update_progress(
+    deciding: &DecisionContext,
     silence: &Silence,
     change: &(dyn Fn(&mut Progress) + Send + Sync),
     end_ms: Option<i64>,
@@ -149,11 +149,11 @@ pub(crate) async fn note(
 pub fn next_ms(snapshot: &Snapshot, after_ms: i64) -> Option<i64> {
     let moments = |loaded: &Arc<LoadedSilence>| {
         let silence = &loaded.silence;
-        let warns_ms = silence.warns_ms();
+        let warns_ms = silence.warn_at_ms();
         let idle_ms = silence.idle_ends_ms();
         [
-            loaded.begins_ms(after_ms),
-            loaded.ends_ms(after_ms),
+            loaded.next_start_ms(after_ms),
+            loaded.current_end_ms(after_ms),
             silence.ends_ms(),
             warns_ms,
             idle_ms,
@@ -167,8 +167,8 @@ pub fn next_ms(snapshot: &Snapshot, after_ms: i64) -> Option<i64> {
 ///
 /// # Errors
 /// Returns an error if the store fails.
-pub async fn forget(deciding: &Deciding) -> Result<(), Error> {
-    let snapshot = deciding.ruleset.refreshed().await?;
+pub async fn delete_expired(deciding: &DecisionContext) -> Result<(), Error> {
+    let snapshot = deciding.ruleset.refresh().await?;
     let retention = snapshot.settings().event_retention;
     if retention.is_zero() {
         return Ok(());
@@ -177,7 +177,7 @@ pub async fn forget(deciding: &Deciding) -> Result<(), Error> {
         .clock
         .now_ms()
         .saturating_sub(super::millis(retention));
-    let mut range = Range::under(&[]);
+    let mut range = Range::with_prefix(&[]);
     loop {
         let store = &deciding.store;
         let page = store
@@ -186,9 +186,9 @@ pub async fn forget(deciding: &Deciding) -> Result<(), Error> {
         let Some(last) = page.last() else {
             return Ok(());
         };
-        range.go_on_after(&last.value.key());
+        range.exclude_through(&last.value.key());
         let mut changes = store.changes();
-        changes.rest_on(&snapshot);
+        changes.depend_on(&snapshot);
         for stored in &page {
             let is_over = stored.value.progress.stage == Stage::Over;
             if is_over && stored.value.end_ms < kept_ms {
@@ -201,10 +201,13 @@ pub async fn forget(deciding: &Deciding) -> Result<(), Error> {
     }
 }
 
-fn in_force(loaded: &LoadedSilence, stage: Stage, now_ms: i64) -> IncomingEvent {
+fn in_force_event(loaded: &LoadedSilence, stage: Stage, now_ms: i64) -> IncomingEvent {
     let (silence, name) = (&loaded.silence, &loaded.silence.name);
-    let until = loaded.ends_ms(now_ms);
-    let until = until.map_or_else(|| "it is ended".into(), crate::decide::condition::moment);
+    let until = loaded.current_end_ms(now_ms);
+    let until = until.map_or_else(
+        || "it is ended".into(),
+        crate::decide::condition::format_time,
+    );
     let summary = match stage {
         Stage::EndsSoon => format!("silence `{name}` ends soon, at {until}: {}", silence.reason),
         _ => format!(
@@ -223,16 +226,16 @@ fn in_force(loaded: &LoadedSilence, stage: Stage, now_ms: i64) -> IncomingEvent 
 ///
 /// # Errors
 /// Returns an error if the store or the intake fails.
-pub(super) async fn say_over(
-    (deciding, intake): (&Deciding, &Intake),
+pub(super) async fn close_event(
+    (deciding, intake): (&DecisionContext, &Intake),
     silence: &Silence,
     why: &str,
 ) -> Result<(), Error> {
-    let newest = find::newest(&deciding.store, event_of(&silence.name)).await?;
+    let newest = find::newest(&deciding.store, silence_event_id(&silence.name)).await?;
     if newest.is_none_or(|it| it.status == Status::Closed) {
         return Ok(());
     }
-    let count = async |standing| counted(&deciding.store, standing, silence).await;
+    let count = async |standing| count_standing(&deciding.store, standing, silence).await;
     let covered = count(SilenceStanding::Covered).await?;
     let pending = count(SilenceStanding::Pending).await?;
     let skipped = count(SilenceStanding::Skipped).await?;
@@ -264,6 +267,6 @@ fn event(
         body: format!("By {}. Why: {}", silence.author, silence.reason),
         severity,
         status: Some(status),
-        ..IncomingEvent::own(name, name, [], now_ms)
+        ..IncomingEvent::own_event(name, name, [], now_ms)
     }
 }

@@ -7,8 +7,8 @@ use crate::{
     error::Error,
     limits::{TRIGGER_TEST_OCCURRENCES_MAX, TRIGGER_TEST_SHOWN_MAX},
     ops::{
+        recent_messages::{Deadline, HeldMessages, held_messages},
         search::{Filter, NEWEST_FIRST, Walk},
-        sent_lately::{Deadline, HeldMessages, held_messages},
     },
     scan,
     store::Store,
@@ -52,14 +52,14 @@ pub(super) async fn open(
     };
     let mut preview = Preview::default();
     let mut walk = Walk::new(store, &filter, NEWEST_FIRST, None);
-    let end = Deadline::of(clock);
+    let end = Deadline::start(clock);
     loop {
         let batch = walk.next(BATCH).await?;
         if batch.is_empty() {
             return Ok(preview);
         }
         for (_, found) in batch {
-            scan::turn().await;
+            scan::yield_if_needed().await;
             let occurrence = found.value;
             if occurrence.status != Status::Open {
                 continue;
@@ -90,7 +90,7 @@ pub(super) async fn open(
 }
 
 /// Returns the messages of the last days that a silence would have held.
-pub(super) async fn sent(
+pub(super) async fn silenced_messages(
     store: &Store,
     clock: &dyn Clock,
     silence: &LoadedSilence,

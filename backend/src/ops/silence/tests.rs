@@ -81,7 +81,7 @@ impl World {
     }
 
     async fn explained(&self, host: &str) -> RuleExplanation {
-        let snapshot = self.node().deciding.ruleset.refreshed().await.unwrap();
+        let snapshot = self.node().deciding.ruleset.refresh().await.unwrap();
         let (occurrence, now_ms) = (self.occurrence(host).await, self.clock.now_ms());
         let all = explain(&self.store, &snapshot, &occurrence, now_ms).await;
         all.unwrap().remove(0)
@@ -93,7 +93,7 @@ impl World {
 
     async fn own_event(&self, called: &str) -> Option<Occurrence> {
         let all = samples::all::<Occurrence>(&self.store).await;
-        let event = event_of(&name(called));
+        let event = silence_event_id(&name(called));
         all.into_iter().rev().find(|it| it.event == event)
     }
 }
@@ -136,6 +136,6 @@ fn duration_is_formatted_in_days_and_minutes() {
         (40 * DAY, "40 days"),
         (40 * DAY + 61_000, "40 days and 2 minutes"),
     ] {
-        assert_eq!(days(ms), length, "{ms}");
+        assert_eq!(format_days(ms), length, "{ms}");
     }
 }

@@ -36,7 +36,7 @@ impl CounterAging {
         let work = async {
             loop {
                 let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
-                if let Err(error) = self.age().await {
+                if let Err(error) = self.age_counters().await {
                     log_failure("failed to delete old counters", &error);
                 }
                 self.clock.wait_until(next_ms).await;
@@ -52,7 +52,7 @@ impl CounterAging {
     ///
     /// # Errors
     /// Returns an error if the store fails; earlier changes are kept.
-    pub async fn age(&self) -> Result<(), Error> {
+    pub async fn age_counters(&self) -> Result<(), Error> {
         let now = minute(self.clock.now_ms());
         let oldest_minute = now.saturating_sub(COUNTER_MINUTES);
         let oldest_hour = (now / HOUR_MINUTES).saturating_sub(COUNTER_HOURS);
@@ -64,20 +64,23 @@ impl CounterAging {
                     Period::Hour(hour) => hour < oldest_hour,
                     Period::Day(_) | Period::Now => false,
                 };
-                self.put_away(page.into_iter().filter(is_old)).await?;
+                self.merge_counters(page.into_iter().filter(is_old)).await?;
             }
         }
         let oldest_day = day(self.clock.now_ms()).saturating_sub(NOISE_DAYS);
         for by in NoiseBy::ALL {
             let mut pages = self.store.noise(by, 0, oldest_day);
             while let Some(page) = pages.next().await? {
-                self.put_away(page.into_iter()).await?;
+                self.merge_counters(page.into_iter()).await?;
             }
         }
         Ok(())
     }
 
-    async fn put_away(&self, old: impl Iterator<Item = StoredCounter>) -> Result<(), EngineError> {
+    async fn merge_counters(
+        &self,
+        old: impl Iterator<Item = StoredCounter>,
+    ) -> Result<(), EngineError> {
         let mut changes = self.store.changes();
         for counter in old {
             match counter.counter.period {
@@ -109,7 +112,7 @@ mod tests {
         for from in [Period::Minute(0), Period::Hour(0)] {
             let mut pages = store.counters(None, from);
             while let Some(page) = pages.next().await.unwrap() {
-                let number = |numbers: &Numbers| numbers.of(Severity::Error);
+                let number = |numbers: &Numbers| numbers.get(Severity::Error);
                 found.extend(
                     page.iter()
                         .map(|it| (it.counter.period, number(&it.numbers))),
@@ -130,19 +133,19 @@ mod tests {
             changes.count(Subject::Events, at_ms, Severity::Error, 1);
             store.apply(Lane::Bulk, changes).await.unwrap();
         }
-        aging.age().await.unwrap();
+        aging.age_counters().await.unwrap();
         assert_eq!(all(&store).await.len(), 180);
         let hour = Duration::from_secs(3600);
         for hours in 1..=30 {
             clock.advance(hour);
-            aging.age().await.unwrap();
+            aging.age_counters().await.unwrap();
             let sum: i64 = all(&store).await.iter().map(|(_, number)| number).sum();
             assert_eq!(sum, 180, "after {hours} h");
         }
         let hours = all(&store).await;
         assert!(hours.len() <= 4, "{hours:?}");
         clock.advance(hour * COUNTER_HOURS);
-        aging.age().await.unwrap();
+        aging.age_counters().await.unwrap();
         assert_eq!(all(&store).await, []);
     }
 }

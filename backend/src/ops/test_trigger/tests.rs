@@ -33,7 +33,7 @@ async fn scan_limit_ends_the_test_with_its_position() {
     let mut run = run().await;
     let clock = crate::clock::ManualClock::at(0);
     run.run(&clock, 4_000).await.unwrap();
-    let test = run.so_far().clone();
+    let test = run.results().clone();
     assert!(test.stopped_early && !run.is_over());
     assert_eq!((test.scanned, test.matched), (4_000, 4_000));
     assert_eq!(test.reached_ms, Some(START_MS - 3_999));
@@ -43,7 +43,7 @@ async fn scan_limit_ends_the_test_with_its_position() {
 async fn time_limit_ends_the_test_with_its_position() {
     let mut run = run().await;
     run.run(&HurriedClock::default(), usize::MAX).await.unwrap();
-    let test = run.so_far();
+    let test = run.results();
     assert!(test.stopped_early);
     assert!(test.scanned > 0 && test.reached_ms.is_some());
 }
@@ -53,6 +53,6 @@ async fn unlimited_test_scans_everything() {
     let mut run = run().await;
     let clock = crate::clock::ManualClock::at(0);
     run.run(&clock, usize::MAX).await.unwrap();
-    assert!(run.is_over() && !run.so_far().stopped_early);
-    assert_eq!(run.so_far().scanned, STORED as usize);
+    assert!(run.is_over() && !run.results().stopped_early);
+    assert_eq!(run.results().scanned, STORED as usize);
 }

@@ -20,12 +20,12 @@ use crate::{
 pub fn query(wire: Option<v1::Query>, path: &str, faults: &mut Vec<Violation>) -> Option<Query> {
     let mut reader = Reader { faults };
     let Some(wire) = wire else {
-        reader.fault(path, "is required");
+        reader.add_violation(path, "is required");
         return None;
     };
     let path = format!("{path}.clause");
     let Some(wire) = wire.clause else {
-        reader.fault(path, "is required");
+        reader.add_violation(path, "is required");
         return None;
     };
     let clause = reader.clause(wire, &path);
@@ -68,20 +68,20 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn fault(&mut self, path: impl Into<String>, description: &str) {
+    fn add_violation(&mut self, path: impl Into<String>, description: &str) {
         self.faults.push(Violation::new(path, description));
     }
 
     // The wire format's limit of 100 levels bounds the recursion.
     fn clause(&mut self, wire: v1::Clause, path: &str) -> Clause {
         let Some(kind) = wire.kind else {
-            self.fault(
+            self.add_violation(
                 path,
                 "has no condition; expected exactly one of and, or, not, equals, in, \
                  greaterAndEquals, lessAndEquals, contains, startsWith, endsWith, matches, \
                  exists, greater, less",
             );
-            return stand_in();
+            return placeholder_clause();
         };
         match kind {
             Kind::And(and) => Clause::And(self.clauses(and.clauses, &format!("{path}.and"))),
@@ -89,16 +89,16 @@ impl Reader<'_> {
             Kind::Not(not) => {
                 let path = format!("{path}.not.clause");
                 let Some(clause) = not.clause else {
-                    self.fault(path, "is required");
-                    return stand_in();
+                    self.add_violation(path, "is required");
+                    return placeholder_clause();
                 };
                 Clause::Not(Box::new(self.clause(*clause, &path)))
             }
             Kind::Equals(equals) => match self.equals_value(equals.value, path) {
                 Some(literal) => Clause::Equals(equals.field, literal),
-                None => stand_in(),
+                None => placeholder_clause(),
             },
-            Kind::In(within) => self.within(within, path),
+            Kind::In(within) => self.in_clause(within, path),
             Kind::GreaterAndEquals(compare) => {
                 let path = format!("{path}.greaterAndEquals.value");
                 self.ordered(Clause::GreaterAndEquals, compare.field, compare.value, path)
@@ -132,7 +132,7 @@ impl Reader<'_> {
     ) -> Clause {
         match self.literal(value, path) {
             Some(literal) => clause(field, literal),
-            None => stand_in(),
+            None => placeholder_clause(),
         }
     }
 
@@ -143,7 +143,7 @@ impl Reader<'_> {
             .collect()
     }
 
-    fn within(&mut self, wire: v1::In, path: &str) -> Clause {
+    fn in_clause(&mut self, wire: v1::In, path: &str) -> Clause {
         let values = wire.values.into_iter().enumerate();
         // Convert all values before stopping at an invalid one, so that every violation is
         // reported.
@@ -152,7 +152,7 @@ impl Reader<'_> {
             .collect();
         match literals.into_iter().collect() {
             Some(literals) => Clause::In(wire.field, literals),
-            None => stand_in(),
+            None => placeholder_clause(),
         }
     }
 
@@ -164,7 +164,7 @@ impl Reader<'_> {
                 self.number(number, format!("{path}.equals.numberVal"))
             }
             None => {
-                self.fault(
+                self.add_violation(
                     format!("{path}.equals"),
                     "has no value; set exactly one of stringVal, numberVal, boolVal",
                 );
@@ -178,11 +178,11 @@ impl Reader<'_> {
             Some(ValueKind::StringValue(text)) => Some(Literal::Text(text)),
             Some(ValueKind::NumberValue(number)) => self.number(number, path),
             None | Some(ValueKind::NullValue(_)) => {
-                self.fault(path, "is required: a string or a number");
+                self.add_violation(path, "is required: a string or a number");
                 None
             }
             Some(ValueKind::BoolValue(_) | ValueKind::StructValue(_) | ValueKind::ListValue(_)) => {
-                self.fault(path, "is neither a string nor a number");
+                self.add_violation(path, "is neither a string nor a number");
                 None
             }
         }
@@ -192,19 +192,19 @@ impl Reader<'_> {
         if number.is_finite() {
             return Some(Literal::Number(number));
         }
-        self.fault(path, "is not a finite number");
+        self.add_violation(path, "is not a finite number");
         None
     }
 }
 
 /// Returns a placeholder clause that is always valid.
-fn stand_in() -> Clause {
+fn placeholder_clause() -> Clause {
     Clause::Contains("summary".into(), "placeholder".into())
 }
 
 /// Converts a condition given as clauses or as text, or as both if they are equal. Returns `None`
 /// if there is none, or after adding a violation.
-pub fn either(
+pub fn query_or_filter(
     (wire, text): (Option<v1::Query>, &str),
     (query_path, filter_path): (&str, &str),
     faults: &mut Vec<Violation>,

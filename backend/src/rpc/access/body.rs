@@ -13,7 +13,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 
-use super::deadline::late;
+use super::deadline::deadline_exceeded;
 use crate::error::Error;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl UntilEnded {
         }
         let deadline = self.deadline.as_mut();
         let is_late = deadline.is_some_and(|it| it.as_mut().poll(context).is_ready());
-        is_late.then(late)
+        is_late.then(deadline_exceeded)
     }
 }
 

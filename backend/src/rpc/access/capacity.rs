@@ -44,7 +44,7 @@ pub(super) enum Holder {
 }
 
 impl Holder {
-    pub(super) fn of(caller: Option<&Caller>, peer: Option<IpAddr>) -> Self {
+    pub(super) fn for_call(caller: Option<&Caller>, peer: Option<IpAddr>) -> Self {
         match caller {
             Some(caller) => Self::Client(caller.id),
             None => Self::Address(peer.map(network_of)),
@@ -93,8 +93,8 @@ impl Capacities {
         }))
     }
 
-    pub(super) fn watches(&self) -> usize {
-        self.0.watches.taken()
+    pub(super) fn watch_count(&self) -> usize {
+        self.0.watches.in_use()
     }
 
     /// Reserves a share for a call of that class; `None` for calls that are always accepted. A
@@ -125,7 +125,7 @@ impl Capacities {
             Class::Intake => EVENTS_UNFOLD,
             _ => OTHERS_UNFOLD,
         };
-        let taken = Mutex::new(Taken {
+        let taken = Mutex::new(ReservedResources {
             permit,
             arriving: Some(arriving),
             memory: classes.memory.permit(Some(holder)),
@@ -140,7 +140,7 @@ impl Capacities {
 
 fn take_call(permit: &mut Permit<Holder>) -> Result<(), Status> {
     permit.take(1).map_err(|full| {
-        busy(match full {
+        busy_status(match full {
             Full::All => "too many calls of this kind are in progress; try again in a moment",
             Full::Share => {
                 "too many calls of this kind are in progress for this client, whose share is a \
@@ -154,11 +154,11 @@ fn take_call(permit: &mut Permit<Holder>) -> Result<(), Status> {
 #[derive(Debug)]
 pub(super) struct Share {
     unfold: usize,
-    taken: Arc<Mutex<Taken>>,
+    taken: Arc<Mutex<ReservedResources>>,
 }
 
 #[derive(Debug)]
-struct Taken {
+struct ReservedResources {
     permit: Permit<Holder>,
     /// Held until the message is complete.
     arriving: Option<Permit<Holder>>,
@@ -173,11 +173,11 @@ impl Share {
     /// # Errors
     /// Returns an error if no permit or memory is available, or there are too many entries.
     pub(super) fn take(&self, message: &[u8]) -> Result<(), Status> {
-        look_at(
+        account_data(
             message,
             self.unfold,
             &self.taken,
-            &mut Entries::of_message(),
+            &mut Entries::for_message(),
         )?;
         is_there(&self.taken)
     }
@@ -204,20 +204,20 @@ impl Share {
     }
 }
 
-fn look_at(
+fn account_data(
     data: &[u8],
     unfold: usize,
-    taken: &Mutex<Taken>,
+    taken: &Mutex<ReservedResources>,
     entries: &mut Entries,
 ) -> Result<(), Status> {
     take_memory(data.len().saturating_mul(unfold), taken)?;
-    Ok(entries.look_at(data)?)
+    Ok(entries.parse_next(data)?)
 }
 
-fn take_memory(bytes: usize, taken: &Mutex<Taken>) -> Result<(), Status> {
+fn take_memory(bytes: usize, taken: &Mutex<ReservedResources>) -> Result<(), Status> {
     let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
     taken.memory(bytes).map_err(|full| {
-        busy(match full {
+        busy_status(match full {
             Full::All => "the memory for requests is exhausted; try again",
             Full::Share => {
                 "this client has used its share of the memory for requests, a quarter; try again"
@@ -226,7 +226,7 @@ fn take_memory(bytes: usize, taken: &Mutex<Taken>) -> Result<(), Status> {
     })
 }
 
-fn is_there(taken: &Mutex<Taken>) -> Result<(), Status> {
+fn is_there(taken: &Mutex<ReservedResources>) -> Result<(), Status> {
     let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
     if taken.arriving.is_none() {
         return Ok(());
@@ -236,12 +236,12 @@ fn is_there(taken: &Mutex<Taken>) -> Result<(), Status> {
     Ok(())
 }
 
-fn busy(message: &str) -> Status {
+fn busy_status(message: &str) -> Status {
     let details = ErrorDetails::with_retry_info(Some(OVERLOAD_RETRY_AFTER));
     Status::with_error_details(Code::Unavailable, message, details)
 }
 
-impl Taken {
+impl ReservedResources {
     fn memory(&mut self, bytes: usize) -> Result<(), Full> {
         if let Some(left) = self.free_bytes.checked_sub(bytes) {
             self.free_bytes = left;
@@ -258,7 +258,7 @@ impl Taken {
 struct Measured {
     body: Body,
     unfold: usize,
-    taken: Arc<Mutex<Taken>>,
+    taken: Arc<Mutex<ReservedResources>>,
     entries: Entries,
     bytes: usize,
     bytes_max: usize,
@@ -267,19 +267,19 @@ struct Measured {
 }
 
 impl Measured {
-    fn look_at(&mut self, data: Bytes) -> Result<Bytes, Status> {
+    fn account_data(&mut self, data: Bytes) -> Result<Bytes, Status> {
         let (unfold, taken) = (self.unfold, &self.taken);
         let Some(inflate) = &mut self.inflate else {
             self.bytes += data.len();
             if self.bytes > self.bytes_max + PREFIX_BYTES {
                 return Err(too_large(self.bytes_max));
             }
-            look_at(&data, unfold, taken, &mut self.entries)?;
+            account_data(&data, unfold, taken, &mut self.entries)?;
             return Ok(data);
         };
         let grow = |bytes: usize| take_memory(bytes.saturating_mul(unfold), taken);
         let data = inflate.feed(&data, grow)?;
-        self.entries.look_at(&data)?;
+        self.entries.parse_next(&data)?;
         Ok(data.into())
     }
 }
@@ -298,7 +298,7 @@ impl http_body::Body for Measured {
             }
             let looked = match Pin::new(&mut self.body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
-                    Ok(data) => self.look_at(data),
+                    Ok(data) => self.account_data(data),
                     Err(frame) => return Poll::Ready(Some(Ok(frame))),
                 },
                 Poll::Ready(None) => match is_there(&self.taken) {

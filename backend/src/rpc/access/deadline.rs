@@ -6,7 +6,7 @@ use http::HeaderMap;
 use tonic::Status;
 
 /// Parses `grpc-timeout`: at most eight digits and a unit. A malformed value is ignored.
-pub fn timeout_asked(headers: &HeaderMap) -> Option<Duration> {
+pub fn requested_timeout(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get("grpc-timeout")?.to_str().ok()?;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     if digits.len() > 8 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -24,6 +24,6 @@ pub fn timeout_asked(headers: &HeaderMap) -> Option<Duration> {
     }
 }
 
-pub(super) fn late() -> Status {
+pub(super) fn deadline_exceeded() -> Status {
     Status::deadline_exceeded("the call took longer than allowed")
 }

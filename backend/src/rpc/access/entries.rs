@@ -56,7 +56,7 @@ impl Default for Entries {
 
 impl Entries {
     /// Creates a parser for a message without a prefix.
-    pub(super) fn of_message() -> Self {
+    pub(super) fn for_message() -> Self {
         Self {
             state: ParseState::Skip(0),
             count: 0,
@@ -67,7 +67,7 @@ impl Entries {
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] if there are more entries than any request may have.
-    pub(super) fn look_at(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
+    pub(super) fn parse_next(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
         while let Some((&byte, rest)) = bytes.split_first() {
             match &mut self.state {
                 ParseState::Lost => return Ok(()),
@@ -131,7 +131,7 @@ mod tests {
         let mut entries = Entries::default();
         let framed = [&[0; PREFIX_BYTES], message].concat();
         for piece in framed.chunks(step) {
-            entries.look_at(piece)?;
+            entries.parse_next(piece)?;
         }
         Ok(entries.count)
     }

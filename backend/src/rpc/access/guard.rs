@@ -19,13 +19,13 @@ use super::{
     CallAddress, People, Refusals,
     body::{Ends, Small, UntilEnded, Way},
     capacity::{Capacities, Holder, Share},
-    deadline::{late, timeout_asked},
+    deadline::{deadline_exceeded, requested_timeout},
     inflate::{self, Inflated},
     line::Line,
     origin::Origin,
     rate_limit,
-    refusals::Why,
-    scanning::answered,
+    refusals::RefusalReason,
+    scanning::run_call,
 };
 use crate::{
     domain::Dialect,
@@ -38,10 +38,10 @@ use crate::{
     },
     rpc::{
         audit as audit_line,
-        methods::{EXPORT_LOGS, Method, Need, PUT_EVENTS, RECEIVE_WEBHOOK, method},
+        methods::{EXPORT_LOGS, Method, PUT_EVENTS, Permission, RECEIVE_WEBHOOK, method},
     },
     scan::{Scanner, Scans},
-    store::audit::{self, By},
+    store::audit::{self, Actor},
 };
 
 /// Key header of the published interface, and gRPC metadata of the same name.
@@ -70,7 +70,7 @@ pub struct Guard {
 
 /// An admitted call.
 #[derive(Debug)]
-pub struct Admitted {
+pub struct AdmittedCall {
     method: &'static Method,
     caller: Option<Caller>,
     share: Option<Share>,
@@ -80,7 +80,7 @@ pub struct Admitted {
 
 /// A rejected call.
 #[derive(Debug)]
-pub struct Denied {
+pub struct RejectedCall {
     status: Status,
     caller: Option<Caller>,
 }
@@ -107,7 +107,7 @@ impl Guard {
 
     /// Sets the trusted proxies.
     #[must_use]
-    pub fn believing(mut self, proxies: Proxies) -> Self {
+    pub fn with_trusted_proxies(mut self, proxies: Proxies) -> Self {
         self.proxies = Arc::new(proxies);
         self
     }
@@ -120,7 +120,7 @@ impl Guard {
 
     /// Returns the number of open watch streams.
     pub fn watchers(&self) -> usize {
-        self.capacities.watches()
+        self.capacities.watch_count()
     }
 
     /// Puts the guard in front of all services, and of the response to unknown methods.
@@ -135,16 +135,16 @@ impl Guard {
         path: &str,
         headers: &HeaderMap,
         origin: &Origin,
-    ) -> Result<Admitted, Denied> {
+    ) -> Result<AdmittedCall, RejectedCall> {
         let method = method(path);
         let need = method.map(|method| method.need);
-        let caller = if need == Some(Need::Nothing) {
+        let caller = if need == Some(Permission::Nothing) {
             None
         } else {
-            match self.recognise_from(headers, origin).await {
+            match self.identify_from(headers, origin).await {
                 Ok(caller) => Some(caller),
                 Err(status) => {
-                    return Err(Denied {
+                    return Err(RejectedCall {
                         status,
                         caller: None,
                     });
@@ -158,13 +158,13 @@ impl Guard {
         if let (Err(error @ Error::PermissionDenied(_)), Some(caller), Some(method)) =
             (&checked, &caller, method)
         {
-            let by = self.by(caller, method, origin.address);
-            self.audit.refused(by, &error.to_string());
+            let by = self.actor(caller, method, origin.address);
+            self.audit.record_refused(by, &error.to_string());
         }
         let checked = checked.map_err(Status::from);
         let found = checked.and_then(|()| {
             let method = method.ok_or_else(|| Status::from(unknown_method()))?;
-            let holder = Holder::of(caller.as_ref(), origin.connected);
+            let holder = Holder::for_call(caller.as_ref(), origin.connected);
             let scan = method.scans.then(|| {
                 let scanner = Scanner {
                     client: holder.share(),
@@ -175,13 +175,13 @@ impl Guard {
             Ok((method, self.capacities.share(method.class, holder)?, scan))
         });
         match found {
-            Ok((method, share, scan)) => Ok(Admitted {
+            Ok((method, share, scan)) => Ok(AdmittedCall {
                 method,
                 caller,
                 share,
                 scan,
             }),
-            Err(status) => Err(Denied { status, caller }),
+            Err(status) => Err(RejectedCall { status, caller }),
         }
     }
 
@@ -189,7 +189,7 @@ impl Guard {
     ///
     /// # Errors
     /// Returns the rejection, with its metadata.
-    pub async fn pass<F>(
+    pub async fn admit_and_call<F>(
         &self,
         path: &str,
         headers: &HeaderMap,
@@ -199,18 +199,18 @@ impl Guard {
     where
         F: Future<Output = Result<(MetadataMap, Bytes), Status>>,
     {
-        let origin = Origin::of(headers, None, &self.proxies);
+        let origin = Origin::determine(headers, None, &self.proxies);
         let mut line = Line::begin(method(path), headers, origin.address);
         let admitted = match self.admit(path, headers, &origin).await {
             Ok(admitted) => admitted,
-            Err(Denied { mut status, caller }) => {
+            Err(RejectedCall { mut status, caller }) => {
                 self.write_rates(caller.as_ref(), status.metadata_mut().as_mut());
-                line.of(caller.as_ref().map(|it| &it.name));
+                line.set_client(caller.as_ref().map(|it| &it.name));
                 line.end(status.code());
                 return Err(status);
             }
         };
-        line.of(admitted.caller.as_ref().map(|it| &it.name));
+        line.set_client(admitted.caller.as_ref().map(|it| &it.name));
         let Some(caller) = admitted.caller else {
             // A method that needs no key has no caller, so it cannot be called this way.
             return Err(unknown_method().into());
@@ -243,16 +243,16 @@ impl Guard {
     /// # Errors
     /// Returns the rejection of a missing or unknown key or certificate, delayed if there were many
     /// from its address.
-    pub async fn recognise(&self, headers: &HeaderMap) -> Result<Caller, Status> {
-        let origin = Origin::of(headers, None, &self.proxies);
-        self.recognise_from(headers, &origin).await
+    pub async fn identify(&self, headers: &HeaderMap) -> Result<Caller, Status> {
+        let origin = Origin::determine(headers, None, &self.proxies);
+        self.identify_from(headers, &origin).await
     }
 
-    async fn recognise_from(&self, headers: &HeaderMap, origin: &Origin) -> Result<Caller, Status> {
+    async fn identify_from(&self, headers: &HeaderMap, origin: &Origin) -> Result<Caller, Status> {
         let address = origin.address;
         let found = match key_of(headers) {
             Ok(key) => match &self.people {
-                Some(people) if SignIns::takes(key) => people.find(key).await.map(Some),
+                Some(people) if SignIns::is_token(key) => people.find(key).await.map(Some),
                 _ => self.keys.find(key, address).await,
             },
             Err(none) => {
@@ -271,38 +271,38 @@ impl Guard {
             Err(error) => error,
         };
         if matches!(error, Error::Unauthenticated(_)) {
-            self.note_stranger(address, "", &error.to_string()).await;
+            self.audit_stranger(address, "", &error.to_string()).await;
         }
         Err(error.into())
     }
 
     /// Audits a call with a missing, unknown or insufficient credential, and delays it if there
     /// were many from its address.
-    async fn note_stranger(&self, address: Option<IpAddr>, method: &'static str, why: &str) {
-        let by = By {
+    async fn audit_stranger(&self, address: Option<IpAddr>, method: &'static str, why: &str) {
+        let by = Actor {
             client: String::new(),
             address,
             method,
             time_ms: self.keys.now_ms(),
             scope: Arc::default(),
         };
-        self.audit.refused(by, why);
+        self.audit.record_refused(by, why);
         let wait = self.refusals.address(address, self.keys.now_ms());
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;
         }
     }
 
-    fn note_refusal(&self, by: By, answer: &HeaderMap) {
+    fn note_refusal(&self, by: Actor, answer: &HeaderMap) {
         if code_of(answer) == Code::PermissionDenied
             && let Some(status) = Status::from_header_map(answer)
         {
-            self.audit.refused(by, status.message());
+            self.audit.record_refused(by, status.message());
         }
     }
 
-    fn by(&self, caller: &Caller, method: &'static Method, address: Option<IpAddr>) -> By {
-        By {
+    fn actor(&self, caller: &Caller, method: &'static Method, address: Option<IpAddr>) -> Actor {
+        Actor {
             client: caller.name.to_string(),
             address,
             method: &method.path,
@@ -316,17 +316,17 @@ impl Guard {
     ///
     /// # Errors
     /// Returns an error if the audit entry cannot be written.
-    async fn answerable(
+    async fn audited_actor(
         &self,
-        admitted: &Admitted,
+        admitted: &AdmittedCall,
         address: Option<IpAddr>,
-    ) -> Result<Option<By>, Status> {
+    ) -> Result<Option<Actor>, Status> {
         let (Some(audit), Some(caller)) = (&admitted.method.audit, &admitted.caller) else {
             return Ok(None);
         };
-        let by = self.by(caller, admitted.method, address);
-        if audit.reads() {
-            self.audit.reads(&by, &audit.what).await?;
+        let by = self.actor(caller, admitted.method, address);
+        if audit.audits_reads() {
+            self.audit.record_read(&by, &audit.what).await?;
         }
         Ok(Some(by))
     }
@@ -335,25 +335,27 @@ impl Guard {
     /// role.
     fn check(
         &self,
-        need: Option<Need>,
+        need: Option<Permission>,
         caller: &Caller,
         dialect: Option<Dialect>,
     ) -> Result<(), Error> {
         let need = need.ok_or_else(unknown_method)?;
         let (now_ms, client) = (self.keys.now_ms(), &caller.name);
         let is_granted = || dialect.is_some_and(|it| caller.dialects.contains(&it));
-        if need.allows(caller.role) || need == Need::Ingest && is_granted() {
+        if need.allows(caller.role) || need == Permission::Ingest && is_granted() {
             let taken = caller.meter.take_call(client, now_ms);
             return taken.inspect_err(|_beyond| {
-                self.refusals.client(Why::Rate, client.as_str(), now_ms);
+                self.refusals
+                    .client(RefusalReason::Rate, client.as_str(), now_ms);
             });
         }
-        self.refusals.client(Why::Role, client.as_str(), now_ms);
+        self.refusals
+            .client(RefusalReason::Role, client.as_str(), now_ms);
         Err(Error::PermissionDenied(format!(
             "this needs the role `{}`; the key of `{}` has the role `{}`",
-            need.word(),
+            need.as_str(),
             caller.name,
-            caller.role.word()
+            caller.role.as_str()
         )))
     }
 }
@@ -363,7 +365,7 @@ fn dialect(path: &str, headers: &HeaderMap) -> Option<Dialect> {
     match path {
         EXPORT_LOGS => Some(Dialect::Otlp),
         PUT_EVENTS | RECEIVE_WEBHOOK => {
-            Dialect::of_word(headers.get(DIALECT_HEADER)?.to_str().ok()?)
+            Dialect::from_name(headers.get(DIALECT_HEADER)?.to_str().ok()?)
         }
         _ => None,
     }
@@ -456,18 +458,19 @@ where
         Box::pin(async move {
             let mut request = request.map(Body::new);
             let (path, headers) = (request.uri().path(), request.headers());
-            let origin = Origin::of(headers, request.extensions().get(), &guard.proxies);
+            let origin = Origin::determine(headers, request.extensions().get(), &guard.proxies);
             let mut line = Line::begin(method(path), headers, origin.address);
             let (caller, mut response) = match guard.admit(path, headers, &origin).await {
                 Ok(admitted) => {
                     let (caller, method) = (admitted.caller.clone(), admitted.method);
                     admitted.show(request.extensions().get());
                     request.extensions_mut().insert(CallAddress(origin.address));
-                    line.of(caller.as_ref().map(|it| &it.name));
-                    let answer = match guard.answerable(&admitted, origin.address).await {
+                    line.set_client(caller.as_ref().map(|it| &it.name));
+                    let answer = match guard.audited_actor(&admitted, origin.address).await {
                         Ok(None) => admitted.call(&mut inner, request).await?,
                         Ok(Some(by)) => {
-                            let call = audit::by(by.clone(), admitted.call(&mut inner, request));
+                            let call =
+                                audit::run_as(by.clone(), admitted.call(&mut inner, request));
                             let answer = call.await?;
                             guard.note_refusal(by, answer.headers());
                             answer
@@ -480,12 +483,12 @@ where
                         && let Some(status) = Status::from_header_map(answer.headers())
                     {
                         let (address, why) = (origin.address, status.message());
-                        guard.note_stranger(address, &method.path, why).await;
+                        guard.audit_stranger(address, &method.path, why).await;
                     }
                     (caller, answer)
                 }
-                Err(Denied { status, caller }) => {
-                    line.of(caller.as_ref().map(|it| &it.name));
+                Err(RejectedCall { status, caller }) => {
+                    line.set_client(caller.as_ref().map(|it| &it.name));
                     (caller, status.into_http())
                 }
             };
@@ -496,12 +499,12 @@ where
     }
 }
 
-impl Admitted {
+impl AdmittedCall {
     fn show(&self, connection: Option<&Arc<Activity>>) {
         match (connection, &self.caller) {
-            (Some(connection), Some(caller)) => connection.known(caller.name.as_str()),
+            (Some(connection), Some(caller)) => connection.mark_authenticated(caller.name.as_str()),
             (Some(connection), None) if self.method.class.is_streaming() => {
-                connection.may_be_silent();
+                connection.exempt_from_idle_timeout();
             }
             _ => {}
         }
@@ -527,7 +530,7 @@ impl Admitted {
             share,
             scan,
         } = self;
-        let asked = timeout_asked(request.headers()).filter(|_| method.class.is_streaming());
+        let asked = requested_timeout(request.headers()).filter(|_| method.class.is_streaming());
         let ends = Ends {
             revoked: caller.as_ref().map(|caller| caller.revoked.clone()),
             deadline: asked.and_then(|asked| Instant::now().checked_add(asked)),
@@ -540,7 +543,7 @@ impl Admitted {
             ends => Body::new(UntilEnded::new(body, way, ends.clone())),
         };
         let request_id = request.headers().get(REQUEST_ID).cloned();
-        let is_packed = inflate::takes(request.headers_mut());
+        let is_packed = inflate::take_gzip_header(request.headers_mut());
         let bytes_max = bytes_max(method, request.headers());
         let may_end_its_key = ENDING.contains(&request.uri().path());
         if let Some(caller) = &caller {
@@ -549,21 +552,21 @@ impl Admitted {
         let request = request.map(|body| {
             let body = until_ended(body, Way::In);
             let share = share.as_ref().filter(|_| !method.class.is_streaming());
-            limited(body, caller.is_none(), share, (bytes_max, is_packed))
+            limit_body(body, caller.is_none(), share, (bytes_max, is_packed))
         });
-        let answering = answered(inner, request, scan, method.class.is_streaming());
+        let answering = run_call(inner, request, scan, method.class.is_streaming());
         let mut response = match ends.deadline {
             None => answering.await?,
             Some(at) => match tokio::time::timeout_at(at, answering).await {
                 Ok(response) => response?,
-                Err(_elapsed) => return Ok(late().into_http()),
+                Err(_elapsed) => return Ok(deadline_exceeded().into_http()),
             },
         };
-        inflate::offer(response.headers_mut());
+        inflate::advertise_gzip(response.headers_mut());
         if let (Some(audit), Some(caller)) = (&method.audit, &caller)
             && !response.headers().contains_key(Status::GRPC_STATUS)
         {
-            audit_line::note(
+            audit_line::log_call(
                 audit,
                 &caller.name,
                 request_id.as_ref(),
@@ -582,7 +585,7 @@ impl Admitted {
     }
 }
 
-fn limited(
+fn limit_body(
     body: Body,
     needs_no_key: bool,
     share: Option<&Share>,

@@ -21,7 +21,7 @@ const ACCEPTED: HeaderName = HeaderName::from_static("grpc-accept-encoding");
 
 /// Whether the messages of a call are gzip-compressed. Removes the header, since the service gets
 /// them decompressed.
-pub(super) fn takes(headers: &mut HeaderMap) -> bool {
+pub(super) fn take_gzip_header(headers: &mut HeaderMap) -> bool {
     let is_gzip = headers.get(ENCODING).is_some_and(|it| it == "gzip");
     if is_gzip {
         headers.remove(ENCODING);
@@ -29,7 +29,7 @@ pub(super) fn takes(headers: &mut HeaderMap) -> bool {
     is_gzip
 }
 
-pub(super) fn offer(headers: &mut HeaderMap) {
+pub(super) fn advertise_gzip(headers: &mut HeaderMap) {
     if headers.contains_key(ACCEPTED) {
         headers.insert(ACCEPTED, HeaderValue::from_static("identity,gzip"));
     }
@@ -96,9 +96,11 @@ impl Inflate {
                     let piece = take(&mut bytes, (*left).min(STEP_BYTES));
                     *left -= piece.len();
                     let before = decoder.get_ref().len();
-                    decoder.write_all(piece).map_err(|_broken| broken())?;
+                    decoder
+                        .write_all(piece)
+                        .map_err(|_broken| broken_status())?;
                     if *left == 0 {
-                        decoder.try_finish().map_err(|_broken| broken())?;
+                        decoder.try_finish().map_err(|_broken| broken_status())?;
                     }
                     let message = decoder.get_ref();
                     if message.len() > self.bytes_max {
@@ -125,7 +127,7 @@ impl Inflate {
             return Err(too_large(self.bytes_max));
         }
         self.state = match packed {
-            1 if length == 0 => return Err(broken()),
+            1 if length == 0 => return Err(broken_status()),
             1 => State::Packed(length, Box::new(GzDecoder::new(Vec::new()))),
             _ => {
                 // Other flags are left for the service to reject.
@@ -146,7 +148,7 @@ fn take<'a>(bytes: &mut &'a [u8], most: usize) -> &'a [u8] {
     piece
 }
 
-fn broken() -> Status {
+fn broken_status() -> Status {
     Status::invalid_argument("the message is not gzip, although it is marked as compressed")
 }
 

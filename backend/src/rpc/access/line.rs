@@ -57,7 +57,7 @@ impl Line {
         }
     }
 
-    pub(super) fn of(&mut self, client: Option<&Name>) {
+    pub(super) fn set_client(&mut self, client: Option<&Name>) {
         self.client = client.cloned();
     }
 

@@ -57,13 +57,13 @@ impl People {
     /// Same as [`SignIns::person`].
     pub async fn find(&self, shown: &str) -> Result<Caller, Error> {
         // Checked on each call, since the provider can withdraw its keys.
-        let person = self.sign_ins.person(shown).await?;
+        let person = self.sign_ins.authenticate(shown).await?;
         Ok(self.caller(key_hash(shown), person))
     }
 
     fn caller(&self, token: [u8; 32], person: Person) -> Caller {
         let now_ms = self.clock.now_ms();
-        let mut known = self.known();
+        let mut known = self.lock();
         if known.len() >= TOKENS_KNOWN_MAX && !known.contains_key(&token) {
             let first = known.iter().min_by_key(|(_, it)| it.ends_ms);
             let first = first.map(|(token, _)| *token);
@@ -94,7 +94,7 @@ impl People {
     /// Ends the calls of expired tokens, until the service stops.
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         loop {
-            let next_ms = self.end_over();
+            let next_ms = self.end_expired();
             tokio::select! {
                 () = shutdown.cancelled() => return,
                 () = self.came.notified() => {}
@@ -104,9 +104,9 @@ impl People {
     }
 
     /// Ends expired tokens. Returns the time of the next expiry.
-    fn end_over(&self) -> i64 {
+    fn end_expired(&self) -> i64 {
         let now_ms = self.clock.now_ms();
-        let mut known = self.known();
+        let mut known = self.lock();
         known.retain(|_, it| {
             let is_over = it.ends_ms <= now_ms;
             if is_over {
@@ -118,7 +118,7 @@ impl People {
         ends.min().unwrap_or(i64::MAX)
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<[u8; 32], CachedToken>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], CachedToken>> {
         // The map is consistent between any two statements, so a poisoned lock is usable.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

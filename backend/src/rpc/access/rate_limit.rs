@@ -9,11 +9,11 @@ const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy"
 
 pub(super) fn write(limits: &[Limit], headers: &mut HeaderMap) {
     let state = |limit: &Limit| {
-        let (name, _) = words(limit.unit);
+        let (name, _) = unit_names(limit.unit);
         format!("\"{name}\";r={};t={}", limit.left, limit.full_seconds)
     };
     let policy = |limit: &Limit| {
-        let (name, unit) = words(limit.unit);
+        let (name, unit) = unit_names(limit.unit);
         format!("\"{name}\";q={};w=1{unit}", limit.per_second)
     };
     let members: [(_, Vec<_>); 2] = [
@@ -29,7 +29,7 @@ pub(super) fn write(limits: &[Limit], headers: &mut HeaderMap) {
     }
 }
 
-fn words(unit: Unit) -> (&'static str, &'static str) {
+fn unit_names(unit: Unit) -> (&'static str, &'static str) {
     match unit {
         Unit::Requests => ("requests", ""),
         Unit::Events => ("events", ";qu=\"events\""),

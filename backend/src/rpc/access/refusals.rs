@@ -30,7 +30,7 @@ const WAIT_MAX_MS: i64 = 1_000;
 const OTHERS: &str = "others";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Why {
+pub(super) enum RefusalReason {
     /// The key is unknown; by address.
     Key,
     /// The role is insufficient; by client.
@@ -40,12 +40,12 @@ pub(super) enum Why {
 }
 
 /// Returns the metric labels of the reasons.
-pub fn words() -> [&'static str; 3] {
-    [Why::Key, Why::Role, Why::Rate].map(Why::word)
+pub fn labels() -> [&'static str; 3] {
+    [RefusalReason::Key, RefusalReason::Role, RefusalReason::Rate].map(RefusalReason::as_str)
 }
 
-impl Why {
-    fn word(self) -> &'static str {
+impl RefusalReason {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Key => "key",
             Self::Role => "role",
@@ -53,7 +53,7 @@ impl Why {
         }
     }
 
-    fn sentence(self) -> &'static str {
+    fn description(self) -> &'static str {
         match self {
             Self::Key => "they have no key, or an unknown one",
             Self::Role => "the role of the key does not allow them",
@@ -74,9 +74,9 @@ pub struct Refusals {
 
 #[derive(Debug, Default)]
 struct Counted {
-    subjects: HashMap<(Why, String), Subject>,
+    subjects: HashMap<(RefusalReason, String), Subject>,
     /// Time of the first report about each subject in the window.
-    reported: HashMap<(Why, String), i64>,
+    reported: HashMap<(RefusalReason, String), i64>,
 }
 
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl Refusals {
 
     /// Counts in these metrics as well.
     #[must_use]
-    pub fn counting(self, metrics: Metrics) -> Self {
+    pub fn with_metrics(self, metrics: Metrics) -> Self {
         Self { metrics, ..self }
     }
 
@@ -128,17 +128,17 @@ impl Refusals {
             Some(IpAddr::V4(address)) => address.to_string(),
             Some(IpAddr::V6(network)) => format!("{network}/64"),
         };
-        let wait_ms = self.count(Why::Key, subject, now_ms);
+        let wait_ms = self.count(RefusalReason::Key, subject, now_ms);
         Duration::from_millis(wait_ms.max(0).unsigned_abs())
     }
 
-    pub(super) fn client(&self, why: Why, client: &str, now_ms: i64) {
+    pub(super) fn client(&self, why: RefusalReason, client: &str, now_ms: i64) {
         self.count(why, client.to_owned(), now_ms);
     }
 
     /// Counts a rejection. Returns its delay, from the pace of its subject.
-    fn count(&self, why: Why, subject: String, now_ms: i64) -> i64 {
-        self.metrics.refused_call(why.word());
+    fn count(&self, why: RefusalReason, subject: String, now_ms: i64) -> i64 {
+        self.metrics.record_refused_call(why.as_str());
         let (wait_ms, event) = {
             let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
             counted.count(why, subject, now_ms)
@@ -157,7 +157,12 @@ impl fmt::Debug for Refusals {
 }
 
 impl Counted {
-    fn count(&mut self, why: Why, subject: String, now_ms: i64) -> (i64, Option<IncomingEvent>) {
+    fn count(
+        &mut self,
+        why: RefusalReason,
+        subject: String,
+        now_ms: i64,
+    ) -> (i64, Option<IncomingEvent>) {
         let mut key = (why, subject);
         if !self.subjects.contains_key(&key) && self.subjects.len() >= REFUSED_SUBJECTS_MAX {
             self.subjects.retain(|_, subject| !subject.is_over(now_ms));
@@ -206,24 +211,30 @@ impl Counted {
     }
 }
 
-fn event(why: Why, subject: &str, count: u64, since_ms: i64, now_ms: i64) -> IncomingEvent {
+fn event(
+    why: RefusalReason,
+    subject: &str,
+    count: u64,
+    since_ms: i64,
+    now_ms: i64,
+) -> IncomingEvent {
     let minutes = now_ms.saturating_sub(since_ms) / MINUTE_MS + 1;
     let within = match minutes {
         1 => "a minute".to_owned(),
         minutes => format!("{minutes} minutes"),
     };
     let (of, whose) = match why {
-        Why::Key => ("address", "from"),
-        Why::Role | Why::Rate => ("client", "of"),
+        RefusalReason::Key => ("address", "from"),
+        RefusalReason::Role | RefusalReason::Rate => ("client", "of"),
     };
-    let why_so = why.sentence();
+    let why_so = why.description();
     IncomingEvent {
         summary: format!("{count} calls {whose} {subject} were refused within {within}: {why_so}"),
         severity: Some(Severity::Warning),
-        ..IncomingEvent::own(
+        ..IncomingEvent::own_event(
             "key refused",
             "key-refused",
-            [("why", why.word()), (of, subject)],
+            [("why", why.as_str()), (of, subject)],
             now_ms,
         )
     }
@@ -260,7 +271,7 @@ mod tests {
         for at in 0..1_000 {
             refusals.address(address, MINUTE_MS + at);
         }
-        refusals.client(Why::Rate, "sender", 0);
+        refusals.client(RefusalReason::Rate, "sender", 0);
         let reported = reported.lock().unwrap();
         assert_eq!(reported.len(), 1);
         assert_eq!(reported[0].dimensions["address"], "192.0.2.7");

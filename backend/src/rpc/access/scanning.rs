@@ -23,7 +23,7 @@ use crate::{
 const PREFIX_BYTES: usize = 5;
 
 /// Runs a call here, or on the threads for scans once its message was read.
-pub(super) async fn answered<S, Out>(
+pub(super) async fn run_call<S, Out>(
     inner: &mut S,
     request: Request<Body>,
     scan: Option<(Scans, Scanner)>,
@@ -39,8 +39,8 @@ where
     let Some((scans, scanner)) = scan else {
         return Ok(inner.call(request).await?.map(Body::new));
     };
-    match gathered(request).await {
-        Ok(request) => scanned(&scans, scanner, is_streaming, inner.call(request)).await,
+    match read_message(request).await {
+        Ok(request) => run_scan(&scans, scanner, is_streaming, inner.call(request)).await,
         Err(status) => Ok(status.into_http()),
     }
 }
@@ -49,7 +49,7 @@ where
 ///
 /// # Errors
 /// Returns an error if the message is too large or cannot be read.
-async fn gathered(request: Request<Body>) -> Result<Request<Body>, Status> {
+async fn read_message(request: Request<Body>) -> Result<Request<Body>, Status> {
     let (parts, body) = request.into_parts();
     let body = Limited::new(body, REQUEST_BYTES_MAX + PREFIX_BYTES);
     let gathered = body.collect().await.map_err(|error| {
@@ -70,7 +70,7 @@ pub fn too_large(bytes_max: usize) -> Status {
 
 /// Runs a call on the threads for scans, including its response. Each message of a stream is
 /// produced there when the previous one was read.
-async fn scanned<Out, E>(
+async fn run_scan<Out, E>(
     scans: &Scans,
     scanner: Scanner,
     is_streaming: bool,
@@ -92,7 +92,7 @@ where
             Err(status) => status.into_http(),
         })
     };
-    let response = match scans.run(&scanner, audit::carried(whole)).await {
+    let response = match scans.run(&scanner, audit::carry_actor(whole)).await {
         Ok(response) => response?,
         Err(error) => return Ok(Status::from(error).into_http()),
     };

@@ -7,7 +7,7 @@ use crate::{
     domain::{AnyResource, AuditAction, AuditEntry, any_resource::each_resource},
     error::{Error, Violation},
     limits::RULE_NAMES_MAX,
-    ops::{audit::AuditFilter, page::PageRequest, wire::Shows},
+    ops::{audit::AuditFilter, page::PageRequest, wire::FromDomain},
 };
 
 /// Converts a list request to filter and page.
@@ -65,8 +65,8 @@ pub fn list(
     Ok((filter, page))
 }
 
-impl Shows<AuditEntry> for v1::AuditEntry {
-    fn of(entry: AuditEntry) -> Self {
+impl FromDomain<AuditEntry> for v1::AuditEntry {
+    fn from_domain(entry: AuditEntry) -> Self {
         let action = match entry.action {
             AuditAction::Created => Action::Created,
             AuditAction::Updated => Action::Updated,
@@ -84,8 +84,8 @@ impl Shows<AuditEntry> for v1::AuditEntry {
             kind: entry.kind,
             names: entry.names,
             count: entry.count,
-            before: entry.before.map(Shows::of),
-            after: entry.after.map(Shows::of),
+            before: entry.before.map(FromDomain::from_domain),
+            after: entry.after.map(FromDomain::from_domain),
             changed_secrets: entry.changed_secrets,
             reason: entry.reason,
             hash: entry.hash.into(),
@@ -95,10 +95,10 @@ impl Shows<AuditEntry> for v1::AuditEntry {
 
 macro_rules! on_the_wire {
     ($($number:literal $word:ident $kind:ident($type:ident) $own:tt)+) => {
-        impl Shows<AnyResource> for v1::AuditState {
-            fn of(state: AnyResource) -> Self {
+        impl FromDomain<AnyResource> for v1::AuditState {
+            fn from_domain(state: AnyResource) -> Self {
                 let resource = match state {
-                    $(AnyResource::$kind(it) => Resource::$kind(Shows::of(it)),)+
+                    $(AnyResource::$kind(it) => Resource::$kind(FromDomain::from_domain(it)),)+
                 };
                 let resource = Some(resource);
                 Self { resource }

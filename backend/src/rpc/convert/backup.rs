@@ -3,24 +3,28 @@
 use bellwether_proto::v1;
 
 use crate::{
-    ops::wire::Shows,
+    ops::wire::FromDomain,
     store::backup::{BackupEnd, BackupRecord, Step},
 };
 
-impl Shows<Step> for v1::ReadBackupResponse {
-    fn of(step: Step) -> Self {
+impl FromDomain<Step> for v1::ReadBackupResponse {
+    fn from_domain(step: Step) -> Self {
         Self {
-            records: step.records.into_iter().map(Shows::of).collect(),
+            records: step
+                .records
+                .into_iter()
+                .map(FromDomain::from_domain)
+                .collect(),
             place: step.place,
-            end: step.end.map(Shows::of),
+            end: step.end.map(FromDomain::from_domain),
             row_count: 0,
             proof: step.proof,
         }
     }
 }
 
-impl Shows<BackupRecord> for v1::StoredRecord {
-    fn of(kept: BackupRecord) -> Self {
+impl FromDomain<BackupRecord> for v1::StoredRecord {
+    fn from_domain(kept: BackupRecord) -> Self {
         Self {
             kind: (kept.kind as u8).into(),
             key: kept.key,
@@ -30,8 +34,8 @@ impl Shows<BackupRecord> for v1::StoredRecord {
     }
 }
 
-impl Shows<BackupEnd> for v1::BackupEnd {
-    fn of(end: BackupEnd) -> Self {
+impl FromDomain<BackupEnd> for v1::BackupEnd {
+    fn from_domain(end: BackupEnd) -> Self {
         Self {
             identity: end.identity,
             place: end.place.to_number(),

@@ -6,7 +6,7 @@ use bellwether_proto::v1::{self, skipped_deliveries::Reason};
 
 use super::{
     delivery::{NO_DELIVERY_ID, filter},
-    list::count,
+    list::to_i32,
 };
 use crate::{
     domain::RecordId,
@@ -76,15 +76,15 @@ pub fn selection(
 }
 
 /// Converts the result of retrying deliveries.
-pub fn retried(tally: BulkTally, warnings: Vec<String>) -> v1::RetryDeliveriesResponse {
+pub fn retry_response(tally: BulkTally, warnings: Vec<String>) -> v1::RetryDeliveriesResponse {
     let retried = |(id, new): &(RecordId, RecordId)| v1::RetriedDelivery {
         id: id.to_string(),
         retried_as: new.to_string(),
     };
     v1::RetryDeliveriesResponse {
-        count: Some(count(tally.count)),
+        count: Some(to_i32(tally.count)),
         destinations: destinations(&tally),
-        skipped: skipped(&tally),
+        skipped: list_skipped(&tally),
         deliveries: tally.handled.iter().map(retried).collect(),
         next_page_token: tally.next_token,
         warnings,
@@ -92,11 +92,11 @@ pub fn retried(tally: BulkTally, warnings: Vec<String>) -> v1::RetryDeliveriesRe
 }
 
 /// Converts the result of cancelling deliveries.
-pub fn cancelled(tally: BulkTally, warnings: Vec<String>) -> v1::CancelDeliveriesResponse {
+pub fn cancel_response(tally: BulkTally, warnings: Vec<String>) -> v1::CancelDeliveriesResponse {
     v1::CancelDeliveriesResponse {
-        count: Some(count(tally.count)),
+        count: Some(to_i32(tally.count)),
         destinations: destinations(&tally),
-        skipped: skipped(&tally),
+        skipped: list_skipped(&tally),
         next_page_token: tally.next_token,
         warnings,
     }
@@ -108,15 +108,15 @@ fn destinations(tally: &BulkTally) -> Vec<v1::DestinationCount> {
     counts.truncate(PAGE_SIZE_MAX);
     let counted = |(name, of): (&String, &usize)| v1::DestinationCount {
         destination_name: name.clone(),
-        count: Some(count(*of)),
+        count: Some(to_i32(*of)),
     };
     counts.into_iter().map(counted).collect()
 }
 
-fn skipped(tally: &BulkTally) -> Vec<v1::SkippedDeliveries> {
+fn list_skipped(tally: &BulkTally) -> Vec<v1::SkippedDeliveries> {
     let counted = |(why, of): (&Skip, &usize)| v1::SkippedDeliveries {
         reason: reason(*why).into(),
-        count: Some(count(*of)),
+        count: Some(to_i32(*of)),
     };
     tally.skipped.iter().map(counted).collect()
 }

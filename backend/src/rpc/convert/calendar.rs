@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Converts the requested time span.
-pub fn asked(start: Option<&Timestamp>, end: Option<&Timestamp>) -> ExpansionSpan {
+pub fn requested_span(start: Option<&Timestamp>, end: Option<&Timestamp>) -> ExpansionSpan {
     ExpansionSpan {
         start_ms: start.map(time::millis),
         end_ms: end.map(time::millis),
@@ -20,7 +20,7 @@ pub fn asked(start: Option<&Timestamp>, end: Option<&Timestamp>) -> ExpansionSpa
 /// Converts the spans of a calendar.
 pub fn spans(expansion: &Expansion) -> Vec<v1::CalendarSpan> {
     let local = |at_ms| {
-        let local = expansion.prepared.local(at_ms);
+        let local = expansion.prepared.local_time(at_ms);
         local.map_or_else(String::new, |it| it.to_string())
     };
     let span = |it: &Span| v1::CalendarSpan {

@@ -3,12 +3,12 @@
 use bellwether_proto::v1;
 
 use crate::{
-    ops::wire::Shows,
+    ops::wire::FromDomain,
     store::verify::{Findings, Progress},
 };
 
-impl Shows<Findings> for v1::CheckFindings {
-    fn of(findings: Findings) -> Self {
+impl FromDomain<Findings> for v1::CheckFindings {
+    fn from_domain(findings: Findings) -> Self {
         let records = findings.records.into_iter();
         Self {
             records: records.map(|(word, count)| (word.into(), count)).collect(),
@@ -26,6 +26,6 @@ pub fn response(progress: Progress, findings: Option<Findings>) -> v1::CheckStor
     v1::CheckStoreResponse {
         done: progress.done,
         total: progress.total,
-        findings: findings.map(Shows::of),
+        findings: findings.map(FromDomain::from_domain),
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     domain::{Client, Rates, Role},
     ops::{
         client::{ClientDraft, ClientEdit},
-        wire::Shows,
+        wire::FromDomain,
     },
 };
 
@@ -64,8 +64,8 @@ fn rates(requests_per_second: u32, events_per_second: u32) -> Rates {
     }
 }
 
-impl Shows<Role> for v1::Role {
-    fn of(role: Role) -> Self {
+impl FromDomain<Role> for v1::Role {
+    fn from_domain(role: Role) -> Self {
         match role {
             Role::Ingest => Self::Ingest,
             Role::Viewer => Self::Viewer,
@@ -76,11 +76,11 @@ impl Shows<Role> for v1::Role {
     }
 }
 
-impl Shows<Client> for v1::Client {
-    fn of(client: Client) -> Self {
+impl FromDomain<Client> for v1::Client {
+    fn from_domain(client: Client) -> Self {
         Self {
             name: client.name.to_string(),
-            role: v1::Role::of(client.role).into(),
+            role: v1::Role::from_domain(client.role).into(),
             create_time: Some(timestamp(client.create_ms)),
             last_used_time: client.last_used_ms.map(timestamp),
             requests_per_second: client.rates.requests_per_second.unwrap_or(0),
@@ -90,7 +90,11 @@ impl Shows<Client> for v1::Client {
                 .last_used_from
                 .map_or_else(String::new, |it| it.to_string()),
             previous_key_expire_time: client.previous.map(|it| timestamp(it.until_ms)),
-            dialects: client.dialects.iter().map(|it| it.word().into()).collect(),
+            dialects: client
+                .dialects
+                .iter()
+                .map(|it| it.as_str().into())
+                .collect(),
             scope_tags: client.scope.tags.into_iter().collect(),
             scope_sources: client.scope.sources.into_iter().collect(),
             certificates: client

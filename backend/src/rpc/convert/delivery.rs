@@ -5,6 +5,7 @@ use prost_types::Timestamp;
 
 use super::{
     incoming::incoming,
+    list::to_i32,
     time::{duration, timestamp},
 };
 use crate::{
@@ -15,8 +16,8 @@ use crate::{
     error::{Error, Violation},
     limits::RULE_NAMES_MAX,
     ops::{
-        delivery::{DeliveryTally, Filter, Waiting},
-        destination::{About, ExchangeTimes, RenderedTest},
+        delivery::{DeliveryTally, Filter, WaitReason},
+        destination::{ExchangeTimes, RenderedTest, TestSubject},
         intake::check::check,
         page::PageRequest,
     },
@@ -27,9 +28,11 @@ pub(super) use crate::domain::NO_EVENT_ID;
 pub(super) const NO_DELIVERY_ID: &str = "is not a delivery id; expected 26 letters and digits";
 
 /// Converts a delivery with its attempts; lists omit them.
-pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: Waiting) -> v1::Delivery {
+pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: WaitReason) -> v1::Delivery {
     let content = delivery.content;
-    let known_as = delivery.event.map(|_| content.known_as().to_string());
+    let known_as = delivery
+        .event
+        .map(|_| content.displayed_occurrence().to_string());
     // A test has a fake rule, and a sample event unless one is named.
     let rule_name = if delivery.test {
         String::new()
@@ -116,15 +119,14 @@ pub fn state(state: DeliveryState) -> v1::delivery::State {
 
 /// Converts the counts of matching deliveries.
 pub fn counts(tally: DeliveryTally) -> v1::DeliveryCounts {
-    let count = |number: usize| Some(i32::try_from(number).unwrap_or(i32::MAX));
     v1::DeliveryCounts {
-        waiting_count: count(tally.waiting),
-        delivered_count: count(tally.delivered),
-        dead_count: count(tally.dead),
-        resent_count: count(tally.resent),
-        cancelled_count: count(tally.cancelled),
-        folded_count: count(tally.folded),
-        shadowed_count: count(tally.shadowed),
+        waiting_count: Some(to_i32(tally.waiting)),
+        delivered_count: Some(to_i32(tally.delivered)),
+        dead_count: Some(to_i32(tally.dead)),
+        resent_count: Some(to_i32(tally.resent)),
+        cancelled_count: Some(to_i32(tally.cancelled)),
+        folded_count: Some(to_i32(tally.folded)),
+        shadowed_count: Some(to_i32(tally.shadowed)),
         is_complete: Some(tally.is_complete),
     }
 }
@@ -150,14 +152,18 @@ fn attempt(attempt: Attempt) -> v1::Attempt {
 ///
 /// # Errors
 /// Returns [`Error::Invalid`] with every invalid field.
-pub fn about(event_id: &str, event: Option<cloud::Event>, now_ms: i64) -> Result<About, Error> {
+pub fn about(
+    event_id: &str,
+    event: Option<cloud::Event>,
+    now_ms: i64,
+) -> Result<TestSubject, Error> {
     if !event_id.is_empty() {
         let event = EventId::parse(event_id);
         let event = event.ok_or_else(|| Error::invalid("eventId", NO_EVENT_ID))?;
-        return Ok(About::Stored(event));
+        return Ok(TestSubject::Stored(event));
     }
     let Some(event) = event else {
-        return Ok(About::Sample);
+        return Ok(TestSubject::Sample);
     };
     let within = |violations: Vec<Violation>| {
         let within = |violation: Violation| Violation {
@@ -168,7 +174,7 @@ pub fn about(event_id: &str, event: Option<cloud::Event>, now_ms: i64) -> Result
     };
     let event = incoming(event, now_ms).map_err(within)?;
     match check(&event, now_ms) {
-        violations if violations.is_empty() => Ok(About::Incoming(Box::new(event))),
+        violations if violations.is_empty() => Ok(TestSubject::Incoming(Box::new(event))),
         violations => Err(within(violations)),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bellwether_proto::v1;
 
-use super::{hold, list::number};
+use super::{hold, list::to_i32};
 use crate::{
     domain::{
         Annotation, CloseReason, HistoryEntry, Name, Occurrence, Severity, Value, value::Fields,
@@ -15,7 +15,7 @@ use crate::{
         overview::{DestinationOverview, NodeOverview, Overview},
         route::Route,
         search::{Bucket, Group, Groups, SearchPage},
-        watch::News,
+        watch::WatchUpdate,
     },
     store::{LogPosition, engine::Condition},
 };
@@ -29,7 +29,7 @@ pub fn event(newest: &Occurrence, occurrences: Vec<Occurrence>) -> v1::Event {
         name: newest.name.clone(),
         r#type: newest.kind.clone(),
         dimensions: newest.dimensions.clone(),
-        count: Some(signed(newest.prior_count.saturating_add(newest.count))),
+        count: Some(to_i64(newest.prior_count.saturating_add(newest.count))),
         occurrences: occurrences.into_iter().map(occurrence).collect(),
     }
 }
@@ -63,7 +63,7 @@ fn occurrence(found: Occurrence) -> v1::Occurrence {
         last_seen: found.last_seen_ms,
         close_time: found.close.map(|close| close.at_ms),
         close_reason: reason.into(),
-        count: Some(signed(found.count)),
+        count: Some(to_i64(found.count)),
         annotations: found.annotations.into_iter().map(annotation).collect(),
         history: found.history.into_iter().map(history_entry).collect(),
         holds: hold::distinct(&found.pending),
@@ -91,7 +91,7 @@ fn history_entry(entry: HistoryEntry) -> v1::HistoryEntry {
             .author
             .map(|author| author.to_string())
             .unwrap_or_default(),
-        field: entry.field.word().into(),
+        field: entry.field.as_str().into(),
         from: entry.from,
         to: entry.to,
     }
@@ -128,8 +128,8 @@ pub fn page(found: SearchPage) -> v1::SearchEventsResponse {
     v1::SearchEventsResponse {
         results: found.occurrences.into_iter().map(single).collect(),
         page_info: Some(v1::PageInfo {
-            count: Some(small(count)),
-            total_count: found.total.map(small),
+            count: Some(to_i32(count)),
+            total_count: found.total.map(to_i32),
             has_next: Some(found.has_next),
             start_cursor: found.start_cursor,
             end_cursor: found.end_cursor,
@@ -161,7 +161,7 @@ pub fn bucket(bucket: Bucket) -> v1::FrequencyBucket {
 fn by_name(counts: BTreeMap<Severity, usize>) -> BTreeMap<String, i32> {
     let counts = counts.into_iter();
     counts
-        .map(|(severity, count)| (severity.enum_name().to_owned(), small(count)))
+        .map(|(severity, count)| (severity.enum_name().to_owned(), to_i32(count)))
         .collect()
 }
 
@@ -169,13 +169,13 @@ fn by_name(counts: BTreeMap<Severity, usize>) -> BTreeMap<String, i32> {
 pub fn groups(found: Groups, limit: usize) -> v1::GroupEventsResponse {
     let group = |group: Group| v1::EventGroup {
         value: group.value,
-        count: Some(small(group.by_severity.values().sum())),
+        count: Some(to_i32(group.by_severity.values().sum::<usize>())),
         count_by_severity: by_name(group.by_severity),
         last_seen: group.last_seen_ms,
     };
     v1::GroupEventsResponse {
-        group_count: Some(small(found.all.len())),
-        occurrence_count: Some(small(found.counted)),
+        group_count: Some(to_i32(found.all.len())),
+        occurrence_count: Some(to_i32(found.counted)),
         complete: Some(found.is_complete),
         groups: found.all.into_iter().take(limit).map(group).collect(),
         warnings: Vec::new(),
@@ -183,7 +183,7 @@ pub fn groups(found: Groups, limit: usize) -> v1::GroupEventsResponse {
 }
 
 /// Converts an update of a watch.
-pub fn news(news: News) -> v1::WatchEventsResponse {
+pub fn news(news: WatchUpdate) -> v1::WatchEventsResponse {
     v1::WatchEventsResponse {
         events: news.changed.into_iter().map(single).collect(),
         left_occurrence_ids: news.left.into_iter().map(|id| id.to_string()).collect(),
@@ -201,17 +201,17 @@ pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
     let nodes = overview.nodes.into_iter();
     v1::GetOverviewResponse {
         open_by_severity: by_name(overview.open),
-        acknowledged_count: overview.acknowledged.map(small),
-        events_per_minute: minutes.map(number).collect(),
+        acknowledged_count: overview.acknowledged.map(to_i32),
+        events_per_minute: minutes.map(to_i32).collect(),
         destinations: destinations.map(destination_overview).collect(),
         counted_since_time: overview.counted_since_ms.map(super::time::timestamp),
         oldest_undelivered_time: overview.oldest_undelivered_ms.map(super::time::timestamp),
         start_time: Some(super::time::timestamp(start_ms)),
         version: env!("CARGO_PKG_VERSION").into(),
-        trigger_count: Some(small(overview.triggers)),
-        destination_count: Some(small(overview.destinations_stored)),
-        rule_count: Some(small(overview.rules)),
-        enabled_rule_count: Some(small(overview.enabled_rules)),
+        trigger_count: Some(to_i32(overview.triggers)),
+        destination_count: Some(to_i32(overview.destinations_stored)),
+        rule_count: Some(to_i32(overview.rules)),
+        enabled_rule_count: Some(to_i32(overview.enabled_rules)),
         opened_by_severity: by_name(overview.opened),
         footprint: Some(footprint(overview.footprint)),
         nodes: nodes.map(|it| node(it, log_head)).collect(),
@@ -255,7 +255,7 @@ fn node(node: NodeOverview, log_head: LogPosition) -> v1::NodeOverview {
         start_time: Some(super::time::timestamp(seen.since_ms)),
         leads: Some(seen.leads),
         owned_slots: Some(i32::try_from(seen.slots).unwrap_or(i32::MAX)),
-        behind_count: Some(signed(behind)),
+        behind_count: Some(to_i64(behind)),
         differing_sections,
         settings_digest,
         ignored_settings,
@@ -263,7 +263,7 @@ fn node(node: NodeOverview, log_head: LogPosition) -> v1::NodeOverview {
 }
 
 fn footprint(footprint: Footprint) -> v1::Footprint {
-    let signed = |bytes: Option<u64>| bytes.map(signed);
+    let signed = |bytes: Option<u64>| bytes.map(to_i64);
     v1::Footprint {
         store_bytes: signed(footprint.store),
         free_bytes: signed(footprint.free),
@@ -274,19 +274,14 @@ fn footprint(footprint: Footprint) -> v1::Footprint {
 fn destination_overview(overview: DestinationOverview) -> v1::DestinationOverview {
     v1::DestinationOverview {
         destination_name: overview.name,
-        waiting_count: Some(number(overview.health_summary.waiting)),
+        waiting_count: Some(to_i32(overview.health_summary.waiting)),
         health: Some(health(Some(&overview.health_summary))),
-        dead_count: Some(number(overview.dead)),
-        delivered_count: Some(number(overview.delivered)),
+        dead_count: Some(to_i32(overview.dead)),
+        delivered_count: Some(to_i32(overview.delivered)),
         failure_unheard: overview.is_silent,
     }
 }
 
-/// Converts a count.
-pub fn small(count: usize) -> i32 {
-    i32::try_from(count).unwrap_or(i32::MAX)
-}
-
-pub(super) fn signed(count: u64) -> i64 {
+pub(super) fn to_i64(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

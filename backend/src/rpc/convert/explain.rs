@@ -4,12 +4,13 @@ use bellwether_proto::v1;
 
 use super::{
     delivery::outcome,
-    event::{signed, small, wire_value},
+    event::{to_i64, wire_value},
     hold::holds,
+    list::to_i32,
 };
 use crate::{
     domain::{Attempt, DeliveryState, HoldChange, HoldOutcome},
-    matching::Explained,
+    matching::ClauseEvaluation,
     ops::explain::{
         Basis, Definition, Gate, Judgement, Moment, NextStep, Notification, RuleExplanation,
         SentDelivery, TriggerExplanation, describe,
@@ -102,7 +103,7 @@ fn judgement(judgement: Judgement) -> v1::RuleJudgement {
 
 fn definition(definition: Definition) -> v1::Definition {
     v1::Definition {
-        revision: signed(definition.revision),
+        revision: to_i64(definition.revision),
         since: definition.since_ms,
         until: definition.until_ms,
         deleted: definition.deleted,
@@ -120,7 +121,7 @@ fn trigger_explanation(trigger: TriggerExplanation) -> v1::TriggerExplanation {
     }
 }
 
-fn clause_explanation(clause: Explained) -> v1::ClauseExplanation {
+fn clause_explanation(clause: ClauseEvaluation) -> v1::ClauseExplanation {
     v1::ClauseExplanation {
         r#type: clause.kind.into(),
         field: clause.field,
@@ -166,14 +167,14 @@ fn delivery(sent: SentDelivery) -> v1::ExplainedDelivery {
         end_time: delivery.end_ms,
         next_attempt_time: alone,
         last_error: delivery.last_error,
-        attempt_count: Some(small(delivery.attempts as usize)),
+        attempt_count: Some(to_i32(delivery.attempts as usize)),
         attempts: sent.attempts.into_iter().map(attempt).collect(),
         digest: sent.digest.map(|it| v1::ExplainedDigest {
             delivery_id: it.id.to_string(),
             state: state_name(it.state).into(),
             end_time: it.end_ms,
             next_attempt_time: digest_next,
-            message_count: small(it.count as usize),
+            message_count: to_i32(it.count as usize),
         }),
         wait_reason: sent.waiting.reason,
     }
@@ -186,7 +187,7 @@ fn state_name(state: DeliveryState) -> &'static str {
 
 fn attempt(attempt: Attempt) -> v1::ExplainedAttempt {
     v1::ExplainedAttempt {
-        number: small(attempt.number as usize),
+        number: to_i32(attempt.number as usize),
         start_time: attempt.start_ms,
         outcome: attempt.outcome.map_or(0, |it| outcome(it).into()),
         explanation: attempt.explanation,

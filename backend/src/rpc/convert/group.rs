@@ -3,7 +3,7 @@
 use bellwether_proto::v1;
 
 use super::{
-    list::count,
+    list::to_i32,
     operator::{acknowledge_for, assignment},
     time::timestamp,
 };
@@ -123,7 +123,7 @@ pub fn group(view: GroupView) -> v1::Group {
             .map(|(field, value)| v1::SharedValue { field, value })
             .collect(),
         state: state.into(),
-        open_count: Some(count(open_count)),
+        open_count: Some(to_i32(open_count)),
         member_count: Some(number(group.member_count)),
         message_count: Some(number(group.message_count)),
         acknowledged: Some(acknowledged),

@@ -24,7 +24,7 @@ pub fn incoming(event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<V
 ///
 /// # Errors
 /// Returns all violations.
-pub fn fitted(mut event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<Violation>> {
+pub fn truncated(mut event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<Violation>> {
     event.metadata_fields.iter_mut().for_each(make_finite);
     checked(event, now_ms, truncate_event)
 }
@@ -138,7 +138,7 @@ fn make_value_finite(value: &mut prost_types::Value) {
 }
 
 /// Joins the violations of an event into one sentence.
-pub fn sentence(violations: &[Violation]) -> String {
+pub fn join_violations(violations: &[Violation]) -> String {
     let each = violations
         .iter()
         .map(|it| format!("{}: {}", it.field, it.description));
@@ -211,7 +211,7 @@ mod tests {
         ];
         assert_eq!(fields, expected);
         assert!(
-            sentence(&violations)
+            join_violations(&violations)
                 .starts_with("severity: 9 is not a known value; expected 0 to 5; ")
         );
     }

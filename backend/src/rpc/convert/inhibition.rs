@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bellwether_proto::v1;
 
-use super::{event, list::count, silence::held_messages};
+use super::{event, list::to_i32, silence::held_messages};
 use crate::{domain::Occurrence, ops::inhibition::Preview};
 
 /// Converts the preview of a draft.
@@ -16,9 +16,9 @@ pub fn preview(preview: Preview) -> v1::PreviewInhibitionResponse {
     });
     v1::PreviewInhibitionResponse {
         pairs: pairs.collect(),
-        source_count: Some(count(preview.source_count)),
-        target_count: Some(count(preview.target_count)),
-        held_count: Some(count(preview.held_count)),
+        source_count: Some(to_i32(preview.source_count)),
+        target_count: Some(to_i32(preview.target_count)),
+        held_count: Some(to_i32(preview.held_count)),
         last_days: Some(held_messages(preview.messages)),
         warnings: preview.warnings,
         stopped_early: preview.stopped_early,

@@ -2,7 +2,7 @@
 
 use crate::ops::{page::PageRequest, resource::Filter};
 
-pub use crate::ops::wire::{count, number};
+pub use crate::ops::wire::to_i32;
 
 /// Converts a list request to page and filter.
 pub fn page_and_filter(

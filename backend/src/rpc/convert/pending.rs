@@ -10,7 +10,7 @@ use crate::{
     ops::{
         edit::OccurrenceTarget,
         page::PageRequest,
-        pending::{Filter, Kind, Waits},
+        pending::{Filter, HeldMessage, Kind},
     },
 };
 
@@ -85,14 +85,14 @@ pub fn target(request: &v1::ReleasePendingRequest) -> Result<OccurrenceTarget, E
 }
 
 /// Converts a pending notification.
-pub fn pending(waits: Waits) -> v1::Pending {
+pub fn pending(waits: HeldMessage) -> v1::Pending {
     match waits {
-        Waits::Decision {
+        HeldMessage::Decision {
             pending,
             occurrence,
             destinations,
         } => decision(&pending, *occurrence, &destinations),
-        Waits::Digest(delivery) => digest(*delivery),
+        HeldMessage::Digest(delivery) => digest(*delivery),
     }
 }
 

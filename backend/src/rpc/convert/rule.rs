@@ -2,7 +2,7 @@
 
 use bellwether_proto::v1;
 
-use super::{json, list::count};
+use super::{json, list::to_i32};
 use crate::ops::rule::{Preview, Previews};
 
 impl From<Previews> for v1::PreviewRuleResponse {
@@ -19,8 +19,8 @@ impl From<Preview> for v1::RulePreview {
         Self {
             destination_name: preview.destination_name.to_string(),
             rendered: preview.rendered.map(json::object),
-            size_bytes: Some(count(preview.size_bytes)),
-            limit_bytes: preview.limit_bytes.map(count),
+            size_bytes: Some(to_i32(preview.size_bytes)),
+            limit_bytes: preview.limit_bytes.map(to_i32),
             warnings: preview.warnings,
         }
     }

@@ -11,7 +11,7 @@ use crate::{
     limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX},
     matching::{self, CompiledQuery, compile, field::Field},
     ops::{
-        fields::named,
+        fields::field_names,
         search::{Filter, SearchRequest},
     },
 };
@@ -163,7 +163,7 @@ fn read_filter(
         }
         (None, clause) => clause.and_then(|wire| {
             let (query, compiled) = read_query(wire, faults)?;
-            let names = named(&query.clause).into_iter();
+            let names = field_names(&query.clause).into_iter();
             looked_at.extend(names.map(|name| (name.to_owned(), None)));
             Some(compiled)
         }),

@@ -5,7 +5,7 @@ use bellwether_proto::{filter, v1};
 use super::{
     delivery::NO_EVENT_ID,
     event,
-    list::{count, page_and_filter},
+    list::{page_and_filter, to_i32},
     query,
     time::{self, timestamp},
 };
@@ -15,11 +15,12 @@ use crate::{
     ops::{
         etag::etag,
         page::PageRequest,
-        sent_lately::HeldMessages,
+        recent_messages::HeldMessages,
         silence::{
-            Extension, Preview, QUERY_PATH, SilenceDraft, SilenceFilter, SilenceView, event_of,
+            Extension, Preview, QUERY_PATH, SilenceDraft, SilenceFilter, SilenceView,
+            silence_event_id,
         },
-        wire::Shows,
+        wire::FromDomain,
     },
 };
 
@@ -29,7 +30,7 @@ const FILTER_PATH: &str = "filter";
 pub fn draft(wire: v1::Silence, editor: Name) -> SilenceDraft {
     let mut faults = Vec::new();
     let query = (wire.query, wire.filter.as_str());
-    let query = query::either(query, (QUERY_PATH, FILTER_PATH), &mut faults);
+    let query = query::query_or_filter(query, (QUERY_PATH, FILTER_PATH), &mut faults);
     let from_event = EventId::parse(&wire.from_event_id);
     if from_event.is_none() && !wire.from_event_id.is_empty() {
         faults.push(Violation::new("fromEventId", NO_EVENT_ID));
@@ -128,9 +129,9 @@ pub fn extension(wire: &v1::ExtendSilenceRequest) -> Result<Extension, Error> {
     }
 }
 
-impl Shows<Silence> for v1::Silence {
-    fn of(silence: Silence) -> Self {
-        SilenceView::of(silence).into()
+impl FromDomain<Silence> for v1::Silence {
+    fn from_domain(silence: Silence) -> Self {
+        SilenceView::from_domain(silence).into()
     }
 }
 
@@ -176,10 +177,10 @@ impl From<SilenceView> for v1::Silence {
             author: silence.author.to_string(),
             last_editor: silence.last_editor.to_string(),
             comments: silence.comments.into_iter().map(comment).collect(),
-            covered_count: Some(count(view.covered)),
-            pending_count: Some(count(view.pending)),
-            skipped_count: Some(count(view.skipped)),
-            event_id: event_of(&silence.name).to_string(),
+            covered_count: Some(to_i32(view.covered)),
+            pending_count: Some(to_i32(view.pending)),
+            skipped_count: Some(to_i32(view.skipped)),
+            event_id: silence_event_id(&silence.name).to_string(),
             create_time: Some(timestamp(silence.create_ms)),
             update_time: Some(timestamp(silence.update_ms)),
             etag: etag(silence.id, silence.revision),
@@ -199,11 +200,11 @@ fn comment(comment: Comment) -> v1::SilenceComment {
 pub fn held_messages(messages: HeldMessages) -> v1::SilencedMessages {
     let by_rule = messages.by_rule.into_iter().map(|it| v1::RuleMessages {
         rule_name: it.rule_name,
-        message_count: count(it.messages),
+        message_count: to_i32(it.messages),
     });
     v1::SilencedMessages {
-        days: count(usize::try_from(messages.days).unwrap_or_default()),
-        message_count: Some(count(messages.count)),
+        days: to_i32(usize::try_from(messages.days).unwrap_or_default()),
+        message_count: Some(to_i32(messages.count)),
         by_rule: by_rule.collect(),
     }
 }
@@ -212,10 +213,10 @@ pub fn held_messages(messages: HeldMessages) -> v1::SilencedMessages {
 pub fn preview(preview: Preview) -> v1::PreviewSilenceResponse {
     let warnings = preview.too_broad.iter().cloned();
     v1::PreviewSilenceResponse {
-        covered_count: Some(count(preview.covered_count)),
-        open_count: Some(count(preview.open_count)),
+        covered_count: Some(to_i32(preview.covered_count)),
+        open_count: Some(to_i32(preview.open_count)),
         covered: preview.covered.into_iter().map(event::single).collect(),
-        pending_count: Some(count(preview.pending_count)),
+        pending_count: Some(to_i32(preview.pending_count)),
         last_days: Some(held_messages(preview.messages)),
         too_broad: preview.too_broad.is_some(),
         warnings: warnings.chain(preview.warnings).collect(),

@@ -3,7 +3,7 @@
 use bellwether_proto::v1;
 
 use super::{
-    list::number,
+    list::to_i32,
     time::{length, timestamp},
 };
 use crate::{
@@ -24,7 +24,7 @@ pub fn statistics(statistics: Statistics) -> v1::GetStatisticsResponse {
         events: events
             .map(|(severity, counts)| v1::SeverityStatistics {
                 severity: severity as i32,
-                counts: counts.into_iter().map(number).collect(),
+                counts: counts.into_iter().map(to_i32).collect(),
             })
             .collect(),
         deliveries: Some(deliveries(&statistics.deliveries)),
@@ -41,10 +41,10 @@ fn named((name, counts): (String, DeliveryCounts)) -> v1::NamedStatistics {
 }
 
 fn deliveries(counts: &DeliveryCounts) -> v1::DeliveryStatistics {
-    let now = |tally| Some(number(counts.now.of(tally)));
+    let now = |tally| Some(to_i32(counts.now.get(tally)));
     let happened = |tally| {
         let columns = counts.happened.iter();
-        columns.map(|column| number(column.of(tally))).collect()
+        columns.map(|column| to_i32(column.get(tally))).collect()
     };
     v1::DeliveryStatistics {
         waiting_count: now(Tally::Waiting),
@@ -56,6 +56,6 @@ fn deliveries(counts: &DeliveryCounts) -> v1::DeliveryStatistics {
         dead: happened(Tally::Dead),
         cancelled: happened(Tally::Cancelled),
         failed_attempts: happened(Tally::Failed),
-        waiting: counts.waited().into_iter().map(number).collect(),
+        waiting: counts.waiting_at_end().into_iter().map(to_i32).collect(),
     }
 }

@@ -68,7 +68,7 @@ fn truncate_name(event: &mut IncomingEvent, aside: &mut Fields) {
         event.name = escaped;
     }
     if event.name.len() > EVENT_NAME_BYTES_MAX {
-        let short = short(&event.name, EVENT_NAME_BYTES_MAX);
+        let short = prefix_and_hash(&event.name, EVENT_NAME_BYTES_MAX);
         let whole = std::mem::replace(&mut event.name, short);
         aside.insert("name".into(), Value::Text(whole));
     }
@@ -104,12 +104,12 @@ fn truncate_dimensions(event: &mut IncomingEvent, aside: &mut Fields) {
         }
         let name = escaped(&key).unwrap_or_else(|| key.clone());
         let name = if name.len() > EVENT_NAME_BYTES_MAX {
-            short(&name, EVENT_NAME_BYTES_MAX)
+            prefix_and_hash(&name, EVENT_NAME_BYTES_MAX)
         } else {
             name
         };
         if is_heavy && value.len() > FITTED_DIMENSION_BYTES {
-            let short = short(&value, FITTED_DIMENSION_BYTES);
+            let short = prefix_and_hash(&value, FITTED_DIMENSION_BYTES);
             left.insert(key, Value::Text(value));
             event.dimensions.insert(name, short);
         } else {
@@ -139,7 +139,7 @@ fn escaped(text: &str) -> Option<String> {
 }
 
 /// Returns a prefix of a text and a hash of the whole.
-fn short(text: &str, bytes: usize) -> String {
+fn prefix_and_hash(text: &str, bytes: usize) -> String {
     let mark = format!("{MORE}#{}", hash([text]));
     let mut short = text.to_owned();
     truncate(&mut short, bytes - mark.len());
@@ -168,7 +168,7 @@ fn cut(text: &str, bytes: usize) -> String {
 }
 
 fn truncate(text: &mut String, bytes: usize) {
-    text.truncate(bellwether_proto::text::start(text, bytes).len());
+    text.truncate(bellwether_proto::text::prefix(text, bytes).len());
 }
 
 /// Shrinks an object to at most that many bytes of JSON: small members are retained, large ones
@@ -191,7 +191,7 @@ fn shrink_fields(fields: Fields, bytes: usize) -> Fields {
         kept.insert(key, value);
     }
     if left_out > 0 {
-        kept.insert(LEFT_OUT.into(), Value::Text(note(left_out)));
+        kept.insert(LEFT_OUT.into(), Value::Text(omission_note(left_out)));
     }
     kept
 }
@@ -231,12 +231,12 @@ fn shrink_list(values: Vec<Value>, bytes: usize) -> Vec<Value> {
         }
     }
     if kept.len() < count {
-        kept.push(Value::Text(note(count - kept.len())));
+        kept.push(Value::Text(omission_note(count - kept.len())));
     }
     kept
 }
 
-fn note(left_out: usize) -> String {
+fn omission_note(left_out: usize) -> String {
     format!("{MORE} {left_out} more were omitted")
 }
 

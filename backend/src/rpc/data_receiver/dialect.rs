@@ -12,11 +12,11 @@ use crate::{
 /// Metadata that marks a key as part of the path, where it may have been logged.
 const KEY_IN_PATH: &str = "bellwether-key-in-path";
 
-pub(super) fn word(metadata: &MetadataMap) -> &'static str {
+pub(super) fn dialect_label(metadata: &MetadataMap) -> &'static str {
     match metadata.get(DIALECT) {
         None => NATIVE,
         Some(word) => {
-            Dialect::of_word(word.to_str().unwrap_or_default()).map_or(OTHER, Dialect::word)
+            Dialect::from_name(word.to_str().unwrap_or_default()).map_or(OTHER, Dialect::as_str)
         }
     }
 }
@@ -24,8 +24,8 @@ pub(super) fn word(metadata: &MetadataMap) -> &'static str {
 pub(super) const NATIVE: &str = "native";
 
 /// Returns all metric labels.
-pub fn words() -> impl Iterator<Item = &'static str> {
-    let dialects = Dialect::ALL.into_iter().map(Dialect::word);
+pub fn labels() -> impl Iterator<Item = &'static str> {
+    let dialects = Dialect::ALL.into_iter().map(Dialect::as_str);
     dialects.chain([NATIVE, OTHER])
 }
 
@@ -36,7 +36,7 @@ const SEVERITY: &str = "severity";
 
 /// Adds the reporter to an event of that dialect, and its identity in earlier versions.
 pub(super) fn identify(word: &str, client: RecordId, event: &mut IncomingEvent) {
-    let dialect = Dialect::of_word(word);
+    let dialect = Dialect::from_name(word);
     let is_label_set = matches!(dialect, Some(Dialect::Alertmanager | Dialect::Prometheus));
     if is_label_set && let Some(label) = event.dimensions.remove(SEVERITY) {
         event.report.folded = Some(event.id());
@@ -58,13 +58,13 @@ pub(super) fn admit(metadata: &MetadataMap, caller: &Caller) -> Result<(), Error
     };
     let (name, word) = (&caller.name, word.to_str().unwrap_or_default());
     if metadata.contains_key(KEY_IN_PATH) && caller.role != Role::Ingest {
-        let role = caller.role.word();
+        let role = caller.role.as_str();
         return Err(Error::PermissionDenied(format!(
             "a key in a path must have the role `ingest`; the key of `{name}` has the role `{role}`"
         )));
     }
     let is_allowed = caller.role == Role::Admin
-        || Dialect::of_word(word).is_some_and(|dialect| caller.dialects.contains(&dialect));
+        || Dialect::from_name(word).is_some_and(|dialect| caller.dialects.contains(&dialect));
     if is_allowed {
         return Ok(());
     }

@@ -127,7 +127,7 @@ async fn roles_limit_reads_and_changes() {
         (Role::Admin, Code::Ok, Code::Ok),
     ];
     for (role, read, change) in cases {
-        let key = world.key(role.word(), role).await;
+        let key = world.key(role.as_str(), role).await;
         let mut triggers = TriggerServiceClient::with_interceptor(world.channel.clone(), key);
         let got = triggers
             .get_trigger(v1::GetTriggerRequest { name: "a".into() })

@@ -8,7 +8,7 @@ use super::{
     scenario::{BUDGET, BUDGETED, Scenario, event_of, groups, is_shadow},
 };
 use crate::{
-    delivery::decide::is_cut_off,
+    delivery::decide::is_interrupted,
     domain::{
         Attempt, Delivery, DeliveryState, EventId, MemberChange, Occurrence, RecordId, Status,
     },
@@ -192,7 +192,7 @@ impl Scenario {
             let number: usize = delivery.destination_name[1..].parse().unwrap();
             let mood = self.moods[number];
             let attempts = attempts.remove(&delivery.id).unwrap_or_default();
-            let made = attempts.iter().filter(|it| !is_cut_off(it)).count();
+            let made = attempts.iter().filter(|it| !is_interrupted(it)).count();
             let made = made - delivery.deferrals as usize;
             let rule = delivery.content.rule.name.get(1..);
             let is_shadow = rule.is_some_and(|it| is_shadow(it.parse().unwrap()));
@@ -229,7 +229,7 @@ fn check_waits(attempts: &[Attempt]) {
     for pair in attempts.windows(2) {
         let response = pair[0].transcript.response.as_ref();
         let asked = response.is_some_and(|response| response.status == 429);
-        if asked && !is_cut_off(&pair[0]) {
+        if asked && !is_interrupted(&pair[0]) {
             let waited_ms = pair[1].start_ms - pair[0].start_ms;
             let least_ms = i64::try_from(ASKED_WAIT_SECONDS * 1000).unwrap();
             assert!(waited_ms >= least_ms, "{waited_ms} ms: {pair:?}");

@@ -24,9 +24,9 @@ use crate::{
     lifecycle::StateChange,
     ops::{
         edit::OccurrenceTarget,
-        notify_open::Stores,
+        notify_open::StoredDefinition,
         page::PageRequest,
-        pending::look::PendingReview,
+        pending::review::PendingReview,
         resource::Filter,
         samples::{self, START_MS},
         set_status::{StatusItem, set_status},
@@ -100,7 +100,7 @@ impl Scenario {
         config.delivery.schedule.clone_from(&schedule);
         config.shared = SharedSettings {
             together_from: together_from.try_into().unwrap(),
-            ..SharedSettings::without_end()
+            ..SharedSettings::without_expiry()
         };
         let mut scenario = Self {
             service: Service::start(ground, config, Arc::clone(&clock)).await,
@@ -383,7 +383,7 @@ impl Scenario {
     async fn look(&mut self) {
         let deciding = self.service.deciding().clone();
         let looks = PendingReview::new(deciding, self.service.intake().clone());
-        looks.pass().await.unwrap();
+        looks.run_once().await.unwrap();
         self.model.look(self.clock.now_ms());
     }
 
@@ -492,7 +492,7 @@ impl Scenario {
         let updated = self.service.rules().update(&draft, false).await.unwrap();
         self.model.rules.insert(number, rule);
         if self.random.random_bool(0.3) {
-            let stores = Stores::Rule(updated.resource);
+            let stores = StoredDefinition::Rule(updated.resource);
             let opens = self.service.opens();
             let counted = opens.count(stores.clone()).await.unwrap();
             assert_eq!(opens.notify(&stores).await.unwrap(), counted);
@@ -598,7 +598,7 @@ pub(super) fn incoming(event: &model::Event) -> IncomingEvent {
 pub(super) fn trigger_query(trigger: Trigger) -> Query {
     let text = |text: &str| Literal::Text(text.into());
     let site = text(&format!("s{}", trigger.site));
-    let level = text(trigger.level.word());
+    let level = text(trigger.level.as_str());
     let mut clauses = vec![
         Clause::Equals("dimensions.site".into(), site),
         Clause::GreaterAndEquals("severity".into(), level),

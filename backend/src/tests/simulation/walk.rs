@@ -76,7 +76,7 @@ impl Walk {
         let store = samples::store();
         let settings = SharedSettings {
             together_from: 0,
-            ..SharedSettings::without_end()
+            ..SharedSettings::without_expiry()
         };
         samples::save_settings(&store, settings).await;
         let mut changes = store.changes();
@@ -351,7 +351,7 @@ impl Walk {
         let (index, now_ms) = (Index::DeliveryByDue, self.now_ms());
         let due = self.store().page_by::<Delivery>(
             index,
-            Range::under(&[]),
+            Range::with_prefix(&[]),
             Direction::Ascending,
             100_000,
         );
@@ -360,7 +360,7 @@ impl Walk {
         for (_, read) in due {
             let stored = self.store().get::<Delivery>(read.value.key()).await;
             let stored: Stored<Delivery> = stored.unwrap().unwrap();
-            let before = sequencing::before(self.store(), &stored.value).await;
+            let before = sequencing::predecessors(self.store(), &stored.value).await;
             let mut changes = self.store().changes();
             let mut next = stored.value.clone();
             if let Some(earlier) = before.unwrap().earlier {
@@ -382,7 +382,7 @@ impl Walk {
 
     fn arrive(&mut self, delivery: &Delivery) {
         let thread = (delivery.rule, delivery.destination, delivery.thread());
-        let place = delivery.place();
+        let place = delivery.thread_position();
         let known = self.arrived.entry(thread).or_default();
         let is_overtaken = known.iter().any(|(it, closes)| *closes && *it > place);
         assert!(!is_overtaken, "a closing arrived before an earlier message");
@@ -474,7 +474,7 @@ impl Walk {
                 let mut to_it = messages.iter().filter(|it| it.destination == *destination);
                 let is_over = |it: &&Delivery| it.is_closing();
                 assert!(!is_over(&to_it.clone().next().unwrap()));
-                let last = to_it.clone().max_by_key(|it| it.place()).unwrap();
+                let last = to_it.clone().max_by_key(|it| it.thread_position()).unwrap();
                 assert!(
                     last.is_closing(),
                     "{called} does not know that {group:?} is over"

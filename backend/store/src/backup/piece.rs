@@ -29,7 +29,7 @@ pub(super) fn is_name(name: &str) -> bool {
 ///
 /// # Errors
 /// Returns an error if the step is too long.
-pub(super) fn frame(step: Step) -> io::Result<Vec<u8>> {
+pub(super) fn encode_frame(step: Step) -> io::Result<Vec<u8>> {
     let body = step.encode();
     let length = u32::try_from(body.len()).map_err(io::Error::other)?;
     let mut frame = Vec::with_capacity(FRAME_BYTES + body.len());
@@ -89,7 +89,7 @@ impl Content {
     }
 
     /// The whole steps, from the start of the piece.
-    pub(super) fn whole(&self) -> &[u8] {
+    pub(super) fn complete_steps(&self) -> &[u8] {
         self.bytes.get(..self.whole_bytes).unwrap_or_default()
     }
 

@@ -19,7 +19,7 @@ use crate::{
 
 /// Returns the kinds that are read page by page. Attempts are read with their delivery; kinds that
 /// are not logged are read at the end.
-fn walked() -> impl Iterator<Item = Kind> {
+fn walked_kinds() -> impl Iterator<Item = Kind> {
     Kind::ALL.into_iter().filter(|kind| kind.is_logged())
 }
 
@@ -62,7 +62,7 @@ impl Reader {
     /// if the change log no longer reaches back to it, or any error of the store.
     pub fn begin(store: Store, place: Option<&[u8]>) -> BoxFuture<'_, Result<Self, BackupError>> {
         Box::pin(async move {
-            let identity = identity(&store).await?;
+            let identity = store_identity(&store).await?;
             let place = match place {
                 None => ReadPosition {
                     identity,
@@ -103,12 +103,12 @@ impl Reader {
                 return Ok(None);
             }
             let walked = usize::try_from(self.place.walked).unwrap_or(usize::MAX);
-            let Some(kind) = self::walked().nth(walked) else {
-                return self.changes().await.map(Some);
+            let Some(kind) = walked_kinds().nth(walked) else {
+                return self.read_changes().await.map(Some);
             };
             let head = self.store.engine().log_head().await?;
             if head.steps_since(self.cursor()) >= BACKUP_LOG_STEPS {
-                return self.changes().await.map(Some);
+                return self.read_changes().await.map(Some);
             }
             if let Some(records) = self.page(kind).await? {
                 return Ok(Some(self.step(records, None)));
@@ -146,14 +146,14 @@ impl Reader {
     async fn page(&mut self, kind: Kind) -> Result<Option<Vec<BackupRecord>>, BackupError> {
         let engine = self.store.engine();
         if self.place.bound.is_none() {
-            let last = engine.page(kind, Range::under(&[]), Direction::Descending, 1);
+            let last = engine.page(kind, Range::with_prefix(&[]), Direction::Descending, 1);
             let Some((last, _)) = last.await?.pop() else {
                 return Ok(None);
             };
             self.place.bound = Some(last);
         }
-        let start = self.place.after.as_deref().map_or_else(Vec::new, after);
-        let end = self.place.bound.as_deref().map(after);
+        let start = self.place.after.as_deref().map_or_else(Vec::new, key_after);
+        let end = self.place.bound.as_deref().map(key_after);
         let range = Range { start, end };
         let page = engine
             .page(kind, range, Direction::Ascending, self.page_records)
@@ -162,7 +162,7 @@ impl Reader {
             return Ok(None);
         };
         let mut attempts = match kind {
-            Kind::Delivery => self.attempts(first, last).await?,
+            Kind::Delivery => self.read_attempts(first, last).await?,
             _ => BTreeMap::new(),
         };
         self.place.after = Some(last.clone());
@@ -181,14 +181,14 @@ impl Reader {
 
     /// Reads the attempts of a range of deliveries, by delivery. They can be newer than the
     /// deliveries, which are then in the log and read again.
-    async fn attempts(
+    async fn read_attempts(
         &self,
         first: &[u8],
         last: &[u8],
     ) -> Result<BTreeMap<Vec<u8>, Vec<Vec<u8>>>, EngineError> {
         let range = Range {
             start: first.into(),
-            end: Range::under(last).end,
+            end: Range::with_prefix(last).end,
         };
         let engine = self.store.engine();
         let found = engine.page(Kind::Attempt, range, Direction::Ascending, usize::MAX);
@@ -200,9 +200,9 @@ impl Reader {
         Ok(attempts)
     }
 
-    async fn changes(&mut self) -> Result<Step, BackupError> {
+    async fn read_changes(&mut self) -> Result<Step, BackupError> {
         let engine = self.store.engine();
-        let delta = engine.changed_after(self.cursor(), BACKUP_STEP_BYTES);
+        let delta = engine.changes_after(self.cursor(), BACKUP_STEP_BYTES);
         let delta = delta.await?.ok_or(BackupError::Overtaken)?;
         let Delta {
             through,
@@ -247,14 +247,14 @@ impl Reader {
     }
 
     fn is_walked(&self) -> bool {
-        usize::try_from(self.place.walked).is_ok_and(|walked| walked >= self::walked().count())
+        usize::try_from(self.place.walked).is_ok_and(|walked| walked >= walked_kinds().count())
     }
 
     /// Whether a record is before the current position, so that the page reader does not see its
     /// change.
     fn was_passed(&self, kind: Kind, key: &[u8]) -> bool {
         let walked = usize::try_from(self.place.walked).unwrap_or(usize::MAX);
-        match self::walked().position(|other| other == kind) {
+        match walked_kinds().position(|other| other == kind) {
             Some(at) if at == walked => {
                 let is_ahead = self.place.after.as_deref().is_none_or(|last| key > last)
                     && self.place.bound.as_deref().is_none_or(|last| key <= last);
@@ -267,8 +267,8 @@ impl Reader {
 }
 
 /// Returns the identity of the store: its facts contain a text sealed with a unique nonce.
-async fn identity(store: &Store) -> Result<Vec<u8>, EngineError> {
-    let range = Range::under(&[]);
+async fn store_identity(store: &Store) -> Result<Vec<u8>, EngineError> {
+    let range = Range::with_prefix(&[]);
     let facts = store
         .engine()
         .page(Kind::Meta, range, Direction::Ascending, usize::MAX);
@@ -284,7 +284,7 @@ async fn identity(store: &Store) -> Result<Vec<u8>, EngineError> {
 
 const IDENTITY_BYTES: usize = 16;
 
-fn after(key: &[u8]) -> Vec<u8> {
+fn key_after(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }
 
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn every_kind_is_backed_up_exactly_once() {
         for kind in Kind::ALL {
-            let is_walked = walked().any(|it| it == kind);
+            let is_walked = walked_kinds().any(|it| it == kind);
             let is_taken_at_the_end = Delta::UNLOGGED.contains(&kind);
             let comes_with_its_delivery = kind == Kind::Attempt;
             let ways = [is_walked, is_taken_at_the_end, comes_with_its_delivery];

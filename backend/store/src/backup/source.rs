@@ -14,7 +14,7 @@ use super::{
     target::{KEY_FILES, UNFINISHED, names},
 };
 use crate::{
-    open::{KEY_FILE_BYTES_MAX, OpenError, ring},
+    open::{KEY_FILE_BYTES_MAX, OpenError, parse_ring},
     seal::Sealer,
 };
 
@@ -94,7 +94,7 @@ impl Source {
             (None, None) => return Ok(None),
         };
         let content = content.map_err(|error| OpenError::io("read", &path, error))?;
-        let sealer = ring(&content, &path)?;
+        let sealer = parse_ring(&content, &path)?;
         Ok(Some((content, sealer)))
     }
 
@@ -113,12 +113,13 @@ impl Source {
             let content = self.piece(number)?;
             verified.push(content.digest());
             for step in content.in_order() {
-                let step = step.ok_or_else(|| self.damaged(number, "has unreadable content"))?;
+                let step =
+                    step.ok_or_else(|| self.damaged_error(number, "has unreadable content"))?;
                 if let Trust::Keys(sealer) = trust
                     && !step.is_proven(&before, sealer)
                 {
                     let name = &self.manifest.pieces[number].name;
-                    return Err(self.unproven(format!(
+                    return Err(self.unproven_error(format!(
                         "`{name}` was changed since the backup, or the keys are not those of the service"
                     )));
                 }
@@ -134,10 +135,10 @@ impl Source {
         let mut found = found.iter().filter(|name| super::piece::is_name(name));
         if let Some(other) = found.find(|name| !expected.contains(name)) {
             let why = format!("`{other}` is not one of its pieces");
-            return Err(self.fault(why));
+            return Err(self.source_error(why));
         }
         if ends == 0 {
-            return Err(self.fault("its last step is missing".into()));
+            return Err(self.source_error("its last step is missing".into()));
         }
         Ok(())
     }
@@ -154,7 +155,7 @@ impl Source {
     pub fn steps(&self, number: usize) -> Result<Vec<Step>, BackupError> {
         let content = self.piece(number)?;
         let steps: Option<_> = content.newest_first().collect();
-        steps.ok_or_else(|| self.damaged(number, "has unreadable content"))
+        steps.ok_or_else(|| self.damaged_error(number, "has unreadable content"))
     }
 
     fn piece(&self, number: usize) -> Result<Content, BackupError> {
@@ -163,32 +164,32 @@ impl Source {
         let content = match Content::read(&path) {
             Ok(content) => content,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(self.damaged(number, "is missing"));
+                return Err(self.damaged_error(number, "is missing"));
             }
             Err(error) => return Err(BackupError::io("read", &path)(error)),
         };
         if !content.is_whole() || content.sum() != (expected.bytes, expected.checksum) {
-            return Err(self.damaged(number, "was modified"));
+            return Err(self.damaged_error(number, "was modified"));
         }
         let verified = self.verified.get(number);
         if verified.is_some_and(|verified| content.digest() != *verified) {
-            return Err(self.damaged(number, "changed while it was read"));
+            return Err(self.damaged_error(number, "changed while it was read"));
         }
         Ok(content)
     }
 
-    fn unproven(&self, why: String) -> BackupError {
+    fn unproven_error(&self, why: String) -> BackupError {
         BackupError::Unproven {
             folder: self.folder.clone(),
             why,
         }
     }
 
-    fn damaged(&self, number: usize, what: &str) -> BackupError {
-        self.fault(format!("`{}` {what}", self.manifest.pieces[number].name))
+    fn damaged_error(&self, number: usize, what: &str) -> BackupError {
+        self.source_error(format!("`{}` {what}", self.manifest.pieces[number].name))
     }
 
-    fn fault(&self, why: String) -> BackupError {
+    fn source_error(&self, why: String) -> BackupError {
         BackupError::Damaged {
             folder: self.folder.clone(),
             why,

@@ -78,12 +78,12 @@ impl BackupFolder {
             open: None,
             place: None,
         };
-        target.take_up()?;
+        target.resume()?;
         Ok(target)
     }
 
     /// Returns the position at which the backup continues; `None` at the beginning.
-    pub fn place(&self) -> Option<&[u8]> {
+    pub fn resume_position(&self) -> Option<&[u8]> {
         self.place.as_deref()
     }
 
@@ -102,7 +102,7 @@ impl BackupFolder {
         let number = self.done.len() + 1;
         let path = self.folder.join(piece::name(number));
         let add = || {
-            let frame = piece::frame(step)?;
+            let frame = piece::encode_frame(step)?;
             let mut open = match self.open.take() {
                 Some(open) => open,
                 None => Open::begin(&path, piece::name(number))?,
@@ -177,7 +177,7 @@ impl BackupFolder {
         Ok(manifest)
     }
 
-    fn take_up(&mut self) -> Result<(), BackupError> {
+    fn resume(&mut self) -> Result<(), BackupError> {
         loop {
             let number = self.done.len() + 1;
             let path = self.folder.join(piece::name(number));
@@ -211,7 +211,7 @@ impl BackupFolder {
             if content.newest_first().next().is_none() {
                 return self.remove_pieces_from(number);
             }
-            let resumed = Open::resume(&path, piece::name(number), content.whole());
+            let resumed = Open::resume(&path, piece::name(number), content.complete_steps());
             let resumed = resumed.map_err(BackupError::io("write", &path))?;
             if !is_full {
                 self.open = Some(resumed);

@@ -15,8 +15,8 @@ use std::{
 use bellwether_process::plain_file;
 
 use super::{
-    OpenError, Whereabouts, folder, format, key_check,
-    key_file::{Change, first_key, ring, text},
+    LocationErrors, OpenError, folder, format, key_check,
+    key_file::{Change, first_key, parse_ring, text},
     trust::{KEY_FILE_BYTES_MAX, check_key_file},
 };
 use crate::{
@@ -40,7 +40,7 @@ struct DatabaseLocation {
 }
 
 impl DatabaseLocation {
-    fn of(database: &DatabaseConfig) -> Result<Self, OpenError> {
+    fn from_config(database: &DatabaseConfig) -> Result<Self, OpenError> {
         let DatabaseConfig {
             url,
             password,
@@ -59,12 +59,12 @@ impl DatabaseLocation {
         Ok(Self {
             address: address
                 .with_connections(*connections)
-                .requiring_standby(*require_standby),
+                .with_required_standby(*require_standby),
             key_file: secret_key_file.clone(),
         })
     }
 
-    fn refuse(&self, why: impl Into<String>) -> OpenError {
+    fn refusal(&self, why: impl Into<String>) -> OpenError {
         OpenError::Database {
             address: self.address.to_string(),
             why: why.into(),
@@ -73,20 +73,20 @@ impl DatabaseLocation {
 
     async fn status(&self) -> Result<Status, OpenError> {
         let found = status(&self.address).await;
-        found.map_err(|source| self.refuse(format!("cannot read its status: {source}")))
+        found.map_err(|source| self.refusal(format!("cannot read its status: {source}")))
     }
 
     fn key(&self) -> Result<Option<Sealer>, OpenError> {
         check_key_file(&self.key_file)?;
         match plain_file::read(&self.key_file, KEY_FILE_BYTES_MAX) {
-            Ok(text) => ring(&text, &self.key_file).map(Some),
+            Ok(text) => parse_ring(&text, &self.key_file).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(OpenError::io("read", &self.key_file, error)),
         }
     }
 
     async fn open(&self, node: &str, sealer: Sealer) -> Result<Store, OpenError> {
-        let failed = |doing: &str, source| self.refuse(format!("{doing}: {source}"));
+        let failed = |doing: &str, source| self.refusal(format!("{doing}: {source}"));
         let node = Node::join(&self.address, node).await;
         let node = node.map_err(|source| failed("joining the nodes", source))?;
         let engine = PostgresEngine::open(self.address.clone(), Some(node)).await;
@@ -95,12 +95,12 @@ impl DatabaseLocation {
     }
 }
 
-impl Whereabouts for DatabaseLocation {
-    fn fault(&self, source: EngineError) -> OpenError {
-        self.refuse(source.to_string())
+impl LocationErrors for DatabaseLocation {
+    fn store_error(&self, source: EngineError) -> OpenError {
+        self.refusal(source.to_string())
     }
 
-    fn key_fault(&self, why: String) -> OpenError {
+    fn key_error(&self, why: String) -> OpenError {
         OpenError::Key {
             file: self.key_file.clone(),
             why,
@@ -109,16 +109,16 @@ impl Whereabouts for DatabaseLocation {
 }
 
 pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> {
-    let location = DatabaseLocation::of(database)?;
+    let location = DatabaseLocation::from_config(database)?;
     let missing = || {
         location
-            .key_fault("it is missing; copy the file that `bellwether store init` created".into())
+            .key_error("it is missing; copy the file that `bellwether store init` created".into())
     };
     let sealer = location.key()?.ok_or_else(missing)?;
     let found = location.status().await?;
-    found.check().map_err(|why| location.refuse(why))?;
+    found.check().map_err(|why| location.refusal(why))?;
     if database.require_standby && found.standbys.is_empty() {
-        return Err(location.refuse(
+        return Err(location.refusal(
             "no synchronous standby is configured (synchronous_standby_names is empty), but \
              store.require_standby requires one",
         ));
@@ -142,24 +142,24 @@ pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> 
 
 async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenError> {
     draft::check(store, location).await?;
-    let fault = |source| location.fault(source);
-    let format = format::in_store(store).await.map_err(fault)?;
+    let fault = |source| location.store_error(source);
+    let format = format::stored_version(store).await.map_err(fault)?;
     let format = match format {
         Some(found) if found > format::NEWEST => {
-            return Err(location.refuse(format!(
+            return Err(location.refusal(format!(
                 "a later version wrote its records (format {found}, this version reads up to {}); \
                  start that version",
                 format::NEWEST
             )));
         }
         Some(found) if found >= format::IN_DATABASE => found,
-        _ => return Err(location.refuse(UNFINISHED)),
+        _ => return Err(location.refusal(UNFINISHED)),
     };
-    let checks = key_check::judge(store, store.sealer(), location).await?;
+    let checks = key_check::verify_keys(store, store.sealer(), location).await?;
     if checks.is_empty() {
-        return Err(location.refuse(UNFINISHED));
+        return Err(location.refusal(UNFINISHED));
     }
-    if checks.are_settled(store.sealer()) && format == format::NEWEST {
+    if checks.is_settled(store.sealer()) && format == format::NEWEST {
         return Ok(());
     }
     // A node without the new key cannot open what it seals, and an earlier version cannot read
@@ -167,7 +167,7 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
     let nodes = store.engine().cluster().nodes().await.map_err(fault)?;
     if nodes.len() > 1 {
         let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
-        return Err(location.key_fault(format!(
+        return Err(location.key_error(format!(
             "another key was added, or an earlier version wrote the store: only one node may \
              encrypt everything again; stop these: {}",
             names.join(", ")
@@ -182,23 +182,23 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
 /// # Errors
 /// Returns an [`OpenError`].
 pub(super) async fn open_beside(database: &DatabaseConfig) -> Result<Store, OpenError> {
-    let location = DatabaseLocation::of(database)?;
-    let missing = || location.key_fault("it is missing; it is required to change the store".into());
+    let location = DatabaseLocation::from_config(database)?;
+    let missing = || location.key_error("it is missing; it is required to change the store".into());
     let sealer = location.key()?.ok_or_else(missing)?;
     let found = location.status().await?;
-    found.check().map_err(|why| location.refuse(why))?;
+    found.check().map_err(|why| location.refusal(why))?;
     let engine = PostgresEngine::open(location.address.clone(), None).await;
-    let engine = engine.map_err(|source| location.fault(source))?;
+    let engine = engine.map_err(|source| location.store_error(source))?;
     let store = Store::new(Arc::new(engine), Arc::new(sealer));
     draft::check(&store, &location).await?;
-    let format = format::in_store(&store).await;
-    let format = format.map_err(|source| location.fault(source))?;
-    let checks = key_check::judge(&store, store.sealer(), &location).await?;
+    let format = format::stored_version(&store).await;
+    let format = format.map_err(|source| location.store_error(source))?;
+    let checks = key_check::verify_keys(&store, store.sealer(), &location).await?;
     if checks.is_empty() {
-        return Err(location.refuse(UNFINISHED));
+        return Err(location.refusal(UNFINISHED));
     }
-    if format != Some(format::NEWEST) || !checks.are_settled(store.sealer()) {
-        return Err(location.refuse(
+    if format != Some(format::NEWEST) || !checks.is_settled(store.sealer()) {
+        return Err(location.refusal(
             "another version wrote the store, or a key was added; start a node of this version first",
         ));
     }
@@ -211,11 +211,11 @@ pub(super) async fn open_beside(database: &DatabaseConfig) -> Result<Store, Open
 /// Returns an [`OpenError`].
 pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store, OpenError>> {
     Box::pin(async move {
-        let location = DatabaseLocation::of(database)?;
+        let location = DatabaseLocation::from_config(database)?;
         let server = location.status().await?;
         server
             .check_database()
-            .map_err(|why| location.refuse(why))?;
+            .map_err(|why| location.refusal(why))?;
         let (sealer, new_key) = if let Some(sealer) = location.key()? {
             (sealer, None)
         } else {
@@ -223,20 +223,20 @@ pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store
             (sealer, Some(content))
         };
         if server.layout.is_some() {
-            Layout::check(server.layout).map_err(|why| location.refuse(why))?;
+            Layout::check(server.layout).map_err(|why| location.refusal(why))?;
         } else {
             let made = migrate(&location.address).await;
-            made.map_err(|source| location.fault(source))?;
+            made.map_err(|source| location.store_error(source))?;
         }
         let store = location.open(&database.node_name, sealer).await?;
         let made = async {
-            let fault = |source| location.fault(source);
+            let fault = |source| location.store_error(source);
             draft::check(&store, &location).await?;
             if let Some(content) = new_key {
                 // A key that does not seal this store would be mistaken for the one that does.
-                let checks = key_check::judge(&store, store.sealer(), &location).await;
+                let checks = key_check::verify_keys(&store, store.sealer(), &location).await;
                 if !checks.is_ok_and(|checks| checks.is_empty()) {
-                    return Err(location.key_fault(
+                    return Err(location.key_error(
                         "the store already exists, but its key file is missing; copy it there"
                             .into(),
                     ));
@@ -244,7 +244,11 @@ pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store
                 write_new(&location.key_file, content.as_bytes())?;
             }
             // Before the key checks exist: a store without them is assumed to be fully proven.
-            if format::in_store(&store).await.map_err(fault)?.is_none() {
+            if format::stored_version(&store)
+                .await
+                .map_err(fault)?
+                .is_none()
+            {
                 format::write(&store).await.map_err(fault)?;
             }
             key_check::check(&store, store.sealer(), &location).await?;
@@ -264,12 +268,12 @@ pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store
 /// Returns an [`OpenError`].
 pub fn migrate_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Layout, OpenError>> {
     Box::pin(async move {
-        let location = DatabaseLocation::of(database)?;
+        let location = DatabaseLocation::from_config(database)?;
         let found = location.status().await?;
-        found.check_server().map_err(|why| location.refuse(why))?;
+        found.check_server().map_err(|why| location.refusal(why))?;
         let Some(layout) = found.layout else {
             let why = Layout::check(None).err().unwrap_or_default();
-            return Err(location.refuse(why));
+            return Err(location.refusal(why));
         };
         if layout.version < Layout::NEWEST {
             for node in found.store.iter().flat_map(|store| &store.nodes) {
@@ -279,9 +283,9 @@ pub fn migrate_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Layou
                 );
             }
             let raised = migrate(&location.address).await;
-            raised.map_err(|source| location.fault(source))?;
+            raised.map_err(|source| location.store_error(source))?;
         } else {
-            Layout::check(Some(layout)).map_err(|why| location.refuse(why))?;
+            Layout::check(Some(layout)).map_err(|why| location.refusal(why))?;
         }
         Ok(layout)
     })
@@ -294,7 +298,7 @@ pub fn migrate_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Layou
 /// Returns an [`OpenError`].
 pub fn database_script(database: &DatabaseConfig) -> BoxFuture<'_, Result<String, OpenError>> {
     Box::pin(async move {
-        let location = DatabaseLocation::of(database)?;
+        let location = DatabaseLocation::from_config(database)?;
         let found = location.status().await?.layout;
         if found.is_some_and(|found| found.version >= Layout::NEWEST) {
             return Ok("-- The tables have the newest layout.\n".into());
@@ -309,7 +313,7 @@ pub fn database_script(database: &DatabaseConfig) -> BoxFuture<'_, Result<String
 /// # Errors
 /// Returns an [`OpenError`].
 pub fn database_status(database: &DatabaseConfig) -> BoxFuture<'_, Result<Status, OpenError>> {
-    Box::pin(async move { DatabaseLocation::of(database)?.status().await })
+    Box::pin(async move { DatabaseLocation::from_config(database)?.status().await })
 }
 
 /// Changes the key file of a store that no node uses. Returns the number of the newest key.
@@ -317,13 +321,13 @@ pub(super) async fn change_keys(
     database: &DatabaseConfig,
     change: Change,
 ) -> Result<u32, OpenError> {
-    let location = DatabaseLocation::of(database)?;
+    let location = DatabaseLocation::from_config(database)?;
     let found = location.status().await?;
-    found.check().map_err(|why| location.refuse(why))?;
+    found.check().map_err(|why| location.refusal(why))?;
     let nodes = found.store.iter().flat_map(|store| &store.nodes);
     let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
     if !names.is_empty() {
-        return Err(location.refuse(format!(
+        return Err(location.refusal(format!(
             "stop the nodes that use it before encrypting its secrets again: {}",
             names.join(", ")
         )));
@@ -340,13 +344,13 @@ fn write_new(path: &Path, content: &[u8]) -> Result<(), OpenError> {
         let mut file = folder::private_file().create_new(true).open(path)?;
         file.write_all(content)?;
         file.sync_all()?;
-        sync_folder_of(path)
+        sync_parent_folder(path)
     };
     written().map_err(|error| OpenError::io("write", path, error))
 }
 
 /// The name of a file is durable once its folder was synced.
-fn sync_folder_of(path: &Path) -> io::Result<()> {
+fn sync_parent_folder(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
     fs::File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }

@@ -156,9 +156,11 @@ impl Medium for Disk {
         LOGS[number].into()
     }
 
-    fn left_for(&self, bytes_on_way: u64) -> DiskShare {
+    fn available_share(&self, bytes_on_way: u64) -> DiskShare {
         let space = self.space.as_ref();
-        space.map_or(DiskShare::AboveFloor, |space| space.left_for(bytes_on_way))
+        space.map_or(DiskShare::AboveFloor, |space| {
+            space.available_share(bytes_on_way)
+        })
     }
 
     fn is_read_only(&self) -> bool {
@@ -177,7 +179,7 @@ impl Medium for Disk {
         plain_file::read(&self.checksums_path(), STORE_CHECKSUM_BYTES_MAX).ok()
     }
 
-    fn keep_checksums(&self, checksums: &[u8]) -> io::Result<()> {
+    fn store_checksums(&self, checksums: &[u8]) -> io::Result<()> {
         // They have their own checksum and identify the state they belong to, so a crash here is
         // harmless.
         let file = private_file()

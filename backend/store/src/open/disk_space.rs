@@ -47,7 +47,7 @@ impl DiskSpace {
             floor_bytes,
             state: Mutex::default(),
         };
-        space.left_for(0);
+        space.available_share(0);
         space
     }
 
@@ -69,7 +69,7 @@ impl DiskSpace {
     }
 
     /// Returns which changes there is space for; reads the free space at most ten times per second.
-    pub(super) fn left_for(&self, bytes_on_way: u64) -> DiskShare {
+    pub(super) fn available_share(&self, bytes_on_way: u64) -> DiskShare {
         let floor_bytes = self.floor_bytes(bytes_on_way);
         let mut state = self.state();
         if let Some(reading) = state
@@ -88,7 +88,7 @@ impl DiskSpace {
             free_bytes,
             floor_bytes,
         };
-        let mut left_for = space.left_for();
+        let mut left_for = space.available_share();
         if state.is_spent {
             left_for = left_for.max(DiskShare::Reserve);
         }

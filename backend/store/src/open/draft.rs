@@ -3,8 +3,8 @@
 use std::{fs, io, path::Path, sync::Arc};
 
 use super::{
-    Checks, OpenError, closed, disk::Disk, folder::Folder, format, key_check, key_file::KeyFile,
-    open_engine,
+    Checks, OpenError, close_and_reopen, disk::Disk, folder::Folder, format, key_check,
+    key_file::KeyFile, open_engine,
 };
 use crate::{
     engine::{LogPosition, redb::Settings},
@@ -47,7 +47,7 @@ fn settings(cache_bytes: usize) -> Settings {
 
 impl Draft {
     /// Returns a file that prevents restoring into a folder, if any.
-    pub(crate) fn in_the_way(data_dir: &Path) -> Result<Option<String>, OpenError> {
+    pub(crate) fn find_obstacle(data_dir: &Path) -> Result<Option<String>, OpenError> {
         let entries = match fs::read_dir(data_dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -63,7 +63,7 @@ impl Draft {
         Ok(names.find(|name| !is_fine(name)).map(str::to_owned))
     }
 
-    /// Begins in a folder for which [`Draft::in_the_way`] found nothing, with the content of the
+    /// Begins in a folder for which [`Draft::find_obstacle`] found nothing, with the content of the
     /// key file and the first position of the change log.
     pub(crate) async fn begin(
         data_dir: &Path,
@@ -71,14 +71,14 @@ impl Draft {
         cache_bytes: usize,
         first_position: LogPosition,
     ) -> Result<Self, OpenError> {
-        let folder = Arc::new(Folder::take(data_dir)?);
+        let folder = Arc::new(Folder::lock_unchecked(data_dir)?);
         folder.write_private(
             MARKER,
             b"A backup is being restored here, or was interrupted.\n",
         )?;
         folder.discard_unfinished()?;
         folder.write_private(KEY, key)?;
-        match Self::make(&folder, cache_bytes, first_position).await {
+        match Self::create(&folder, cache_bytes, first_position).await {
             Ok((sealer, store)) => Ok(Self {
                 folder,
                 sealer,
@@ -92,12 +92,12 @@ impl Draft {
         }
     }
 
-    async fn make(
+    async fn create(
         folder: &Arc<Folder>,
         cache_bytes: usize,
         first_position: LogPosition,
     ) -> Result<(Arc<Sealer>, Store), OpenError> {
-        let sealer = Arc::new(KeyFile::of(folder).read()?);
+        let sealer = Arc::new(KeyFile::in_folder(folder).read()?);
         let settings = Settings {
             first_position,
             ..settings(cache_bytes)
@@ -105,14 +105,14 @@ impl Draft {
         let medium = Disk::draft(Arc::clone(folder));
         let store = open_engine(medium, settings, &sealer, folder).await?;
         let written = format::write(&store).await;
-        written.map_err(|source| folder.unwritten(&source))?;
+        written.map_err(|source| folder.write_error(&source))?;
         Ok((sealer, store))
     }
 
     pub(crate) async fn reopen(&mut self) -> Result<(), OpenError> {
-        let store = self.store.apart();
+        let store = self.store.empty_copy();
         let store = std::mem::replace(&mut self.store, store);
-        self.store = closed(store, settings(self.cache_bytes), &self.folder).await?;
+        self.store = close_and_reopen(store, settings(self.cache_bytes), &self.folder).await?;
         format::check_made(&self.store, &self.folder).await
     }
 
@@ -120,8 +120,8 @@ impl Draft {
         &self.store
     }
 
-    pub(crate) async fn judge(&self) -> Result<Checks, OpenError> {
-        key_check::judge(&self.store, &self.sealer, self.folder.as_ref()).await
+    pub(crate) async fn check_keys(&self) -> Result<Checks, OpenError> {
+        key_check::verify_keys(&self.store, &self.sealer, self.folder.as_ref()).await
     }
 
     /// Renames the reopened store to its final name. There must be no other references to it.

@@ -52,11 +52,11 @@ impl Folder {
     /// Locks a folder, creating it if missing.
     pub(super) fn claim(path: &Path) -> Result<Self, OpenError> {
         inspect(path)?;
-        Self::take(path)
+        Self::lock_unchecked(path)
     }
 
     /// Locks a folder like [`Folder::claim`] but without checking its files.
-    pub(super) fn take(path: &Path) -> Result<Self, OpenError> {
+    pub(super) fn lock_unchecked(path: &Path) -> Result<Self, OpenError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
         made.map_err(|error| OpenError::io("create the data folder", path, error))?;
         trust::check_folder(path)?;
@@ -65,7 +65,7 @@ impl Folder {
         let lock_path = path.join(LOCK);
         let lock = private_file().create(true).truncate(false).open(&lock_path);
         let lock = lock.map_err(|error| OpenError::io("open", &lock_path, error))?;
-        obtain(path, || lock.try_lock())?;
+        acquire_lock(path, || lock.try_lock())?;
         Ok(Self {
             path: path.into(),
             _lock: Some(lock),
@@ -74,7 +74,7 @@ impl Folder {
 
     /// Locks a folder with a store for reading, without changing it. Other readers are allowed,
     /// writers are not.
-    pub(super) fn borrow(path: &Path) -> Result<Self, OpenError> {
+    pub(super) fn lock_shared(path: &Path) -> Result<Self, OpenError> {
         inspect(path)?;
         if !path.join(STORE).exists() {
             return Err(OpenError::NoStore(path.into()));
@@ -90,7 +90,7 @@ impl Folder {
             }
             Err(error) => return Err(OpenError::io("open", lock_path, error)),
         };
-        obtain(path, || lock.try_lock_shared())?;
+        acquire_lock(path, || lock.try_lock_shared())?;
         Ok(Self {
             path: path.into(),
             _lock: Some(lock),
@@ -109,7 +109,7 @@ impl Folder {
         self.path.join(UNFINISHED)
     }
 
-    pub(super) fn holds_store(path: &Path) -> bool {
+    pub(super) fn contains_store(path: &Path) -> bool {
         path.join(STORE).exists()
     }
 
@@ -192,7 +192,7 @@ impl Folder {
         write_private(&self.path.join(name), content)
     }
 
-    pub(super) fn fault(&self, source: EngineError) -> OpenError {
+    pub(super) fn store_error(&self, source: EngineError) -> OpenError {
         let file = self.store_path();
         match source {
             EngineError::Corrupt(why) => OpenError::Damaged { file, why },
@@ -204,7 +204,7 @@ impl Folder {
         }
     }
 
-    pub(super) fn unwritten(&self, why: &impl ToString) -> OpenError {
+    pub(super) fn write_error(&self, why: &impl ToString) -> OpenError {
         OpenError::Unwritten {
             file: self.store_path(),
             why: why.to_string(),
@@ -213,7 +213,7 @@ impl Folder {
 }
 
 /// Acquires a lock, or returns an error if another process holds it.
-fn obtain(path: &Path, lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), OpenError> {
+fn acquire_lock(path: &Path, lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), OpenError> {
     let begin = Instant::now();
     loop {
         match lock() {
@@ -239,7 +239,7 @@ pub(super) fn write_private(path: &Path, content: &[u8]) -> Result<(), OpenError
     let written = new_file(&unfinished).map_err(failed).and_then(|mut file| {
         #[cfg(test)]
         super::faults::call(path).map_err(failed)?;
-        trust::keep_owner(&file, path)?;
+        trust::copy_owner(&file, path)?;
         file.write_all(content).map_err(failed)?;
         file.sync_all().map_err(failed)?;
         fs::rename(&unfinished, path).map_err(failed)
@@ -267,7 +267,7 @@ pub fn replace_file(path: &Path, content: &[u8]) -> Result<(), OpenError> {
 pub(crate) fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
-    options.custom_flags(trust::no_link());
+    options.custom_flags(trust::no_follow_flag());
     options
 }
 

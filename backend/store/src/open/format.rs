@@ -53,25 +53,25 @@ pub(super) fn write_file(folder: &Folder) -> Result<(), OpenError> {
     folder.write_private(FILE, format!("{NEWEST}\n").as_bytes())
 }
 
-fn said(folder: &Path) -> Option<String> {
+fn read_version(folder: &Path) -> Option<String> {
     plain_file::read_text(&folder.join(FILE), FILE_BYTES_MAX).ok()
 }
 
 pub(super) fn check_file(folder: &Path) -> Result<(), OpenError> {
-    let text = said(folder).unwrap_or_default();
+    let text = read_version(folder).unwrap_or_default();
     match text.trim().parse() {
-        Ok(found) if found > NEWEST => Err(newer(folder, found)),
+        Ok(found) if found > NEWEST => Err(newer_error(folder, found)),
         _ => Ok(()),
     }
 }
 
-pub(super) fn older(folder: &Path) -> Option<u32> {
-    let text = said(folder)?;
+pub(super) fn older_version(folder: &Path) -> Option<u32> {
+    let text = read_version(folder)?;
     text.trim().parse().ok().filter(|found| *found < NEWEST)
 }
 
-pub(super) fn raise_file(folder: &Folder) -> Result<(), OpenError> {
-    let text = said(folder.path()).unwrap_or_default();
+pub(super) fn upgrade_file(folder: &Folder) -> Result<(), OpenError> {
+    let text = read_version(folder.path()).unwrap_or_default();
     if text.trim().parse() == Ok(NEWEST) {
         return Ok(());
     }
@@ -79,17 +79,17 @@ pub(super) fn raise_file(folder: &Folder) -> Result<(), OpenError> {
     folder.sync()
 }
 
-pub(super) async fn raise(store: &Store, folder: &Folder) -> Result<(), OpenError> {
+pub(super) async fn upgrade(store: &Store, folder: &Folder) -> Result<(), OpenError> {
     let (version, found) = read(store, folder).await?;
     if found == NEWEST {
         return Ok(());
     }
     if found < ORDERED {
         let reordered = reorder::reorder(store).await;
-        reordered.map_err(|source| folder.fault(source))?;
+        reordered.map_err(|source| folder.store_error(source))?;
     }
     let raised = put_newest(store, Expect::Version(version)).await;
-    raised.map_err(|source| folder.fault(source))?;
+    raised.map_err(|source| folder.store_error(source))?;
     tracing::info!(
         from = found,
         to = NEWEST,
@@ -99,26 +99,26 @@ pub(super) async fn raise(store: &Store, folder: &Folder) -> Result<(), OpenErro
 }
 
 pub(super) async fn check_made(store: &Store, folder: &Folder) -> Result<(), OpenError> {
-    match in_store(store).await {
+    match stored_version(store).await {
         Ok(Some(NEWEST)) => Ok(()),
-        Ok(_) => Err(folder.unwritten(&"its layout version is missing or not the newest")),
-        Err(error) => Err(folder.unwritten(&error)),
+        Ok(_) => Err(folder.write_error(&"its layout version is missing or not the newest")),
+        Err(error) => Err(folder.write_error(&error)),
     }
 }
 
 async fn read(store: &Store, folder: &Folder) -> Result<(u64, u32), OpenError> {
     let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await;
-    let mut rows = rows.map_err(|source| folder.fault(source))?;
+    let mut rows = rows.map_err(|source| folder.store_error(source))?;
     let Some(row) = rows.pop().flatten() else {
         return Err(OpenError::NotOurs {
             folder: folder.path().into(),
             why: "its store was created by another program".into(),
         });
     };
-    Ok((row.version, judge(&row.value, folder)?))
+    Ok((row.version, check_version(&row.value, folder)?))
 }
 
-pub(super) async fn in_store(store: &Store) -> Result<Option<u32>, EngineError> {
+pub(super) async fn stored_version(store: &Store) -> Result<Option<u32>, EngineError> {
     let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await?;
     let Some(row) = rows.into_iter().flatten().next() else {
         return Ok(None);
@@ -128,11 +128,11 @@ pub(super) async fn in_store(store: &Store) -> Result<Option<u32>, EngineError> 
     version.map(Some).map_err(unread)
 }
 
-fn judge(value: &[u8], folder: &Folder) -> Result<u32, OpenError> {
+fn check_version(value: &[u8], folder: &Folder) -> Result<u32, OpenError> {
     let found = value.try_into().map(u32::from_be_bytes);
     match found {
         Ok(found @ 1..=NEWEST) => Ok(found),
-        Ok(found) if found > NEWEST => Err(newer(folder.path(), found)),
+        Ok(found) if found > NEWEST => Err(newer_error(folder.path(), found)),
         _ => Err(OpenError::Damaged {
             file: folder.store_path(),
             why: "its version cannot be read".into(),
@@ -140,7 +140,7 @@ fn judge(value: &[u8], folder: &Folder) -> Result<u32, OpenError> {
     }
 }
 
-fn newer(folder: &Path, found: u32) -> OpenError {
+fn newer_error(folder: &Path, found: u32) -> OpenError {
     OpenError::Newer {
         folder: folder.into(),
         found,

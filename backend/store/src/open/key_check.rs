@@ -2,11 +2,11 @@
 //!
 //! The store contains a known text sealed with every key that sealed or proved something in it.
 
-use super::{Whereabouts, error::OpenError};
+use super::{LocationErrors, error::OpenError};
 use crate::{
     domain::{AuditEntry, RecordId, Secret},
     engine::{Action, Change, Direction, EngineError, Expect, Kind, Lane, Range, Row},
-    record::{Proven, Record, Store, proven_again, proven_since, with_record},
+    record::{ProofLevel, Record, Store, renew_proof, upgrade_proof, with_record},
     seal::{SealContext, Sealer},
 };
 
@@ -14,10 +14,10 @@ const PREFIX: &[u8] = b"seal/";
 /// The current text. Only the owner of the keys can seal one that claims fewer proofs.
 const TEXT: &str = "bellwether, definitions proven";
 /// Current and former texts, and what is proven in a store that contains them.
-const TEXTS: [(&str, Proven); 3] = [
-    ("bellwether", Proven::Nothing),
-    ("bellwether, proven", Proven::Access),
-    (TEXT, Proven::Definitions),
+const TEXTS: [(&str, ProofLevel); 3] = [
+    ("bellwether", ProofLevel::Nothing),
+    ("bellwether, proven", ProofLevel::Access),
+    (TEXT, ProofLevel::Definitions),
 ];
 const CONTEXT: SealContext<'_> = SealContext {
     record: RecordId::from_bytes([0; 16]),
@@ -30,10 +30,10 @@ const STEP: usize = 100;
 pub(super) async fn check(
     store: &Store,
     sealer: &Sealer,
-    location: &impl Whereabouts,
+    location: &impl LocationErrors,
 ) -> Result<(), OpenError> {
-    let checks = judge(store, sealer, location).await?;
-    if checks.are_settled(sealer) {
+    let checks = verify_keys(store, sealer, location).await?;
+    if checks.is_settled(sealer) {
         return Ok(());
     }
     let Checks { texts, proven } = checks;
@@ -42,30 +42,30 @@ pub(super) async fn check(
         for kind in Kind::ALL {
             // Unproven records of kinds that were already proven were not written by this service,
             // so they are not adopted.
-            if Proven::first_of(kind).is_some_and(|first| first > proven) {
+            if ProofLevel::first_of(kind).is_some_and(|first| first > proven) {
                 prove(store, kind, sealer).await?;
             }
         }
         adopt(store, sealer, &newest, &texts).await
     };
-    adopted.await.map_err(|source| location.fault(source))
+    adopted.await.map_err(|source| location.store_error(source))
 }
 
 #[derive(Debug)]
 pub(crate) struct Checks {
     texts: Vec<(Vec<u8>, Row)>,
-    proven: Proven,
+    proven: ProofLevel,
 }
 
 impl Checks {
-    pub(super) fn are_settled(&self, sealer: &Sealer) -> bool {
+    pub(super) fn is_settled(&self, sealer: &Sealer) -> bool {
         let newest = key_of(sealer.newest());
         let is_newest = |(key, _): &(Vec<u8>, Row)| *key == newest;
         self.proves_definitions() && self.texts.len() == 1 && self.texts.iter().all(is_newest)
     }
 
     pub(crate) fn proves_definitions(&self) -> bool {
-        self.proven == Proven::Definitions
+        self.proven == ProofLevel::Definitions
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -73,30 +73,30 @@ impl Checks {
     }
 }
 
-pub(crate) async fn judge(
+pub(crate) async fn verify_keys(
     store: &Store,
     sealer: &Sealer,
-    location: &impl Whereabouts,
+    location: &impl LocationErrors,
 ) -> Result<Checks, OpenError> {
-    let range = Range::under(PREFIX);
+    let range = Range::with_prefix(PREFIX);
     let checks = store
         .engine()
         .page(Kind::Meta, range, Direction::Ascending, usize::MAX)
         .await
-        .map_err(|source| location.fault(source))?;
+        .map_err(|source| location.store_error(source))?;
     // A store without checks was created by this version. The text of the newest key decides:
     // adding an older text has no effect.
-    let mut proven = Proven::Definitions;
+    let mut proven = ProofLevel::Definitions;
     for (key, row) in &checks {
         let number = number_of(key);
-        let is_of_key = Sealer::number_in(&row.value) == Some(number);
+        let is_of_key = Sealer::key_number(&row.value) == Some(number);
         let text = sealer.open(CONTEXT, &row.value).ok().filter(|_| is_of_key);
         let found = text.and_then(|text| {
             let mut known = TEXTS.into_iter();
             known.find(|(known, _)| *known == text.reveal())
         });
         let Some((_, found)) = found else {
-            return Err(location.key_fault(format!(
+            return Err(location.key_error(format!(
                 "the store is encrypted with key {number}, which is missing or different"
             )));
         };
@@ -109,7 +109,7 @@ pub(crate) async fn judge(
 }
 
 async fn prove(store: &Store, kind: Kind, sealer: &Sealer) -> Result<(), EngineError> {
-    let mut range = Range::under(&[]);
+    let mut range = Range::with_prefix(&[]);
     loop {
         let engine = store.engine();
         let page = engine
@@ -118,9 +118,9 @@ async fn prove(store: &Store, kind: Kind, sealer: &Sealer) -> Result<(), EngineE
         let Some((last, _)) = page.last() else {
             return Ok(());
         };
-        range.go_on_after(last);
+        range.exclude_through(last);
         let changes = page.iter().filter_map(|(key, row)| {
-            let put = Action::Put(proven_since(kind, &row.value, sealer)?);
+            let put = Action::Put(upgrade_proof(kind, &row.value, sealer)?);
             Some(change(kind, key, Expect::Version(row.version), put))
         });
         let changes: Vec<_> = changes.collect();
@@ -152,7 +152,7 @@ async fn adopt(
         return Ok(());
     }
     for kind in Kind::ALL {
-        if Proven::first_of(kind).is_some() {
+        if ProofLevel::first_of(kind).is_some() {
             with_record!(kind, Of => rewrite::<Of>(store).await?, else {});
         }
     }
@@ -164,28 +164,33 @@ async fn adopt(
 /// Renews the proof of the last audit entry, and thereby of the whole chain.
 async fn prove_end_of_audit_log(store: &Store) -> Result<(), EngineError> {
     let engine = store.engine();
-    let newest = engine.page(Kind::Audit, Range::under(&[]), Direction::Descending, 1);
+    let newest = engine.page(
+        Kind::Audit,
+        Range::with_prefix(&[]),
+        Direction::Descending,
+        1,
+    );
     let Some((key, row)) = newest.await?.pop() else {
         return Ok(());
     };
     if !store.decode::<AuditEntry>(&row.value)?.is_proven {
         return Ok(());
     }
-    let put = Action::Put(proven_again(&row.value, store.sealer())?);
+    let put = Action::Put(renew_proof(&row.value, store.sealer())?);
     let put = change(Kind::Audit, &key, Expect::Version(row.version), put);
     engine.apply(Lane::Admin, vec![put].into()).await?;
     Ok(())
 }
 
 async fn rewrite<T: Record>(store: &Store) -> Result<(), EngineError> {
-    let mut range = Range::under(&[]);
+    let mut range = Range::with_prefix(&[]);
     loop {
         let page = store.page::<T>(range.clone(), Direction::Ascending, STEP);
         let page = page.await?;
         let Some(last) = page.last() else {
             return Ok(());
         };
-        range.go_on_after(&last.value.key());
+        range.exclude_through(&last.value.key());
         let mut changes = store.changes();
         for stored in &page {
             changes.update(stored, &stored.value);

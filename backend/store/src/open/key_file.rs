@@ -27,7 +27,7 @@ pub(super) struct KeyFile<'a> {
 }
 
 impl<'a> KeyFile<'a> {
-    pub(super) fn of(folder: &'a Folder) -> Self {
+    pub(super) fn in_folder(folder: &'a Folder) -> Self {
         Self { folder }
     }
 
@@ -38,7 +38,9 @@ impl<'a> KeyFile<'a> {
     pub(super) fn read(&self) -> Result<Sealer, OpenError> {
         match self.try_read()? {
             Some(sealer) => Ok(sealer),
-            None => Err(self.fault("it is missing; restore the file that belongs to the store")),
+            None => {
+                Err(self.key_error("it is missing; restore the file that belongs to the store"))
+            }
         }
     }
 
@@ -54,15 +56,15 @@ impl<'a> KeyFile<'a> {
     pub(super) fn try_read(&self) -> Result<Option<Sealer>, OpenError> {
         let path = self.path();
         let text = read(&path)?;
-        text.map(|text| ring(&text, &path)).transpose()
+        text.map(|text| parse_ring(&text, &path)).transpose()
     }
 
     pub(super) fn text(&self) -> Result<String, OpenError> {
         text(&self.path())
     }
 
-    pub(super) fn fault(&self, why: impl Into<String>) -> OpenError {
-        fault(&self.path(), why)
+    pub(super) fn key_error(&self, why: impl Into<String>) -> OpenError {
+        key_error(&self.path(), why)
     }
 }
 
@@ -79,27 +81,27 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, OpenError> {
 }
 
 pub(super) fn text(path: &Path) -> Result<String, OpenError> {
-    let content = read(path)?.ok_or_else(|| fault(path, "it is missing"))?;
-    String::from_utf8(content).map_err(|_other| fault(path, "it is not a text"))
+    let content = read(path)?.ok_or_else(|| key_error(path, "it is missing"))?;
+    String::from_utf8(content).map_err(|_other| key_error(path, "it is not a text"))
 }
 
 /// Appends a new key. Returns its number and the new content.
 pub(super) fn append(text: &str, file: &Path) -> Result<(u32, String), OpenError> {
-    let newest = ring(text.as_bytes(), file)?.newest();
+    let newest = parse_ring(text.as_bytes(), file)?.newest();
     let number = newest.checked_add(1);
-    let number = number.ok_or_else(|| fault(file, "no key number is left"))?;
+    let number = number.ok_or_else(|| key_error(file, "no key number is left"))?;
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let key = STANDARD.encode(random_key());
     let content = format!("{text}{end}{number} {key}\n");
     if content.len() as u64 > KEY_FILE_BYTES_MAX {
-        return Err(fault(file, "it is full; drop older keys with --forget"));
+        return Err(key_error(file, "it is full; drop older keys with --forget"));
     }
     Ok((number, content))
 }
 
 /// Removes all keys except the newest. Returns its number and the new content.
-pub(super) fn newest_alone(text: &str, file: &Path) -> Result<(u32, String), OpenError> {
-    let newest = ring(text.as_bytes(), file)?.newest();
+pub(super) fn retain_newest(text: &str, file: &Path) -> Result<(u32, String), OpenError> {
+    let newest = parse_ring(text.as_bytes(), file)?.newest();
     let stays = |line: &&str| match line.trim().split_once(' ') {
         Some((number, _)) if !line.trim_start().starts_with('#') => number == newest.to_string(),
         _ => true,
@@ -118,8 +120,8 @@ pub(super) fn first_key() -> (Sealer, String) {
 ///
 /// # Errors
 /// Returns [`OpenError::Key`].
-pub(crate) fn ring(content: &[u8], file: &Path) -> Result<Sealer, OpenError> {
-    let text = str::from_utf8(content).map_err(|_other| fault(file, "it is not a text"))?;
+pub(crate) fn parse_ring(content: &[u8], file: &Path) -> Result<Sealer, OpenError> {
+    let text = str::from_utf8(content).map_err(|_other| key_error(file, "it is not a text"))?;
     let mut keys: Vec<(u32, [u8; KEY_BYTES])> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -134,17 +136,17 @@ pub(crate) fn ring(content: &[u8], file: &Path) -> Result<Sealer, OpenError> {
             _ => {
                 let line = index + 1;
                 let what = format!("expected a unique number and {KEY_BYTES} bytes in base64");
-                return Err(fault(file, format!("line {line} is not {what}")));
+                return Err(key_error(file, format!("line {line} is not {what}")));
             }
         }
     }
     if keys.is_empty() {
-        return Err(fault(file, "it contains no key"));
+        return Err(key_error(file, "it contains no key"));
     }
     Ok(Sealer::new(&keys))
 }
 
-fn fault(file: &Path, why: impl Into<String>) -> OpenError {
+fn key_error(file: &Path, why: impl Into<String>) -> OpenError {
     OpenError::Key {
         file: file.into(),
         why: why.into(),

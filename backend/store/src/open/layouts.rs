@@ -133,7 +133,7 @@ async fn write(folder: &Path) {
 }
 
 async fn all<T: Record>(store: &Store) -> Vec<T> {
-    let range = Range::under(&[]);
+    let range = Range::with_prefix(&[]);
     let page = store.page::<T>(range, Direction::Ascending, 100).await;
     page.unwrap().into_iter().map(|it| it.value).collect()
 }
@@ -147,7 +147,7 @@ fn folder_of(layout: &[(&str, &[u8])]) -> TempDir {
 }
 
 async fn rewrite<T: Record>(store: &Store) {
-    let range = Range::under(&[]);
+    let range = Range::with_prefix(&[]);
     let page = store.page::<T>(range, Direction::Ascending, 100).await;
     let mut changes = store.changes();
     for stored in page.unwrap() {
@@ -205,13 +205,13 @@ async fn deleting_records_removes_entries_of_first_layout() {
     let folder = folder_of(&LAYOUT_1);
     let config = Location::folder(folder.path());
     let by_event = async |store: &Store| {
-        let (index, all) = (Index::OccurrenceByEvent, Range::under(&[]));
+        let (index, all) = (Index::OccurrenceByEvent, Range::with_prefix(&[]));
         store.engine().count(index, all, 100).await.unwrap()
     };
     let store = open(&config).await.unwrap();
     assert_eq!(by_event(&store).await, 2);
     for left in [1, 0] {
-        let range = Range::under(&[]);
+        let range = Range::with_prefix(&[]);
         let page = store.page::<Occurrence>(range, Direction::Ascending, 1);
         let mut changes = store.changes();
         changes.delete(&page.await.unwrap()[0]);
@@ -359,7 +359,7 @@ async fn has_all(folder: &TempDir) {
     // Layout 5 has counters.
     let kinds = Kind::ALL.into_iter().filter(|it| *it != Kind::Counter);
     for kind in kinds {
-        let is_read = findings.records.contains_key(kind.word());
+        let is_read = findings.records.contains_key(kind.as_str());
         assert_eq!(is_read, !later.contains(&kind), "{kind:?}");
     }
 }
@@ -455,18 +455,18 @@ impl<T: Record + PartialEq> Definitions<T> {
         let store = open(config).await.unwrap();
         self.forge(&store, bytes).await;
         let refused = self.is_there(&store).await.unwrap_err();
-        assert!(refused.contains(why), "{}: {refused}", T::KIND.word());
+        assert!(refused.contains(why), "{}: {refused}", T::KIND.as_str());
         drop(store);
         // Also after a restart, and a check of the store reports it.
         let store = open(config).await.unwrap();
-        assert!(self.is_there(&store).await.is_err(), "{}", T::KIND.word());
+        assert!(self.is_there(&store).await.is_err(), "{}", T::KIND.as_str());
         let descriptions = verify(&store, &|_| {}).await.descriptions;
         let is_told =
             |it: &String| it.contains("cannot be read") || it.contains("another record's key");
         assert!(
             descriptions.iter().any(is_told),
             "{}: {descriptions:?}",
-            T::KIND.word()
+            T::KIND.as_str()
         );
     }
 
@@ -491,7 +491,12 @@ impl<T: Record + PartialEq> Definitions<T> {
             .await;
         let store = open(config).await.unwrap();
         self.forge(&store, &written).await;
-        assert_eq!(self.is_there(&store).await, Ok(true), "{}", T::KIND.word());
+        assert_eq!(
+            self.is_there(&store).await,
+            Ok(true),
+            "{}",
+            T::KIND.as_str()
+        );
     }
 }
 

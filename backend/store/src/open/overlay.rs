@@ -49,7 +49,7 @@ impl Medium for Overlay {
             self.folder.store_path()
         };
         let file = plain_file::open(&path)?;
-        Ok(Box::new(Layered::over(Some(file))?))
+        Ok(Box::new(Layered::new(Some(file))?))
     }
 
     fn log_name(&self, number: usize) -> String {
@@ -58,14 +58,14 @@ impl Medium for Overlay {
 
     fn open_log(&self, number: usize) -> io::Result<Box<dyn StorageBackend>> {
         if self.is_draft {
-            return Ok(Box::new(Layered::over(None)?));
+            return Ok(Box::new(Layered::new(None)?));
         }
         let file = match plain_file::open(&self.folder.path().join(LOGS[number])) {
             Ok(file) => Some(file),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        Ok(Box::new(Layered::over(file)?))
+        Ok(Box::new(Layered::new(file)?))
     }
 
     fn checksums(&self) -> Option<Vec<u8>> {
@@ -92,7 +92,7 @@ struct Layers {
 }
 
 impl Layered {
-    fn over(file: Option<File>) -> io::Result<Self> {
+    fn new(file: Option<File>) -> io::Result<Self> {
         let metadata = file.as_ref().map(File::metadata).transpose()?;
         let file_bytes = metadata.map_or(0, |metadata| metadata.len());
         let layers = Mutex::new(Layers {
@@ -108,7 +108,7 @@ impl Layered {
         file.map_or(Ok(()), |file| file.read_exact_at(out, offset))
     }
 
-    fn layers(&self) -> MutexGuard<'_, Layers> {
+    fn lock_layers(&self) -> MutexGuard<'_, Layers> {
         self.layers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -139,11 +139,11 @@ fn parts(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize)
 
 impl StorageBackend for Layered {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.layers().length)
+        Ok(self.lock_layers().length)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let layers = self.layers();
+        let layers = self.lock_layers();
         let end = offset + out.len() as u64;
         if end > layers.length {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -162,7 +162,7 @@ impl StorageBackend for Layered {
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {
-        let mut layers = self.layers();
+        let mut layers = self.lock_layers();
         layers.below = layers.below.min(length);
         layers
             .written
@@ -176,7 +176,7 @@ impl StorageBackend for Layered {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        let mut layers = self.layers();
+        let mut layers = self.lock_layers();
         let mut rest = data;
         for (number, place, bytes) in parts(offset, data.len()) {
             let (part, after) = rest.split_at(bytes);

@@ -29,7 +29,7 @@ const FILES: [&str; 6] = [
 
 /// Copies the folder's store of this layout, unless there is a copy. An interrupted copy is made
 /// again.
-pub(super) fn keep(folder: &Folder, layout: u32) -> Result<(), OpenError> {
+pub(super) fn copy_before_upgrade(folder: &Folder, layout: u32) -> Result<(), OpenError> {
     let name = format!("layout-{layout}");
     let kept = folder.path().join(&name);
     if kept.exists() {

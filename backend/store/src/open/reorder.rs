@@ -23,19 +23,19 @@ pub(super) async fn reorder(store: &Store) -> Result<(), EngineError> {
             tracing::info!(done = steps * STEP, "reordering occurrences");
         }
     }
-    let Some(mark) = mark(store).await? else {
+    let Some(mark) = read_mark(store).await? else {
         return Ok(());
     };
-    let gone = fact(Expect::Version(mark.version), Action::Delete);
+    let gone = fact_change(Expect::Version(mark.version), Action::Delete);
     store.engine().apply(Lane::Admin, vec![gone].into()).await?;
     Ok(())
 }
 
 async fn step(store: &Store, count: usize) -> Result<bool, EngineError> {
-    let mark = mark(store).await?;
-    let mut range = Range::under(&[]);
+    let mark = read_mark(store).await?;
+    let mut range = Range::with_prefix(&[]);
     if let Some(mark) = &mark {
-        range.go_on_after(&mark.value);
+        range.exclude_through(&mark.value);
     }
     let engine = store.engine();
     let page = engine.page(Kind::Occurrence, range, Direction::Ascending, count);
@@ -44,23 +44,23 @@ async fn step(store: &Store, count: usize) -> Result<bool, EngineError> {
         return Ok(false);
     };
     let expect = mark.map_or(Expect::Absent, |mark| Expect::Version(mark.version));
-    let marked = fact(expect, Action::Put(last.clone()));
+    let marked = fact_change(expect, Action::Put(last.clone()));
     // Unreadable records are reported when they are read, and by a check.
     let changes = page.iter().filter_map(|(key, row)| {
         let occurrence = store.decode::<Occurrence>(&row.value).ok()?;
-        Some(change(key, row, &occurrence))
+        Some(entry_change(key, row, &occurrence))
     });
     let changes: Vec<_> = changes.collect();
     let all: Vec<_> = changes.iter().cloned().chain([marked.clone()]).collect();
     match engine.apply(Lane::Admin, all.into()).await {
         // An entry is missing: only the affected occurrences are skipped.
-        Err(EngineError::Corrupt(_)) => one_by_one(store, changes, marked).await?,
+        Err(EngineError::Corrupt(_)) => apply_individually(store, changes, marked).await?,
         applied => drop(applied?),
     }
     Ok(true)
 }
 
-async fn one_by_one(
+async fn apply_individually(
     store: &Store,
     changes: Vec<Change>,
     marked: Change,
@@ -81,7 +81,7 @@ async fn one_by_one(
 }
 
 /// Returns a change that replaces the entries of an occurrence and leaves the record as it is.
-fn change(key: &[u8], row: &Row, occurrence: &Occurrence) -> Change {
+fn entry_change(key: &[u8], row: &Row, occurrence: &Occurrence) -> Change {
     let mut add = occurrence.entries();
     add.retain(|entry| ORDERS.contains(&entry.index));
     Change {
@@ -119,12 +119,12 @@ fn old_entries(occurrence: &Occurrence) -> Vec<Entry> {
     ]
 }
 
-async fn mark(store: &Store) -> Result<Option<Row>, EngineError> {
+async fn read_mark(store: &Store) -> Result<Option<Row>, EngineError> {
     let rows = store.engine().get(Kind::Meta, &[MARK.into()]).await;
     Ok(rows?.pop().flatten())
 }
 
-fn fact(expect: Expect, action: Action) -> Change {
+fn fact_change(expect: Expect, action: Action) -> Change {
     Change {
         is_logged: false,
         ..Change::new(Kind::Meta, MARK, expect, action)
@@ -147,7 +147,7 @@ mod tests {
             let keys = std::slice::from_ref(&key);
             let rows = store.engine().get(Kind::Occurrence, keys).await;
             let row = rows.unwrap().pop().flatten().unwrap();
-            let newer = change(&key, &row, &occurrence);
+            let newer = entry_change(&key, &row, &occurrence);
             let back = Change {
                 add: newer.remove,
                 remove: newer.add,
@@ -170,7 +170,7 @@ mod tests {
             reorder(&store).await.unwrap();
             let findings = verify(&store, &|_| {}).await;
             assert_eq!((findings.faults, findings.descriptions), (0, Vec::new()));
-            assert!(mark(&store).await.unwrap().is_none());
+            assert!(read_mark(&store).await.unwrap().is_none());
         }
     }
 
@@ -187,7 +187,7 @@ mod tests {
         let applied = store.engine().apply(Lane::Admin, vec![lost].into());
         applied.await.unwrap();
         reorder(&store).await.unwrap();
-        let all = Range::under(&[]);
+        let all = Range::with_prefix(&[]);
         let placed = store.engine().count(Index::OccurrenceBySeverity, all, 9);
         assert_eq!(placed.await.unwrap(), 2);
     }

@@ -4,7 +4,7 @@
 use super::{
     OpenError, database,
     folder::Folder,
-    key_file::{Change, KeyFile, NAME, append, newest_alone},
+    key_file::{Change, KeyFile, NAME, append, retain_newest},
     open,
 };
 use crate::location::Location;
@@ -35,7 +35,7 @@ pub fn rotate_key(config: &Location, forget: bool) -> BoxFuture<'_, Result<Rotat
             OpenError::io("close the store in", &config.data_dir, source)
         })?;
         if forget {
-            change(config, newest_alone).await?;
+            change(config, retain_newest).await?;
         }
         Ok(Rotated { number })
     })
@@ -46,14 +46,14 @@ async fn change(config: &Location, change: Change) -> Result<u32, OpenError> {
         return database::change_keys(database, change).await;
     }
     // Claiming a folder would create it.
-    if !Folder::holds_store(&config.data_dir) {
+    if !Folder::contains_store(&config.data_dir) {
         return Err(OpenError::Key {
             file: config.data_dir.join(NAME),
             why: "there is no store next to it".into(),
         });
     }
     let folder = Folder::claim(&config.data_dir)?;
-    let file = KeyFile::of(&folder);
+    let file = KeyFile::in_folder(&folder);
     let (number, content) = change(&file.text()?, &file.path())?;
     folder.write_private(NAME, content.as_bytes())?;
     folder.sync()?;

@@ -16,7 +16,7 @@ use crate::{
         DeliverySettings, Destination, DestinationKind, IntakeMapping, Name, RecordId, Secret,
         destination::{Header, HeaderValue, Webhook, WebhookMethod},
     },
-    engine::{Action, Change, DiskShare, EngineError, Expect, Kind, Lane, Set},
+    engine::{Action, Change, ChangeSet, DiskShare, EngineError, Expect, Kind, Lane},
     location::Location,
     record::{Record, Store},
     samples,
@@ -286,7 +286,7 @@ async fn free_space_limits_the_accepted_sets() {
         };
         for lane in [Lane::Bulk, Lane::Leader, Lane::Owner] {
             for space in all {
-                let set = Set {
+                let set = ChangeSet {
                     space,
                     ..vec![adding(space)].into()
                 };

@@ -24,7 +24,7 @@ const ALL_WRITE: u32 = 0o002;
 /// be trusted.
 const GROUP_WRITES: u32 = 0o020;
 
-pub(super) fn no_link() -> i32 {
+pub(super) fn no_follow_flag() -> i32 {
     i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default()
 }
 
@@ -76,7 +76,7 @@ pub(super) fn check_owner(path: &Path) -> Result<(), OpenError> {
 ///
 /// # Errors
 /// Returns [`OpenError::Owner`], or any I/O error.
-pub(super) fn keep_owner(file: &File, replaced: &Path) -> Result<(), OpenError> {
+pub(super) fn copy_owner(file: &File, replaced: &Path) -> Result<(), OpenError> {
     let failed = |error| OpenError::io("write", replaced, error);
     let there = match std::fs::metadata(replaced) {
         Ok(there) => there,

@@ -1,6 +1,6 @@
 //! Keys whose bytes sort in the order of their parts.
 
-use crate::domain::{EventId, Occurrence, RecordId, RevisionId, RevisionOf};
+use crate::domain::{EventId, Occurrence, RecordId, RevisionId, RevisionKind};
 
 /// A builder for keys.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl Key {
 
     /// Appends a revision of a trigger or rule: those of one name are adjacent, oldest first.
     #[must_use]
-    pub fn revision(self, of: RevisionOf, which: &RevisionId) -> Self {
+    pub fn revision(self, of: RevisionKind, which: &RevisionId) -> Self {
         let named = self.byte(of as u8).name(which.name.as_str()).id(which.id);
         named.rest(&which.revision.to_be_bytes())
     }

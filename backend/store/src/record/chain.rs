@@ -33,7 +33,10 @@ impl Store {
         loop {
             let mut changes = self.changes();
             changes.audited = None;
-            match self.chained(Lane::Admin, changes, entries.clone()).await {
+            match self
+                .append_audit(Lane::Admin, changes, entries.clone())
+                .await
+            {
                 // Another node extended the chain concurrently.
                 Err(EngineError::Conflict(_)) if tries < TRIES_MAX => tries += 1,
                 written => return written.map(drop),
@@ -47,10 +50,10 @@ impl Store {
         changes: Changes,
         audited: Audited,
     ) -> Result<Applied, EngineError> {
-        self.chained(lane, changes, audited.entries()).await
+        self.append_audit(lane, changes, audited.entries()).await
     }
 
-    async fn chained(
+    async fn append_audit(
         &self,
         lane: Lane,
         mut changes: Changes,
@@ -76,7 +79,7 @@ impl Store {
     }
 
     async fn chain_end(&self) -> Result<Link, EngineError> {
-        let range = Range::under(&[]);
+        let range = Range::with_prefix(&[]);
         let last = self.page::<AuditEntry>(range, Direction::Descending, 1);
         let last = last.await?.pop();
         Ok(last.map_or(

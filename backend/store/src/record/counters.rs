@@ -14,7 +14,7 @@ use super::{
 use crate::{
     domain::{
         Delivery, RecordId,
-        counter::{Counted, Counter, Numbers, Period, SLOTS, Slot, Subject},
+        counter::{CountedIn, Counter, Numbers, Period, SLOTS, Slot, Subject},
         noise::{NoiseBy, day},
     },
     engine::{Action, Change, Direction, EngineError, Expect, Index, Kind, Lane, Range, numbers},
@@ -38,7 +38,7 @@ impl Counts {
     }
 
     /// Counts a new record; with `is_past`, its past was already counted.
-    pub(crate) fn come(&mut self, new: &[Counted], is_past: bool) {
+    pub(crate) fn add_new(&mut self, new: &[CountedIn], is_past: bool) {
         for (counter, tally) in new {
             if counter.period == Period::Now || !is_past {
                 self.add(*counter, *tally, 1);
@@ -46,17 +46,17 @@ impl Counts {
         }
     }
 
-    pub(crate) fn become_another(&mut self, old: &[Counted], new: &[Counted]) {
-        let other = |these: &[Counted], those: &[Counted]| -> Vec<Counted> {
+    pub(crate) fn replace_counted(&mut self, old: &[CountedIn], new: &[CountedIn]) {
+        let other = |these: &[CountedIn], those: &[CountedIn]| -> Vec<CountedIn> {
             let these = these.iter().filter(|it| !those.contains(it));
             these.copied().collect()
         };
-        self.go(&other(old, new));
-        self.come(&other(new, old), false);
+        self.subtract_removed(&other(old, new));
+        self.add_new(&other(new, old), false);
     }
 
     /// Counts the removal of a record. Counters of the past are unaffected.
-    pub(crate) fn go(&mut self, old: &[Counted]) {
+    pub(crate) fn subtract_removed(&mut self, old: &[CountedIn]) {
         for (counter, tally) in old {
             if counter.period == Period::Now {
                 self.add(*counter, *tally, -1);
@@ -65,7 +65,7 @@ impl Counts {
     }
 
     /// Subtracts the value of a counter as it was read. Concurrent additions remain.
-    fn take(&mut self, stored: &StoredCounter) {
+    fn subtract(&mut self, stored: &StoredCounter) {
         let back = Numbers(stored.numbers.0.map(i64::saturating_neg));
         self.0.entry(stored.counter).or_default().add_all(&back);
     }
@@ -165,7 +165,7 @@ fn of_day(by: u8, rest: &[u8]) -> Option<Counter> {
 }
 
 /// Whether a counter is independent, as opposed to derived from other records.
-pub(crate) fn is_kept(key: &[u8]) -> bool {
+pub(crate) fn is_independent(key: &[u8]) -> bool {
     counter(key).is_none_or(|counter| counter.period != Period::Now)
 }
 
@@ -214,7 +214,7 @@ impl CounterPages<'_> {
         let page = engine.page(Kind::Counter, range.clone(), Direction::Ascending, PAGE);
         let page = page.await?;
         match page.last() {
-            Some((last, _)) if page.len() == PAGE => range.go_on_after(last),
+            Some((last, _)) if page.len() == PAGE => range.exclude_through(last),
             _ => self.range = None,
         }
         let mut counters = Vec::with_capacity(page.len());
@@ -232,7 +232,7 @@ impl Store {
     /// starting there.
     pub fn counters(&self, subject: Option<Subject>, from: Period) -> CounterPages<'_> {
         let prefix = prefix(subject, from).build();
-        let mut range = Range::under(&prefix);
+        let mut range = Range::with_prefix(&prefix);
         if let Some(subject) = subject {
             range.start = key(Counter {
                 subject,
@@ -261,7 +261,7 @@ impl Store {
     ///
     /// # Errors
     /// Returns any error of the engine.
-    pub async fn counted_now(&self, subjects: &[Subject]) -> Result<Vec<Numbers>, EngineError> {
+    pub async fn current_counts(&self, subjects: &[Subject]) -> Result<Vec<Numbers>, EngineError> {
         let period = Period::Now;
         let keys = subjects.iter().map(|subject| {
             key(Counter {
@@ -283,12 +283,12 @@ impl Store {
     ///
     /// # Errors
     /// Returns any error of the engine.
-    pub async fn counted_since_ms(&self) -> Result<Option<i64>, EngineError> {
+    pub async fn counters_since_ms(&self) -> Result<Option<i64>, EngineError> {
         Ok(self.since().await?.first().copied())
     }
 
     /// Returns the time since which there are noise counters, in milliseconds since 1970; `None` as
-    /// for [`Store::counted_since_ms`].
+    /// for [`Store::counters_since_ms`].
     ///
     /// # Errors
     /// Returns any error of the engine.
@@ -321,7 +321,7 @@ impl Store {
         }
         let mut is_new = true;
         let mut counts = Counts::default();
-        let mut range = Range::under(&[]);
+        let mut range = Range::with_prefix(&[]);
         loop {
             let (index, direction) = (Index::DeliveryByState, Direction::Ascending);
             let page = self.engine().entries(index, range.clone(), direction, PAGE);
@@ -329,19 +329,19 @@ impl Store {
             let Some((last, _)) = page.last() else {
                 break;
             };
-            range.go_on_after(last);
+            range.exclude_through(last);
             is_new = false;
             let keys = page.into_iter().map(|(_, key)| key).collect();
             let (found, _) = self.get_readable::<Delivery>(keys).await?;
             for delivery in found.into_iter().flatten() {
-                counts.come(&delivery.value.counted(), true);
+                counts.add_new(&delivery.value.counter_entries(), true);
             }
         }
         // The remains of an interrupted count or of a restore are counted again.
         let mut left = self.counters(None, Period::Now);
         while let Some(page) = left.next().await? {
             for one in page {
-                counts.take(&one);
+                counts.subtract(&one);
             }
         }
         let noise_ms = if is_new { now_ms } else { next_day_ms };
@@ -385,7 +385,7 @@ impl Changes {
 
     /// Removes the value of a counter as it was read. Must not run concurrently.
     pub fn forget(&mut self, stored: &StoredCounter) {
-        self.counts.take(stored);
+        self.counts.subtract(stored);
     }
 }
 
@@ -426,7 +426,7 @@ mod tests {
     }
 
     async fn now(store: &Store) -> Vec<i64> {
-        let found = store.counted_now(&[Subject::Deliveries]).await.unwrap();
+        let found = store.current_counts(&[Subject::Deliveries]).await.unwrap();
         found[0].0.into()
     }
 
@@ -535,10 +535,10 @@ mod tests {
         store.apply(Lane::Bulk, changes).await.unwrap();
         assert_eq!(now(&store).await, [0; SLOTS]);
 
-        assert_eq!(store.counted_since_ms().await.unwrap(), None);
+        assert_eq!(store.counters_since_ms().await.unwrap(), None);
         for at_ms in [70_000, 80_000] {
             store.begin_counting(at_ms).await.unwrap();
-            assert_eq!(store.counted_since_ms().await.unwrap(), Some(70_000));
+            assert_eq!(store.counters_since_ms().await.unwrap(), Some(70_000));
             assert_eq!(now(&store).await, [4, 0, 0, 1, 0, 0]);
         }
         assert_eq!(happened(&store).await, []);
@@ -569,7 +569,7 @@ mod tests {
                 assert_eq!(since_ms, Some(next_day_ms));
             }
         }
-        let since_ms = store.counted_since_ms().await.unwrap();
+        let since_ms = store.counters_since_ms().await.unwrap();
         assert_eq!(since_ms, Some(70_000));
     }
 

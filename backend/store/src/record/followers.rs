@@ -3,7 +3,7 @@
 use crate::{
     domain::{Delivery, DeliveryState, RecordId},
     engine::{Action, Change, Direction, EngineError, Index, Kind, Range},
-    record::{Changes, Ended, Record, Store, behind},
+    record::{Changes, EndedDelivery, Record, Store, behind},
 };
 
 /// Entries read at a time.
@@ -11,7 +11,7 @@ const PAGE: usize = 256;
 
 impl Changes {
     /// Whether a delivery ends with them.
-    pub fn ends(&self, delivery: RecordId) -> bool {
+    pub fn ends_delivery(&self, delivery: RecordId) -> bool {
         self.ended.iter().any(|it| it.delivery == delivery)
     }
 }
@@ -33,17 +33,18 @@ impl Store {
     /// Returns any error of the engine.
     pub async fn wake_followers_of(
         &self,
-        ended: Vec<Ended>,
+        ended: Vec<EndedDelivery>,
         changes: &mut Changes,
     ) -> Result<(), EngineError> {
-        let range = |it: &Ended| Range::under(&behind(it.destination, it.delivery).build());
+        let range =
+            |it: &EndedDelivery| Range::with_prefix(&behind(it.destination, it.delivery).build());
         let ranges: Vec<_> = ended.iter().map(range).collect();
         let (index, ascending) = (Index::DeliveryByThread, Direction::Ascending);
         let all = self.engine.entries_in(index, &ranges, ascending, PAGE);
         for ((ended, mut range), mut found) in ended.into_iter().zip(ranges.clone()).zip(all.await?)
         {
             while let Some((last, _)) = found.last() {
-                range.go_on_after(last);
+                range.exclude_through(last);
                 let is_end = found.len() < PAGE;
                 let keys = found.into_iter().map(|(_, key)| key).collect();
                 let (followers, _) = self.get_readable::<Delivery>(keys).await?;
@@ -57,7 +58,7 @@ impl Store {
                     changes.list.retain(|it| !is_same(it));
                     // It is no doing of the client whose change this follows from.
                     let audited = changes.audited.take();
-                    changes.update(&follower, &due(&follower.value, ended.at_ms));
+                    changes.update(&follower, &make_due(&follower.value, ended.at_ms));
                     changes.audited = audited;
                 }
                 if is_end {
@@ -72,7 +73,7 @@ impl Store {
 }
 
 /// A delivery that waits for no other one any more, due then unless it was to be tried later.
-fn due(delivery: &Delivery, at_ms: i64) -> Delivery {
+fn make_due(delivery: &Delivery, at_ms: i64) -> Delivery {
     let due_ms = delivery.state.due_ms().map_or(at_ms, |it| it.max(at_ms));
     let state = match delivery.state {
         DeliveryState::Pending { .. } => DeliveryState::Pending { due_ms },

@@ -7,9 +7,9 @@ mod damaged;
 
 use std::{fmt::Write, sync::LazyLock};
 
-use super::{Proven, Record, chained, proven_since};
+use super::{ProofLevel, Record, chained, upgrade_proof};
 use crate::{
-    domain::{AuditEntry, DeliveryState, Revised, Revision, Silence},
+    domain::{AuditEntry, DeliveryState, RevisedResource, Revision, Silence},
     engine::{Index, Kind},
     samples,
     seal::Sealer,
@@ -70,14 +70,14 @@ impl Differences {
             self.compare(&name, &entry.key);
         }
         let unproven = frozen(&format!("{name} value"));
-        let since = match Proven::first_of(T::KIND) {
-            Some(Proven::Nothing) | None => "",
-            Some(Proven::Access) => " since layout 4",
-            Some(Proven::Definitions) => " since layout 5",
+        let since = match ProofLevel::first_of(T::KIND) {
+            Some(ProofLevel::Nothing) | None => "",
+            Some(ProofLevel::Access) => " since layout 4",
+            Some(ProofLevel::Definitions) => " since layout 5",
         };
         // Kinds added after that layout have no line without a proof.
         if let (false, Some(unproven)) = (since.is_empty(), unproven) {
-            let proven = proven_since(T::KIND, &unproven, &SEALER);
+            let proven = upgrade_proof(T::KIND, &unproven, &SEALER);
             let read = proven.and_then(|bytes| T::decode(&bytes, &SEALER).ok());
             assert!(read.as_ref() == Some(value), "{name} of before{since}");
         }
@@ -112,7 +112,7 @@ fn lossless<T: Record + PartialEq>(name: &str, value: &T, is_sealed: bool) {
     if !is_sealed {
         assert_eq!(hex(&read.encode(&SEALER)), hex(&written), "{name}");
     }
-    let Some(state) = value.seen().and_then(|seen| seen.state) else {
+    let Some(state) = value.audit_snapshot().and_then(|seen| seen.state) else {
         return;
     };
     let entry = AuditEntry {
@@ -212,7 +212,7 @@ fn silences(differences: &mut Differences) {
     differences.record("silence", &samples::silence("db patch"), false);
     differences.record("nightly silence", &samples::nightly_silence(), false);
     let was = Revision {
-        was: Revised::Silence(samples::silence("db patch")),
+        was: RevisedResource::Silence(samples::silence("db patch")),
         until_ms: 9,
         deleted: false,
     };
@@ -225,7 +225,7 @@ fn flexible_silence_is_read_as_a_span() {
     expected.start_ms += 60_000;
     expected.end_ms = expected.start_ms + 7_200_000;
     let unproven = frozen("flexible silence value").unwrap();
-    let proven = proven_since(Kind::Silence, &unproven, &SEALER).unwrap();
+    let proven = upgrade_proof(Kind::Silence, &unproven, &SEALER).unwrap();
     for value in [
         proven,
         frozen("flexible silence value since layout 5").unwrap(),

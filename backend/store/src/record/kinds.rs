@@ -9,8 +9,8 @@ mod trace;
 pub use delivery::{behind, in_thread, of_thread};
 pub use heartbeat::{RUNNING, by_beat, by_start};
 pub use occurrence::by_response;
-pub use resource::uses;
-pub(crate) use trace::proven_again;
+pub use resource::users_prefix;
+pub(crate) use trace::renew_proof;
 
 use super::{
     Record,
@@ -18,7 +18,7 @@ use super::{
     table::{Reader, Secrets, Table, Unreadable, Writer, record},
 };
 use crate::{
-    audit::Seen,
+    audit::AuditSnapshot,
     domain::{AnyResource, Name, RecordId, any_resource::each_resource},
     engine::{EngineError, Entry, Index, Kind},
     seal::{PROOF_BYTES, Sealer},
@@ -66,7 +66,7 @@ const PROVEN: u8 = 2;
 const PURPOSE: &str = "record";
 const RECORD_BYTES: usize = 512;
 
-fn encoded(record: &impl Table) -> Vec<u8> {
+fn encode(record: &impl Table) -> Vec<u8> {
     let mut to = Writer::new(Secrets::LeftOut);
     to.bytes.reserve(RECORD_BYTES);
     to.bytes.push(VERSION);
@@ -74,11 +74,11 @@ fn encoded(record: &impl Table) -> Vec<u8> {
     to.bytes
 }
 
-fn decoded<T: Table>(bytes: &[u8], kind: Kind) -> Result<T, EngineError> {
-    read(unversioned(bytes, kind)?, Secrets::LeftOut, kind, T::read)
+fn decode<T: Table>(bytes: &[u8], kind: Kind) -> Result<T, EngineError> {
+    read(strip_version(bytes, kind)?, Secrets::LeftOut, kind, T::read)
 }
 
-fn unversioned(bytes: &[u8], kind: Kind) -> Result<&[u8], EngineError> {
+fn strip_version(bytes: &[u8], kind: Kind) -> Result<&[u8], EngineError> {
     match bytes.split_first() {
         Some((&VERSION, rest)) => Ok(rest),
         Some((other, _)) => Err(corrupt(kind, &format!("has the unknown encoding {other}"))),
@@ -104,7 +104,7 @@ fn corrupt(kind: Kind, what: &str) -> EngineError {
 /// The set of records that the service's keys prove, so that forged or moved ones are detected.
 /// Each level includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Proven {
+pub(crate) enum ProofLevel {
     Nothing,
     /// Clients and destinations, which control access and targets: since layout 4.
     Access,
@@ -118,7 +118,7 @@ macro_rules! is_resource {
     };
 }
 
-impl Proven {
+impl ProofLevel {
     pub(crate) const fn first_of(kind: Kind) -> Option<Self> {
         if matches!(kind, Kind::Client | Kind::Destination) {
             Some(Self::Access)
@@ -168,7 +168,7 @@ pub(super) fn shift_of<T: Record>(value: &[u8]) -> Result<i64, EngineError> {
     read(fields, Secrets::LeftOut, T::KIND, Shifted::read).map(|it| it.shift_ms)
 }
 
-fn proven(record: &impl Table, id: RecordId, kind: Kind, sealer: &Sealer) -> Vec<u8> {
+fn prove_record(record: &impl Table, id: RecordId, kind: Kind, sealer: &Sealer) -> Vec<u8> {
     let mut to = Writer::new(Secrets::Of(id, sealer));
     to.bytes.reserve(RECORD_BYTES);
     to.bytes.push(PROVEN);
@@ -186,15 +186,15 @@ fn with_proof(kind: Kind, message: &[u8], sealer: &Sealer) -> Vec<u8> {
 
 /// Adds the proof that a kind now requires; `None` if it has one or needs none. Only for records
 /// that are otherwise known to be written by the service.
-pub(crate) fn proven_since(kind: Kind, value: &[u8], sealer: &Sealer) -> Option<Vec<u8>> {
-    Proven::first_of(kind)?;
+pub(crate) fn upgrade_proof(kind: Kind, value: &[u8], sealer: &Sealer) -> Option<Vec<u8>> {
+    ProofLevel::first_of(kind)?;
     match value.split_first() {
         Some((&VERSION, message)) => Some(with_proof(kind, message, sealer)),
         _ => None,
     }
 }
 
-fn decoded_proven<T: Table>(bytes: &[u8], kind: Kind, sealer: &Sealer) -> Result<T, EngineError> {
+fn decode_proven<T: Table>(bytes: &[u8], kind: Kind, sealer: &Sealer) -> Result<T, EngineError> {
     let unproven = || {
         EngineError::Corrupt(format!(
             "a {kind:?} record was not written by this service, or was written with another key"
@@ -213,16 +213,16 @@ fn decoded_proven<T: Table>(bytes: &[u8], kind: Kind, sealer: &Sealer) -> Result
     read(message, secrets, kind, T::read)
 }
 
-fn defined(name: &Name, state: AnyResource) -> Seen {
-    Seen {
+fn defined(name: &Name, state: AnyResource) -> AuditSnapshot {
+    AuditSnapshot {
         name: name.to_string(),
         state: Some(state),
         outcome: String::new(),
     }
 }
 
-fn only_named(name: &impl ToString) -> Seen {
-    Seen {
+fn only_named(name: &impl ToString) -> AuditSnapshot {
+    AuditSnapshot {
         name: name.to_string(),
         state: None,
         outcome: String::new(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    engine::{Duty, Engine, Lane, memory::MemoryEngine, ownership::Owned},
+    engine::{Duty, Engine, Lane, memory::MemoryEngine, ownership::OwnedSlots},
     record::Store,
     seal::Sealer,
 };
@@ -16,12 +16,12 @@ fn service_work_uses_its_own_lanes() {
         for asked in [Lane::Admin, Lane::Bulk] {
             let owning = |owned| {
                 let owned = tokio::sync::watch::Sender::new(owned).subscribe();
-                store.clone().owning(Duty::Delivery, owned).lane(asked)
+                store.clone().for_owner(Duty::Delivery, owned).lane(asked)
             };
             assert_eq!(store.lane(asked), asked);
-            assert_eq!(store.leading(Duty::Review).lane(asked), Lane::Leader);
-            assert_eq!(owning(Owned::All), Lane::Owner);
-            assert_eq!(owning(Owned::none()), Lane::Owner);
+            assert_eq!(store.for_leader(Duty::Review).lane(asked), Lane::Leader);
+            assert_eq!(owning(OwnedSlots::All), Lane::Owner);
+            assert_eq!(owning(OwnedSlots::none()), Lane::Owner);
         }
     }
 }

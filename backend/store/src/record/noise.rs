@@ -45,7 +45,7 @@ impl NoiseScan {
     /// Adds a record.
     pub fn add<T: Record>(&mut self, record: &T) {
         let (counts, decided) = (&mut self.counts, &mut self.decided);
-        record.noise(None, &mut NoiseCounts { counts, decided });
+        record.count_noise(None, &mut NoiseCounts { counts, decided });
     }
 
     /// Returns the counts since the last call.
@@ -56,7 +56,7 @@ impl NoiseScan {
 
 /// Counts a delivery when it is created or included in a digest.
 pub(super) fn delivery(after: &Delivery, before: Option<&Delivery>, to: &mut NoiseCounts<'_>) {
-    let Some(decision) = after.decision() else {
+    let Some(decision) = after.decision_key() else {
         return;
     };
     let at_ms = after.create_ms;
@@ -106,7 +106,7 @@ pub(super) fn occurrence(
                 to.add(subject, opened_ms, NoiseTally::Occurrence);
                 Reaction::default()
             };
-            reacted(subject, opened_ms, (was, is), to);
+            count_reaction(subject, opened_ms, (was, is), to);
         }
     }
     let known = before.map_or(&[][..], |it| &it.hold_changes);
@@ -122,7 +122,7 @@ pub(super) fn occurrence(
     }
 }
 
-fn reacted(
+fn count_reaction(
     subject: (NoiseBy, RecordId),
     opened_ms: i64,
     (was, is): (Reaction, Reaction),

@@ -73,7 +73,7 @@ impl Store {
     }
 
     /// Has no step of the clock applied meanwhile: what is decided by the time is stored with the shift of then.
-    pub async fn steady(&self) -> RwLockReadGuard<'_, ()> {
+    pub async fn lock_clock_shared(&self) -> RwLockReadGuard<'_, ()> {
         self.steady.read().await
     }
 
@@ -81,7 +81,7 @@ impl Store {
     ///
     /// # Cancel safety
     /// A dropped call leaves nothing behind.
-    pub async fn still(&self) -> RwLockWriteGuard<'_, ()> {
+    pub async fn lock_clock_exclusive(&self) -> RwLockWriteGuard<'_, ()> {
         self.steady.write().await
     }
 

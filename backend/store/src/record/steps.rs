@@ -8,7 +8,7 @@ use crate::{
 };
 
 pub(super) fn delivery(after: &Delivery, before: Option<&Delivery>, to: &mut Vec<CommitStep>) {
-    let kind = after.content.destination_kind.word();
+    let kind = after.content.destination_kind.as_str();
     let Some(before) = before else {
         let is_digest = after.content.digest.is_some();
         if !after.test && !is_digest && after.retry_of.is_none() {
@@ -19,13 +19,13 @@ pub(super) fn delivery(after: &Delivery, before: Option<&Delivery>, to: &mut Vec
         }
         return;
     };
-    let Some(state) = end_of(after.state).filter(|_| end_of(before.state).is_none()) else {
+    let Some(state) = end_label(after.state).filter(|_| end_label(before.state).is_none()) else {
         return;
     };
     if after.test {
         return to.push(CommitStep::Tested { kind, state });
     }
-    let took = lasted(after.create_ms, after.end_ms.unwrap_or(after.create_ms));
+    let took = duration_between(after.create_ms, after.end_ms.unwrap_or(after.create_ms));
     to.push(CommitStep::Ended { kind, state, took });
 }
 
@@ -56,11 +56,11 @@ fn hold_change(change: &HoldChange, due_ms: Option<i64>, to: &mut Vec<CommitStep
         HoldOutcome::Waits => {
             let begun = change.held_by.iter();
             let begun = begun.filter(|it| it.since_ms == change.at_ms);
-            to.extend(begun.map(|it| CommitStep::Held(it.kind.word())));
+            to.extend(begun.map(|it| CommitStep::Held(it.kind.as_str())));
         }
         HoldOutcome::Released => {
             let due_ms = due_ms.filter(|due_ms| *due_ms <= change.at_ms);
-            let late = due_ms.map(|due_ms| lasted(due_ms, change.at_ms));
+            let late = due_ms.map(|due_ms| duration_between(due_ms, change.at_ms));
             to.push(CommitStep::Released(late));
         }
         HoldOutcome::ReleasedByHand => to.push(CommitStep::Released(None)),
@@ -68,16 +68,16 @@ fn hold_change(change: &HoldChange, due_ms: Option<i64>, to: &mut Vec<CommitStep
         skipped => {
             debug_assert!(skipped.skipped_reason().is_some(), "{skipped:?}");
             let first = change.held_by.first();
-            to.extend(first.map(|it| CommitStep::Skipped(it.kind.word())));
+            to.extend(first.map(|it| CommitStep::Skipped(it.kind.as_str())));
         }
     }
 }
 
-fn lasted(from_ms: i64, until_ms: i64) -> Duration {
+fn duration_between(from_ms: i64, until_ms: i64) -> Duration {
     Duration::from_millis((until_ms - from_ms).try_into().unwrap_or(0))
 }
 
-fn end_of(state: DeliveryState) -> Option<&'static str> {
+fn end_label(state: DeliveryState) -> Option<&'static str> {
     match state {
         DeliveryState::Pending { .. }
         | DeliveryState::Leased { .. }

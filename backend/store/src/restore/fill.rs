@@ -12,7 +12,9 @@ use crate::{
     domain::{Attempt, Delivery, DeliveryState, Outcome},
     engine::{Action, Change, EngineError, Expect, Kind, Lane},
     open::is_of_keys,
-    record::{Changes, Proven, Record, Store, counters, is_of_clock, proven_since, with_record},
+    record::{
+        Changes, ProofLevel, Record, Store, counters, is_of_clock, upgrade_proof, with_record,
+    },
     verify::Findings,
 };
 
@@ -24,7 +26,7 @@ const HELD: &str = "held because the store was restored from a backup made befor
     resend it to deliver it with the same id";
 
 #[derive(Debug, Default)]
-pub(super) struct Filled {
+pub(super) struct FillResult {
     pub(super) records: BTreeMap<&'static str, u64>,
     pub(super) waiting: u64,
     pub(super) held: u64,
@@ -32,11 +34,11 @@ pub(super) struct Filled {
     pub(super) unproven: u64,
 }
 
-impl Filled {
+impl FillResult {
     pub(super) fn compare(&self, findings: &Findings) -> Result<(), RestoreError> {
-        let words = Kind::ALL.into_iter().map(Kind::word);
+        let words = Kind::ALL.into_iter().map(Kind::as_str);
         // Some counters are derived from the records.
-        let words = words.filter(|word| *word != Kind::Counter.word());
+        let words = words.filter(|word| *word != Kind::Counter.as_str());
         for word in words {
             let count = |records: &BTreeMap<&str, u64>| records.get(word).copied().unwrap_or(0);
             let (put, found) = (count(&self.records), count(&findings.records));
@@ -56,13 +58,13 @@ pub(super) async fn fill(
     store: &Store,
     hold_due_by_ms: Option<i64>,
     progress: &(dyn Fn(u64) + Sync),
-) -> Result<Filled, RestoreError> {
-    let mut filling = Filling {
+) -> Result<FillResult, RestoreError> {
+    let mut filling = Filler {
         store,
         is_proven: source.manifest().is_proven(),
         hold_due_by_ms,
         deleted: HashSet::new(),
-        filled: Filled::default(),
+        filled: FillResult::default(),
     };
     let mut read = 0;
     for number in (0..source.piece_count()).rev() {
@@ -82,15 +84,15 @@ pub(super) async fn fill(
     Ok(filling.filled)
 }
 
-struct Filling<'a> {
+struct Filler<'a> {
     store: &'a Store,
     is_proven: bool,
     hold_due_by_ms: Option<i64>,
     deleted: HashSet<(Kind, Vec<u8>)>,
-    filled: Filled,
+    filled: FillResult,
 }
 
-impl Filling<'_> {
+impl Filler<'_> {
     async fn step(&mut self, records: Vec<BackupRecord>) -> Result<(), EngineError> {
         let mut records = records.into_iter().peekable();
         while records.peek().is_some() {
@@ -110,7 +112,7 @@ impl Filling<'_> {
     async fn batch(&mut self, kind: Kind, records: Vec<&BackupRecord>) -> Result<(), EngineError> {
         let keys: Vec<_> = records.iter().map(|kept| kept.key.clone()).collect();
         let found = self.store.engine().get(kind, &keys).await?;
-        let mut changes = self.store.changes_of_the_past();
+        let mut changes = self.store.past_changes();
         for (kept, found) in records.into_iter().zip(found) {
             let place = (kind, kept.key.clone());
             if found.is_some() || self.deleted.contains(&place) {
@@ -137,9 +139,11 @@ impl Filling<'_> {
     ) -> Result<(), EngineError> {
         match kept.kind {
             Kind::Meta if is_of_keys(&kept.key) || is_of_clock(&kept.key) => {
-                return self.plain(kept, value).await;
+                return self.write_plain(kept, value).await;
             }
-            Kind::Counter if counters::is_kept(&kept.key) => return self.plain(kept, value).await,
+            Kind::Counter if counters::is_independent(&kept.key) => {
+                return self.write_plain(kept, value).await;
+            }
             // The layout is that of this version, and deliveries are counted as they are written.
             Kind::Meta | Kind::Counter => {}
             Kind::Delivery => self.delivery(changes, kept, value)?,
@@ -153,7 +157,7 @@ impl Filling<'_> {
 
     /// Adds a record with its original bytes: hashes and proofs do not cover another encoding.
     fn add<T: Record>(&mut self, changes: &mut Changes, record: &T, value: Vec<u8>) {
-        *self.filled.records.entry(T::KIND.word()).or_default() += 1;
+        *self.filled.records.entry(T::KIND.as_str()).or_default() += 1;
         changes.insert_encoded(record, value);
     }
 
@@ -161,9 +165,9 @@ impl Filling<'_> {
     /// unproven records are accepted and get a proof.
     fn read<T: Record>(&mut self, value: &[u8]) -> Result<(T, Vec<u8>), EngineError> {
         // Whether its service proved definitions is in its key checks, which are read later.
-        let is_definition = Proven::first_of(T::KIND) == Some(Proven::Definitions);
+        let is_definition = ProofLevel::first_of(T::KIND) == Some(ProofLevel::Definitions);
         let may_lack = !self.is_proven || is_definition;
-        let proven = may_lack.then(|| proven_since(T::KIND, value, self.store.sealer()));
+        let proven = may_lack.then(|| upgrade_proof(T::KIND, value, self.store.sealer()));
         let proven = proven.flatten();
         self.filled.unproven += u64::from(self.is_proven && proven.is_some());
         let value = proven.unwrap_or_else(|| value.to_vec());
@@ -171,7 +175,7 @@ impl Filling<'_> {
     }
 
     /// Writes rows without a type: key checks and counters.
-    async fn plain(&self, kept: &BackupRecord, value: &[u8]) -> Result<(), EngineError> {
+    async fn write_plain(&self, kept: &BackupRecord, value: &[u8]) -> Result<(), EngineError> {
         let put = Action::Put(value.into());
         let put = Change {
             is_logged: false,
@@ -206,10 +210,10 @@ impl Filling<'_> {
                 due_ms <= by_ms || matches!(delivery.state, DeliveryState::Leased { .. })
             });
         if let (true, Some(by_ms)) = (is_held, self.hold_due_by_ms) {
-            hold(&mut delivery, by_ms);
+            hold_delivery(&mut delivery, by_ms);
             value = delivery.encode(self.store.sealer());
             for (attempt, value) in attempts.iter_mut().filter(|(it, _)| it.outcome.is_none()) {
-                cut_off(attempt);
+                mark_cut_off(attempt);
                 *value = attempt.encode(self.store.sealer());
             }
             self.filled.held += 1;
@@ -224,13 +228,13 @@ impl Filling<'_> {
     }
 }
 
-fn cut_off(attempt: &mut Attempt) {
+fn mark_cut_off(attempt: &mut Attempt) {
     attempt.outcome = Some(Outcome::Unknown);
     attempt.explanation =
         "the store was restored from a backup made before the end of this attempt".into();
 }
 
-fn hold(delivery: &mut Delivery, now_ms: i64) {
+fn hold_delivery(delivery: &mut Delivery, now_ms: i64) {
     delivery.may_have_arrived |= matches!(delivery.state, DeliveryState::Leased { .. });
     let due_ms = now_ms.saturating_add(HELD_MS);
     delivery.state = match delivery.attempts {

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     engine::{EngineError, memory::MemoryEngine},
-    open::{Checks, OpenError, Whereabouts, judge},
+    open::{Checks, LocationErrors, OpenError, verify_keys},
     record::Store,
     seal::Sealer,
 };
@@ -30,13 +30,13 @@ impl Rehearsal {
         &self.store
     }
 
-    pub(super) async fn judge(&self) -> Result<Checks, OpenError> {
-        judge(&self.store, self.store.sealer(), self).await
+    pub(super) async fn check_keys(&self) -> Result<Checks, OpenError> {
+        verify_keys(&self.store, self.store.sealer(), self).await
     }
 }
 
-impl Whereabouts for Rehearsal {
-    fn fault(&self, source: EngineError) -> OpenError {
+impl LocationErrors for Rehearsal {
+    fn store_error(&self, source: EngineError) -> OpenError {
         let file = self.backup.clone();
         match source {
             EngineError::Corrupt(why) => OpenError::Damaged { file, why },
@@ -44,7 +44,7 @@ impl Whereabouts for Rehearsal {
         }
     }
 
-    fn key_fault(&self, why: String) -> OpenError {
+    fn key_error(&self, why: String) -> OpenError {
         OpenError::Key {
             file: self.backup.join("secret.key"),
             why,

@@ -114,7 +114,9 @@ async fn write(target: &mut BackupFolder, reader: &mut Reader) -> Option<Step> {
 
 async fn back_up(store: &Store, setup: &Setup, keys: Keys<'_>) {
     let mut target = BackupFolder::open(&setup.backup()).unwrap();
-    let mut reader = Reader::begin(store.clone(), target.place()).await.unwrap();
+    let mut reader = Reader::begin(store.clone(), target.resume_position())
+        .await
+        .unwrap();
     let mut end = None;
     while let Some(step) = write(&mut target, &mut reader).await {
         end = step.end.or(end);
@@ -123,7 +125,7 @@ async fn back_up(store: &Store, setup: &Setup, keys: Keys<'_>) {
 }
 
 async fn all<T: Record>(store: &Store) -> Vec<T> {
-    let range = Range::under(&[]);
+    let range = Range::with_prefix(&[]);
     let page = store.page::<T>(range, Direction::Ascending, 1_000).await;
     page.unwrap().into_iter().map(|it| it.value).collect()
 }
@@ -150,7 +152,7 @@ async fn restore_reproduces_backup_with_a_later_log() {
         assert_eq!(log, None, "a token of the old life is told of a gap");
     }
     let beginning = new.engine().log_head().await.unwrap();
-    let of_a_later_life = place.of_a_later_life(NOW_MS + 1);
+    let of_a_later_life = place.first_after_restore(NOW_MS + 1);
     assert!(place < beginning && beginning < of_a_later_life);
     assert!(!setup.config().data_dir.join("restore.unfinished").exists());
     let again = setup.restore(None).await.unwrap_err();
@@ -174,7 +176,7 @@ async fn changes_during_backup_are_included_as_of_its_end() {
         let mut changes = old.changes();
         changes.insert(&samples::occurrence(100 + number));
         let occurrences = old
-            .page::<Occurrence>(Range::under(&[]), Direction::Ascending, 3)
+            .page::<Occurrence>(Range::with_prefix(&[]), Direction::Ascending, 3)
             .await
             .unwrap();
         let mut edited = occurrences[0].value.clone();
@@ -213,7 +215,9 @@ async fn interrupted_backup_resumes() {
     let old = store(&setup).await;
     for (steps, cut) in [(2, 0), (2, 3), (1, 1)] {
         let mut target = BackupFolder::open(&setup.backup()).unwrap();
-        let mut reader = Reader::begin(old.clone(), target.place()).await.unwrap();
+        let mut reader = Reader::begin(old.clone(), target.resume_position())
+            .await
+            .unwrap();
         for _ in 0..steps {
             write(&mut target, &mut reader).await.unwrap();
         }

@@ -1,6 +1,6 @@
 //! Verifies that the audit log is a chain whose end is proven by the keys.
 
-use super::{Check, PAGE, after};
+use super::{Check, PAGE, key_after};
 use crate::{
     domain::AuditEntry,
     engine::{Direction, EngineError, Kind, Range},
@@ -8,8 +8,8 @@ use crate::{
 
 impl Check<'_> {
     /// Follows the chain from the oldest stored entry. Unreadable ones have already been reported.
-    pub(super) async fn audit_log(&mut self) -> Result<(), EngineError> {
-        let mut range = Range::under(b"");
+    pub(super) async fn check_audit_log(&mut self) -> Result<(), EngineError> {
+        let mut range = Range::with_prefix(b"");
         let mut last: Option<AuditEntry> = None;
         loop {
             let engine = self.store.engine();
@@ -18,13 +18,13 @@ impl Check<'_> {
             let Some((key, _)) = page.last() else {
                 break;
             };
-            range.start = after(key);
+            range.start = key_after(key);
             for (_, row) in page {
                 let Ok(entry) = self.store.decode::<AuditEntry>(&row.value) else {
                     continue;
                 };
                 if let Some(last) = &last {
-                    self.follows(last, &entry);
+                    self.check_link(last, &entry);
                 }
                 last = Some(entry);
             }
@@ -33,18 +33,18 @@ impl Check<'_> {
             let number = last.number;
             let fault = "was not written by this service, or was written with another key";
             self.findings
-                .tell(format!("audit entry {number}, the newest, {fault}"));
+                .add_error(format!("audit entry {number}, the newest, {fault}"));
         }
         Ok(())
     }
 
-    fn follows(&mut self, last: &AuditEntry, next: &AuditEntry) {
+    fn check_link(&mut self, last: &AuditEntry, next: &AuditEntry) {
         let (from, to) = (last.number, next.number);
         if from.checked_add(1) != Some(to) {
             self.findings
-                .tell(format!("audit entries between {from} and {to} are missing"));
+                .add_error(format!("audit entries between {from} and {to} are missing"));
         } else if next.previous != last.hash {
-            self.findings.tell(format!(
+            self.findings.add_error(format!(
                 "audit entry {to} does not follow from {from}: one of them was changed"
             ));
         }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Check, PAGE, after, part::Part};
+use super::{Check, PAGE, key_after, part::Part};
 use crate::{
     domain::counter::Period,
     engine::{Direction, EngineError, Kind, Range},
@@ -20,9 +20,9 @@ impl Check<'_> {
     }
 
     /// Reads all counters. While the store is in use they change, and are not compared.
-    pub(super) async fn counters(&mut self) -> Result<(), EngineError> {
-        let is_counted = self.store.counted_since_ms().await?.is_some();
-        let mut range = Range::under(b"");
+    pub(super) async fn check_counters(&mut self) -> Result<(), EngineError> {
+        let is_counted = self.store.counters_since_ms().await?.is_some();
+        let mut range = Range::with_prefix(b"");
         loop {
             let begun = Instant::now();
             let engine = self.store.engine();
@@ -31,36 +31,36 @@ impl Check<'_> {
             let Some((last, _)) = page.last() else {
                 break;
             };
-            range.start = after(last);
+            range.start = key_after(last);
             let count = page.len();
-            let kind = Kind::Counter.word();
+            let kind = Kind::Counter.as_str();
             *self.findings.records.entry(kind).or_default() += count as u64;
             for (key, row) in page {
                 match read(&key, &row.value) {
                     Ok(Some((counter, numbers))) if counter.period == Period::Now => {
                         let found = self.counted.remove(&counter).unwrap_or_default();
                         if found != numbers {
-                            self.differs(is_counted, &counter);
+                            self.report_difference(is_counted, &counter);
                         }
                     }
                     Ok(_) => {}
-                    Err(error) => self.findings.tell(error.to_string()),
+                    Err(error) => self.findings.add_error(error.to_string()),
                 }
             }
             self.advance(count, begun).await;
         }
         let left = std::mem::take(&mut self.counted);
         for counter in left.into_keys() {
-            self.differs(is_counted, &counter);
+            self.report_difference(is_counted, &counter);
         }
         Ok(())
     }
 
-    fn differs(&mut self, is_counted: bool, counter: &crate::domain::counter::Counter) {
+    fn report_difference(&mut self, is_counted: bool, counter: &crate::domain::counter::Counter) {
         if is_counted && !self.is_in_use {
             let subject = counter.subject;
             let fault = format!("the counter of {subject:?} differs from the stored records");
-            self.findings.tell(fault);
+            self.findings.add_error(fault);
         }
     }
 }

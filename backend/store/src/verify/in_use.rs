@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Check, PAGE, after, name, part::Part, references};
+use super::{Check, PAGE, key_after, name, part::Part, references};
 use crate::engine::{Direction, EngineError, Index, Kind, Range};
 
 /// Maximum checks of a record that changes meanwhile. One that changes every time is in use, so its
@@ -23,7 +23,7 @@ pub(super) async fn pause(read: Duration) {
 
 impl Check<'_> {
     /// Checks a record with an apparent error again. Returns the errors that remain.
-    pub(super) async fn again(&self, kind: Kind, key: &[u8]) -> Result<Vec<String>, EngineError> {
+    pub(super) async fn recheck(&self, kind: Kind, key: &[u8]) -> Result<Vec<String>, EngineError> {
         for _ in 0..LOOKS {
             let before = self.version(kind, key).await?;
             let Some((version, value)) = before else {
@@ -32,7 +32,7 @@ impl Check<'_> {
             let mut faults = Vec::new();
             // A commit can be readable a moment before the log's head is updated.
             let engine = self.store.engine();
-            if let Some(made_at) = engine.made_at(version)
+            if let Some(made_at) = engine.position_of_version(version)
                 && made_at > engine.log_head().await?
                 && engine.log_after(made_at, 1).await?.is_none()
             {
@@ -41,14 +41,15 @@ impl Check<'_> {
             match Part::decode(self.store, kind, key, &value) {
                 Ok(part) => {
                     for entry in &part.entries {
-                        if !self.leads_to(entry, key).await? {
+                        if !self.points_to(entry, key).await? {
                             let index = entry.index;
                             let fault =
                                 format!("{} is missing from the index {index:?}", name(kind, key));
                             faults.push(fault);
                         }
                     }
-                    faults.extend(references::dangling(kind, &[part], self.store).await?);
+                    faults
+                        .extend(references::dangling_references(kind, &[part], self.store).await?);
                 }
                 Err(fault) => faults.push(fault),
             }
@@ -61,16 +62,16 @@ impl Check<'_> {
     }
 
     /// Reads every entry; each must lead to a record that has it.
-    pub(super) async fn entries_in_use(&mut self) -> Result<(), EngineError> {
+    pub(super) async fn check_entries_in_use(&mut self) -> Result<(), EngineError> {
         for index in Index::ALL {
-            self.entries_to(index).await?;
+            self.check_entries_to(index).await?;
         }
         Ok(())
     }
 
-    async fn entries_to(&mut self, index: Index) -> Result<(), EngineError> {
+    async fn check_entries_to(&mut self, index: Index) -> Result<(), EngineError> {
         let kind = index.kind();
-        let mut range = Range::under(b"");
+        let mut range = Range::with_prefix(b"");
         loop {
             let begun = Instant::now();
             let engine = self.store.engine();
@@ -79,7 +80,7 @@ impl Check<'_> {
             let Some((last, _)) = page.last() else {
                 return Ok(());
             };
-            range.start = after(last);
+            range.start = key_after(last);
             let count = page.len();
             let keys: BTreeSet<_> = page.iter().map(|(_, record)| record.clone()).collect();
             let keys: Vec<_> = keys.into_iter().collect();
@@ -100,7 +101,7 @@ impl Check<'_> {
                     let fault = format!(
                         "the index {index:?} has an entry that points to {record} but does not belong to it"
                     );
-                    self.findings.tell(fault);
+                    self.findings.add_error(fault);
                 }
             }
             self.findings.entries += count as u64;
@@ -132,7 +133,7 @@ impl Check<'_> {
                 index,
                 key: entry.clone(),
             };
-            if own || !self.leads_to(&looked, record).await? {
+            if own || !self.points_to(&looked, record).await? {
                 return Ok(false);
             }
             let now = self.version(kind, record).await?;

@@ -28,7 +28,7 @@ impl Check<'_> {
                 let (from, to) = (place, self.head);
                 let fault =
                     format!("steps after {from} up to {to} are missing from the change log");
-                self.findings.tell(fault);
+                self.findings.add_error(fault);
                 return Ok(());
             }
             let mut newest: BTreeMap<u8, BTreeMap<Vec<u8>, LogPosition>> = BTreeMap::new();
@@ -39,7 +39,7 @@ impl Check<'_> {
                     let fault = format!(
                         "a step is missing from the change log: step {next} comes after {place}"
                     );
-                    self.findings.tell(fault);
+                    self.findings.add_error(fault);
                 }
                 place = step.position;
                 for (kind, key) in step.changed {
@@ -47,7 +47,7 @@ impl Check<'_> {
                 }
             }
             for (number, named) in newest {
-                self.named(number, named).await?;
+                self.check_named(number, named).await?;
             }
             self.findings.log_steps += count as u64;
             self.advance(count, begun).await;
@@ -55,7 +55,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    async fn named(
+    async fn check_named(
         &mut self,
         number: u8,
         named: BTreeMap<Vec<u8>, LogPosition>,
@@ -67,13 +67,13 @@ impl Check<'_> {
         let rows = self.store.engine().get(kind, &keys).await?;
         for ((key, step), row) in named.into_iter().zip(rows) {
             // A missing record was deleted later.
-            let made_at = row.and_then(|row| self.store.engine().made_at(row.version));
+            let made_at = row.and_then(|row| self.store.engine().position_of_version(row.version));
             if made_at.is_some_and(|it| it < step) {
                 let fault = format!(
                     "{} is older than step {step} of the change log, which changed it",
                     name(kind, &key)
                 );
-                self.findings.tell(fault);
+                self.findings.add_error(fault);
             }
         }
         Ok(())

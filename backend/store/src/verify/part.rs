@@ -5,7 +5,7 @@ use std::any::Any;
 
 use super::name;
 use crate::{
-    domain::{Attempt, Delivery, DeliveryState, RecordId, counter::Counted},
+    domain::{Attempt, Delivery, DeliveryState, RecordId, counter::CountedIn},
     engine::{EngineError, Entry, Kind},
     record::{Record, Store, with_record},
 };
@@ -15,7 +15,7 @@ pub(super) struct Part {
     pub(super) key: Vec<u8>,
     pub(super) entries: Vec<Entry>,
     pub(super) refers: Vec<(Kind, String)>,
-    pub(super) counted: Vec<Counted>,
+    pub(super) counted: Vec<CountedIn>,
     pub(super) attempt: Option<AttemptPart>,
 }
 
@@ -42,7 +42,7 @@ impl Part {
     ) -> Result<Self, String> {
         let part = with_record!(
             kind,
-            Of => store.decode::<Of>(value).map(|record| Self::of(&record)),
+            Of => store.decode::<Of>(value).map(|record| Self::from_record(&record)),
             else Err(EngineError::Corrupt("it is not a record".into()))
         );
         match part {
@@ -55,22 +55,22 @@ impl Part {
         }
     }
 
-    fn of<T: Record>(record: &T) -> Self {
-        let refers = record.refers().into_iter();
+    fn from_record<T: Record>(record: &T) -> Self {
+        let refers = record.references().into_iter();
         Self {
             key: record.key(),
             entries: record.entries(),
             refers: refers
                 .map(|it| (it.kind, it.name.as_str().into()))
                 .collect(),
-            counted: record.counted(),
-            attempt: AttemptPart::of(record),
+            counted: record.counter_entries(),
+            attempt: AttemptPart::from_record(record),
         }
     }
 }
 
 impl AttemptPart {
-    fn of(record: &dyn Any) -> Option<Self> {
+    fn from_record(record: &dyn Any) -> Option<Self> {
         if let Some(attempt) = record.downcast_ref::<Attempt>() {
             return Some(Self::Of {
                 delivery: attempt.delivery,

@@ -13,7 +13,7 @@ use crate::{
 /// Returns the dangling references of records, one sentence each. Many records have none, or refer
 /// to deleted records: an occurrence retains the rules that notified, and a delivery its
 /// destination and event.
-pub(super) async fn dangling(
+pub(super) async fn dangling_references(
     kind: Kind,
     parts: &[Part],
     store: &Store,
@@ -34,7 +34,7 @@ pub(super) async fn dangling(
         let found = store.engine().get(other, &keys.collect::<Vec<_>>()).await?;
         let missing = asked.iter().zip(found).filter(|(_, row)| row.is_none());
         faults.extend(missing.map(|((holder, name), _)| {
-            let (word, other) = (kind.word(), other.word());
+            let (word, other) = (kind.as_str(), other.as_str());
             let holder = String::from_utf8_lossy(&holder.key);
             format!("{word} `{holder}` names the {other} `{name}`, which does not exist")
         }));

@@ -2,8 +2,8 @@
 
 use super::{apply, change, entry, insert, is_conflict, read};
 use crate::{
-    Action, Applied, Change, Direction, Engine, EngineError, Expect, Index, Kind, Lane,
-    LogPosition, Range, Set, numbers,
+    Action, Applied, Change, ChangeSet, Direction, Engine, EngineError, Expect, Index, Kind, Lane,
+    LogPosition, Range, numbers,
 };
 
 pub async fn written_records_read_back_unchanged(engine: &dyn Engine) {
@@ -77,7 +77,7 @@ fn many(keys: impl Iterator<Item = u8>) -> Vec<Change> {
 }
 
 async fn count(engine: &dyn Engine) -> (usize, usize) {
-    let all = || Range::under(b"");
+    let all = || Range::with_prefix(b"");
     let records = engine.page(Kind::Occurrence, all(), Direction::Ascending, 1_000);
     let entries = engine.count(Index::OccurrenceByStart, all(), 1_000);
     (records.await.unwrap().len(), entries.await.unwrap())
@@ -156,7 +156,7 @@ pub async fn entry_leads_to_one_record(engine: &dyn Engine) {
     let found = engine
         .entries(
             Index::ClientByKey,
-            Range::under(b""),
+            Range::with_prefix(b""),
             Direction::Ascending,
             10,
         )
@@ -260,10 +260,10 @@ pub async fn set_conflicts_once_its_definitions_changed(engine: &dyn Engine) {
     let made = apply(engine, vec![defines(insert(Kind::Rule, b"r", b"1"))]);
     let made = made.await.unwrap();
     let rest_on = async |key: &[u8], rests_on| {
-        let set = Set {
+        let set = ChangeSet {
             changes: vec![insert(Kind::Occurrence, key, b"")],
             rests_on,
-            ..Set::default()
+            ..ChangeSet::default()
         };
         engine.apply(Lane::Bulk, set).await
     };

@@ -121,7 +121,7 @@ async fn seen_in(
     for index in INDEXES {
         let found = engine.entries(index, range.clone(), direction, limit);
         let count = engine.count(index, range.clone(), limit);
-        let last = engine.last_under(index, std::slice::from_ref(&range.start));
+        let last = engine.last_with_prefix(index, std::slice::from_ref(&range.start));
         entries.push((
             found.await.unwrap(),
             count.await.unwrap(),
@@ -142,12 +142,12 @@ async fn seen(
 ) -> impl PartialEq + std::fmt::Debug + use<> {
     let mut records = Vec::new();
     for kind in KINDS {
-        let page = engine.page(kind, Range::under(b""), Direction::Ascending, 1_000);
+        let page = engine.page(kind, Range::with_prefix(b""), Direction::Ascending, 1_000);
         records.push(versions.translate(page.await.unwrap()));
     }
     let mut entries = Vec::new();
     for index in INDEXES {
-        let found = engine.entries(index, Range::under(b""), Direction::Descending, 1_000);
+        let found = engine.entries(index, Range::with_prefix(b""), Direction::Descending, 1_000);
         entries.push(found.await.unwrap());
     }
     let log = engine.log_after(LogPosition::START, 10_000).await.unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{apply, change, entry, insert, read};
 use crate::{
-    Action, Applied, Change, Direction, Engine, Expect, Index, Kind, LogPosition, Logged, Range,
+    Action, Applied, Change, Direction, Engine, Expect, Index, Kind, LogPosition, LogStep, Range,
 };
 
 fn range(start: &[u8], end: Option<&[u8]>) -> Range {
@@ -24,8 +24,8 @@ fn stretches() -> Vec<(Range, usize, Vec<&'static [u8]>)> {
         (range(b"b", Some(b"c")), 10, vec![b"b", b"ba"]),
         (range(b"b", Some(b"ba")), 10, vec![b"b"]),
         (range(b"b\0", None), 10, vec![b"ba", b"c", &[255, 255]]),
-        (Range::under(b"b"), 10, vec![b"b", b"ba"]),
-        (Range::under(&[255]), 10, vec![&[255, 255]]),
+        (Range::with_prefix(b"b"), 10, vec![b"b", b"ba"]),
+        (Range::with_prefix(&[255]), 10, vec![&[255, 255]]),
         (range(b"c", Some(b"a")), 10, vec![]),
         (range(b"c", Some(b"c")), 10, vec![]),
     ]
@@ -86,7 +86,9 @@ pub async fn last_record_is_found_under_each_prefix(engine: &dyn Engine) {
         apply(engine, vec![with]).await.unwrap();
     }
     let prefixes = [&b"b"[..], b"a", b"none", b"a", b"d"].map(<[u8]>::to_vec);
-    let found = engine.last_under(Index::OccurrenceByEvent, &prefixes).await;
+    let found = engine
+        .last_with_prefix(Index::OccurrenceByEvent, &prefixes)
+        .await;
     let mut lead = Vec::new();
     for found in found.unwrap() {
         let Some(found) = found else {
@@ -102,7 +104,9 @@ pub async fn last_record_is_found_under_each_prefix(engine: &dyn Engine) {
     assert_eq!(lead, [entry(b"b9"), entry(b"a2"), None, entry(b"a2"), None]);
     // More than are read on the caller's thread.
     let many = vec![b"a".to_vec(); 1_500];
-    let found = engine.last_under(Index::OccurrenceByEvent, &many).await;
+    let found = engine
+        .last_with_prefix(Index::OccurrenceByEvent, &many)
+        .await;
     let found = found.unwrap().into_iter().flatten();
     assert_eq!(found.filter(|found| found.entry == b"a2").count(), 1_500);
 }
@@ -115,7 +119,7 @@ pub async fn many_ranges_are_listed_in_one_call(engine: &dyn Engine) {
         };
         apply(engine, vec![with]).await.unwrap();
     }
-    let ranges = [&b"c"[..], b"none", b"a", b"", b"a"].map(Range::under);
+    let ranges = [&b"c"[..], b"none", b"a", b"", b"a"].map(Range::with_prefix);
     let index = Index::OccurrenceByState;
     for direction in [Direction::Ascending, Direction::Descending] {
         for limit in [0, 1, 2, 100] {
@@ -154,7 +158,7 @@ pub async fn kinds_and_indexes_are_separate(engine: &dyn Engine) {
         (Index::DeliveryByDestination, 1),
         (Index::DeliveryByRule, 0),
     ] {
-        let found = engine.entries(index, Range::under(b""), Direction::Ascending, 10);
+        let found = engine.entries(index, Range::with_prefix(b""), Direction::Ascending, 10);
         assert_eq!(found.await.unwrap().len(), count, "{index:?}");
     }
 }
@@ -210,14 +214,16 @@ pub async fn removed_records_are_skipped(engine: &dyn Engine) {
         }
         let found = engine.entries(
             Index::OccurrenceByEvent,
-            Range::under(b""),
+            Range::with_prefix(b""),
             Direction::Ascending,
             1_000,
         );
         let lying: Vec<_> = entries.clone().into_iter().collect();
         assert_eq!(found.await.unwrap(), lying, "round {round}");
         let prefixes: Vec<_> = (0..RECORDS).map(|it| of_event(it)[..16].to_vec()).collect();
-        let last = engine.last_under(Index::OccurrenceByEvent, &prefixes).await;
+        let last = engine
+            .last_with_prefix(Index::OccurrenceByEvent, &prefixes)
+            .await;
         for (prefix, found) in prefixes.iter().zip(last.unwrap()) {
             let mut under = entries.iter().filter(|(key, _)| key.starts_with(prefix));
             let lying = under
@@ -272,7 +278,7 @@ pub async fn log_reports_changes_since_a_position(engine: &dyn Engine) {
     let expect = Expect::Version(version);
     let delete = change(Kind::Delivery, b"d", expect, Action::Delete);
     let third = apply(engine, vec![delete]).await.unwrap().position;
-    let logged = |position, changed: &[(Kind, &[u8])]| Logged {
+    let logged = |position, changed: &[(Kind, &[u8])]| LogStep {
         position,
         changed: changed
             .iter()
@@ -330,7 +336,7 @@ pub async fn delta_returns_current_records(engine: &dyn Engine) {
     );
     let second = apply(engine, vec![delete]).await.unwrap().position;
     let delta =
-        async |position, bytes_max| engine.changed_after(position, bytes_max).await.unwrap();
+        async |position, bytes_max| engine.changes_after(position, bytes_max).await.unwrap();
 
     let all = delta(start, usize::MAX).await.unwrap();
     assert_eq!((all.through, all.head), (second, second));

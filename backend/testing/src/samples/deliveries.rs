@@ -11,7 +11,7 @@ use crate::domain::{
     delivery::Request,
     delivery::Response,
     delivery::RuleContent,
-    destination::{AlikeRefusals, RefusedRecipient, Tried},
+    destination::{AttemptSummary, RejectedRecipient, RepeatedRejections},
 };
 
 /// A delivery that was tried once.
@@ -154,7 +154,7 @@ pub fn health() -> Health {
         refused: Vec::new(),
         asked_until_ms: None,
         failing_since_ms: None,
-        alike: AlikeRefusals::default(),
+        alike: RepeatedRejections::default(),
     }
 }
 
@@ -178,7 +178,7 @@ pub fn alternating_health() -> Health {
 /// The same of a receiver that rejects messages alike.
 pub fn alike_health() -> Health {
     Health {
-        alike: AlikeRefusals {
+        alike: RepeatedRejections {
             kind: "400".into(),
             messages: vec![id(61), id(62)],
         },
@@ -207,7 +207,7 @@ pub fn uncertain_delivery() -> Delivery {
 
 /// The same with addresses that are refused.
 pub fn refusing_health() -> Health {
-    let refused = |address: &str, said: &str, is_permanent| RefusedRecipient {
+    let refused = |address: &str, said: &str, is_permanent| RejectedRecipient {
         address: address.into(),
         said: said.into(),
         is_permanent,
@@ -227,11 +227,11 @@ pub fn tried_health() -> Health {
     Health {
         last_success_ms: Some(AT_MS + 2),
         tried: vec![
-            Tried {
+            AttemptSummary {
                 took_ms: 70,
                 is_delivered: true,
             },
-            Tried {
+            AttemptSummary {
                 took_ms: 30_000,
                 is_delivered: false,
             },

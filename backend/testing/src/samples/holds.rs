@@ -6,7 +6,7 @@ use crate::domain::{
     CauseMark, Clause, Comment, Delivery, DeliveryState, EqualFields, Flapping, FlappingLimits,
     Group, GroupContent, Grouping, HeldBy, HoldChange, HoldKind, HoldOutcome, IncomingEvent,
     Inhibition, LastNotified, Literal, MemberChange, Occurrence, OwnEvent, Pending, Progress,
-    Query, Rule, Severity, Silence, Stage, Status, ThreadOf,
+    Query, Rule, Severity, Silence, Stage, Status, ThreadOrigin,
 };
 
 /// An occurrence of which something waits under a silence, and something else was skipped.
@@ -64,7 +64,8 @@ pub fn changed_occurrence() -> Occurrence {
 
 /// An event of the service's own that is not ingested yet.
 pub fn own_event() -> OwnEvent {
-    let mut event = IncomingEvent::own("no one responded", "escalation", [("rule", "page")], AT_MS);
+    let mut event =
+        IncomingEvent::own_event("no one responded", "escalation", [("rule", "page")], AT_MS);
     event.metadata = occurrence(1).metadata;
     event.summary = "no one responded".into();
     event.body = "The rule is page.".into();
@@ -272,8 +273,8 @@ pub fn flapping_rule() -> Rule {
 }
 
 /// The occurrence that receivers know another one by.
-fn thread() -> ThreadOf {
-    ThreadOf {
+fn thread() -> ThreadOrigin {
+    ThreadOrigin {
         key: id(51),
         number: 1,
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{AT_MS, id, name, notified, trigger};
 use crate::domain::{
-    Annotation, Close, CloseReason, Earlier, Evaluation, EventId, Field, HistoryEntry, Occurrence,
-    Opening, Report, Reporter, Reports, Severity, Status, TraceContext, Value,
+    Annotation, Close, CloseReason, EarlierOccurrence, Evaluation, EventId, Field, HistoryEntry,
+    Occurrence, Opening, Report, Reporter, Reports, Severity, Status, TraceContext, Value,
 };
 
 /// A closed occurrence with everything that can happen to one.
@@ -171,7 +171,7 @@ pub fn evaluated_occurrence() -> Occurrence {
 
 /// An occurrence of an event that came before.
 pub fn returned_occurrence() -> Occurrence {
-    let earlier = |end_ms, by_sender| Earlier {
+    let earlier = |end_ms, by_sender| EarlierOccurrence {
         end_ms,
         length_ms: 90_000,
         by_sender,

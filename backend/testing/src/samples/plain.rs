@@ -9,7 +9,7 @@ use crate::{
         TemplateLanguage, Trigger,
         destination::{EventTemplates, Webhook, WebhookMethod},
     },
-    lifecycle::{Arrival, Received, receive},
+    lifecycle::{Arrival, EventEffect, receive},
 };
 
 /// A trigger: severity error or worse.
@@ -60,8 +60,8 @@ pub fn occurrence() -> Occurrence {
         now_ms: START_MS,
     };
     match receive(None, &arrival, &SharedSettings::default(), id("occurrence")) {
-        Received::Opened(opened) => *opened,
-        Received::Repeated(_) | Received::Counted => unreachable!("nothing was there before"),
+        EventEffect::Opened(opened) => *opened,
+        EventEffect::Repeated(_) | EventEffect::Counted => unreachable!("nothing was there before"),
     }
 }
 

@@ -4,9 +4,9 @@ use super::{AT_MS, id, name, occurrence, rule};
 use crate::domain::{
     Clause, Contact, ContactMethod, EscalationPlan, EscalationPolicy, EscalationStep,
     EscalationTarget, EventId, Expectation, Heartbeat, HeartbeatEvent, HoldKind, Occurrence,
-    OpenAlarm, Paged, PagedContact, Query, QueuedMethod, Response, ResponseState, Rule, Schedule,
-    Severity,
-    calendar::{Window, WindowText, date_time},
+    OpenAlarm, PagedContact, PagedReceiver, Query, QueuedMethod, Response, ResponseState, Rule,
+    Schedule, Severity,
+    calendar::{Window, WindowText, parse_date_time},
     heartbeat::{ExpectedWindow, HeartbeatRun},
     schedule::{Layer, Override, Slot},
 };
@@ -94,8 +94,8 @@ pub fn schedule(called: &str) -> Schedule {
 pub fn bounded_schedule() -> Schedule {
     let mut schedule = schedule("summer");
     let layer = &mut schedule.layers[0];
-    layer.from = date_time("2027-06-01T09:00:00").ok();
-    layer.until = date_time("2027-09-01T00:00:00").ok();
+    layer.from = parse_date_time("2027-06-01T09:00:00").ok();
+    layer.until = parse_date_time("2027-09-01T00:00:00").ok();
     layer.slots[0].contacts.clear();
     schedule
 }
@@ -186,7 +186,7 @@ pub fn escalated() -> Occurrence {
             round: 0,
             step: 0,
         }],
-        paged: vec![Paged {
+        paged: vec![PagedReceiver {
             contact: Some(contact),
             schedule: Some(name("nights")),
             destination: (id(1), name("to 0")),
@@ -209,7 +209,7 @@ pub fn escalated() -> Occurrence {
 pub fn identified_response() -> Occurrence {
     let mut occurrence = escalated();
     if let Some(response) = &mut occurrence.notified[0].response {
-        response.worst = Some(Severity::Critical);
+        response.most_severe = Some(Severity::Critical);
         for queued in &mut response.queued {
             queued.method = "phone-2".into();
             (queued.round, queued.step) = (1, 2);

@@ -6,8 +6,8 @@ use http::StatusCode;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{accepted, answer, captured};
-use crate::dialect::{Fault, Incoming, Success, Translated};
+use super::{accepted_response, captured_segment, data_response};
+use crate::dialect::{DialectError, Incoming, Success, Translation};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
@@ -82,7 +82,7 @@ impl Action {
 }
 
 /// Builds the response for a processed request, with an id that encodes it.
-pub(super) fn processed(action: Action, alias: &str, now_ms: i64) -> Success {
+pub(super) fn processed_response(action: Action, alias: &str, now_ms: i64) -> Success {
     let (name, _) = action.words();
     let request_id = URL_SAFE_NO_PAD.encode(format!("{name}\n{now_ms}\n{alias}"));
     Success::whole(move |outcome| {
@@ -90,15 +90,15 @@ pub(super) fn processed(action: Action, alias: &str, now_ms: i64) -> Success {
         if let Some(why) = &outcome.note_lost {
             result = format!("{result}; its note was not stored: {why}");
         }
-        accepted(&result, outcome, &request_id)
+        accepted_response(&result, outcome, &request_id)
     })
 }
 
-pub(super) fn request(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
-    let request_id = captured(incoming).to_owned();
-    let Some((action, at_ms, alias)) = carried_out(&request_id) else {
+pub(super) fn request(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
+    let request_id = captured_segment(incoming).to_owned();
+    let Some((action, at_ms, alias)) = decode_request_id(&request_id) else {
         let message = "Request not found: it was not handled here";
-        return Err(Fault::new(StatusCode::NOT_FOUND, message));
+        return Err(DialectError::new(StatusCode::NOT_FOUND, message));
     };
     let (name, status) = action.words();
     let data = json!({
@@ -112,11 +112,11 @@ pub(super) fn request(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
         "alias": alias,
     });
     let success =
-        Success::whole(move |outcome| answer(StatusCode::OK, &data, outcome, &request_id));
-    Ok(Translated::of(Vec::new(), success))
+        Success::whole(move |outcome| data_response(StatusCode::OK, &data, outcome, &request_id));
+    Ok(Translation::from_events(Vec::new(), success))
 }
 
-fn carried_out(request_id: &str) -> Option<(Action, i64, String)> {
+fn decode_request_id(request_id: &str) -> Option<(Action, i64, String)> {
     let text = String::from_utf8(URL_SAFE_NO_PAD.decode(request_id).ok()?).ok()?;
     let (name, rest) = text.split_once('\n')?;
     let (at_ms, alias) = rest.split_once('\n')?;

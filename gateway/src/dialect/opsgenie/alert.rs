@@ -8,13 +8,13 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{
-    action::{Action, processed},
-    answer, captured, optional_body,
+    action::{Action, processed_response},
+    captured_segment, data_response, optional_body,
     search::search,
     unprocessable,
 };
 use crate::dialect::{
-    Fault, Incoming, Note, Severity, StoredEvent, Success, Translated,
+    DialectError, Incoming, Note, Severity, StoredEvent, Success, Translation,
     draft::Draft,
     identity,
     json::{self, Object, Value},
@@ -37,38 +37,38 @@ const KEPT: [&str; 9] = [
     "actions",
 ];
 
-pub(super) fn create(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+pub(super) fn create(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     let body = json::body(incoming.body)?;
     let (event, alias) = alert(&body, incoming.fresh).map_err(unprocessable)?;
-    let success = processed(Action::Create, &alias, incoming.now_ms);
-    Ok(Translated::of(vec![event], success))
+    let success = processed_response(Action::Create, &alias, incoming.now_ms);
+    Ok(Translation::from_events(vec![event], success))
 }
 
-fn alert(body: &Value<'_>, fresh: &str) -> Result<(Event, String), Fault> {
-    let alert = Object::of(body, "")?;
+fn alert(body: &Value<'_>, fresh: &str) -> Result<(Event, String), DialectError> {
+    let alert = Object::new(body, "")?;
     let message = alert.required_text("message")?;
     let alias = alert.text(ALIAS).filter(|alias| !alias.is_empty());
     let alias = alias.map_or_else(|| fresh.to_owned(), Cow::into_owned);
     let mut draft = Draft::new(NAME);
-    draft.dimension(ALIAS, &*alias);
+    draft.add_dimension(ALIAS, &*alias);
     draft.summary(&message);
     draft.body(&alert.text("description").unwrap_or_default());
     draft.severity(match alert.get("priority") {
-        Some(Value::Str(priority)) if !priority.is_empty() => stated(priority)?,
+        Some(Value::Str(priority)) if !priority.is_empty() => parse_priority(priority)?,
         // Values other than text are stored unchanged.
         _ => Severity::Warning,
     });
     if alert.get("priority").is_none_or(|it| it.as_str().is_none()) {
-        draft.keep_members(&alert, &["priority"]);
+        draft.store_members(&alert, &["priority"]);
     }
-    draft.keep_members(&alert, &KEPT);
+    draft.store_members(&alert, &KEPT);
     Ok((draft.finish(), alias))
 }
 
-fn stated(priority: &str) -> Result<Severity, Fault> {
+fn parse_priority(priority: &str) -> Result<Severity, DialectError> {
     severity(priority).ok_or_else(|| {
         let found = quoted(priority);
-        Fault::invalid(format!("`priority` must be `P1` to `P5`, not {found}"))
+        DialectError::invalid(format!("`priority` must be `P1` to `P5`, not {found}"))
     })
 }
 
@@ -93,38 +93,38 @@ fn priority(severity: i32) -> &'static str {
     }
 }
 
-pub(super) fn close(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+pub(super) fn close(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     change(incoming, Action::Close)
 }
 
-pub(super) fn acknowledge(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+pub(super) fn acknowledge(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     change(incoming, Action::Acknowledge)
 }
 
-pub(super) fn delete(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+pub(super) fn delete(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     change(incoming, Action::Delete)
 }
 
-pub(super) fn get(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
-    let alias = captured(incoming).to_owned();
+pub(super) fn get(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
+    let alias = captured_segment(incoming).to_owned();
     check_identifier(incoming.query).map_err(unprocessable)?;
     let mut draft = Draft::new(NAME);
-    draft.dimension(ALIAS, &*alias);
+    draft.add_dimension(ALIAS, &*alias);
     let event = draft.finish();
     let request_id = incoming.fresh.to_owned();
     let query = identity::event_id(&event.name, &event.dimensions);
     let success = Success::whole(move |outcome| {
         let found = outcome.found.as_ref();
-        let data = found.map_or_else(Default::default, |found| stored(found, &alias));
-        answer(StatusCode::OK, &data, outcome, &request_id)
+        let data = found.map_or_else(Default::default, |found| alert_json(found, &alias));
+        data_response(StatusCode::OK, &data, outcome, &request_id)
     });
-    Ok(Translated {
+    Ok(Translation {
         query: Some(query),
-        ..Translated::of(Vec::new(), success)
+        ..Translation::from_events(Vec::new(), success)
     })
 }
 
-fn stored(event: &StoredEvent, alias: &str) -> serde_json::Value {
+fn alert_json(event: &StoredEvent, alias: &str) -> serde_json::Value {
     let newest = event.occurrences.last().cloned().unwrap_or_default();
     let is_closed = newest.status == i32::from(Status::Closed);
     let time = |ms| {
@@ -134,7 +134,7 @@ fn stored(event: &StoredEvent, alias: &str) -> serde_json::Value {
     let fields = newest.metadata_fields.unwrap_or_default().fields;
     let kept = fields
         .iter()
-        .map(|(name, value)| (name.clone(), json::plain(value)));
+        .map(|(name, value)| (name.clone(), json::to_json(value)));
     let mut alert: serde_json::Map<_, _> = kept.collect();
     // Clients expect an id, so entries with only a name are dropped.
     for list in ["responders", "visibleTo"] {
@@ -164,36 +164,36 @@ fn stored(event: &StoredEvent, alias: &str) -> serde_json::Value {
     alert.into()
 }
 
-pub(super) fn note(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+pub(super) fn note(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     change(incoming, Action::AddNote)
 }
 
-pub(super) fn change(incoming: &Incoming<'_>, action: Action) -> Result<Translated, Fault> {
-    let alias = captured(incoming);
+pub(super) fn change(incoming: &Incoming<'_>, action: Action) -> Result<Translation, DialectError> {
+    let alias = captured_segment(incoming);
     check_identifier(incoming.query).map_err(unprocessable)?;
     let body = optional_body(incoming)?;
     let is_note = action == Action::AddNote;
     let mut text = note_text(&body, is_note).map_err(unprocessable)?;
     let mut draft = Draft::new(NAME);
-    draft.dimension(ALIAS, alias);
+    draft.add_dimension(ALIAS, alias);
     let mut is_event = true;
     let new = |name: &str| {
-        let body = Object::of(&body, "").map_err(unprocessable)?;
+        let body = Object::new(&body, "").map_err(unprocessable)?;
         body.required_text(name).map_err(unprocessable)
     };
     match action {
-        Action::Close | Action::Delete => draft.closed(),
-        Action::Acknowledge => draft.acknowledged(true),
-        Action::Unacknowledge => draft.acknowledged(false),
+        Action::Close | Action::Delete => draft.set_closed(),
+        Action::Acknowledge => draft.set_acknowledged(true),
+        Action::Unacknowledge => draft.set_acknowledged(false),
         Action::UpdateMessage => draft.summary(&new("message")?),
         Action::UpdateDescription => draft.body(&new("description")?),
         Action::UpdatePriority => {
-            draft.severity(stated(&new("priority")?).map_err(unprocessable)?);
+            draft.severity(parse_priority(&new("priority")?).map_err(unprocessable)?);
         }
         other => {
             is_event = false;
             if !is_note {
-                text = Some(note_of(other, incoming, &body));
+                text = Some(action_note(other, incoming, &body));
             }
         }
     }
@@ -214,29 +214,29 @@ pub(super) fn change(incoming: &Incoming<'_>, action: Action) -> Result<Translat
         required: is_note,
     });
     let events = if is_event { vec![event] } else { Vec::new() };
-    let success = processed(action, alias, incoming.now_ms);
-    Ok(Translated {
+    let success = processed_response(action, alias, incoming.now_ms);
+    Ok(Translation {
         note,
-        ..Translated::of(events, success)
+        ..Translation::from_events(events, success)
     })
 }
 
 /// Checks the identifier type. All types refer to the alias, but an unknown type is an error.
-fn check_identifier(query: &str) -> Result<(), Fault> {
+fn check_identifier(query: &str) -> Result<(), DialectError> {
     const KINDS: [&str; 3] = ["id", "alias", "tiny"];
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let mut kinds = pairs.filter_map(|(key, value)| (key == "identifierType").then_some(value));
     match kinds.find(|kind| !KINDS.contains(kind)) {
         None => Ok(()),
-        Some(other) => Err(Fault::invalid(format!(
+        Some(other) => Err(DialectError::invalid(format!(
             "`identifierType` must be `id`, `alias` or `tiny`, not {}",
             quoted(other)
         ))),
     }
 }
 
-fn note_text(body: &Value<'_>, is_required: bool) -> Result<Option<String>, Fault> {
-    let body = Object::of(body, "")?;
+fn note_text(body: &Value<'_>, is_required: bool) -> Result<Option<String>, DialectError> {
+    let body = Object::new(body, "")?;
     let note = if is_required {
         Some(body.required_text("note")?)
     } else {
@@ -250,7 +250,7 @@ fn note_text(body: &Value<'_>, is_required: bool) -> Result<Option<String>, Faul
 }
 
 /// Returns a note about an action that only Opsgenie supports, with its details.
-fn note_of(action: Action, incoming: &Incoming<'_>, body: &Value<'_>) -> String {
+fn action_note(action: Action, incoming: &Incoming<'_>, body: &Value<'_>) -> String {
     let (_, done) = action.words();
     let mut parts = vec![match (action, incoming.captures.get(1)) {
         (Action::Custom, Some(name)) => format!("Opsgenie: {done}: {name}"),
@@ -269,17 +269,17 @@ fn note_of(action: Action, incoming: &Incoming<'_>, body: &Value<'_>) -> String 
     parts.join("\n")
 }
 
-pub(super) fn list(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+pub(super) fn list(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     search(incoming, NAME, |outcome| {
         let alerts = outcome.listed.results.iter().map(|event| {
             let alias = event.dimensions.get(ALIAS).map_or("", String::as_str);
-            stored(event, alias)
+            alert_json(event, alias)
         });
         alerts.collect()
     })
 }
 
-pub(super) fn count(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+pub(super) fn count(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     search(incoming, NAME, |outcome| {
         let page = outcome.listed.page_info.clone().unwrap_or_default();
         let count = page.total_count.or(page.count).unwrap_or_default();

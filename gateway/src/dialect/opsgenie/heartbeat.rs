@@ -3,16 +3,19 @@
 use http::StatusCode;
 use serde_json::json;
 
-use super::{accepted, captured, optional_body, search::search, seconds, unprocessable};
+use super::{
+    accepted_response, captured_segment, elapsed_seconds, optional_body, search::search,
+    unprocessable,
+};
 use crate::dialect::{
-    Answer, Fault, Incoming, Severity, Success, Translated, draft::Draft, json::Object,
+    Answer, DialectError, Incoming, Severity, Success, Translation, draft::Draft, json::Object,
 };
 
 /// Name of all heartbeats; the dimension distinguishes them.
 const HEARTBEAT: &str = "opsgenie-heartbeat";
 const DIMENSION: &str = "heartbeat";
 
-pub(super) fn heartbeats(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+pub(super) fn heartbeats(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     search(incoming, HEARTBEAT, |outcome| {
         let names = outcome.listed.results.iter();
         let names = names.filter_map(|event| event.dimensions.get(DIMENSION));
@@ -26,12 +29,12 @@ fn heartbeat(name: &str) -> serde_json::Value {
 }
 
 /// Accepts the definition of a heartbeat, which is not stored.
-pub(super) fn set_heartbeat(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+pub(super) fn set_heartbeat(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     let body = optional_body(incoming)?;
     let name = if let Some(name) = incoming.captures.first() {
         name.clone()
     } else {
-        let body = Object::of(&body, "").map_err(unprocessable)?;
+        let body = Object::new(&body, "").map_err(unprocessable)?;
         let name = body.required_text("name").map_err(unprocessable)?;
         name.into_owned()
     };
@@ -45,24 +48,24 @@ pub(super) fn set_heartbeat(incoming: &Incoming<'_>) -> Result<Translated, Fault
         let body = json!({
             "result": "Heartbeats are defined in Bellwether; nothing was changed",
             "data": heartbeat(&name),
-            "took": seconds(outcome.took),
+            "took": elapsed_seconds(outcome.took),
             "requestId": request_id,
         });
         Answer::json(status, &body)
     });
-    Ok(Translated::of(Vec::new(), success))
+    Ok(Translation::from_events(Vec::new(), success))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all paths share a function type")]
-pub(super) fn ping(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+pub(super) fn ping(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     let mut draft = Draft::new(HEARTBEAT);
-    draft.dimension(DIMENSION, captured(incoming));
+    draft.add_dimension(DIMENSION, captured_segment(incoming));
     draft.severity(Severity::Debug);
-    draft.closed();
+    draft.set_closed();
     let request_id = incoming.fresh.to_owned();
     let success = Success::whole(move |outcome| {
         let result = "PONG - Heartbeat received";
-        accepted(result, outcome, &request_id)
+        accepted_response(result, outcome, &request_id)
     });
-    Ok(Translated::of(vec![draft.finish()], success))
+    Ok(Translation::from_events(vec![draft.finish()], success))
 }

@@ -4,8 +4,8 @@ use bellwether_proto::v1::{EventQuery, PageInput, SearchEventsRequest};
 use http::StatusCode;
 use percent_encoding::percent_decode_str;
 
-use super::answer;
-use crate::dialect::{Fault, Incoming, Outcome, Success, Translated};
+use super::data_response;
+use crate::dialect::{DialectError, Incoming, Outcome, Success, Translation};
 
 const LIST_USUAL: i32 = 20;
 const LIST_MAX: i32 = 100;
@@ -20,7 +20,7 @@ pub(super) fn search(
     incoming: &Incoming<'_>,
     name: &str,
     data: impl FnOnce(&Outcome) -> serde_json::Value + Send + 'static,
-) -> Result<Translated, Fault> {
+) -> Result<Translation, DialectError> {
     let find = |wanted: &str| {
         let mut pairs = incoming
             .query
@@ -46,9 +46,10 @@ pub(super) fn search(
     let number = |wanted: &str| find(wanted).and_then(|it| it.parse().ok());
     let limit = number("limit").unwrap_or(LIST_USUAL).clamp(1, LIST_MAX);
     let request_id = incoming.fresh.to_owned();
-    let success =
-        Success::whole(move |outcome| answer(StatusCode::OK, &data(outcome), outcome, &request_id));
-    Ok(Translated {
+    let success = Success::whole(move |outcome| {
+        data_response(StatusCode::OK, &data(outcome), outcome, &request_id)
+    });
+    Ok(Translation {
         search: Some(SearchEventsRequest {
             query: Some(EventQuery {
                 filter,
@@ -59,6 +60,6 @@ pub(super) fn search(
                 ..EventQuery::default()
             }),
         }),
-        ..Translated::of(Vec::new(), success)
+        ..Translation::from_events(Vec::new(), success)
     })
 }

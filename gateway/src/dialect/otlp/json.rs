@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use crate::dialect::{
-    Fault,
+    DialectError,
     json::{Object, Value},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -17,20 +17,20 @@ use bellwether_proto::otlp::{
 
 /// Reads a request, with the errors of dropped records. Unknown members are ignored, as
 /// OpenTelemetry requires.
-pub(super) fn read(body: &Value<'_>) -> Result<Read, Fault> {
-    let document = Object::of(body, "")?;
+pub(super) fn read(body: &Value<'_>) -> Result<Read, DialectError> {
+    let document = Object::new(body, "")?;
     if document.get("resourceLogs").is_none() && !document.members.is_empty() {
-        return Err(Fault::invalid("`resourceLogs` is required"));
+        return Err(DialectError::invalid("`resourceLogs` is required"));
     }
     let wrong = RefCell::default();
     let request = LogsRequest {
-        resource_logs: each(&document, "resourceLogs", |it| resource_logs(it, &wrong))?,
+        resource_logs: read_each(&document, "resourceLogs", |it| resource_logs(it, &wrong))?,
     };
     let unreadable: Vec<String> = wrong.into_inner();
     let mut scopes = request.resource_logs.iter().flat_map(|it| &it.scope_logs);
     let is_empty = scopes.all(|it| it.log_records.is_empty());
     match unreadable.first() {
-        Some(first) if is_empty => Err(Fault::invalid(first.clone())),
+        Some(first) if is_empty => Err(DialectError::invalid(first.clone())),
         _ => Ok(Read {
             request,
             unreadable,
@@ -38,36 +38,42 @@ pub(super) fn read(body: &Value<'_>) -> Result<Read, Fault> {
     }
 }
 
-fn each<T>(
+fn read_each<T>(
     object: &Object<'_>,
     name: &str,
-    read: impl Fn(&Object<'_>) -> Result<T, Fault>,
-) -> Result<Vec<T>, Fault> {
+    read: impl Fn(&Object<'_>) -> Result<T, DialectError>,
+) -> Result<Vec<T>, DialectError> {
     let list = object.list(name)?.unwrap_or_default();
     let elements = list.iter().enumerate().map(|(at, element)| {
         let path = format!("{}[{at}]", object.path(name));
-        read(&Object::of(element, path)?)
+        read(&Object::new(element, path)?)
     });
     elements.collect()
 }
 
-fn resource_logs(object: &Object<'_>, wrong: &RefCell<Vec<String>>) -> Result<ResourceLogs, Fault> {
+fn resource_logs(
+    object: &Object<'_>,
+    wrong: &RefCell<Vec<String>>,
+) -> Result<ResourceLogs, DialectError> {
     let attributes = object.object("resource")?;
-    let attributes = attributes.map(|it| each(&it, "attributes", pair));
+    let attributes = attributes.map(|it| read_each(&it, "attributes", read_pair));
     Ok(ResourceLogs {
         resource: attributes
             .transpose()?
             .map(|attributes| Resource { attributes }),
-        scope_logs: each(object, "scopeLogs", |it| scope_logs(it, wrong))?,
+        scope_logs: read_each(object, "scopeLogs", |it| scope_logs(it, wrong))?,
     })
 }
 
-fn scope_logs(object: &Object<'_>, wrong: &RefCell<Vec<String>>) -> Result<ScopeLogs, Fault> {
+fn scope_logs(
+    object: &Object<'_>,
+    wrong: &RefCell<Vec<String>>,
+) -> Result<ScopeLogs, DialectError> {
     let name = object.object("scope")?.map(|it| text(&it, "name"));
     let list = object.list("logRecords")?.unwrap_or_default();
     let records = list.iter().enumerate().filter_map(|(at, element)| {
         let path = format!("{}[{at}]", object.path("logRecords"));
-        let read = Object::of(element, path).and_then(|it| record(&it));
+        let read = Object::new(element, path).and_then(|it| read_record(&it));
         read.map_err(|fault| wrong.borrow_mut().push(fault.message))
             .ok()
     });
@@ -77,10 +83,10 @@ fn scope_logs(object: &Object<'_>, wrong: &RefCell<Vec<String>>) -> Result<Scope
     })
 }
 
-fn record(object: &Object<'_>) -> Result<LogRecord, Fault> {
+fn read_record(object: &Object<'_>) -> Result<LogRecord, DialectError> {
     let number = integer(object, "severityNumber")?;
     let body = object.object("body")?;
-    let mut attributes = each(object, "attributes", pair)?;
+    let mut attributes = read_each(object, "attributes", read_pair)?;
     // Values of the wrong type are stored as text.
     let mut kept = |name: &str| {
         let value = AnyValue {
@@ -101,7 +107,7 @@ fn record(object: &Object<'_>) -> Result<LogRecord, Fault> {
         observed_time_unix_nano: times[1].unsigned_abs(),
         severity_number: i32::try_from(number).unwrap_or_default(),
         severity_text: text(object, "severityText"),
-        body: body.map(|it| any(&it)).transpose()?,
+        body: body.map(|it| read_any(&it)).transpose()?,
         attributes,
         trace_id,
         span_id,
@@ -109,16 +115,16 @@ fn record(object: &Object<'_>) -> Result<LogRecord, Fault> {
     })
 }
 
-fn pair(object: &Object<'_>) -> Result<KeyValue, Fault> {
+fn read_pair(object: &Object<'_>) -> Result<KeyValue, DialectError> {
     let value = object.object("value")?;
     Ok(KeyValue {
         key: text(object, "key"),
-        value: value.map(|it| any(&it)).transpose()?,
+        value: value.map(|it| read_any(&it)).transpose()?,
     })
 }
 
 /// The nesting depth is limited by the parser of the body.
-fn any(object: &Object<'_>) -> Result<AnyValue, Fault> {
+fn read_any(object: &Object<'_>) -> Result<AnyValue, DialectError> {
     let kind = if let Some(text) = object.text("stringValue") {
         Some(Kind::String(text.into_owned()))
     } else if let Some(flag) = object.get("boolValue").and_then(Value::as_bool) {
@@ -128,16 +134,16 @@ fn any(object: &Object<'_>) -> Result<AnyValue, Fault> {
     } else if let Some(number) = object.get("doubleValue") {
         number.as_f64().map(Kind::Double)
     } else if let Some(list) = object.object("arrayValue")? {
-        let values = each(&list, "values", any)?;
+        let values = read_each(&list, "values", read_any)?;
         Some(Kind::Array(ArrayValue { values }))
     } else if let Some(list) = object.object("kvlistValue")? {
-        let values = each(&list, "values", pair)?;
+        let values = read_each(&list, "values", read_pair)?;
         Some(Kind::Kvlist(KeyValueList { values }))
     } else if let Some(encoded) = object.text("bytesValue") {
         let bytes = STANDARD.decode(&*encoded);
         Some(Kind::Bytes(bytes.map_err(|_not_base64| {
             let path = object.path("bytesValue");
-            Fault::invalid(format!("`{path}` must be base64"))
+            DialectError::invalid(format!("`{path}` must be base64"))
         })?))
     } else {
         None
@@ -150,7 +156,7 @@ fn text(object: &Object<'_>, name: &str) -> String {
 }
 
 /// Reads an integer given as a number or as text; 0 if missing.
-fn integer(object: &Object<'_>, name: &str) -> Result<i64, Fault> {
+fn integer(object: &Object<'_>, name: &str) -> Result<i64, DialectError> {
     let Some(value) = object.get(name) else {
         return Ok(0);
     };
@@ -160,11 +166,11 @@ fn integer(object: &Object<'_>, name: &str) -> Result<i64, Fault> {
     };
     read.ok_or_else(|| {
         let path = object.path(name);
-        Fault::invalid(format!("`{path}` must be an integer, as a number or text"))
+        DialectError::invalid(format!("`{path}` must be an integer, as a number or text"))
     })
 }
 
-fn bytes(object: &Object<'_>, name: &str) -> Result<Vec<u8>, Fault> {
+fn bytes(object: &Object<'_>, name: &str) -> Result<Vec<u8>, DialectError> {
     let digits = object.text(name).unwrap_or_default();
     let pairs = (0..digits.len()).step_by(2);
     let bytes = pairs.map(|at| {
@@ -173,6 +179,6 @@ fn bytes(object: &Object<'_>, name: &str) -> Result<Vec<u8>, Fault> {
     });
     bytes.collect::<Option<_>>().ok_or_else(|| {
         let path = object.path(name);
-        Fault::invalid(format!("`{path}` must be hexadecimal"))
+        DialectError::invalid(format!("`{path}` must be hexadecimal"))
     })
 }

@@ -372,7 +372,7 @@ fn invalid_alert_does_not_affect_the_others() {
         ] {
             let reading = Ask::body(body.to_string()).read(path).unwrap();
             assert_eq!(reading.events.len(), 2, "{body}");
-            let fault = Fault::refused(&reading.refused, &Outcome::default()).unwrap();
+            let fault = DialectError::from_rejected(&reading.refused, &Outcome::default()).unwrap();
             assert_eq!(fault.status, 400);
             assert!(fault.message.contains("[1]"), "{}", fault.message);
         }
@@ -391,7 +391,7 @@ fn alert_with_invalid_json_does_not_affect_the_others() {
         for (path, body) in [(ALERTS, &alerts), (WEBHOOK, &message)] {
             let reading = Ask::body(body).read(path).unwrap();
             assert_eq!(reading.events.len(), 1, "{body}");
-            let fault = Fault::refused(&reading.refused, &Outcome::default()).unwrap();
+            let fault = DialectError::from_rejected(&reading.refused, &Outcome::default()).unwrap();
             assert!(
                 fault.message.contains("[1]` is not JSON"),
                 "{}",
@@ -414,7 +414,10 @@ fn alerts_beyond_the_limit_are_reported_in_an_event() {
     let storm = json!({"alerts": alerts(most + 5), "receiver": "r", "truncatedAlerts": 2});
     let reading = Ask::body(storm.to_string()).read(WEBHOOK).unwrap();
     assert_eq!(reading.events.len(), most + 1);
-    assert_eq!(Fault::refused(&reading.refused, &Outcome::default()), None);
+    assert_eq!(
+        DialectError::from_rejected(&reading.refused, &Outcome::default()),
+        None
+    );
     let note = reading.events.last().unwrap();
     assert_eq!(note.name, "alertmanager-truncated");
     assert!(note.summary.starts_with("7 alerts"), "{}", note.summary);
@@ -422,7 +425,7 @@ fn alerts_beyond_the_limit_are_reported_in_an_event() {
         .read(ALERTS)
         .unwrap();
     assert_eq!(reading.events.len(), most);
-    let fault = Fault::refused(&reading.refused, &Outcome::default()).unwrap();
+    let fault = DialectError::from_rejected(&reading.refused, &Outcome::default()).unwrap();
     assert_eq!(fault.status, 413);
 }
 
@@ -480,18 +483,18 @@ fn reporter_is_the_alertmanager_or_prometheus_url() {
 #[test]
 fn rate_limit_becomes_503_for_alertmanager() {
     let headers = HeaderMap::new();
-    let context = FaultContext {
+    let context = ErrorContext {
         headers: &headers,
         request_id: "r",
         took: Duration::ZERO,
     };
     for (status, expected) in [(429, 503), (503, 503), (400, 400), (401, 401)] {
-        let fault = Fault::new(StatusCode::from_u16(status).unwrap(), "a sentence");
+        let fault = DialectError::new(StatusCode::from_u16(status).unwrap(), "a sentence");
         let answer = (DIALECTS[0].fault)(&context, &fault);
         assert_eq!(answer.status, expected);
         assert_eq!(body_json(&answer)["message"], "a sentence");
     }
-    let answer = (DIALECTS[1].fault)(&context, &Fault::invalid("a sentence"));
+    let answer = (DIALECTS[1].fault)(&context, &DialectError::invalid("a sentence"));
     assert_eq!(body_json(&answer), "a sentence");
 }
 

@@ -277,6 +277,6 @@ fn invalid_requests_name_the_problem() {
     let reading = Ask::body(second).header("content-type", BATCH).read(PATH);
     let reading = reading.unwrap();
     assert_eq!(reading.events.len(), 1);
-    let fault = Fault::refused(&reading.refused, &Outcome::default()).unwrap();
+    let fault = DialectError::from_rejected(&reading.refused, &Outcome::default()).unwrap();
     assert_eq!(fault.message, "`[1].id` is required");
 }

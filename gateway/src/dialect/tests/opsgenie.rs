@@ -205,10 +205,10 @@ fn request_id_encodes_the_request() {
     let id = created["requestId"].as_str().unwrap();
     let reading = Ask::body("").captured(id).read(REQUEST).unwrap();
     assert!(reading.events.is_empty());
-    let told = answer(reading, &Outcome::default());
-    assert_eq!(told.status, 200);
-    let told = body_json(&told);
-    assert_eq!(told["requestId"], id);
+    let reported = answer(reading, &Outcome::default());
+    assert_eq!(reported.status, 200);
+    let reported = body_json(&reported);
+    assert_eq!(reported["requestId"], id);
     let expected = json!({
         "success": true,
         "isSuccess": true,
@@ -219,7 +219,7 @@ fn request_id_encodes_the_request() {
         "alertId": "a\nb",
         "alias": "a\nb",
     });
-    assert_eq!(told["data"], expected);
+    assert_eq!(reported["data"], expected);
     for unknown in ["", "x", "Q3JlYXRl", FRESH] {
         let fault = Ask::body("").captured(unknown).read(REQUEST).unwrap_err();
         assert_eq!(fault.status, 404, "{unknown}");
@@ -279,7 +279,7 @@ fn invalid_requests_name_the_problem() {
         ),
     ];
     let headers = HeaderMap::new();
-    let context = FaultContext {
+    let context = ErrorContext {
         headers: &headers,
         request_id: "r1",
         took: Duration::from_millis(3),

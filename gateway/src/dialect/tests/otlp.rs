@@ -137,13 +137,13 @@ fn dropped_records_are_reported_in_partial_success() {
         },
         ..Outcome::default()
     };
-    let told = body_json(&answer(request(&records).read(PATH).unwrap(), &refused));
+    let reported = body_json(&answer(request(&records).read(PATH).unwrap(), &refused));
     let expected = json!({"partialSuccess": {
         "rejectedLogRecords": "3",
         "errorMessage": "2 log records are below the severity `warning`; \
                          1 of 1 events were refused",
     }});
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     let whole = request(&json!([{"severityNumber": 17}]))
         .read(PATH)
         .unwrap();
@@ -152,8 +152,8 @@ fn dropped_records_are_reported_in_partial_success() {
     let many = (0..bulk::EVENTS_MAX + 3).map(|_| json!({"severityNumber": 17}));
     let reading = request(&many.collect()).read(PATH).unwrap();
     assert_eq!(reading.events.len(), bulk::EVENTS_MAX);
-    let told = body_json(&answer(reading, &Outcome::default()));
-    assert_eq!(told["partialSuccess"]["rejectedLogRecords"], "3");
+    let reported = body_json(&answer(reading, &Outcome::default()));
+    assert_eq!(reported["partialSuccess"]["rejectedLogRecords"], "3");
 }
 
 #[test]
@@ -162,9 +162,12 @@ fn invalid_record_does_not_affect_the_others() {
         let records = json!([{"severityNumber": 17}, wrong, {"severityNumber": 17}]);
         let reading = request(&records).read(PATH).unwrap();
         assert_eq!(reading.events.len(), 2, "{wrong}");
-        let told = body_json(&answer(reading, &Outcome::default()));
-        assert_eq!(told["partialSuccess"]["rejectedLogRecords"], "1", "{wrong}");
-        let why = told["partialSuccess"]["errorMessage"].to_string();
+        let reported = body_json(&answer(reading, &Outcome::default()));
+        assert_eq!(
+            reported["partialSuccess"]["rejectedLogRecords"], "1",
+            "{wrong}"
+        );
+        let why = reported["partialSuccess"]["errorMessage"].to_string();
         assert!(why.contains("logRecords[1]"), "{why}");
     }
     let records = json!([{"severityNumber": 17}, "BROKEN"]);
@@ -192,22 +195,22 @@ fn protobuf_request_gets_a_protobuf_response() {
         .header("content-type", "application/x-protobuf");
     let whole = answer(ask.read(PATH).unwrap(), &Outcome::default());
     assert_eq!(whole.content_type, Some("application/x-protobuf"));
-    let told = Response::decode(whole.body)
+    let reported = Response::decode(whole.body)
         .unwrap()
         .partial_success
         .unwrap();
-    assert_eq!(told.rejected, 1);
+    assert_eq!(reported.rejected, 1);
     assert!(
-        told.message.contains("below the severity"),
+        reported.message.contains("below the severity"),
         "{}",
-        told.message
+        reported.message
     );
-    let context = FaultContext {
+    let context = ErrorContext {
         headers: &ask.headers,
         request_id: "r",
         took: Duration::ZERO,
     };
-    let fault = (DIALECTS[5].fault)(&context, &Fault::invalid("a sentence"));
+    let fault = (DIALECTS[5].fault)(&context, &DialectError::invalid("a sentence"));
     let status = tonic_types::pb::Status::decode(fault.body).unwrap();
     assert_eq!((status.code, &*status.message), (3, "a sentence"));
 }

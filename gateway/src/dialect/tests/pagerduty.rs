@@ -149,7 +149,7 @@ fn all_problems_of_a_request_are_listed() {
         ),
     ];
     let headers = HeaderMap::new();
-    let context = FaultContext {
+    let context = ErrorContext {
         headers: &headers,
         request_id: "r",
         took: Duration::ZERO,
@@ -158,16 +158,16 @@ fn all_problems_of_a_request_are_listed() {
         let fault = Ask::body(body.to_string()).read(path).unwrap_err();
         let answer = (DIALECTS[2].fault)(&context, &fault);
         assert_eq!(answer.status, 400, "{body}");
-        let told = body_json(&answer);
-        assert_eq!(told["status"], "invalid event");
-        assert_eq!(told["errors"], json!(expected), "{body}");
+        let reported = body_json(&answer);
+        assert_eq!(reported["status"], "invalid event");
+        assert_eq!(reported["errors"], json!(expected), "{body}");
     }
 }
 
 #[test]
 fn unknown_key_is_400_and_rate_limit_is_429() {
     let headers = HeaderMap::new();
-    let context = FaultContext {
+    let context = ErrorContext {
         headers: &headers,
         request_id: "r",
         took: Duration::ZERO,
@@ -179,7 +179,7 @@ fn unknown_key_is_400_and_rate_limit_is_429() {
         (429, 429, "throttle exceeded"),
         (503, 503, "error"),
     ] {
-        let fault = Fault::new(StatusCode::from_u16(status).unwrap(), "a sentence");
+        let fault = DialectError::new(StatusCode::from_u16(status).unwrap(), "a sentence");
         let answer = (DIALECTS[2].fault)(&context, &fault);
         assert_eq!(answer.status, expected);
         assert_eq!(body_json(&answer)["status"], word);

@@ -37,32 +37,32 @@ impl Activity {
 
     /// Marks the connection as authenticated by the key of this client, so that it no longer counts
     /// as unauthenticated.
-    pub fn known(&self, client: &str) {
-        self.visit.known(client);
+    pub fn mark_authenticated(&self, client: &str) {
+        self.visit.mark_authenticated(client);
     }
 
     /// Exempts the connection from the idle timeout of unauthenticated ones, since its stream may
     /// be silent.
-    pub fn may_be_silent(&self) {
+    pub fn exempt_from_idle_timeout(&self) {
         self.may_be_silent.store(true, Relaxed);
     }
 
     /// Records that a part of a body was sent or received.
-    pub fn note(&self) {
+    pub fn record_activity(&self) {
         let now_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last_ms.store(now_ms, Relaxed);
     }
 
     /// Begins a request, which is in flight until the returned guard is dropped.
-    pub(super) fn begin(self: &Arc<Self>) -> UnderWay {
+    pub(super) fn begin(self: &Arc<Self>) -> InFlight {
         self.requests_seen.store(true, Relaxed);
         self.under_way.fetch_add(1, Relaxed);
-        self.visit.call_began();
-        self.note();
-        UnderWay(Arc::clone(self))
+        self.visit.begin_call();
+        self.record_activity();
+        InFlight(Arc::clone(self))
     }
 
-    pub(super) fn is_under_way(&self) -> bool {
+    pub(super) fn has_requests_in_flight(&self) -> bool {
         self.under_way.load(Relaxed) > 0
     }
 
@@ -74,30 +74,30 @@ impl Activity {
         &self.visit
     }
 
-    pub(super) fn unauthenticated_silence(&self) -> Option<Duration> {
-        let is_bound = !self.visit.is_known() && !self.may_be_silent.load(Relaxed);
+    pub(super) fn idle_limit(&self) -> Option<Duration> {
+        let is_bound = !self.visit.is_authenticated() && !self.may_be_silent.load(Relaxed);
         is_bound.then(|| self.visit.allowance().quiet)
     }
 
-    pub(super) fn quiet(&self) -> Duration {
+    pub(super) fn idle_time(&self) -> Duration {
         let last = Duration::from_millis(self.last_ms.load(Relaxed));
         self.opened.elapsed().saturating_sub(last)
     }
 }
 
 #[derive(Debug)]
-pub(super) struct UnderWay(Arc<Activity>);
+pub(super) struct InFlight(Arc<Activity>);
 
-impl UnderWay {
-    pub(super) fn note(&self) {
-        self.0.note();
+impl InFlight {
+    pub(super) fn record_activity(&self) {
+        self.0.record_activity();
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.under_way.fetch_sub(1, Relaxed);
-        self.0.visit.call_ended();
-        self.0.note();
+        self.0.visit.end_call();
+        self.0.record_activity();
     }
 }

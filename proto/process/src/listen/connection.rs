@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Limits, Peer, Serve,
-    activity::{Activity, UnderWay},
+    activity::{Activity, InFlight},
     connection_quota::Visit,
     streams::Streams,
 };
@@ -53,8 +53,8 @@ pub(super) async fn serve<Io, S>(
             async move {
                 // The response is built only when the task first runs, so that calls on an evicted
                 // connection are cheap.
-                if activity.visit().away().is_cancelled() {
-                    return Err(SentAway);
+                if activity.visit().evicted().is_cancelled() {
+                    return Err(Evicted);
                 }
                 let response = Box::pin(service.answer(request, peer, activity)).await;
                 Ok(response.map(|body| TrackedBody { body, under_way }))
@@ -65,8 +65,8 @@ pub(super) async fn serve<Io, S>(
     let mut connection = std::pin::pin!(connection);
     let mut leaving = false;
     loop {
-        let (under_way, seen) = (activity.is_under_way(), activity.requests_seen());
-        let unauthenticated = activity.unauthenticated_silence();
+        let (under_way, seen) = (activity.has_requests_in_flight(), activity.requests_seen());
+        let unauthenticated = activity.idle_limit();
         let most = match (under_way, leaving) {
             (true, _) => unauthenticated.into_iter().chain(limits.silence).min(),
             (_, true) => Some(FAREWELL),
@@ -74,13 +74,13 @@ pub(super) async fn serve<Io, S>(
             _ if !seen => Some(limits.first_request),
             _ => Some(unauthenticated.map_or(limits.idle, |most| most.min(limits.idle))),
         };
-        let left = match most.map(|most| most.checked_sub(activity.quiet())) {
+        let left = match most.map(|most| most.checked_sub(activity.idle_time())) {
             None => limits.idle,
             Some(Some(left)) => left,
             Some(None) if under_way || leaving || !seen => return,
             Some(None) => {
                 leaving = true;
-                activity.note();
+                activity.record_activity();
                 connection.as_mut().graceful_shutdown();
                 continue;
             }
@@ -97,10 +97,10 @@ pub(super) async fn serve<Io, S>(
                 }
                 return;
             }
-            () = activity.visit().away().cancelled() => return,
+            () = activity.visit().evicted().cancelled() => return,
             () = shutdown.cancelled(), if !leaving => {
                 leaving = true;
-                activity.note();
+                activity.record_activity();
                 connection.as_mut().graceful_shutdown();
             }
             // One millisecond longer, so that the limit has certainly passed.
@@ -111,13 +111,13 @@ pub(super) async fn serve<Io, S>(
 
 #[derive(Debug, thiserror::Error)]
 #[error("the connection was closed to make room for others")]
-struct SentAway;
+struct Evicted;
 
 /// A response body that keeps its request in flight until it has been sent.
 #[derive(Debug)]
 pub struct TrackedBody<B> {
     body: B,
-    under_way: UnderWay,
+    under_way: InFlight,
 }
 
 impl<B: Body + Unpin> Body for TrackedBody<B> {
@@ -128,7 +128,7 @@ impl<B: Body + Unpin> Body for TrackedBody<B> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        self.under_way.note();
+        self.under_way.record_activity();
         Pin::new(&mut self.body).poll_frame(context)
     }
 

@@ -39,7 +39,7 @@ pub struct Allowance {
 
 impl Allowance {
     /// Limits the connections to half of the listener's, and those of an address to half of that.
-    fn within(self, connections: usize) -> Self {
+    fn clamp_to(self, connections: usize) -> Self {
         let all = self.connections.min((connections / 2).max(1));
         Self {
             connections: all,
@@ -102,17 +102,17 @@ impl ConnectionQuota {
     pub(super) fn new(connections: usize, allowance: Allowance) -> Arc<Self> {
         Arc::new(Self {
             connections,
-            allowance: allowance.within(connections),
+            allowance: allowance.clamp_to(connections),
             table: Mutex::default(),
         })
     }
 
     /// Registers a connection. Returns `None` if the limit is reached and all connections are
     /// authenticated.
-    pub(super) fn arrive(self: &Arc<Self>, peer: IpAddr) -> Option<Visit> {
+    pub(super) fn register(self: &Arc<Self>, peer: IpAddr) -> Option<Visit> {
         let mut table = self.table();
-        if table.open >= self.connections && !table.send_away_of_most() {
-            table.tell();
+        if table.open >= self.connections && !table.evict_from_largest() {
+            table.log_evictions();
             return None;
         }
         let (network, away) = (network_of(peer), CancellationToken::new());
@@ -128,12 +128,12 @@ impl ConnectionQuota {
         let of_network = table.networks.entry(network).or_default();
         of_network.connections.insert(number);
         if of_network.connections.len() > self.allowance.connections_of_address {
-            table.send_away_of(network, false);
+            table.evict_oldest_of(network, false);
         }
         if table.unauthenticated.len() > self.allowance.connections {
-            table.send_away_of_most();
+            table.evict_from_largest();
         }
-        table.tell();
+        table.log_evictions();
         drop(table);
         Some(Visit {
             quota: Arc::clone(self),
@@ -145,10 +145,10 @@ impl ConnectionQuota {
     }
 
     /// Evicts an unauthenticated connection when the system is out of descriptors.
-    pub(super) fn make_way(&self) {
+    pub(super) fn evict_one(&self) {
         let mut table = self.table();
-        table.send_away_of_most();
-        table.tell();
+        table.evict_from_largest();
+        table.log_evictions();
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -172,7 +172,7 @@ impl Table {
     }
 
     /// Evicts the oldest connection of a network, or the oldest with calls in flight.
-    fn send_away_of(&mut self, network: IpAddr, calling: bool) -> bool {
+    fn evict_oldest_of(&mut self, network: IpAddr, calling: bool) -> bool {
         let of_network = self.networks.get(&network);
         let number = of_network.and_then(|network| {
             let calls = |number: &u64| {
@@ -191,26 +191,26 @@ impl Table {
         true
     }
 
-    fn send_away_of_most(&mut self) -> bool {
+    fn evict_from_largest(&mut self) -> bool {
         let sizes = self.networks.iter();
         let most = sizes.max_by_key(|(_, network)| network.connections.len());
         most.map(|(network, _)| *network)
-            .is_some_and(|network| self.send_away_of(network, false))
+            .is_some_and(|network| self.evict_oldest_of(network, false))
     }
 
     /// Evicts the oldest connection of the network with the most calls in flight.
-    fn send_away_of_most_calls(&mut self) {
+    fn evict_from_busiest(&mut self) {
         let most = self
             .networks
             .iter()
             .max_by_key(|(_, network)| network.calls);
         if let Some(network) = most.map(|(network, _)| *network) {
-            self.send_away_of(network, true);
+            self.evict_oldest_of(network, true);
         }
     }
 
     /// Logs the number of evicted connections, at most once per interval.
-    fn tell(&mut self) {
+    fn log_evictions(&mut self) {
         let is_due = self
             .logged
             .is_none_or(|logged| logged.elapsed() >= LOG_INTERVAL);
@@ -228,11 +228,11 @@ impl Table {
 }
 
 impl Visit {
-    pub(super) fn away(&self) -> &CancellationToken {
+    pub(super) fn evicted(&self) -> &CancellationToken {
         &self.away
     }
 
-    pub(super) fn is_known(&self) -> bool {
+    pub(super) fn is_authenticated(&self) -> bool {
         self.is_known.load(Relaxed)
     }
 
@@ -242,8 +242,8 @@ impl Visit {
 
     /// Marks the connection as authenticated, unless that client already uses its full share of
     /// connections.
-    pub(super) fn known(&self, client: &str) {
-        if self.is_known() {
+    pub(super) fn mark_authenticated(&self, client: &str) {
+        if self.is_authenticated() {
             return;
         }
         let share = (self.quota.connections / CLIENT_SHARE).max(1);
@@ -259,8 +259,8 @@ impl Visit {
         self.is_known.store(true, Relaxed);
     }
 
-    pub(super) fn call_began(&self) {
-        if self.is_known() {
+    pub(super) fn begin_call(&self) {
+        if self.is_authenticated() {
             return;
         }
         let allowance = self.quota.allowance;
@@ -275,16 +275,16 @@ impl Visit {
         let network = table.networks.entry(address).or_default();
         network.calls += 1;
         if network.calls > allowance.calls_of_address {
-            table.send_away_of(address, true);
+            table.evict_oldest_of(address, true);
         }
         if table.calls > allowance.calls {
-            table.send_away_of_most_calls();
+            table.evict_from_busiest();
         }
-        table.tell();
+        table.log_evictions();
     }
 
-    pub(super) fn call_ended(&self) {
-        if self.is_known() {
+    pub(super) fn end_call(&self) {
+        if self.is_authenticated() {
             return;
         }
         let mut table = self.quota.table();
@@ -342,21 +342,21 @@ mod tests {
     fn gone(visits: &[Visit]) -> Vec<bool> {
         visits
             .iter()
-            .map(|visit| visit.away().is_cancelled())
+            .map(|visit| visit.evicted().is_cancelled())
             .collect()
     }
 
     #[test]
     fn oldest_unauthenticated_connections_of_an_address_are_evicted() {
         let quota = quota(100);
-        let other = quota.arrive(address(9)).unwrap();
-        let arrive = |_| quota.arrive(address(1)).unwrap();
+        let other = quota.register(address(9)).unwrap();
+        let arrive = |_| quota.register(address(1)).unwrap();
         let visits: Vec<_> = (0..5).map(arrive).collect();
         assert_eq!(gone(&visits), [true, true, false, false, false]);
-        assert!(!other.away().is_cancelled());
+        assert!(!other.evicted().is_cancelled());
         // Authentication makes room for another unauthenticated client.
-        visits[2].known("ada");
-        let next = quota.arrive(address(1)).unwrap();
+        visits[2].mark_authenticated("ada");
+        let next = quota.register(address(1)).unwrap();
         assert_eq!(gone(&visits), [true, true, false, false, false]);
         drop((next, visits));
         assert_eq!(quota.table().open, 1);
@@ -365,13 +365,13 @@ mod tests {
     #[test]
     fn eviction_starts_with_the_busiest_address() {
         let quota = quota(100);
-        let few = quota.arrive(address(9)).unwrap();
+        let few = quota.register(address(9)).unwrap();
         let mut many = Vec::new();
         for from in 1..=4 {
-            many.push(quota.arrive(address(from)).unwrap());
-            many.push(quota.arrive(address(from)).unwrap());
+            many.push(quota.register(address(from)).unwrap());
+            many.push(quota.register(address(from)).unwrap());
         }
-        assert!(!few.away().is_cancelled());
+        assert!(!few.evicted().is_cancelled());
         assert_eq!(gone(&many).iter().filter(|gone| **gone).count(), 3);
     }
 
@@ -380,7 +380,7 @@ mod tests {
         let quota = quota(100);
         let arrive = |last: u128| {
             let address = Ipv6Addr::from_bits((0x2001_0db8 << 96) + last);
-            quota.arrive(address.into()).unwrap()
+            quota.register(address.into()).unwrap()
         };
         let visits: Vec<_> = (0..5).map(arrive).collect();
         assert_eq!(gone(&visits), [true, true, false, false, false]);
@@ -389,23 +389,23 @@ mod tests {
     #[test]
     fn unauthenticated_calls_count_until_finished_or_authenticated() {
         let quota = quota(100);
-        let [idle, first, second] = [1, 1, 1].map(|from| quota.arrive(address(from)).unwrap());
+        let [idle, first, second] = [1, 1, 1].map(|from| quota.register(address(from)).unwrap());
         for _ in 0..3 {
-            first.call_began();
+            first.begin_call();
         }
-        first.call_ended();
-        second.call_began();
-        second.call_began();
-        assert!(!first.away().is_cancelled());
-        second.call_began();
+        first.end_call();
+        second.begin_call();
+        second.begin_call();
+        assert!(!first.evicted().is_cancelled());
+        second.begin_call();
         // The oldest connection with calls is closed, not an idle one.
-        assert!(first.away().is_cancelled() && !idle.away().is_cancelled());
-        second.known("ada");
+        assert!(first.evicted().is_cancelled() && !idle.evicted().is_cancelled());
+        second.mark_authenticated("ada");
         for _ in 0..100 {
-            second.call_began();
+            second.begin_call();
         }
-        assert!(!second.away().is_cancelled());
-        second.call_ended();
+        assert!(!second.evicted().is_cancelled());
+        second.end_call();
         assert_eq!(quota.table().calls, 0);
     }
 
@@ -413,19 +413,19 @@ mod tests {
     fn client_share_is_limited_and_unauthenticated_connections_yield() {
         let quota = quota(8);
         let known = |client: &str| {
-            let visit = quota.arrive(address(1)).unwrap();
-            visit.known(client);
+            let visit = quota.register(address(1)).unwrap();
+            visit.mark_authenticated(client);
             visit
         };
         let ada: Vec<_> = (0..3).map(|_| known("ada")).collect();
-        let is_known = ada.iter().map(Visit::is_known).collect::<Vec<_>>();
+        let is_known = ada.iter().map(Visit::is_authenticated).collect::<Vec<_>>();
         assert_eq!(is_known, [true, true, false]);
         let others: Vec<_> = ["b", "b", "c", "c", "d"].map(known).into();
-        assert!(others.iter().all(Visit::is_known));
-        assert!(!ada[2].away().is_cancelled());
-        let ninth = quota.arrive(address(2)).unwrap();
-        assert!(ada[2].away().is_cancelled());
-        ninth.known("d");
+        assert!(others.iter().all(Visit::is_authenticated));
+        assert!(!ada[2].evicted().is_cancelled());
+        let ninth = quota.register(address(2)).unwrap();
+        assert!(ada[2].evicted().is_cancelled());
+        ninth.mark_authenticated("d");
         drop(ada);
         drop(others);
         assert_eq!(quota.table().clients.len(), 1);

@@ -45,15 +45,19 @@ impl Cors {
 
     /// Returns the response to a preflight request; `None` if it is not one, or no other origin is
     /// allowed.
-    pub fn preflight(&self, method: &Method, asked: &HeaderMap) -> Option<(StatusCode, HeaderMap)> {
+    pub fn preflight(
+        &self,
+        method: &Method,
+        request_headers: &HeaderMap,
+    ) -> Option<(StatusCode, HeaderMap)> {
         let is_preflight = *method == Method::OPTIONS
-            && asked.contains_key(header::ORIGIN)
-            && asked.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+            && request_headers.contains_key(header::ORIGIN)
+            && request_headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
         if !is_preflight || self.origins == Origins::None {
             return None;
         }
         let mut headers = HeaderMap::new();
-        if self.allow(asked, &mut headers) {
+        if self.allow(request_headers, &mut headers) {
             headers.remove(header::ACCESS_CONTROL_EXPOSE_HEADERS);
             let remembered = HeaderValue::from_static(REMEMBERED_SECONDS);
             headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, self.methods.clone());
@@ -64,8 +68,8 @@ impl Cors {
     }
 
     /// Adds the headers that allow the requesting page to read a response. Returns whether it may.
-    pub fn allow(&self, asked: &HeaderMap, answer: &mut HeaderMap) -> bool {
-        let Some(origin) = asked.get(header::ORIGIN) else {
+    pub fn allow(&self, request_headers: &HeaderMap, answer: &mut HeaderMap) -> bool {
+        let Some(origin) = request_headers.get(header::ORIGIN) else {
             return false;
         };
         let allowed = match &self.origins {
@@ -91,7 +95,7 @@ impl Cors {
 mod tests {
     use super::*;
 
-    fn asked(origin: &str) -> HeaderMap {
+    fn request_headers(origin: &str) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(header::ORIGIN, origin.parse().unwrap());
         headers.insert(
@@ -109,14 +113,14 @@ mod tests {
     fn only_configured_origins_are_allowed() {
         let these = cors(Origins::These(vec!["https://a.example".into()]));
         let (status, answer) = these
-            .preflight(&Method::OPTIONS, &asked("https://a.example"))
+            .preflight(&Method::OPTIONS, &request_headers("https://a.example"))
             .unwrap();
         assert_eq!(status, 204);
         assert_eq!(answer["access-control-allow-origin"], "https://a.example");
         assert_eq!(answer["access-control-allow-headers"], "authorization");
         assert_eq!(answer["vary"], "origin");
         let (_, other) = these
-            .preflight(&Method::OPTIONS, &asked("https://b.example"))
+            .preflight(&Method::OPTIONS, &request_headers("https://b.example"))
             .unwrap();
         assert!(
             !other.contains_key("access-control-allow-origin"),
@@ -124,7 +128,7 @@ mod tests {
         );
         assert!(
             these
-                .preflight(&Method::POST, &asked("https://a.example"))
+                .preflight(&Method::POST, &request_headers("https://a.example"))
                 .is_none()
         );
         let mut answer = HeaderMap::new();
@@ -132,10 +136,10 @@ mod tests {
         assert!(answer.is_empty());
         assert!(
             cors(Origins::None)
-                .preflight(&Method::OPTIONS, &asked("https://a.example"))
+                .preflight(&Method::OPTIONS, &request_headers("https://a.example"))
                 .is_none()
         );
-        assert!(cors(Origins::All).allow(&asked("null"), &mut answer));
+        assert!(cors(Origins::All).allow(&request_headers("null"), &mut answer));
         assert_eq!(answer["access-control-expose-headers"], "etag");
     }
 }

@@ -48,7 +48,7 @@ impl Hosts {
 
     /// Whether a request addresses this service. IP addresses and `localhost` always do, since a
     /// page of a foreign origin cannot use them as its name.
-    pub fn hold<B>(&self, request: &Request<B>) -> bool {
+    pub fn contains_host<B>(&self, request: &Request<B>) -> bool {
         if self.0.is_empty() {
             return true;
         }
@@ -80,7 +80,7 @@ fn is_called(host: &str, name: &str) -> bool {
 
 /// Returns the error in a host header; `None` if it is valid. HTTP/1.1 requires exactly one `host`:
 /// of several, two parsers could choose different ones.
-pub fn host_fault<B>(request: &Request<B>) -> Option<&'static str> {
+pub fn host_error<B>(request: &Request<B>) -> Option<&'static str> {
     let hosts = request.headers().get_all(header::HOST).iter().count();
     match (request.version(), hosts) {
         (Version::HTTP_11, 0) => Some("the request has no `host` header, which HTTP/1.1 requires"),
@@ -115,7 +115,7 @@ mod tests {
         let hosts = Hosts::new(vec!["ops.example.net".into(), "*.lan".into()]).unwrap();
         let holds = |hosts: &Hosts, host: &str| {
             let request = Request::builder().header("host", host).body(()).unwrap();
-            hosts.hold(&request)
+            hosts.contains_host(&request)
         };
         let good = [
             "ops.example.net",
@@ -139,7 +139,7 @@ mod tests {
             assert!(holds(&Hosts::default(), host), "{host}");
         }
         let by_target = Request::builder().uri("http://ops.example.net/v1").body(());
-        assert!(hosts.hold(&by_target.unwrap()));
+        assert!(hosts.contains_host(&by_target.unwrap()));
         assert_eq!(Hosts::new(vec!["a:1".into()]), Err("a:1".into()));
     }
 
@@ -150,7 +150,7 @@ mod tests {
             for _ in 0..hosts {
                 request = request.header("host", "a");
             }
-            host_fault(&request.body(()).unwrap())
+            host_error(&request.body(()).unwrap())
         };
         let table = [
             (Version::HTTP_11, [true, false, true]),

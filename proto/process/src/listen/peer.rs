@@ -68,7 +68,7 @@ impl Proxies {
     /// proxy.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
-        if !self.hold(peer) {
+        if !self.contains(peer) {
             return peer;
         }
         let lists = headers.get_all(FORWARDED_FOR).iter().rev();
@@ -80,14 +80,14 @@ impl Proxies {
                 break;
             };
             client = address.to_canonical();
-            if !self.hold(client) {
+            if !self.contains(client) {
                 break;
             }
         }
         client
     }
 
-    fn hold(&self, address: IpAddr) -> bool {
+    fn contains(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(&address))
     }
 }

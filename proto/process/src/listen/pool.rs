@@ -13,11 +13,11 @@ const SHARE: usize = 4;
 pub struct Pool<H> {
     most: usize,
     most_of_one: usize,
-    taken: Mutex<Taken<H>>,
+    taken: Mutex<InUse<H>>,
 }
 
 #[derive(Debug)]
-struct Taken<H> {
+struct InUse<H> {
     all: usize,
     by: HashMap<H, usize>,
 }
@@ -37,7 +37,7 @@ impl<H: Eq + Hash + Clone> Pool<H> {
         Arc::new(Self {
             most,
             most_of_one: (most / SHARE).max(1),
-            taken: Mutex::new(Taken {
+            taken: Mutex::new(InUse {
                 all: 0,
                 by: HashMap::new(),
             }),
@@ -54,11 +54,11 @@ impl<H: Eq + Hash + Clone> Pool<H> {
     }
 
     /// Returns the number of permits in use.
-    pub fn taken(&self) -> usize {
+    pub fn in_use(&self) -> usize {
         self.state().all
     }
 
-    fn state(&self) -> MutexGuard<'_, Taken<H>> {
+    fn state(&self) -> MutexGuard<'_, InUse<H>> {
         // The counts are consistent between any two statements, so a poisoned lock is usable.
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -132,7 +132,7 @@ mod tests {
         drop(first);
         assert_eq!(pool.permit(Some("a")).take(2), Ok(()));
         drop(nobodys);
-        assert_eq!(pool.taken(), 0);
+        assert_eq!(pool.in_use(), 0);
         assert!(pool.state().by.is_empty());
     }
 }

@@ -12,7 +12,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{Source, written};
+use super::{Source, render};
 
 /// This process.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl Process {
 
 impl Source for Process {
     fn lines(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
-        Box::pin(async { written(&self.registry()) })
+        Box::pin(async { render(&self.registry()) })
     }
 }
 

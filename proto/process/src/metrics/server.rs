@@ -102,7 +102,7 @@ impl Serve for Pages {
 
 impl Page {
     /// Whether a request is for the metrics page.
-    pub fn is_asked<Body>(request: &Request<Body>) -> bool {
+    pub fn is_metrics_request<Body>(request: &Request<Body>) -> bool {
         request.uri().path() == PATH && matches!(*request.method(), Method::GET | Method::HEAD)
     }
 
@@ -113,7 +113,7 @@ impl Page {
             *response.status_mut() = status;
             response
         };
-        let mut response = if !Self::is_asked(request) {
+        let mut response = if !Self::is_metrics_request(request) {
             text(StatusCode::NOT_FOUND, "metrics are at /metrics\n")
         } else if !self.admits(request.headers()) {
             let mut refused = text(

@@ -11,7 +11,7 @@ use prometheus_client::{encoding::text::encode_registry, registry::Registry};
 ///
 /// # Panics
 /// Never: it writes to memory.
-pub fn written(registry: &Registry) -> String {
+pub fn render(registry: &Registry) -> String {
     let mut metrics = String::new();
     encode_registry(&mut metrics, registry).expect("writing to memory does not fail");
     let mut text = String::with_capacity(metrics.len());
@@ -55,6 +55,6 @@ mod tests {
         let text = "# HELP calls_total Calls.\n# TYPE calls_total counter\n\
                     calls_total{who=\"a\\\"b\"} 2\n\
                     # HELP open Open ones.\n# TYPE open gauge\nopen 0\n";
-        assert_eq!(written(&registry), text);
+        assert_eq!(render(&registry), text);
     }
 }

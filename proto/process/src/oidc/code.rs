@@ -45,7 +45,7 @@ impl Provider {
     ///
     /// # Errors
     /// Returns an error if the provider issues none.
-    pub async fn tokens_of_redirect(
+    pub async fn exchange_code(
         &self,
         endpoint: &str,
         client_id: &str,
@@ -70,14 +70,14 @@ mod tests {
 
     #[test]
     fn authorization_url_must_be_secure() {
-        let asked = CodeRequest {
+        let request = CodeRequest {
             client_id: "a&b",
             scopes: "openid email",
             redirect_uri: "https://bw.example.net/signed-in",
             state: "s",
             challenge: "c",
         };
-        let url = asked
+        let url = request
             .address("https://login.example.net/auth?realm=x")
             .unwrap();
         let query = url.query().unwrap();
@@ -90,7 +90,7 @@ mod tests {
             "{query}"
         );
         for wrong in ["http://login.example.net/auth", "javascript:alert(1)", ""] {
-            assert!(asked.address(wrong).is_err(), "{wrong}");
+            assert!(request.address(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -119,7 +119,7 @@ impl Provider {
     /// # Errors
     /// Returns [`Fault::Refused`] with `authorization_pending` or `slow_down` until the user has
     /// signed in.
-    pub async fn tokens_of_code(
+    pub async fn poll_tokens(
         &self,
         endpoint: &str,
         client_id: &str,
@@ -138,7 +138,7 @@ impl Provider {
     /// # Errors
     /// Returns an error if the provider issues none, for example after the user was signed out
     /// there.
-    pub async fn renewed_tokens(
+    pub async fn refresh_tokens(
         &self,
         endpoint: &str,
         client_id: &str,

@@ -47,7 +47,7 @@ impl Http {
     }
 
     pub(super) async fn get(&self, address: &str) -> Result<(u16, Vec<u8>), Fault> {
-        self.ask(Method::GET, address, Bytes::new()).await
+        self.send(Method::GET, address, Bytes::new()).await
     }
 
     pub(super) async fn post(
@@ -58,10 +58,10 @@ impl Http {
         let form = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(fields)
             .finish();
-        self.ask(Method::POST, address, form.into()).await
+        self.send(Method::POST, address, form.into()).await
     }
 
-    async fn ask(
+    async fn send(
         &self,
         method: Method,
         address: &str,

@@ -273,7 +273,7 @@ impl Names<'_> {
             takes: options
                 .and_then(|options| options.takes.clone())
                 .unwrap_or_default(),
-            answered: options.map_or_else(Answered::default, answered_of),
+            answered: options.map_or_else(Answered::default, response_presence),
         })
     }
 
@@ -307,7 +307,7 @@ fn is_required(oneof: &pb::Oneof) -> bool {
     options.is_some_and(|options| options.exactly_one)
 }
 
-fn answered_of(options: &pb::FieldOptions) -> Answered {
+fn response_presence(options: &pb::FieldOptions) -> Answered {
     match (options.always, options.as_sent) {
         (_, true) => Answered::AsSent,
         (true, _) => Answered::Always,

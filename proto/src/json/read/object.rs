@@ -9,7 +9,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::{
     scalar::from_text,
-    sink::{Sink, drain_object, shown},
+    sink::{Sink, display_name, drain_object},
 };
 use crate::json::{
     plan::{FieldPlan, Kind, MessageId, MessagePlan},
@@ -35,7 +35,7 @@ pub(super) fn fields<'de, 'p, A: MapAccess<'de>>(
             Err(unknown) => {
                 if !sink.ignores(&unknown) {
                     sink.violations
-                        .add_at(shown(&unknown), unknown_field(message, &unknown));
+                        .add_at(display_name(&unknown), unknown_field(message, &unknown));
                 }
                 map.next_value::<IgnoredAny>()?;
                 continue;
@@ -178,7 +178,7 @@ fn key_text(sink: &Sink<'_>, key: &FieldPlan, range: Range<usize>) -> String {
         .get(range)
         .filter(|_| key.kind == Kind::String)
         .unwrap_or_default();
-    shown(&String::from_utf8_lossy(bytes))
+    display_name(&String::from_utf8_lossy(bytes))
 }
 
 struct Entry {
@@ -213,7 +213,7 @@ impl Visitor<'_> for EntryKey<'_, '_> {
         let start = wire::open(&mut sink.out);
         match from_text(sink.plan, key.kind, text) {
             Ok(scalar) => scalar.put_field(&mut sink.out, key.number),
-            Err(description) => sink.violations.add_at(shown(text), description),
+            Err(description) => sink.violations.add_at(display_name(text), description),
         }
         let end = sink.out.len();
         let length = if key.kind == Kind::String {

@@ -58,7 +58,7 @@ impl<'p> Sink<'p> {
     /// Records an ignored unknown field; returns false if unknown fields are rejected.
     pub(super) fn ignores(&mut self, unknown: &str) -> bool {
         if self.options.lenient && self.ignored.mark() < limits::IGNORED {
-            self.ignored.add_at(shown(unknown), "");
+            self.ignored.add_at(display_name(unknown), "");
         }
         self.options.lenient
     }
@@ -76,7 +76,7 @@ impl<'p> Sink<'p> {
         }
     }
 
-    pub(super) fn is_wrong_since(&self, mark: Mark) -> bool {
+    pub(super) fn has_violations_since(&self, mark: Mark) -> bool {
         self.violations.mark() > mark.violations
     }
 
@@ -111,7 +111,7 @@ impl<'p> Sink<'p> {
 }
 
 /// Returns an unknown name as a path segment, truncated and sanitized.
-pub(super) fn shown(unknown: &str) -> String {
+pub(super) fn display_name(unknown: &str) -> String {
     quoted(unknown).trim_matches('`').to_owned()
 }
 

@@ -74,27 +74,27 @@ impl<'de> Visitor<'de> for Slot<'_, '_> {
     }
 
     fn visit_bool<E>(mut self, value: bool) -> Result<bool, E> {
-        self.token(Token::Bool(value));
+        self.write_token(Token::Bool(value));
         Ok(true)
     }
 
     fn visit_u64<E>(mut self, value: u64) -> Result<bool, E> {
-        self.token(Token::Unsigned(value));
+        self.write_token(Token::Unsigned(value));
         Ok(true)
     }
 
     fn visit_i64<E>(mut self, value: i64) -> Result<bool, E> {
-        self.token(Token::Signed(value));
+        self.write_token(Token::Signed(value));
         Ok(true)
     }
 
     fn visit_f64<E>(mut self, value: f64) -> Result<bool, E> {
-        self.token(Token::Float(value));
+        self.write_token(Token::Float(value));
         Ok(true)
     }
 
     fn visit_str<E>(mut self, value: &str) -> Result<bool, E> {
-        self.token(Token::Text(value));
+        self.write_token(Token::Text(value));
         Ok(true)
     }
 
@@ -181,12 +181,12 @@ impl Slot<'_, '_> {
     fn refuse(&mut self, got: &str) {
         let description = match (self.expected(), self.field.kind) {
             (Expected::Scalar, Kind::String) => format!("expected a string, found {got}"),
-            _ => format!("must be {}, not {got}", self.wanted()),
+            _ => format!("must be {}, not {got}", self.expected_text()),
         };
         self.sink.violations.add(description);
     }
 
-    fn wanted(&self) -> &'static str {
+    fn expected_text(&self) -> &'static str {
         match (self.expected(), self.field.kind) {
             (Expected::List | Expected::Message(_, Shape::ListValue), _) => "a list",
             (Expected::Message(_, Shape::Timestamp), _) => "a time such as `2026-01-31T12:00:00Z`",
@@ -208,14 +208,14 @@ impl Slot<'_, '_> {
             _ => false,
         };
         if is_value {
-            self.token(Token::Null);
+            self.write_token(Token::Null);
         } else if self.place != ValuePosition::Field {
             self.refuse("null");
         }
         is_value
     }
 
-    fn token(&mut self, token: Token<'_>) {
+    fn write_token(&mut self, token: Token<'_>) {
         let written = match (self.expected(), token) {
             (Expected::Scalar, _) => {
                 self.scalar(token);
@@ -314,7 +314,7 @@ pub(super) fn text_field<'p>(sink: &mut Sink<'p>, field: &'p FieldPlan, text: &s
             text_field(sink, &sink.plan.messages[id].fields[0], text);
         }),
         Expected::Message(_, Shape::Timestamp | Shape::Duration | Shape::FieldMask) => {
-            slot.token(Token::Text(text));
+            slot.write_token(Token::Text(text));
         }
         _ => slot
             .sink
@@ -386,7 +386,7 @@ fn elements<'de, 'p, A: SeqAccess<'de>>(
         if seq.next_element_seed(slot)?.is_none() {
             break;
         }
-        if is_about && sink.is_wrong_since(mark) {
+        if is_about && sink.has_violations_since(mark) {
             sink.set_aside(field, mark, index, begin);
         }
         sink.below_index(mark, index);

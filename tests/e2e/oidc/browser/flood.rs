@@ -43,7 +43,7 @@ async fn begun_state(browser: &mut Browser) -> String {
 async fn slow_provider() -> (Receiver, String) {
     let issuer = Arc::new(OnceLock::<String>::new());
     let own = Arc::clone(&issuer);
-    let provider = Receiver::answering(move |asked| {
+    let provider = Receiver::with_rule(move |asked| {
         if !asked.path.starts_with("/.well-known/") {
             let mut never = Reply::status(200);
             never.delay = Duration::from_secs(3_600);

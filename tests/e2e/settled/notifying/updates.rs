@@ -13,7 +13,7 @@ use crate::settled::{event, send};
 #[tokio::test]
 async fn receivers_of_a_closing_get_the_reopening_and_next_closing() {
     hold(|| {
-        let told = |rule: Value, between: Vec<(Step, &'static str)>, reopened, closed_again| {
+        let reported = |rule: Value, between: Vec<(Step, &'static str)>, reopened, closed_again| {
             let mut steps = vec![(plain(), "opening"), (closed(), "update")];
             steps.extend(between);
             steps.push((set("STATUS_OPEN"), reopened));
@@ -23,11 +23,11 @@ async fn receivers_of_a_closing_get_the_reopening_and_next_closing() {
         let cases = [
             (
                 "an operator reopens",
-                told(updates(), vec![], "opening", "update"),
+                reported(updates(), vec![], "opening", "update"),
             ),
             (
                 "though no trigger matches any more",
-                told(
+                reported(
                     updates(),
                     vec![(Step::Trigger(compares("name", "other")), "")],
                     "opening",
@@ -36,7 +36,7 @@ async fn receivers_of_a_closing_get_the_reopening_and_next_closing() {
             ),
             (
                 "though the rule has lost its destinations",
-                told(
+                reported(
                     updates(),
                     vec![(Step::Rule(json!({"destinationNames": []})), "")],
                     "opening",
@@ -45,7 +45,7 @@ async fn receivers_of_a_closing_get_the_reopening_and_next_closing() {
             ),
             (
                 "though the trigger is gone",
-                told(
+                reported(
                     updates(),
                     vec![(Step::DeleteTrigger, "")],
                     "opening",
@@ -54,7 +54,7 @@ async fn receivers_of_a_closing_get_the_reopening_and_next_closing() {
             ),
             (
                 "each time",
-                told(
+                reported(
                     updates(),
                     vec![
                         (set("STATUS_OPEN"), "opening"),

@@ -9,7 +9,7 @@ use bellwether_proto::{
 
 use crate::{
     cli::AuditArguments,
-    clients::{self, refused, wire_time},
+    clients::{self, status_failure, wire_time},
     config::Settings,
     failure::Failure,
     output, ready,
@@ -36,12 +36,12 @@ pub(crate) async fn run(
     };
     loop {
         let answer = service.list_audit_entries(request.clone()).await;
-        let page = answer.map_err(refused)?.into_inner();
+        let page = answer.map_err(status_failure)?.into_inner();
         for entry in &page.entries {
             let line = json::to_json(entry)
                 .map_err(|error| Failure::new(format!("failed to write an entry: {error}")))?;
             let line = String::from_utf8_lossy(&line);
-            writeln!(out, "{}", output::escaped(&line))
+            writeln!(out, "{}", output::escape(&line))
                 .map_err(|error| Failure::new(format!("failed to write the output: {error}")))?;
         }
         if page.next_page_token.is_empty() {

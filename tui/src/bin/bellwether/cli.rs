@@ -91,31 +91,31 @@ impl Cli {
     /// Parses the command line of this process. Exits if it is invalid, or asks only for help or
     /// the version.
     pub(crate) fn read() -> Self {
-        let matches = Self::shown().get_matches();
+        let matches = Self::visible_command().get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
     /// The command line, with the flags for running a service hidden on commands that only call
     /// one.
-    fn shown() -> clap::Command {
+    fn visible_command() -> clap::Command {
         let mut command = Self::command();
         // Global arguments are propagated to the subcommands only by this.
         command.build();
         let clients = script::Script::augment_subcommands(clap::Command::new("scripts"));
         for client in clients.get_subcommands() {
-            command = command.mut_subcommand(client.get_name(), Self::without_serving);
+            command = command.mut_subcommand(client.get_name(), Self::hide_serving_flags);
         }
         command
     }
 
     /// Hides the flags for running a service on a command and its subcommands.
-    fn without_serving(command: clap::Command) -> clap::Command {
+    fn hide_serving_flags(command: clap::Command) -> clap::Command {
         let command = command.mut_args(|argument| {
             let is_serving = SERVING.contains(&argument.get_id().as_str());
             let is_hidden = is_serving || argument.is_hide_set();
             argument.hide(is_hidden)
         });
-        command.mut_subcommands(Self::without_serving)
+        command.mut_subcommands(Self::hide_serving_flags)
     }
 }
 
@@ -218,14 +218,14 @@ pub(crate) struct Flags {
 
 impl Flags {
     /// Switches to the service of a context, instead of the one that these flags name.
-    pub(crate) fn enter(&mut self, context: String) {
+    pub(crate) fn switch_context(&mut self, context: String) {
         self.context = Some(context);
         (self.connect, self.key_file, self.tls_ca) = (None, None, None);
         (self.tls_client_cert, self.tls_client_key) = (None, None);
     }
 
     /// Returns the settings given as flags, by key.
-    pub(crate) fn given(&self) -> Vec<(&'static str, &str)> {
+    pub(crate) fn entries(&self) -> Vec<(&'static str, &str)> {
         let texts = [
             ("data_dir", &self.data_dir),
             #[cfg(feature = "embedded")]

@@ -14,7 +14,7 @@ use tonic::{
     transport::{Channel, Endpoint},
 };
 
-use bellwether_tui::{why_broken, why_unreachable};
+use bellwether_tui::{broken_reason, unreachable_reason};
 
 #[cfg(feature = "embedded")]
 use crate::store_client;
@@ -37,45 +37,54 @@ pub(crate) async fn run(
     let address = ready::grpc_address(settings);
     if let ClientCommand::Create(new) = command {
         let key = create(new.into(), &address, settings).await?;
-        return writeln!(out, "{key}").map_err(unwritten);
+        return writeln!(out, "{key}").map_err(write_failure);
     }
     let mut service = connect(&address, settings).await?;
     let text = match command {
         ClientCommand::Create(_) => unreachable!("it was carried out"),
         ClientCommand::Update(change) => {
             let request = UpdateClientRequest::from(change);
-            let answer = service.update_client(request).await.map_err(refused)?;
+            let answer = service
+                .update_client(request)
+                .await
+                .map_err(status_failure)?;
             let client = answer.into_inner().client.unwrap_or_default();
-            writeln!(out, "{}", output::escaped(&line(&client)))
+            writeln!(out, "{}", output::escape(&format_client(&client)))
         }
         ClientCommand::List => {
             let clients = list(&mut service).await?;
             clients
                 .iter()
-                .try_for_each(|client| writeln!(out, "{}", output::escaped(&line(client))))
+                .try_for_each(|client| writeln!(out, "{}", output::escape(&format_client(client))))
         }
         ClientCommand::Rotate { name, overlap } => {
             let request = RotateClientKeyRequest {
                 name,
                 overlap_seconds: overlap,
             };
-            let answer = service.rotate_client_key(request).await.map_err(refused)?;
+            let answer = service
+                .rotate_client_key(request)
+                .await
+                .map_err(status_failure)?;
             writeln!(out, "{}", answer.into_inner().key)
         }
         ClientCommand::Revoke { name } => {
             let request = RevokeClientRequest { name };
-            service.revoke_client(request).await.map_err(refused)?;
+            service
+                .revoke_client(request)
+                .await
+                .map_err(status_failure)?;
             Ok(())
         }
     };
-    text.map_err(unwritten)
+    text.map_err(write_failure)
 }
 
 #[expect(
     clippy::needless_pass_by_value,
     reason = "the signature that `map_err` requires"
 )]
-fn unwritten(error: std::io::Error) -> Failure {
+fn write_failure(error: std::io::Error) -> Failure {
     Failure::new(format!("failed to write the output: {error}"))
 }
 
@@ -87,7 +96,7 @@ async fn create(
     settings: &Settings,
 ) -> Result<String, Failure> {
     #[cfg(feature = "embedded")]
-    if settings.names_store()
+    if settings.selects_store()
         && let Some(key) = store_client::create(request.clone(), settings).await?
     {
         return Ok(key);
@@ -99,7 +108,10 @@ async fn create(
     {
         return Ok(key);
     }
-    let answer = connected?.create_client(request).await.map_err(refused)?;
+    let answer = connected?
+        .create_client(request)
+        .await
+        .map_err(status_failure)?;
     Ok(answer.into_inner().key)
 }
 
@@ -157,12 +169,15 @@ async fn connect(address: &str, settings: &Settings) -> Result<Service, Failure>
 /// # Errors
 /// Returns an error if the service is unreachable.
 #[cfg(feature = "embedded")]
-pub(crate) async fn patiently(address: &str, settings: &Settings) -> Result<Connection, Failure> {
+pub(crate) async fn connect_without_timeout(
+    address: &str,
+    settings: &Settings,
+) -> Result<Connection, Failure> {
     open(address, settings, |endpoint| endpoint).await
 }
 
-pub(crate) fn away(address: &str, why: &str) -> Failure {
-    Failure::away(format!(
+pub(crate) fn unreachable_failure(address: &str, why: &str) -> Failure {
+    Failure::unreachable(format!(
         "no service responds at {address} ({why}); start one with `bellwether serve`, or name \
          another with --connect"
     ))
@@ -174,20 +189,21 @@ pub(crate) async fn open(
     settle: impl FnOnce(Endpoint) -> Endpoint,
 ) -> Result<Connection, Failure> {
     let key = key::read(settings, address).await?;
-    with_key(address, settings, key.as_deref(), settle).await
+    connect_with_key(address, settings, key.as_deref(), settle).await
 }
 
 /// Connects to a service with this key, or without one if a certificate authenticates the caller.
 ///
 /// # Errors
 /// Returns an error if the service is unreachable.
-pub(crate) async fn with_key(
+pub(crate) async fn connect_with_key(
     address: &str,
     settings: &Settings,
     key: Option<&str>,
     settle: impl FnOnce(Endpoint) -> Endpoint,
 ) -> Result<Connection, Failure> {
-    let unreachable = |error: tonic::transport::Error| away(address, &why_unreachable(&error));
+    let unreachable =
+        |error: tonic::transport::Error| unreachable_failure(address, &unreachable_reason(&error));
     let endpoint = Endpoint::from_shared(address.to_owned()).map_err(unreachable)?;
     let channel = settle(tls::secure(endpoint, settings)?.connect_timeout(PATIENCE))
         .connect()
@@ -209,7 +225,7 @@ async fn list(service: &mut Service) -> Result<Vec<wire::Client>, Failure> {
         let page = service
             .list_clients(request)
             .await
-            .map_err(refused)?
+            .map_err(status_failure)?
             .into_inner();
         clients.extend(page.clients);
         page_token = page.next_page_token;
@@ -221,7 +237,7 @@ async fn list(service: &mut Service) -> Result<Vec<wire::Client>, Failure> {
 
 /// Formats a client as tab-separated columns: name, role, creation time, last use with address,
 /// expiry, limits, dialects, scope and certificates.
-fn line(client: &wire::Client) -> String {
+fn format_client(client: &wire::Client) -> String {
     let role = role_word(client);
     let (made, mut used) = (time(client.create_time), time(client.last_used_time));
     if !client.last_used_address.is_empty() {
@@ -278,9 +294,9 @@ fn time(time: Option<prost_types::Timestamp>) -> String {
     clippy::needless_pass_by_value,
     reason = "the signature that `map_err` requires"
 )]
-pub(crate) fn refused(status: Status) -> Failure {
-    if let Some(why) = why_broken(&status) {
-        return Failure::away(why);
+pub(crate) fn status_failure(status: Status) -> Failure {
+    if let Some(why) = broken_reason(&status) {
+        return Failure::unreachable(why);
     }
     let said = status.message();
     match status.code() {
@@ -290,14 +306,14 @@ pub(crate) fn refused(status: Status) -> Failure {
             Failure::not_allowed(format!("the API key is unknown to the service: {said}"))
         }
         Code::PermissionDenied => Failure::not_allowed(said),
-        Code::Unavailable | Code::DeadlineExceeded => Failure::away(said),
+        Code::Unavailable | Code::DeadlineExceeded => Failure::unreachable(said),
         Code::InvalidArgument
         | Code::NotFound
         | Code::AlreadyExists
         | Code::FailedPrecondition
         | Code::OutOfRange
         | Code::ResourceExhausted
-        | Code::Aborted => Failure::refused(said),
+        | Code::Aborted => Failure::rejected(said),
         _ => Failure::new(said),
     }
 }

@@ -25,7 +25,7 @@ use std::{
 use bellwether_process::plain_file;
 use bellwether_tui::{
     Background, Depth, ESCAPE_DELAY, ESCAPE_DELAY_FAR, Keymap, Theme, View, has_kitty_keys,
-    is_ascii_alone, is_colourless,
+    is_ascii_only, is_colourless,
 };
 use directories::ProjectDirs;
 use toml::Value;
@@ -127,7 +127,7 @@ pub(crate) enum Source {
 
 impl Source {
     /// Returns the prefix of messages about the setting.
-    fn named(&self, key: &str) -> String {
+    fn describe(&self, key: &str) -> String {
         match self {
             Self::File(path) => format!("{key} (in {})", path.display()),
             Self::Variable(name) | Self::Flag(name) => name.clone(),
@@ -196,7 +196,7 @@ pub(crate) enum KeySource {
 }
 
 impl KeySource {
-    pub(crate) fn is_unsaid(&self) -> bool {
+    pub(crate) fn is_default(&self) -> bool {
         *self == Self::DataDir
     }
 }
@@ -228,12 +228,12 @@ impl Settings {
         used: impl Fn(bool) -> Part,
     ) -> Result<Self, ConfigError> {
         let mut settings = Self::default();
-        settings.take_conventions(variables);
+        settings.apply_conventions(variables);
         let variable_file = variables.get("BELLWETHER_CONFIG").map(PathBuf::from);
         if let Some(file) = flags.config.clone().or(variable_file) {
             settings.read_file(&file)?;
         } else if let Some(file) =
-            convention().map(|folders| folders.config_dir().join("bellwether.toml"))
+            project_dirs().map(|folders| folders.config_dir().join("bellwether.toml"))
             && file.exists()
         {
             settings.read_file(&file)?;
@@ -246,16 +246,16 @@ impl Settings {
                 Ok(Some((name, text))) => {
                     settings.set(setting, &Value::String(text), Source::Variable(name))?;
                 }
-                Err(error) => settings.refuse(setting, error)?,
+                Err(error) => settings.reject(setting, error)?,
             }
         }
         if let Some(key) = variables.get("BELLWETHER_KEY") {
             settings.key = KeySource::Given(key.trim().to_owned());
         }
         if let Some(context) = &flags.context {
-            settings.enter(context)?;
+            settings.apply_context(context)?;
         }
-        for (key, text) in flags.given() {
+        for (key, text) in flags.entries() {
             let setting = setting::find(key).expect("every flag is a setting");
             let name = match key.rsplit_once('.') {
                 Some((section, "url")) => section,
@@ -271,7 +271,7 @@ impl Settings {
     }
 
     /// Applies conventional terminal variables such as `NO_COLOR`.
-    fn take_conventions(&mut self, variables: &Variables) {
+    fn apply_conventions(&mut self, variables: &Variables) {
         let message = |name| variables.get(name).filter(|text| !text.is_empty());
         if message("NO_COLOR").is_some() {
             self.theme = Theme::Mono;
@@ -283,7 +283,7 @@ impl Settings {
             Depth::from_environment(colorterm.map(String::as_str), term.map(String::as_str));
         let term_name = term.map(String::as_str);
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(message);
-        self.is_ascii = is_ascii_alone(term_name, locale.map(String::as_str));
+        self.is_ascii = is_ascii_only(term_name, locale.map(String::as_str));
         if is_colourless(term_name) {
             self.theme = Theme::Mono;
         }
@@ -304,19 +304,19 @@ impl Settings {
         let unread = |error| ConfigError(format!("--config: cannot read {shown}: {error}"));
         let file = plain_file::open(path).map_err(unread)?;
         let mode = Permissions::of(&file).map_err(unread)?;
-        if mode.lets_all_write() {
+        if mode.is_world_writable() {
             return Err(ConfigError(format!(
                 "--config: everybody can write to {shown} (mode {mode}); `chmod 600` it"
             )));
         }
-        let text = plain_file::whole(&file, FILE_BYTES_MAX);
+        let text = plain_file::read_rest(&file, FILE_BYTES_MAX);
         let text = text.and_then(plain_file::text).map_err(unread)?;
         let values = file::values(&text, path)?;
         self.contexts = contexts::read(values.contexts, path)?;
         self.views = views::read(values.views, path)?;
         for (key, value) in values.settings {
             let setting = setting::find(&key).expect("only known keys are handed out");
-            if setting.is_secret && mode.lets_others_in() {
+            if setting.is_secret && mode.is_accessible_to_others() {
                 self.loose.push(format!(
                     "other users can read {shown} (mode {mode}), which contains `{key}`: `chmod \
                      600` it"
@@ -332,8 +332,8 @@ impl Settings {
 
     fn set(&mut self, setting: &Setting, value: &Value, source: Source) -> Result<(), ConfigError> {
         if let Err(problem) = (setting.set)(self, value) {
-            let name = source.named(setting.key);
-            return self.refuse(setting, ConfigError(format!("{name}: {problem}")));
+            let name = source.describe(setting.key);
+            return self.reject(setting, ConfigError(format!("{name}: {problem}")));
         }
         self.given.push(Given {
             key: setting.key,
@@ -348,7 +348,7 @@ impl Settings {
     }
 
     /// Returns the error, or only records it if the setting belongs to a part that may not run.
-    fn refuse(&mut self, setting: &Setting, error: ConfigError) -> Result<(), ConfigError> {
+    fn reject(&mut self, setting: &Setting, error: ConfigError) -> Result<(), ConfigError> {
         match setting::part(setting.key) {
             Part::Client => Err(error),
             part => {
@@ -358,7 +358,7 @@ impl Settings {
         }
     }
 
-    pub(crate) fn in_force(&self) -> BTreeMap<&'static str, &Given> {
+    pub(crate) fn effective(&self) -> BTreeMap<&'static str, &Given> {
         self.given.iter().map(|given| (given.key, given)).collect()
     }
 
@@ -367,13 +367,13 @@ impl Settings {
             return Err(self.unusable.swap_remove(at).1);
         }
         // Not in the data folder, which belongs to a service.
-        self.sign_ins = convention().map(|folders| {
+        self.sign_ins = project_dirs().map(|folders| {
             let own = folders.state_dir();
             let own = own.unwrap_or_else(|| folders.config_dir());
             own.join("sign-ins.json")
         });
         if self.data_dir.as_os_str().is_empty() {
-            self.data_dir = convention()
+            self.data_dir = project_dirs()
                 .map(|folders| folders.data_dir().to_owned())
                 .ok_or_else(|| {
                     ConfigError("data_dir: required, because this user has no home folder".into())
@@ -461,7 +461,7 @@ const fn loopback(port: u16) -> SocketAddr {
     ))
 }
 
-fn convention() -> Option<ProjectDirs> {
+fn project_dirs() -> Option<ProjectDirs> {
     ProjectDirs::from("", "", "bellwether")
 }
 

@@ -101,13 +101,13 @@ impl Service {
                     ..settings.backend_config()?
                 };
                 let bound = Backend::bind(config).await;
-                Some(bound.map_err(|error| not_started(&error, settings))?)
+                Some(bound.map_err(|error| start_failure(&error, settings))?)
             }
         };
         if parts == Parts::Gateway
             && let Ok(address) = settings.backend.parse()
         {
-            tls::check_clear("backend", &address, settings)?;
+            tls::check_plaintext("backend", &address, settings)?;
         }
         let upstream = match (&backend, parts) {
             (_, Parts::Backend) => None,
@@ -132,11 +132,11 @@ impl Service {
         let (backend, gateway, metrics) = with_metrics(settings, backend, gateway).await?;
         let service = Self {
             backend: match &tls {
-                Some(tls) => backend.map(|backend| backend.with_tls(tls.shown())),
+                Some(tls) => backend.map(|backend| backend.with_tls(tls.subscribe())),
                 None => backend,
             },
             gateway: match &tls {
-                Some(tls) => gateway.map(|gateway| gateway.with_tls(tls.shown())),
+                Some(tls) => gateway.map(|gateway| gateway.with_tls(tls.subscribe())),
                 None => gateway,
             },
             metrics,
@@ -145,12 +145,12 @@ impl Service {
             traces: None,
         };
         if service.backend.is_some() {
-            service.ready().write_note(&settings.data_dir);
+            service.addresses().write_note(&settings.data_dir);
         }
         Ok(service)
     }
 
-    pub(crate) fn ready(&self) -> Addresses {
+    pub(crate) fn addresses(&self) -> Addresses {
         let rest = self.gateway.as_ref().map(Gateway::addr);
         let grpc = self.backend.as_ref().map(Backend::grpc_addr);
         let scheme = if self.tls.is_some() { "https" } else { "http" };
@@ -177,14 +177,14 @@ impl Service {
         let traces = self.traces.take();
         let renewal = self.renewal();
         let mut settings = settings.clone();
-        self.fix_addresses(&mut settings);
+        self.pin_addresses(&mut settings);
         let mut count = 0;
         let ended = loop {
             match self.serve_once(shutdown.child_token()).await {
                 Err(ServeError::StoreWentBack { why }) if !shutdown.is_cancelled() => {
                     count += 1;
                     let losses = StoreLosses { count, why };
-                    match again(&settings, parts, &losses, &shutdown).await {
+                    match restart(&settings, parts, &losses, &shutdown).await {
                         Some(Ok(service)) => self = service,
                         Some(Err(failure)) => break Err(failure),
                         None => break Ok(()),
@@ -201,7 +201,7 @@ impl Service {
     }
 
     /// Pins the current addresses for a restart.
-    fn fix_addresses(&self, settings: &mut Settings) {
+    fn pin_addresses(&self, settings: &mut Settings) {
         if let Some(gateway) = &self.gateway {
             settings.rest_listen = Some(gateway.addr());
         }
@@ -235,13 +235,13 @@ impl Service {
         };
         let metrics = async {
             if let Some(metrics) = self.metrics {
-                let tls = self.tls.as_ref().map(ServerTls::shown);
+                let tls = self.tls.as_ref().map(ServerTls::subscribe);
                 metrics.serve(tls, shutdown.clone()).await;
             }
         };
         let certificate = async {
             if let Some(tls) = &self.tls {
-                tls.follow(&self.renewal, shutdown.clone()).await;
+                tls.watch_files(&self.renewal, shutdown.clone()).await;
             }
         };
         let ((), ended, (), ()) = tokio::join!(gateway, backend, metrics, certificate);
@@ -251,7 +251,7 @@ impl Service {
 
 /// Restarts the parts after the database has lost commits. Retries for a while, as a failover may
 /// still be in progress. Returns `None` if the service was stopped in the meantime.
-async fn again(
+async fn restart(
     settings: &Settings,
     parts: Parts,
     losses: &StoreLosses,
@@ -310,7 +310,7 @@ async fn with_metrics(
 
 /// Returns the failure for a backend that did not start. If the folder is in use, it also names the
 /// address of the service that uses it.
-fn not_started(error: &StartError, settings: &Settings) -> Failure {
+fn start_failure(error: &StartError, settings: &Settings) -> Failure {
     let sentence = sentence(error);
     let in_use = matches!(error, StartError::Store(OpenError::InUse(_)));
     match Addresses::read_note(&settings.data_dir).and_then(|noted| noted.grpc) {

@@ -58,7 +58,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    fn with(status: ExitStatus, sentence: impl Into<String>) -> Self {
+    fn with_status(status: ExitStatus, sentence: impl Into<String>) -> Self {
         Self {
             sentence: sentence.into(),
             status,
@@ -66,15 +66,15 @@ impl Failure {
     }
 
     pub(crate) fn new(sentence: impl Into<String>) -> Self {
-        Self::with(ExitStatus::Negative, sentence)
+        Self::with_status(ExitStatus::Negative, sentence)
     }
 
-    pub(crate) fn away(sentence: impl Into<String>) -> Self {
-        Self::with(ExitStatus::Away, sentence)
+    pub(crate) fn unreachable(sentence: impl Into<String>) -> Self {
+        Self::with_status(ExitStatus::Away, sentence)
     }
 
     pub(crate) fn not_allowed(sentence: impl Into<String>) -> Self {
-        Self::with(ExitStatus::NotAllowed, sentence)
+        Self::with_status(ExitStatus::NotAllowed, sentence)
     }
 
     /// Returns a failure without a message, for a negative result that was already printed.
@@ -83,11 +83,11 @@ impl Failure {
     }
 
     pub(crate) fn usage(sentence: impl Into<String>) -> Self {
-        Self::with(ExitStatus::Usage, sentence)
+        Self::with_status(ExitStatus::Usage, sentence)
     }
 
-    pub(crate) fn refused(sentence: impl Into<String>) -> Self {
-        Self::with(ExitStatus::Refused, sentence)
+    pub(crate) fn rejected(sentence: impl Into<String>) -> Self {
+        Self::with_status(ExitStatus::Refused, sentence)
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {

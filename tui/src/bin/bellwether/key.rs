@@ -25,16 +25,16 @@ pub(crate) const ADMIN_KEY_FILE: &str = "admin.key";
 /// Returns an error if a file is unreadable or empty, or a sign-in has expired. The key in the data
 /// folder is not used then, so that the identity does not change unnoticed.
 pub(crate) async fn read(settings: &Settings, address: &str) -> Result<Option<String>, Failure> {
-    if settings.key.is_unsaid()
+    if settings.key.is_default()
         && let Some(token) = sign_ins::token(settings, address).await?
     {
         return Ok(Some(token));
     }
-    let is_known_otherwise = settings.key.is_unsaid() && settings.tls.client_cert.is_some();
+    let is_known_otherwise = settings.key.is_default() && settings.tls.client_cert.is_some();
     if is_known_otherwise && !settings.data_dir.join(ADMIN_KEY_FILE).exists() {
         return Ok(None);
     }
-    of_settings(settings).map(Some)
+    read_api_key(settings).map(Some)
 }
 
 /// Reads the API key from its configured source and ignores sign-ins. For a service started in this
@@ -42,7 +42,7 @@ pub(crate) async fn read(settings: &Settings, address: &str) -> Result<Option<St
 ///
 /// # Errors
 /// Returns an error if the file is unreadable or empty.
-pub(crate) fn of_settings(settings: &Settings) -> Result<String, Failure> {
+pub(crate) fn read_api_key(settings: &Settings) -> Result<String, Failure> {
     let path: PathBuf = match &settings.key {
         KeySource::Given(key) => return Ok(key.clone()),
         KeySource::File(path) => path.clone(),
@@ -60,7 +60,7 @@ pub(crate) fn of_settings(settings: &Settings) -> Result<String, Failure> {
              BELLWETHER_KEY, or sign in with `bellwether login`"
         ))
     })?;
-    if let Some(mode) = Permissions::at(&path).filter(|mode| mode.lets_others_in()) {
+    if let Some(mode) = Permissions::at(&path).filter(|mode| mode.is_accessible_to_others()) {
         tracing::warn!("other users can read {shown} (mode {mode}): `chmod 600` it");
     }
     match text.trim() {

@@ -16,7 +16,7 @@ use tonic::transport::Endpoint;
 
 use self::device::DeviceRequest;
 use crate::{
-    clients::{self, PATIENCE, away, refused, role_word},
+    clients::{self, PATIENCE, role_word, status_failure, unreachable_failure},
     config::Settings,
     failure::Failure,
     ready,
@@ -32,32 +32,33 @@ use crate::{
 pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
     let kept = TokenFile::of(settings)?;
-    let message = ask(&address, settings).await?;
+    let message = request_settings(&address, settings).await?;
     if message.issuer.is_empty() {
         return Err(Failure::new(
             "sign-in is not set up on the service (`oidc.issuer`); use a key",
         ));
     }
     let provider = sign_ins::provider(&message.issuer, settings)?;
-    let asked = DeviceRequest {
+    let request = DeviceRequest {
         provider: &provider,
         client_id: &message.client_id,
         scopes: &message.scopes,
     };
-    let (token_endpoint, tokens) = device::sign_in(&asked, &mut out).await?;
+    let (token_endpoint, tokens) = device::sign_in(&request, &mut out).await?;
     let sign_in = SignIn::new(&message, token_endpoint, tokens)?;
     let key = sign_in.token.clone();
     let connection =
-        clients::with_key(&address, settings, Some(&key), |it| it.timeout(PATIENCE)).await?;
+        clients::connect_with_key(&address, settings, Some(&key), |it| it.timeout(PATIENCE))
+            .await?;
     let mut service = ClientServiceClient::new(connection);
     let caller = service.get_caller(GetCallerRequest {}).await;
-    let caller = caller.map_err(refused)?.into_inner().client;
+    let caller = caller.map_err(status_failure)?.into_inner().client;
     let caller = caller.unwrap_or_default();
     let lock = kept.lock().await?;
     kept.put(&lock, &address, sign_in)?;
     let (name, role) = (&caller.name, role_word(&caller));
     let done = format!("Signed in at {address} as {name}, role {role}.");
-    writeln!(out, "{}", text::visible(&done, false)).map_err(|error| mute(&error))
+    writeln!(out, "{}", text::visible(&done, false)).map_err(|error| output_failure(&error))
 }
 
 pub(crate) async fn forget(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
@@ -69,22 +70,26 @@ pub(crate) async fn forget(settings: &Settings, mut out: impl Write) -> Result<(
     } else {
         format!("There was no sign-in for {address}.")
     };
-    writeln!(out, "{message}").map_err(|error| mute(&error))
+    writeln!(out, "{message}").map_err(|error| output_failure(&error))
 }
 
 /// Requests the sign-in settings of the service. The connection must be secure enough to send a
 /// token over.
-async fn ask(address: &str, settings: &Settings) -> Result<GetSignInResponse, Failure> {
-    let unreachable =
-        |error: tonic::transport::Error| away(address, &bellwether_tui::why_unreachable(&error));
+async fn request_settings(
+    address: &str,
+    settings: &Settings,
+) -> Result<GetSignInResponse, Failure> {
+    let unreachable = |error: tonic::transport::Error| {
+        unreachable_failure(address, &bellwether_tui::unreachable_reason(&error))
+    };
     let endpoint = Endpoint::from_shared(address.to_owned()).map_err(unreachable)?;
     let endpoint = tls::secure(endpoint.timeout(PATIENCE), settings)?;
     let channel = endpoint.connect_timeout(PATIENCE).connect().await;
     let mut service = SignInServiceClient::new(channel.map_err(unreachable)?);
     let message = service.get_sign_in(GetSignInRequest {}).await;
-    Ok(message.map_err(refused)?.into_inner())
+    Ok(message.map_err(status_failure)?.into_inner())
 }
 
-fn mute(error: &std::io::Error) -> Failure {
+fn output_failure(error: &std::io::Error) -> Failure {
     Failure::new(format!("failed to write the output: {error}"))
 }

@@ -45,7 +45,7 @@ use crate::{
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    memory::keep_to_itself();
+    memory::disable_core_dumps();
     let cli = Cli::read();
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
@@ -64,7 +64,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         return output::write(config::DEFAULT_FILE);
     }
     let frame = frame(&cli);
-    let used = used(&cli);
+    let used = part_selector(&cli);
     let flags = cli.flags;
     let mut settings = Settings::load(&flags, &variables(), used)?;
     settings.wall = cli.wall;
@@ -73,7 +73,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     }
     let is_only_console = cli.command.is_none() && settings.connect.is_some();
     if is_only_console {
-        memory::keep_small();
+        memory::disable_huge_pages();
     }
     let runtime = runtime(is_only_console)?;
     let (command, wall) = (cli.command, cli.wall);
@@ -90,9 +90,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
 
 /// Returns a function that returns the part of the program that will run, given whether a running
 /// service is named.
-fn used(cli: &Cli) -> fn(bool) -> Part {
+fn part_selector(cli: &Cli) -> fn(bool) -> Part {
     match &cli.command {
-        None => used_by_console,
+        None => console_part,
         Some(Command::Serve(_) | Command::Backend(_) | Command::Gateway | Command::Config(_)) => {
             |_| Part::Service
         }
@@ -112,7 +112,7 @@ fn used(cli: &Cli) -> fn(bool) -> Part {
     }
 }
 
-fn used_by_console(is_named: bool) -> Part {
+fn console_part(is_named: bool) -> Part {
     if is_named {
         Part::Client
     } else {
@@ -142,12 +142,12 @@ async fn carry_out(command: Command, settings: &Settings) -> Result<(), Failure>
         }
         #[cfg(feature = "embedded")]
         Command::Serve(how) => {
-            let settings = settings.accepting_loss(how.accept_loss);
+            let settings = settings.with_accept_loss(how.accept_loss);
             Box::pin(serve::run(&settings, embedded::Parts::Both)).await
         }
         #[cfg(feature = "embedded")]
         Command::Backend(how) => {
-            let settings = settings.accepting_loss(how.accept_loss);
+            let settings = settings.with_accept_loss(how.accept_loss);
             Box::pin(serve::run(&settings, embedded::Parts::Backend)).await
         }
         #[cfg(feature = "embedded")]
@@ -206,8 +206,8 @@ async fn console(
     mut frame: Option<operate::Frame>,
 ) -> Result<(), Failure> {
     while let Some(context) = Box::pin(operate::run(&settings, frame.take())).await? {
-        flags.enter(context);
-        settings = Settings::load(&flags, &variables(), used_by_console)?;
+        flags.switch_context(context);
+        settings = Settings::load(&flags, &variables(), console_part)?;
         settings.wall = wall;
     }
     Ok(())
@@ -228,7 +228,7 @@ fn runtime(is_only_console: bool) -> Result<tokio::runtime::Runtime, Failure> {
 /// Prints the settings with their sources; all of them have been validated.
 fn show_config(settings: &Settings) -> Result<(), Failure> {
     tls::check(settings)?;
-    let lines = settings.in_force().into_values().map(|given| {
+    let lines = settings.effective().into_values().map(|given| {
         let (key, shown, source) = (given.key, &given.shown, &given.source);
         format!("{key} = {shown}  # {source}\n")
     });

@@ -3,7 +3,7 @@
 /// Disables core dumps of this process, and access to its memory by other programs of the user: it
 /// contains keys, tokens and secrets. Child processes, such as an editor, are not affected.
 #[cfg(target_os = "linux")]
-pub(crate) fn keep_to_itself() {
+pub(crate) fn disable_core_dumps() {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
     // Not fatal if the kernel refuses.
@@ -11,15 +11,15 @@ pub(crate) fn keep_to_itself() {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn keep_to_itself() {}
+pub(crate) fn disable_core_dumps() {}
 
 /// Disables transparent huge pages for this process. They speed up a service, but make a console
 /// with a few rows some 20 MiB larger. Child processes, such as an editor, inherit that.
 #[cfg(target_os = "linux")]
-pub(crate) fn keep_small() {
+pub(crate) fn disable_huge_pages() {
     // Best effort: on failure, the process only uses more memory.
     let _refused = rustix::thread::disable_transparent_huge_pages(true);
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn keep_small() {}
+pub(crate) fn disable_huge_pages() {}

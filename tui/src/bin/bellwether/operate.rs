@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use bellwether_tui::{Depth, Key, Options, Renewal, ServiceStatus, Step, Unlisted};
+use bellwether_tui::{Depth, Key, ListError, Options, Renewal, ServiceStatus, Step};
 
 use crate::{
     cli::Size,
@@ -56,7 +56,7 @@ pub(crate) async fn run(
     clippy::needless_pass_by_value,
     reason = "the signature that `map_err` requires"
 )]
-fn failed(error: bellwether_tui::Error) -> Failure {
+fn startup_failure(error: bellwether_tui::Error) -> Failure {
     Failure::new(sentence(&error))
 }
 
@@ -65,14 +65,14 @@ fn failed(error: bellwether_tui::Error) -> Failure {
 ///
 /// # Errors
 /// Returns an error if the address or the key is invalid, or a TLS file cannot be used.
-pub(crate) fn reach(
+pub(crate) fn connect_options(
     settings: &Settings,
     address: &str,
     key: Option<&str>,
 ) -> Result<Options, Failure> {
-    let mut options = Options::new(address).map_err(failed)?;
+    let mut options = Options::new(address).map_err(startup_failure)?;
     options.endpoint = tls::secure(options.endpoint, settings)?;
-    options.key = key.map(Key::new).transpose().map_err(failed)?;
+    options.key = key.map(Key::new).transpose().map_err(startup_failure)?;
     Ok(options)
 }
 
@@ -98,17 +98,17 @@ async fn open(
     far: bool,
     frame: Option<Frame>,
 ) -> Result<Option<String>, Failure> {
-    let signed_in = far && sign_ins::is_kept(settings, address);
+    let signed_in = far && sign_ins::is_stored(settings, address);
     let key = if far {
         key::read(settings, address).await?
     } else {
-        Some(key::of_settings(settings)?)
+        Some(key::read_api_key(settings)?)
     };
-    let mut options = reach(settings, address, key.as_deref())?;
+    let mut options = connect_options(settings, address, key.as_deref())?;
     options.keep_alive = far;
     if far {
         options.renewal = Some(renewal(settings, address));
-        if let Some(message) = tls::loose_key(settings) {
+        if let Some(message) = tls::key_permission_warning(settings) {
             // Visible after the console has closed.
             drop(writeln!(io::stderr(), "bellwether: {message}"));
         }
@@ -139,14 +139,16 @@ async fn open(
     let plain = settings.plain || !io::stdout().is_terminal();
     match frame {
         None if plain => {
-            let standing = bellwether_tui::run_plain(options).await.map_err(failed)?;
+            let status = bellwether_tui::run_plain(options)
+                .await
+                .map_err(startup_failure)?;
             // The operator has already seen the status on the screen.
             if io::stdin().is_terminal() {
                 return Ok(None);
             }
-            outcome(standing)?;
+            exit_status(status)?;
         }
-        None => return bellwether_tui::run(options).await.map_err(failed),
+        None => return bellwether_tui::run(options).await.map_err(startup_failure),
         Some(frame) if frame.json => list(options, &frame.screen).await?,
         Some(frame) => draw(options, frame).await?,
     }
@@ -176,25 +178,25 @@ async fn draw(mut options: Options, frame: Frame) -> Result<(), Failure> {
     } else {
         &drawn.frame
     })?;
-    outcome(drawn.standing)
+    exit_status(drawn.status)
 }
 
 async fn list(options: Options, screen: &str) -> Result<(), Failure> {
     let json = bellwether_tui::listing(options, screen).await;
     let json = json.map_err(|unlisted| match unlisted {
-        Unlisted::Unknown { .. } => Failure::new(format!("--json: {unlisted}")),
-        Unlisted::Away(sentence) => Failure::away(sentence),
-        Unlisted::NotAllowed(sentence) => Failure::not_allowed(sentence),
-        Unlisted::Failed(sentence) => Failure::new(sentence),
+        ListError::Unknown { .. } => Failure::new(format!("--json: {unlisted}")),
+        ListError::Away(sentence) => Failure::unreachable(sentence),
+        ListError::NotAllowed(sentence) => Failure::not_allowed(sentence),
+        ListError::Failed(sentence) => Failure::new(sentence),
     })?;
-    let json = output::escaped(&json);
+    let json = output::escape(&json);
     output::write(&format!("{json}\n"))
 }
 
-fn outcome(standing: ServiceStatus) -> Result<(), Failure> {
-    match standing {
+fn exit_status(status: ServiceStatus) -> Result<(), Failure> {
+    match status {
         ServiceStatus::Up => Ok(()),
-        ServiceStatus::Away(sentence) => Err(Failure::away(sentence)),
+        ServiceStatus::Away(sentence) => Err(Failure::unreachable(sentence)),
         ServiceStatus::NotAllowed(sentence) => Err(Failure::not_allowed(sentence)),
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn write(text: &str) -> Result<(), Failure> {
 /// Escapes characters that JSON permits, but that are invisible or affect the terminal or the
 /// reading order: U+007F and C1 controls, bidirectional marks, invisible characters, and excess
 /// combining marks.
-pub(crate) fn escaped(json: &str) -> String {
+pub(crate) fn escape(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for (character, seen) in seen(json) {
         match (character, seen) {
@@ -49,14 +49,14 @@ mod tests {
     #[test]
     fn terminal_json_escapes_control_characters_losslessly() {
         let text = "a\u{1b}[31m\u{7f}\u{85}\u{9b}31m\u{202e}\u{2067}b\u{e9}\u{1f600}";
-        let json = escaped(&serde_json::json!({"summary": text}).to_string());
+        let json = escape(&serde_json::json!({"summary": text}).to_string());
         let is_obeyed = |it: char| it.is_control() || ('\u{2028}'..='\u{2069}').contains(&it);
         assert!(!json.chars().any(is_obeyed), "{json:?}");
         let read: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(read["summary"], text);
         assert!(json.contains("\u{e9}\u{1f600}"));
         let flood = format!("e{}\u{1bca0}", "\u{301}".repeat(200));
-        let json = escaped(&serde_json::json!({"summary": flood}).to_string());
+        let json = escape(&serde_json::json!({"summary": flood}).to_string());
         let read: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(read["summary"], flood);
         assert!(

@@ -20,11 +20,11 @@ impl Permissions {
         Some(Self(found.mode() & 0o777))
     }
 
-    pub(crate) fn lets_all_write(self) -> bool {
+    pub(crate) fn is_world_writable(self) -> bool {
         self.0 & ALL_WRITE != 0
     }
 
-    pub(crate) fn lets_others_in(self) -> bool {
+    pub(crate) fn is_accessible_to_others(self) -> bool {
         self.0 & OTHERS != 0
     }
 }

@@ -1,11 +1,11 @@
 //! Commands for scripts: each calls a running service, prints the result, and reflects it in the
 //! exit code.
 
-mod answer;
 mod apply;
 mod doctor;
 mod document;
 mod events;
+mod format;
 mod generate;
 mod health;
 mod import;
@@ -15,7 +15,8 @@ mod send;
 mod trial;
 
 use crate::{
-    cli::script::Script, clients::away, config::Settings, failure::Failure, key, operate, ready,
+    cli::script::Script, clients::unreachable_failure, config::Settings, failure::Failure, key,
+    operate, ready,
 };
 use bellwether_tui::api::{Api, CallError, CallErrorKind};
 
@@ -57,16 +58,16 @@ fn secret_name(path: &[&str]) -> String {
 async fn connect(settings: &Settings) -> Result<Api, Failure> {
     let address = ready::grpc_address(settings);
     let key = key::read(settings, &address).await?;
-    let options = operate::reach(settings, &address, key.as_deref())?;
+    let options = operate::connect_options(settings, &address, key.as_deref())?;
     Api::connect(options).await.map_err(|error| {
         if error.kind == CallErrorKind::Away {
-            return away(&address, &error.message);
+            return unreachable_failure(&address, &error.message);
         }
-        failed(error)
+        call_failure(error)
     })
 }
 
-fn failed(error: CallError) -> Failure {
+fn call_failure(error: CallError) -> Failure {
     let mut lines = vec![error.message];
     for (field, why) in &error.fields {
         if error.fields.len() > 1 || !lines[0].contains(why) {
@@ -75,10 +76,10 @@ fn failed(error: CallError) -> Failure {
     }
     let sentence = lines.join("\n");
     match error.kind {
-        CallErrorKind::Away => Failure::away(sentence),
+        CallErrorKind::Away => Failure::unreachable(sentence),
         CallErrorKind::NotAllowed => Failure::not_allowed(sentence),
         CallErrorKind::NotFound | CallErrorKind::Conflict | CallErrorKind::Refused => {
-            Failure::refused(sentence)
+            Failure::rejected(sentence)
         }
         CallErrorKind::Failed => Failure::new(sentence),
     }

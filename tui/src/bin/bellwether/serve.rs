@@ -23,9 +23,9 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
     log::to_standard_error(settings);
     let shutdown = CancellationToken::new();
     let mut signals = Signals::listen()?;
-    let notifier = Notifier::of_this_process();
+    let notifier = Notifier::from_environment();
     let service = Service::bind(settings, parts).await?;
-    let (ready, renewal) = (service.ready(), service.renewal());
+    let (ready, renewal) = (service.addresses(), service.renewal());
     let mut serving = Box::pin(service.serve(settings, parts, shutdown.clone()));
     tracing::info!(
         version = version::long(),
@@ -44,7 +44,7 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
         tokio::select! {
             ended = &mut serving => return ended,
             () = notifier.next_watchdog_ping() => Notifier::watchdog_ping(),
-            asked = signals.next() => match asked {
+            signal = signals.next() => match signal {
                 SignalRequest::Reload => {
                     Notifier::reloading();
                     tracing::info!("reloading certificates");

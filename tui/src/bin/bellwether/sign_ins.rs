@@ -13,9 +13,9 @@ pub(crate) use self::{
 use crate::{config::Settings, failure::Failure, tls::CERTIFICATES_BYTES_MAX};
 
 /// Whether a sign-in is stored for this address and no key is set explicitly.
-pub(crate) fn is_kept(settings: &Settings, address: &str) -> bool {
+pub(crate) fn is_stored(settings: &Settings, address: &str) -> bool {
     let kept = TokenFile::of(settings).and_then(|kept| kept.get(address));
-    settings.key.is_unsaid() && kept.is_ok_and(|it| it.is_some())
+    settings.key.is_default() && kept.is_ok_and(|it| it.is_some())
 }
 
 /// Returns an OpenID Connect provider, trusted by the system's authorities and those of `tls_ca`.

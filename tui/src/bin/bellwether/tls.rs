@@ -37,7 +37,7 @@ pub(crate) fn client(settings: &Settings) -> Result<(ClientTlsConfig, OwnVerifie
     }
     if let Some(pair) = Pair::of_caller(tls) {
         pair.load()?;
-        if let Some(message) = pair.loose() {
+        if let Some(message) = pair.permission_warning() {
             tracing::warn!("{message}");
         }
         let [(cert_setting, certificate), (key_setting, key)] = [&pair.certificate, &pair.key];
@@ -61,8 +61,8 @@ fn verifier(file: &Path) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
     Ok(Arc::new(verifier))
 }
 
-pub(crate) fn loose_key(settings: &Settings) -> Option<String> {
-    Pair::of_caller(&settings.tls)?.loose()
+pub(crate) fn key_permission_warning(settings: &Settings) -> Option<String> {
+    Pair::of_caller(&settings.tls)?.permission_warning()
 }
 
 /// Applies [`client`] to an endpoint with `https:`.
@@ -70,7 +70,7 @@ pub(crate) fn loose_key(settings: &Settings) -> Option<String> {
 /// # Errors
 /// Returns the errors of [`client`], and an error if the key would be sent unencrypted.
 pub(crate) fn secure(endpoint: Endpoint, settings: &Settings) -> Result<Endpoint, ConfigError> {
-    check_clear("connect", endpoint.uri(), settings)?;
+    check_plaintext("connect", endpoint.uri(), settings)?;
     without_key(endpoint, settings)
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn check(settings: &Settings) -> Result<(), ConfigError> {
 ///
 /// # Errors
 /// Returns an error that names the setting.
-pub(crate) fn check_clear(
+pub(crate) fn check_plaintext(
     setting: &str,
     address: &Uri,
     settings: &Settings,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crossterm::event::{KeyCode, KeyModifiers};
 
-use super::{KeyProblem, Keymap, Keys, Read, notation::written};
+use super::{KeyProblem, Keymap, Keys, ParsedSetting, notation::write_keys};
 use crate::keymap::{
     actions::{Action, ActionPlace, Entry},
     available, entry,
@@ -14,7 +14,7 @@ struct Bound<'a> {
     keys: Keys,
     entry: &'static Entry,
     from: Option<usize>,
-    settings: &'a [Read<'a>],
+    settings: &'a [ParsedSetting<'a>],
 }
 
 impl Bound<'_> {
@@ -29,14 +29,14 @@ impl Bound<'_> {
     }
 }
 
-pub(super) fn find(keymap: &Keymap, settings: &[Read<'_>]) -> Vec<KeyProblem> {
+pub(super) fn find(keymap: &Keymap, settings: &[ParsedSetting<'_>]) -> Vec<KeyProblem> {
     // Keyed by setting and message, so that each conflict is reported once for all its screens.
     let mut found: BTreeMap<(usize, String), Vec<String>> = BTreeMap::new();
     for places in ActionPlace::screens() {
-        let bound = bound(keymap, settings, &places);
+        let bound = bindings(keymap, settings, &places);
         for (index, one) in bound.iter().enumerate() {
             for other in &bound[index + 1..] {
-                if let Some((at, problem)) = clash(one, other) {
+                if let Some((at, problem)) = find_clash(one, other) {
                     let screens = found.entry((at, problem)).or_default();
                     screens.push(places[0].name());
                 }
@@ -52,11 +52,15 @@ pub(super) fn find(keymap: &Keymap, settings: &[Read<'_>]) -> Vec<KeyProblem> {
                 .problem(format!("{problem} (in {screens})"))
         })
         .collect();
-    problems.extend(trapped(keymap, settings));
+    problems.extend(screens_without_exit(keymap, settings));
     problems
 }
 
-fn bound<'a>(keymap: &Keymap, settings: &'a [Read<'a>], places: &[ActionPlace]) -> Vec<Bound<'a>> {
+fn bindings<'a>(
+    keymap: &Keymap,
+    settings: &'a [ParsedSetting<'a>],
+    places: &[ActionPlace],
+) -> Vec<Bound<'a>> {
     let mut all = Vec::new();
     for entry in available(places) {
         let set = |place: Option<ActionPlace>| {
@@ -77,7 +81,7 @@ fn bound<'a>(keymap: &Keymap, settings: &'a [Read<'a>], places: &[ActionPlace]) 
 }
 
 /// Returns the setting to change and the message, if two key sequences conflict.
-fn clash(one: &Bound<'_>, other: &Bound<'_>) -> Option<(usize, String)> {
+fn find_clash(one: &Bound<'_>, other: &Bound<'_>) -> Option<(usize, String)> {
     let same_action = one.entry.action == other.entry.action;
     let (at, mine, others) = match (one.from, other.from) {
         (None, None) => return None,
@@ -86,7 +90,7 @@ fn clash(one: &Bound<'_>, other: &Bound<'_>) -> Option<(usize, String)> {
         (Some(at), None) => (at, one, other),
     };
     if mine.keys == others.keys {
-        let problem = format!("`{}` is also {}", written(&mine.keys), others.name());
+        let problem = format!("`{}` is also {}", write_keys(&mine.keys), others.name());
         return (!same_action).then_some((at, problem));
     }
     let (long, short, owner) = if mine.keys.starts_with(&others.keys) {
@@ -98,15 +102,15 @@ fn clash(one: &Bound<'_>, other: &Bound<'_>) -> Option<(usize, String)> {
     };
     let problem = format!(
         "`{}` is unreachable, because `{}` is {}",
-        written(long),
-        written(short),
+        write_keys(long),
+        write_keys(short),
         owner.name()
     );
     Some((at, problem))
 }
 
 /// Reports screens on which no key quits or shows the help.
-fn trapped(keymap: &Keymap, settings: &[Read<'_>]) -> Vec<KeyProblem> {
+fn screens_without_exit(keymap: &Keymap, settings: &[ParsedSetting<'_>]) -> Vec<KeyProblem> {
     let mut problems = Vec::new();
     let is_interrupt = |keys: &Keys| {
         let key = keys[0];

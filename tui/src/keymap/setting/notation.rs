@@ -95,7 +95,7 @@ fn read_key(written: &str) -> Result<KeyEvent, String> {
     if let Some(other) = sent_as {
         return Err(format!("terminals send `{written}` as `{other}`; use that"));
     }
-    Ok(chord::normal(KeyEvent::new(code, modifiers)))
+    Ok(chord::normalize(KeyEvent::new(code, modifiers)))
 }
 
 fn code(name: &str) -> Option<KeyCode> {
@@ -112,12 +112,12 @@ fn code(name: &str) -> Option<KeyCode> {
     named.map(|(_, code)| *code)
 }
 
-pub(in crate::keymap) fn written(keys: &[KeyEvent]) -> String {
-    let each: Vec<String> = keys.iter().map(|key| written_key(*key)).collect();
+pub(in crate::keymap) fn write_keys(keys: &[KeyEvent]) -> String {
+    let each: Vec<String> = keys.iter().map(|key| write_key(*key)).collect();
     each.join(" ")
 }
 
-fn written_key(key: KeyEvent) -> String {
+fn write_key(key: KeyEvent) -> String {
     let held = MODIFIERS
         .iter()
         .filter(|(_, modifier)| key.modifiers.contains(*modifier));

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use super::plural;
 use crate::{
-    client::{Call, EventFilter, StatusChange, events, whole},
-    data::{BulkTally, EventRow, Status, Word},
+    client::{Call, EventFilter, StatusChange, events, parse_empty},
+    data::{BulkTally, EventRow, Named, Status},
     limits,
-    model::{done_events::DoneEvents, reply_purpose::BulkStep},
+    model::{bulk_undo::BulkUndo, reply_purpose::BulkStep},
     text,
     theme::Token,
 };
@@ -61,7 +61,7 @@ impl EventBulk {
     }
 
     /// Counts the events, or requests the next ids.
-    pub(crate) fn gather(&self, cursor: String) -> (Call, BulkStep) {
+    pub(crate) fn request_ids(&self, cursor: String) -> (Call, BulkStep) {
         if cursor.is_empty() {
             (self.filter.count(), BulkStep::Count)
         } else {
@@ -70,17 +70,20 @@ impl EventBulk {
     }
 
     pub(crate) fn page(&self, cursor: String) -> (Call, BulkStep) {
-        (self.filter.search(cursor).long(), BulkStep::Gather)
+        (
+            self.filter.search(cursor).with_long_timeout(),
+            BulkStep::Gather,
+        )
     }
 
     /// Adds a page of events. Returns the tally, and whether the limit is reached.
-    pub(crate) fn take(&mut self, rows: Vec<EventRow>) -> (BulkTally, bool) {
+    pub(crate) fn add_page(&mut self, rows: Vec<EventRow>) -> (BulkTally, bool) {
         let mut tally = BulkTally::default();
         for row in rows {
             if !self.known.insert(row.id.to_string()) {
                 continue;
             }
-            if let Some(reason) = self.needless(&row) {
+            if let Some(reason) = self.skip_reason(&row) {
                 *tally.skipped.entry(reason).or_default() += 1;
                 continue;
             }
@@ -95,14 +98,14 @@ impl EventBulk {
             tally.count += 1;
             let severity = row.severity.word().to_owned();
             *tally.destinations.entry(severity).or_default() += 1;
-            self.before.extend(self.back(&row));
+            self.before.extend(self.undo_change(&row));
             self.ids.push(row.id.into());
         }
         (tally, self.left)
     }
 
     /// Returns the undo for an occurrence; `None` for a note.
-    fn back(&self, row: &EventRow) -> Option<StatusChange> {
+    fn undo_change(&self, row: &EventRow) -> Option<StatusChange> {
         match &self.transition {
             EventTransition::Set(StatusChange::Acknowledged(_)) => {
                 Some(StatusChange::Acknowledged(row.acknowledged))
@@ -115,7 +118,7 @@ impl EventBulk {
         }
     }
 
-    pub(crate) fn done_so_far(&self, sent: i64) -> DoneEvents {
+    pub(crate) fn completed(&self, sent: i64) -> BulkUndo {
         let mut groups: Vec<(StatusChange, Vec<String>)> = Vec::new();
         let done = self.ids.iter().zip(&self.before).take(self.through);
         for (id, before) in done {
@@ -125,11 +128,11 @@ impl EventBulk {
             }
         }
         let sends = self.updates() && !self.is_quiet;
-        DoneEvents::new(groups, self.closes(), if sends { sent } else { 0 })
+        BulkUndo::new(groups, self.closes(), if sends { sent } else { 0 })
     }
 
     /// Returns the reason if an occurrence needs no change.
-    fn needless(&self, row: &EventRow) -> Option<&'static str> {
+    fn skip_reason(&self, row: &EventRow) -> Option<&'static str> {
         match self.transition {
             EventTransition::Set(StatusChange::Acknowledged(true)) if row.acknowledged => {
                 Some("acknowledged before")
@@ -163,27 +166,27 @@ impl EventBulk {
         self.transition == EventTransition::Set(StatusChange::Status(Status::Closed))
     }
 
-    fn part(&self) -> &[String] {
+    fn batch(&self) -> &[String] {
         let end = self.ids.len().min(self.through + limits::BULK_EVENT_STEP);
         &self.ids[self.through..end]
     }
 
-    pub(crate) fn part_call(&self) -> (Call, BulkStep) {
+    pub(crate) fn batch_call(&self) -> (Call, BulkStep) {
         let call = match &self.transition {
             EventTransition::Set(change) if self.is_quiet => {
-                events::set_status_quietly(self.part(), change)
+                events::set_status_quietly(self.batch(), change)
             }
-            EventTransition::Set(change) => events::set_status(self.part(), change),
-            EventTransition::Note(text) => events::write_notes(self.part(), text),
+            EventTransition::Set(change) => events::set_status(self.batch(), change),
+            EventTransition::Note(text) => events::write_notes(self.batch(), text),
         };
-        let read = call.taken.unwrap_or(whole);
+        let read = call.taken.unwrap_or(parse_empty);
         (call, BulkStep::Part(read))
     }
 
     /// Processes the result of a batch. Returns the number of changed events, and whether it was
     /// the last batch.
-    pub(crate) fn done(&mut self, failed: i64, first_error: String) -> (i64, bool) {
-        let count = self.part().len();
+    pub(crate) fn apply_batch(&mut self, failed: i64, first_error: String) -> (i64, bool) {
+        let count = self.batch().len();
         self.through += count;
         self.failed += failed;
         if self.first_error.is_empty() {
@@ -196,7 +199,7 @@ impl EventBulk {
     pub(crate) fn title(&self, is_counted: bool) -> String {
         let count = match (is_counted, self.ids.len()) {
             (false, _) => "all".to_owned(),
-            (true, count) => text::grouped(i64::try_from(count).unwrap_or(i64::MAX)),
+            (true, count) => text::group_digits(i64::try_from(count).unwrap_or(i64::MAX)),
         };
         let open = if self.filter.open_only { " open" } else { "" };
         let plural = if is_counted && self.ids.len() == 1 {
@@ -224,7 +227,7 @@ impl EventBulk {
         }
     }
 
-    pub(crate) fn promise(&self, count: i64) -> String {
+    pub(crate) fn announcement(&self, count: i64) -> String {
         let events = plural(count, "event");
         match &self.transition {
             EventTransition::Note(text) => format!("{events} will get the note: {text}"),

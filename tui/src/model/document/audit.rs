@@ -10,7 +10,7 @@ use bellwether_proto::{
 use serde_json::Value;
 
 use crate::{
-    data::{Kind, Object, Word, millis},
+    data::{Kind, Named, Object, millis},
     document::{Document, Link, difference, span},
     kind,
     model::Model,
@@ -21,9 +21,9 @@ use crate::{
 
 const LINES: usize = 40;
 
-pub(super) fn about(into: &mut Document, asked: &ListAuditEntriesRequest) {
+pub(super) fn about(into: &mut Document, request: &ListAuditEntriesRequest) {
     into.text(Token::Dim, 0, "Who changed what, newest first.");
-    for (kind, name) in asked.kinds.iter().zip(&asked.names) {
+    for (kind, name) in request.kinds.iter().zip(&request.names) {
         match route(kind, name) {
             Some(route) => into.link(kind, name, Link::Go(route)),
             None => into.field(kind, Token::Text, name),
@@ -64,13 +64,13 @@ fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
     let what = match (row.names.as_slice(), row.count) {
         _ if is_test(row) => String::new(),
         ([name], 0 | 1) => format!(" {} {name}", row.kind),
-        (_, count) if count > 1 => format!(" {} of {}", text::grouped(count.into()), row.kind),
+        (_, count) if count > 1 => format!(" {} of {}", text::group_digits(count.into()), row.kind),
         _ => format!(" {}", row.kind),
     };
     let line = vec![
         span(Token::Dim, &format!("{at:<17}")),
         span(Token::Title, &format!("{client:<14} ")),
-        span(token, &done(row)),
+        span(token, &format_action(row)),
         span(Token::Text, what.trim_end()),
         span(Token::Dim, &from(row)),
     ];
@@ -102,7 +102,7 @@ fn is_test(row: &AuditEntry) -> bool {
     row.method.ends_with("/TestDestination") && row.kind == "delivery" && !row.reason.is_empty()
 }
 
-fn done(row: &AuditEntry) -> String {
+fn format_action(row: &AuditEntry) -> String {
     if !is_test(row) {
         return row.action().word().to_owned();
     }

@@ -4,11 +4,11 @@ use bellwether_proto::v1::{Attempt, RequestTranscript, TestDestinationResponse};
 
 use super::transcript;
 use crate::{
-    data::{Failure, Word},
+    data::{Failure, Named},
     document::{Document, difference},
     model::{
         Model,
-        form::{Form, FormTest, Made},
+        form::{Form, FormTest, LivePreview},
     },
     theme::Token,
 };
@@ -25,7 +25,7 @@ pub(super) fn request(into: &mut Document, form: &Form) {
                 into.text(Token::Warning, 0, &words);
             }
         }
-        Some(Ok(Made::Request(made))) => {
+        Some(Ok(LivePreview::Request(made))) => {
             for warning in &made.warnings {
                 into.text(Token::Warning, 0, &format!("! {warning}"));
             }
@@ -33,7 +33,7 @@ pub(super) fn request(into: &mut Document, form: &Form) {
                 transcript::request(into, request);
             }
         }
-        Some(Ok(Made::Messages(_) | Made::Matching(_))) => {}
+        Some(Ok(LivePreview::Messages(_) | LivePreview::Matching(_))) => {}
     }
 }
 
@@ -45,18 +45,18 @@ pub(super) fn response(into: &mut Document, model: &Model, form: &Form) {
     let (test, before) = form.bench.tests();
     let Some(test) = test else {
         if form.bench.waiting.is_none() {
-            let words = model.tell("not tested yet; ‹form_test› runs the test");
+            let words = model.expand_keys("not tested yet; ‹form_test› runs the test");
             into.text(Token::Dim, 0, &words);
         }
         return;
     };
     if let Some((_, words)) = form
-        .tested_words(model.now_ms)
+        .test_summary(model.now_ms)
         .filter(|_| form.bench.shown > 0)
     {
         into.text(Token::Dim, 0, &words);
     }
-    if let Some(lead) = test.lead(form.type_word()) {
+    if let Some(lead) = test.likely_cause(form.type_word()) {
         into.text(Token::Warning, 0, &format!("→ {}", lead.words));
     }
     if let Some(before) = before {
@@ -64,11 +64,11 @@ pub(super) fn response(into: &mut Document, model: &Model, form: &Form) {
     }
     match &test.result {
         Err(failure) => into.failure(failure),
-        Ok(found) => answered(into, found),
+        Ok(found) => write_outcome(into, found),
     }
 }
 
-fn answered(into: &mut Document, found: &TestDestinationResponse) {
+fn write_outcome(into: &mut Document, found: &TestDestinationResponse) {
     if let Some(times) = &found.times {
         transcript::times(into, times);
     }
@@ -79,7 +79,7 @@ fn answered(into: &mut Document, found: &TestDestinationResponse) {
         response: found.response.clone(),
         ..Attempt::default()
     };
-    transcript::answer(into, &attempt);
+    transcript::write_response(into, &attempt);
 }
 
 fn differences(into: &mut Document, before: &FormTest, test: &FormTest) {

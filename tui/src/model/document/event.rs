@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{incident, timeline};
 use crate::{
-    data::{EventRow, Sign, Word, occurrence, structure},
+    data::{EventRow, Named, Sign, occurrence, structure},
     document::{Document, Link, duration, label, span},
     kind,
     model::{Model, page::Tab, store::Loaded},
@@ -61,11 +61,11 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
         event.count.unwrap_or_default(),
     ) {
         (1, 1) => "once".to_owned(),
-        (count, all) if count == all => format!("{} times", text::grouped(count)),
+        (count, all) if count == all => format!("{} times", text::group_digits(count)),
         (count, all) => format!(
             "{} times, {} across all occurrences",
-            text::grouped(count),
-            text::grouped(all)
+            text::group_digits(count),
+            text::group_digits(all)
         ),
     };
     into.field("seen", Token::Text, &counts);
@@ -83,14 +83,14 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
     into.link("deliveries", "about this event", link);
     if !occurrence.annotations.is_empty() {
         let count = occurrence.annotations.len();
-        let words = model.tell(&format!("{count} (‹next_tab› shows them)"));
+        let words = model.expand_keys(&format!("{count} (‹next_tab› shows them)"));
         into.field("notes", Token::Text, &words);
     }
 }
 
 fn holds(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
     for hold in &occurrence.holds {
-        into.field("held", Token::Warning, &kind::held(model, hold));
+        into.field("held", Token::Warning, &kind::format_hold(model, hold));
     }
 }
 
@@ -120,7 +120,7 @@ fn contents(into: &mut Document, event: &v1::Event, occurrence: &v1::Occurrence)
 fn notes(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
     into.heading("Notes");
     if occurrence.annotations.is_empty() {
-        let message = model.tell("none yet; ‹annotate› adds one");
+        let message = model.expand_keys("none yet; ‹annotate› adds one");
         into.text(Token::Dim, 0, &message);
     }
     for note in &occurrence.annotations {
@@ -175,7 +175,7 @@ pub(super) fn row(into: &mut Document, model: &Model, row: &EventRow) {
     into.field("last seen", Token::Text, &seen);
     let sent = match row.count {
         1 => "once".to_owned(),
-        count => format!("{} times", text::grouped(count.into())),
+        count => format!("{} times", text::group_digits(count.into())),
     };
     into.field("seen", Token::Text, &sent);
     into.heading("Dimensions");
@@ -186,6 +186,6 @@ pub(super) fn row(into: &mut Document, model: &Model, row: &EventRow) {
     into.heading("Ids");
     into.field("occurrence", Token::Text, &row.id);
     into.blank();
-    let words = model.tell("‹open› opens it, ‹explain› explains who was notified");
+    let words = model.expand_keys("‹open› opens it, ‹explain› explains who was notified");
     into.text(Token::Dim, 0, &words);
 }

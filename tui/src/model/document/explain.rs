@@ -12,7 +12,7 @@ use bellwether_proto::{
 use serde_json::Value;
 
 use crate::{
-    data::{Kind, Outcome, Word, value},
+    data::{Kind, Named, Outcome, value},
     document::{Document, Link, Span, span},
     model::Model,
     route::Route,
@@ -28,14 +28,14 @@ pub(super) fn write(
 ) {
     if explanation.rules.is_empty() {
         let message = "No one was notified: there are no rules. ‹go_rules› ‹new› creates one.";
-        into.text(Token::Warning, 0, &model.tell(message));
+        into.text(Token::Warning, 0, &model.expand_keys(message));
         return;
     }
     let (matched, missed): (Vec<_>, Vec<_>) =
         explanation.rules.iter().partition(|rule| matches(rule));
-    sentences(into, model, &matched);
+    write_summary(into, model, &matched);
     for rule in &matched {
-        picture(into, model, rule);
+        draw_diagram(into, model, rule);
     }
     if !matched.is_empty() {
         into.heading("Why");
@@ -55,7 +55,7 @@ pub(super) fn write(
         (_, false) => format!("{count} rules did not match; ‹unfold› shows their conditions"),
         (_, true) => "Did not match; ‹unfold› collapses them".to_owned(),
     };
-    into.heading(&model.tell(&title));
+    into.heading(&model.expand_keys(&title));
     for (index, rule) in missed.iter().enumerate() {
         if is_unfolded {
             if index > 0 {
@@ -63,7 +63,7 @@ pub(super) fn write(
             }
             explain_rule(into, model, rule);
         } else {
-            folded(into, rule);
+            write_folded(into, rule);
         }
     }
 }
@@ -108,7 +108,7 @@ impl Fate {
 }
 
 /// Writes a summary: who was notified, who is waiting, and who will not be notified.
-fn sentences(into: &mut Document, model: &Model, matched: &[&RuleExplanation]) {
+fn write_summary(into: &mut Document, model: &Model, matched: &[&RuleExplanation]) {
     let deliveries = || matched.iter().flat_map(|rule| &rule.deliveries);
     let named = |fate: Fate| -> Vec<&str> {
         let of_fate = deliveries().filter(|it| self::fate(it) == fate);
@@ -130,7 +130,11 @@ fn sentences(into: &mut Document, model: &Model, matched: &[&RuleExplanation]) {
         let Some(one) = own.find(|it| fate(it) == Fate::Waiting) else {
             continue;
         };
-        into.text(Token::Warning, 0, &format!("◐ {}.", waiting(model, one)));
+        into.text(
+            Token::Warning,
+            0,
+            &format!("◐ {}.", describe_waiting(model, one)),
+        );
     }
     let dead = named(Fate::Dead);
     if !dead.is_empty() {
@@ -190,7 +194,7 @@ fn next_try(model: &Model, delivery: &ExplainedDelivery) -> String {
 
 /// Describes a waiting delivery: `decided 21:50, not delivered yet: hook answers 401, next try
 /// 21:58`.
-fn waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
+fn describe_waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
     let decided = model.moment(delivery.create_time);
     let name = &delivery.destination_name;
     // The reason already contains an error of the destination.
@@ -207,7 +211,7 @@ fn waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
 }
 
 /// Draws event, trigger, rule and destinations, side by side if they fit.
-fn picture(into: &mut Document, model: &Model, rule: &RuleExplanation) {
+fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     into.blank();
     let trigger = rule.triggers.iter().find(|it| it.matched == Some(true));
     let is_notified = rule.notified == Some(true);
@@ -278,14 +282,16 @@ fn picture(into: &mut Document, model: &Model, rule: &RuleExplanation) {
 }
 
 /// Writes a rule that did not match in one line, with the first clause that is false.
-fn folded(into: &mut Document, rule: &RuleExplanation) {
+fn write_folded(into: &mut Document, rule: &RuleExplanation) {
     let mut line = vec![span(Token::Dim, "✗ "), span(Token::Link, &rule.rule_name)];
     let failed = rule
         .triggers
         .iter()
-        .find_map(|it| Some((it, failed(it.clause.as_ref()?)?)));
+        .find_map(|it| Some((it, first_false(it.clause.as_ref()?)?)));
     let why = match failed {
-        Some((trigger, clause)) => format!("  {}: {}", trigger.trigger_name, compared(clause)),
+        Some((trigger, clause)) => {
+            format!("  {}: {}", trigger.trigger_name, format_comparison(clause))
+        }
         None => format!("  {}", rule.reason),
     };
     line.push(span(Token::Dim, &why));
@@ -298,14 +304,14 @@ fn folded(into: &mut Document, rule: &RuleExplanation) {
     );
 }
 
-fn failed(clause: &ClauseExplanation) -> Option<&ClauseExplanation> {
+fn first_false(clause: &ClauseExplanation) -> Option<&ClauseExplanation> {
     if clause.result == Some(true) || clause.unknown {
         return None;
     }
     if clause.clauses.is_empty() {
         return Some(clause).filter(|it| !it.field.is_empty());
     }
-    clause.clauses.iter().find_map(failed)
+    clause.clauses.iter().find_map(first_false)
 }
 
 fn verdict(good: Option<bool>) -> (Token, &'static str) {
@@ -335,7 +341,10 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     let mut line = vec![
         span(token, &format!("{mark} ")),
         span(Token::Link, &rule.rule_name),
-        span(Token::Text, &format!("  {message}{}", when(model, &main))),
+        span(
+            Token::Text,
+            &format!("  {message}{}", describe_decision(model, &main)),
+        ),
     ];
     if rule.deleted == Some(true) {
         let at = rule.deleted_time.map(|ms| format!(" {}", model.moment(ms)));
@@ -362,12 +371,12 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
         self::delivery(into, model, delivery);
     }
     for other in &rule.others {
-        aside(into, model, &main, other);
+        write_other_judgement(into, model, &main, other);
     }
 }
 
 /// Describes the decision that the page shows.
-fn when(model: &Model, judgement: &RuleJudgement) -> String {
+fn describe_decision(model: &Model, judgement: &RuleJudgement) -> String {
     let at = model.moment(judgement.time);
     match judgement.basis() {
         Basis::Notification => format!(" {at}"),
@@ -378,7 +387,7 @@ fn when(model: &Model, judgement: &RuleJudgement) -> String {
 }
 
 fn judgement(into: &mut Document, model: &Model, judgement: &RuleJudgement) {
-    let since = since(model, judgement.definition.as_ref());
+    let since = describe_change(model, judgement.definition.as_ref());
     if !since.is_empty() {
         into.text(
             Token::Warning,
@@ -407,7 +416,7 @@ fn judgement(into: &mut Document, model: &Model, judgement: &RuleJudgement) {
 }
 
 /// Describes a later change of a definition.
-fn since(model: &Model, definition: Option<&Definition>) -> String {
+fn describe_change(model: &Model, definition: Option<&Definition>) -> String {
     let Some((definition, until)) = definition.and_then(|it| Some((it, it.until?))) else {
         return String::new();
     };
@@ -438,7 +447,10 @@ fn explain_trigger(into: &mut Document, model: &Model, trigger: &TriggerExplanat
         span(Token::Dim, "trigger "),
         span(Token::Link, &trigger.trigger_name),
         span(Token::Text, &format!("  {message}")),
-        span(Token::Warning, &since(model, trigger.definition.as_ref())),
+        span(
+            Token::Warning,
+            &describe_change(model, trigger.definition.as_ref()),
+        ),
     ];
     if gone {
         into.line(line);
@@ -524,7 +536,12 @@ fn outcome(attempt: &ExplainedAttempt) -> String {
     }
 }
 
-fn aside(into: &mut Document, model: &Model, main: &RuleJudgement, other: &RuleJudgement) {
+fn write_other_judgement(
+    into: &mut Document,
+    model: &Model,
+    main: &RuleJudgement,
+    other: &RuleJudgement,
+) {
     let (token, mark) = verdict(Some(other.notifies == Some(true)));
     let title = match other.basis() {
         Basis::Now => "now: ".to_owned(),
@@ -563,12 +580,12 @@ fn comparison(kind: &str) -> &str {
 fn shown(compared: &prost_types::Value) -> Value {
     let value = value(compared);
     let name = value.as_str().unwrap_or_default();
-    let severity = Severity::from_str_name(name).map(Word::word);
-    let status = || Status::from_str_name(name).map(Word::word);
+    let severity = Severity::from_str_name(name).map(Named::word);
+    let status = || Status::from_str_name(name).map(Named::word);
     severity.or_else(status).map_or(value, Value::from)
 }
 
-fn compared(clause: &ClauseExplanation) -> String {
+fn format_comparison(clause: &ClauseExplanation) -> String {
     let expected = clause.expected.as_ref().map_or(Value::Null, shown);
     let compared = || {
         format!(
@@ -592,7 +609,7 @@ fn explain_clause(into: &mut Document, clause: &ClauseExplanation, indent: usize
     let pad = " ".repeat(indent.min(40));
     into.line(vec![
         span(token, &format!("{pad}{mark} ")),
-        span(Token::Text, &compared(clause)),
+        span(Token::Text, &format_comparison(clause)),
     ]);
     for inner in &clause.clauses {
         explain_clause(into, inner, indent + 2);

@@ -8,7 +8,7 @@ use bellwether_proto::v1::{
 };
 
 use crate::{
-    data::{Sign, Status, Word},
+    data::{Named, Sign, Status},
     document::{Document, Span, duration, span},
     model::{Model, store::Loaded},
     text,
@@ -38,11 +38,15 @@ pub(super) fn write(
     let sign = format!("{} {}", severity.sign(), severity.word());
     let mut parts = vec![
         (severity.into(), sign),
-        standing(model, occurrence),
-        holder(occurrence),
+        format_status(model, occurrence),
+        describe_responder(occurrence),
     ];
-    parts.extend(model.response_to(&occurrence.id).map(|it| model.stands(it)));
-    parts.extend(notified(model, explanation));
+    parts.extend(
+        model
+            .response_to(&occurrence.id)
+            .map(|it| model.response_status(it)),
+    );
+    parts.extend(describe_receivers(model, explanation));
     lines(into, parts);
 }
 
@@ -64,7 +68,7 @@ fn lines(into: &mut Document, parts: Vec<(Token, String)>) {
     into.line(line);
 }
 
-fn standing(model: &Model, occurrence: &Occurrence) -> (Token, String) {
+fn format_status(model: &Model, occurrence: &Occurrence) -> (Token, String) {
     let start = occurrence.start_time;
     let lasted = |end: i64| duration(end.saturating_sub(start).max(0));
     match (occurrence.status(), occurrence.close_time) {
@@ -87,7 +91,7 @@ fn standing(model: &Model, occurrence: &Occurrence) -> (Token, String) {
     }
 }
 
-fn holder(occurrence: &Occurrence) -> (Token, String) {
+fn describe_responder(occurrence: &Occurrence) -> (Token, String) {
     let acknowledged = occurrence.acknowledged == Some(true);
     let mut history = occurrence.history.iter().rev();
     let by = history.find(|entry| entry.field == "acknowledged" && entry.to == "true");
@@ -104,7 +108,10 @@ fn holder(occurrence: &Occurrence) -> (Token, String) {
 }
 
 /// Describes the receivers that were notified and those that were not, each by its newest message.
-fn notified(model: &Model, explanation: &Loaded<ExplainEventResponse>) -> Vec<(Token, String)> {
+fn describe_receivers(
+    model: &Model,
+    explanation: &Loaded<ExplainEventResponse>,
+) -> Vec<(Token, String)> {
     let Some(found) = &explanation.value else {
         let words = match &explanation.failure {
             Some(failure) => format!("receivers not loaded: {}", failure.headline()),
@@ -129,7 +136,7 @@ fn notified(model: &Model, explanation: &Loaded<ExplainEventResponse>) -> Vec<(T
         let state = digest.map_or(delivery.state.as_str(), |it| it.state.as_str());
         let ended = digest.map_or(delivery.end_time, |it| it.end_time);
         let at = ended.map_or_else(String::new, |ms| format!(" {}", model.moment(ms)));
-        let error = text::brief(&delivery.last_error);
+        let error = text::shorten_error(&delivery.last_error);
         let error = text::fit(&error, REASON);
         let reason = if error.is_empty() {
             String::new()
@@ -160,7 +167,7 @@ pub(super) fn history(into: &mut Document, model: &Model, found: Option<&Explain
         into.text(
             Token::Dim,
             0,
-            &format!("… {} earlier", text::grouped(wide(more))),
+            &format!("… {} earlier", text::group_digits(wide(more))),
         );
     }
     for entry in found.timeline.iter().skip(more) {

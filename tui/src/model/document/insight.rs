@@ -34,7 +34,7 @@ pub(super) fn about_noise(into: &mut Document, model: &Model, rows: NoiseBy) {
          5 min. Unacted: closed without any action.",
         by(rows)
     );
-    into.text(Token::Dim, 0, &model.tell(&answer));
+    into.text(Token::Dim, 0, &model.expand_keys(&answer));
 }
 
 pub(super) fn noise(into: &mut Document, model: &Model, found: &GetNoiseResponse) {
@@ -67,7 +67,7 @@ pub(super) fn noise(into: &mut Document, model: &Model, found: &GetNoiseResponse
         }
         let events = row.events.iter().take(3).map(|it| {
             let count = it.notification_count.unwrap_or_default();
-            format!("{} {}", text::grouped(count.into()), it.name)
+            format!("{} {}", text::group_digits(count.into()), it.name)
         });
         let events: Vec<_> = events.collect();
         if !events.is_empty() {
@@ -90,7 +90,7 @@ fn padded(name: &str) -> String {
 }
 
 fn numbers(row: &NoiseRow) -> String {
-    let count = |number: Option<i32>| text::grouped(number.unwrap_or_default().into());
+    let count = |number: Option<i32>| text::group_digits(number.unwrap_or_default().into());
     let share = row.acknowledged_share;
     let share = share.map_or_else(|| "-".to_owned(), |it| format!("{:.0} %", it * 100.0));
     let skipped = row

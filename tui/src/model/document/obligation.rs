@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use bellwether_proto::v1::{ListObligationsRequest, ListObligationsResponse};
 
 use crate::{
-    data::{Kind, Word, millis},
+    data::{Kind, Named, millis},
     document::{Document, Link, span},
     model::Model,
     route::Route,

@@ -1,7 +1,7 @@
 //! The current on-call contacts of each schedule, and the active responses.
 
 use crate::{
-    data::{Kind, Object, Word},
+    data::{Kind, Named, Object},
     document::{Document, Link, span},
     kind::response,
     model::{Model, store::Slot},
@@ -16,18 +16,18 @@ const UNTIL: usize = 24;
 
 pub(super) fn write(into: &mut Document, model: &Model) {
     into.heading("On call now");
-    let schedules = model.store.of(Kind::Schedule);
+    let schedules = model.store.resources(Kind::Schedule);
     if schedules.value.is_none() {
         into.missing(schedules.waiting().is_some(), schedules.failure());
     } else if schedules.rows().is_empty() {
         let words = "There are no schedules. ‹go_schedules› shows where to create one.";
-        into.text(Token::Dim, 0, &model.tell(words));
+        into.text(Token::Dim, 0, &model.expand_keys(words));
     }
     for one in schedules.rows() {
         schedule(into, model, one);
     }
     into.heading("Responses");
-    let responses = model.store.of(Kind::Response);
+    let responses = model.store.resources(Kind::Response);
     if responses.value.is_none() {
         into.missing(responses.waiting().is_some(), responses.failure());
     } else if responses.rows().is_empty() {
@@ -81,11 +81,11 @@ fn schedule(into: &mut Document, model: &Model, schedule: &Object) {
 /// Writes a line for the event, and one for the responder and the next step.
 fn write_response(into: &mut Document, model: &Model, response: &Object) {
     let severity = response::severity(response);
-    let (token, words) = model.stands(response);
+    let (token, words) = model.response_status(response);
     into.linked(
         vec![
             span(severity.into(), &cell(severity.word(), 8)),
-            span(Token::Link, response::what(response)),
+            span(Token::Link, response::subject(response)),
         ],
         Link::Go(Route::Object(Kind::Response, response.name().to_owned())),
     );

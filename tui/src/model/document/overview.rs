@@ -3,7 +3,7 @@
 use bellwether_proto::v1::{DestinationOverview, GetOverviewResponse as Overview};
 
 use crate::{
-    data::{Kind, Sign, WORST_FIRST, Word, millis, urgency},
+    data::{Kind, Named, Sign, WORST_FIRST, millis, urgency},
     document::{self, Document, Link, Span, duration, label, span},
     keymap::Action,
     kind::response,
@@ -17,7 +17,7 @@ pub(crate) const UNANSWERED: usize = 3;
 
 pub(super) fn write(into: &mut Document, model: &Model) {
     let Some(overview) = &model.store.overview.value else {
-        let waiting = model.store.overview.waiting.is_some() || !model.is_up();
+        let waiting = model.store.overview.waiting.is_some() || !model.is_connected();
         into.missing(waiting, model.store.overview.failure.as_ref());
         return;
     };
@@ -37,7 +37,7 @@ fn first_steps(into: &mut Document, model: &Model) {
     into.heading("First steps");
     let next = steps.iter().position(|(_, done)| !done);
     for (index, (step, done)) in steps.into_iter().enumerate() {
-        let words = model.tell(step.words());
+        let words = model.expand_keys(step.words());
         if done {
             into.line(vec![span(Token::Good, "✓ "), span(Token::Dim, &words)]);
             continue;
@@ -89,7 +89,7 @@ fn open(into: &mut Document, overview: &Overview) {
             ),
             span(
                 token,
-                &format!("{:>9} {opened:<12} ", text::grouped((*count).into())),
+                &format!("{:>9} {opened:<12} ", text::group_digits((*count).into())),
             ),
             span(token, &"█".repeat(cells)),
         ];
@@ -97,7 +97,7 @@ fn open(into: &mut Document, overview: &Overview) {
         into.linked(line, link);
     }
     if let Some(count) = overview.acknowledged_count.filter(|count| *count > 0) {
-        let count = text::grouped(count.into());
+        let count = text::group_digits(count.into());
         let link = Link::List(Route::Events, "acknowledged=true".to_owned());
         into.link("acknowledged", &count, link);
     }
@@ -111,17 +111,17 @@ fn unanswered(into: &mut Document, model: &Model) {
     into.heading("Waiting for a response");
     let more = model.store.unanswered.saturating_sub(UNANSWERED);
     for one in waiting.take(UNANSWERED) {
-        let (severity, (token, words)) = (response::severity(one), model.stands(one));
+        let (severity, (token, words)) = (response::severity(one), model.response_status(one));
         let line = vec![
             span(severity.into(), &format!("{} ", severity.sign())),
-            span(Token::Link, response::what(one)),
+            span(Token::Link, response::subject(one)),
             span(token, &format!("  {words}")),
         ];
         let name = one.name().to_owned();
         into.linked(line, Link::Go(Route::Object(Kind::Response, name)));
     }
     if more > 0 {
-        let count = text::grouped(i64::try_from(more).unwrap_or(i64::MAX));
+        let count = text::group_digits(i64::try_from(more).unwrap_or(i64::MAX));
         into.link("", &format!("and {count} more"), Link::Go(Route::OnCall));
     }
 }
@@ -200,13 +200,13 @@ fn deliveries(into: &mut Document, model: &Model, overview: &Overview) {
 }
 
 fn loudest(into: &mut Document, model: &Model) {
-    for row in wall::loudest(model) {
+    for row in wall::frequent_sources(model) {
         let Some(link) = row.link else {
             into.heading(&format!("Noisiest {}", row.name));
             continue;
         };
         let more = if row.or_more { "+" } else { "" };
-        let count = format!("{:>8}{more}  ", text::grouped(row.count));
+        let count = format!("{:>8}{more}  ", text::group_digits(row.count));
         into.linked(
             vec![span(row.token, &count), span(Token::Link, &row.name)],
             link,
@@ -227,18 +227,18 @@ fn service(into: &mut Document, model: &Model, overview: &Overview) {
     }
     into.link(
         "triggers",
-        &text::grouped(overview.trigger_count.unwrap_or_default().into()),
+        &text::group_digits(overview.trigger_count.unwrap_or_default().into()),
         Link::Go(Route::List(Kind::Trigger)),
     );
     into.link(
         "destinations",
-        &text::grouped(overview.destination_count.unwrap_or_default().into()),
+        &text::group_digits(overview.destination_count.unwrap_or_default().into()),
         Link::Go(Route::List(Kind::Destination)),
     );
     let rules = format!(
         "{}, {} enabled",
-        text::grouped(overview.rule_count.unwrap_or_default().into()),
-        text::grouped(overview.enabled_rule_count.unwrap_or_default().into())
+        text::group_digits(overview.rule_count.unwrap_or_default().into()),
+        text::group_digits(overview.enabled_rule_count.unwrap_or_default().into())
     );
     into.link("rules", &rules, Link::Go(Route::List(Kind::Rule)));
 }

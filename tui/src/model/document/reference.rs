@@ -45,7 +45,7 @@ pub(super) fn index(into: &mut Document, model: &Model, needle: &str) {
 }
 
 fn contents(into: &mut Document, model: &Model) {
-    let answer = model.tell("‹open› opens a topic, ‹search› searches all of them.");
+    let answer = model.expand_keys("‹open› opens a topic, ‹search› searches all of them.");
     into.text(Token::Dim, 0, &answer);
     for topic in TOPICS {
         title(into, topic);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    document::{Document, readable},
+    document::{Document, pretty_body},
     theme::Token,
 };
 
@@ -11,7 +11,7 @@ pub(super) fn message(into: &mut Document, rendered: &Value) {
     if let Some(fields) = rendered.as_object() {
         for (key, value) in fields {
             match value.as_str() {
-                Some(body) if body.contains('\n') || readable(body) != body => {
+                Some(body) if body.contains('\n') || pretty_body(body) != body => {
                     into.text(Token::Dim, 0, key);
                     into.body(2, body);
                 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{audit, insight, obligation, rendered, transcript};
 use crate::{
-    data::{EventRow, Severity, Status, Word, span_ms, structure},
+    data::{EventRow, Named, Severity, Status, span_ms, structure},
     document::{Document, Link, duration, span},
     model::{
         Model,
@@ -28,12 +28,16 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
     about(into, model, report);
     into.blank();
     if report.found.waiting.is_some() {
-        return under_way(into, model, report);
+        return write_progress(into, model, report);
     }
     if let Some(failure) = &report.found.failure {
         into.failure(failure);
         into.blank();
-        into.text(Token::Dim, 0, &model.tell("‹test_destination› tries again"));
+        into.text(
+            Token::Dim,
+            0,
+            &model.expand_keys("‹test_destination› tries again"),
+        );
         return;
     }
     match &report.found.value {
@@ -49,9 +53,9 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
             if let Some((name, count)) = model.tested_backlog() {
                 let words = format!(
                     "‹send_waiting› sends the {} waiting for {name}",
-                    text::grouped(count)
+                    text::group_digits(count)
                 );
-                into.text(Token::Good, 0, &model.tell(&words));
+                into.text(Token::Good, 0, &model.expand_keys(&words));
             }
             if let Some(times) = &test.times {
                 transcript::times(into, times);
@@ -65,7 +69,7 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
         }
         Some(Outcome::Methods(found)) => methods(into, found),
         Some(Outcome::Matches(test)) => matches(into, model, test, &report.inquiry),
-        Some(Outcome::Mapped(found)) => mapped(into, found),
+        Some(Outcome::Mapped(found)) => write_mapped(into, found),
         Some(Outcome::Obligations(read)) => obligation::write(into, model, read),
         Some(Outcome::Audit(read)) => audit::write(into, model, read),
         Some(Outcome::Noise(found)) => insight::noise(into, model, found),
@@ -114,7 +118,7 @@ fn about(into: &mut Document, model: &Model, report: &Report) {
         }
         Inquiry::Mapping { document, .. } => {
             into.text(Token::Dim, 0, document);
-            let answer = model.tell("‹test_with_document› uses another document");
+            let answer = model.expand_keys("‹test_with_document› uses another document");
             into.text(Token::Dim, 0, &answer);
             None
         }
@@ -134,7 +138,8 @@ fn about(into: &mut Document, model: &Model, report: &Report) {
     };
     match event {
         Some("") => {
-            let answer = model.tell("with a sample event; ‹test_with_event› uses a stored one");
+            let answer =
+                model.expand_keys("with a sample event; ‹test_with_event› uses a stored one");
             into.text(Token::Dim, 0, &answer);
         }
         Some(id) => {
@@ -146,7 +151,7 @@ fn about(into: &mut Document, model: &Model, report: &Report) {
 }
 
 /// Writes the events that a mapping creates from a document, and the errors in them.
-fn mapped(into: &mut Document, found: &TestIntakeMappingResponse) {
+fn write_mapped(into: &mut Document, found: &TestIntakeMappingResponse) {
     let many = |count: usize| if count == 1 { "event" } else { "events" };
     let count = found.events.len();
     let token = if count == 0 {
@@ -171,11 +176,11 @@ fn mapped(into: &mut Document, found: &TestIntakeMappingResponse) {
     }
     for (index, event) in found.events.iter().enumerate() {
         into.heading(&format!("Event {}", index + 1));
-        made(into, event);
+        write_event(into, event);
     }
 }
 
-fn made(into: &mut Document, event: &Event) {
+fn write_event(into: &mut Document, event: &Event) {
     into.field("name", Token::Title, &event.name);
     if event.severity() != Severity::Default {
         into.field("severity", event.severity().into(), event.severity().word());
@@ -200,9 +205,9 @@ fn made(into: &mut Document, event: &Event) {
     }
 }
 
-fn under_way(into: &mut Document, model: &Model, report: &Report) {
+fn write_progress(into: &mut Document, model: &Model, report: &Report) {
     let seconds = (model.now_ms - report.started_ms).max(0) / 1_000;
-    let answer = model.tell(&format!("… in progress for {seconds} s; ‹back› cancels it"));
+    let answer = model.expand_keys(&format!("… in progress for {seconds} s; ‹back› cancels it"));
     into.text(Token::Info, 0, &answer);
     let Some(progress) = report.progress else {
         return;
@@ -252,11 +257,11 @@ fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, inqui
     };
     into.text(token, 0, &answer);
     let were = if scanned == 1 { "was" } else { "were" };
-    let looked = format!("{scanned} {were} checked");
+    let scanned_text = format!("{scanned} {were} checked");
     into.text(
         Token::Dim,
         0,
-        &model.tell(&format!("{looked}; ‹longer_try› uses a longer time")),
+        &model.expand_keys(&format!("{scanned_text}; ‹longer_try› uses a longer time")),
     );
     if let Some(stopped_ms) = test.reached_time.filter(|_| test.stopped_early) {
         let answer = format!(
@@ -269,7 +274,7 @@ fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, inqui
         .occurrences
         .iter()
         .cloned()
-        .flat_map(EventRow::all_of)
+        .flat_map(EventRow::from_event)
         .collect();
     if !rows.is_empty() {
         let shown = rows.len();

@@ -32,12 +32,12 @@ pub(super) fn write(into: &mut Document, model: &Model, shifts: &Loaded<ListShif
     draw(into, model, &stretches);
     into.blank();
     let words = "‹override› on a shift puts others on call for it";
-    into.text(Token::Dim, 0, &model.tell(words));
+    into.text(Token::Dim, 0, &model.expand_keys(words));
     for one in &stretches {
         shift(into, model, one);
     }
     if found.stopped_early {
-        let count = text::grouped(i64::try_from(stretches.len()).unwrap_or(i64::MAX));
+        let count = text::group_digits(i64::try_from(stretches.len()).unwrap_or(i64::MAX));
         let words = format!("only the first {count} shifts are shown");
         into.text(Token::Warning, 0, &words);
     }
@@ -52,7 +52,7 @@ fn stretch(shift: &Shift) -> Option<Stretch<'_>> {
     })
 }
 
-fn look(one: &Stretch<'_>) -> (Token, String) {
+fn appearance(one: &Stretch<'_>) -> (Token, String) {
     match (one.names, one.source) {
         ([], _) => (Token::Bad, "no one".to_owned()),
         (names, "override") => (Token::Warning, names.join(", ")),
@@ -61,7 +61,7 @@ fn look(one: &Stretch<'_>) -> (Token, String) {
 }
 
 fn shift(into: &mut Document, model: &Model, one: &Stretch<'_>) {
-    let (token, names) = look(one);
+    let (token, names) = appearance(one);
     let length = duration(one.end_ms - one.start_ms);
     let at = model.zoned(one.start_ms);
     let at = at.map_or_else(String::new, |at| {

@@ -110,7 +110,7 @@ fn sightings(into: &mut Document, model: &Model, occurrence: &Occurrence) {
     let count = occurrence.count.unwrap_or_default();
     if count > 1 {
         let last = model.moment(occurrence.last_seen);
-        let words = format!("seen {} times, last {last}", text::grouped(count));
+        let words = format!("seen {} times, last {last}", text::group_digits(count));
         let why = "; the times of the others are not stored";
         into.line(vec![
             label(""),

@@ -6,7 +6,7 @@ use bellwether_proto::v1::{Attempt, Delivery, ExchangeTimes, RequestTranscript};
 
 use super::rendered;
 use crate::{
-    data::{DeliveryState, Kind, Outcome, Sign, Word, millis, span_ms, structure},
+    data::{DeliveryState, Kind, Named, Outcome, Sign, millis, span_ms, structure},
     document::{Document, Link, duration, label, span},
     model::Model,
     route::Route,
@@ -14,7 +14,7 @@ use crate::{
 };
 
 pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
-    standing(into, model, delivery);
+    write_state(into, model, delivery);
     if delivery.test == Some(true) {
         into.field("what", Token::Text, "a test");
     } else if delivery.clear == Some(true) {
@@ -77,7 +77,7 @@ pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
     into.field("id", Token::Text, &delivery.id);
 }
 
-fn standing(into: &mut Document, model: &Model, delivery: &Delivery) {
+fn write_state(into: &mut Document, model: &Model, delivery: &Delivery) {
     let resent = millis(delivery.retry_time.as_ref());
     let resent = resent.map_or_else(String::new, |ms| format!(", resent {}", model.moment(ms)));
     into.line(vec![
@@ -128,7 +128,7 @@ pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) 
 
 /// Writes an attempt: the verdict and response, then the request.
 pub(super) fn attempt(into: &mut Document, attempt: &Attempt) {
-    answer(into, attempt);
+    write_response(into, attempt);
     into.heading("Request");
     match &attempt.request {
         None => into.text(Token::Dim, 0, "nothing was sent"),
@@ -138,7 +138,7 @@ pub(super) fn attempt(into: &mut Document, attempt: &Attempt) {
 
 pub(super) fn request(into: &mut Document, it: &RequestTranscript) {
     let line = format!("{} {}", it.method, it.url);
-    sent(into, &line, &it.headers, &it.body);
+    write_sent(into, &line, &it.headers, &it.body);
 }
 
 pub(super) fn times(into: &mut Document, times: &ExchangeTimes) {
@@ -160,7 +160,7 @@ pub(super) fn times(into: &mut Document, times: &ExchangeTimes) {
     }
 }
 
-pub(super) fn answer(into: &mut Document, attempt: &Attempt) {
+pub(super) fn write_response(into: &mut Document, attempt: &Attempt) {
     let outcome = attempt.outcome();
     let mark = match outcome {
         Outcome::Delivered => "✓",
@@ -184,7 +184,7 @@ pub(super) fn answer(into: &mut Document, attempt: &Attempt) {
     into.heading("Response");
     match &attempt.response {
         None => into.text(Token::Dim, 0, "nothing came back"),
-        Some(it) => sent(
+        Some(it) => write_sent(
             into,
             &format!("status {}", it.status),
             &it.headers,
@@ -193,7 +193,7 @@ pub(super) fn answer(into: &mut Document, attempt: &Attempt) {
     }
 }
 
-fn sent(into: &mut Document, line: &str, headers: &BTreeMap<String, String>, body: &str) {
+fn write_sent(into: &mut Document, line: &str, headers: &BTreeMap<String, String>, body: &str) {
     into.text(Token::Title, 0, line);
     for (name, value) in headers {
         into.text(Token::Dim, 0, &format!("{name}: {value}"));

@@ -8,7 +8,7 @@ use bellwether_proto::{
 };
 
 use super::FIELDS;
-use crate::data::{EventRow, Word as _};
+use crate::data::{EventRow, Named as _};
 
 const MOST: usize = 5;
 /// Prefixes that are not part of a field's name.
@@ -97,7 +97,7 @@ mod tests {
             ..v1::Event::default()
         };
         let events = [event("disk full", "db-1"), event("cpu", "db-2")];
-        events.into_iter().flat_map(EventRow::all_of).collect()
+        events.into_iter().flat_map(EventRow::from_event).collect()
     }
 
     #[test]

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use bellwether_proto::v1::{Outcome, RequestTranscript, TestDestinationResponse};
 use serde_json::Value;
 
-use super::{Form, Input, Made};
+use super::{Form, Input, LivePreview};
 use crate::{
     client::Ticket,
-    data::{Failure, Object, Word, span_ms},
+    data::{Failure, Named, Object, span_ms},
     document::duration,
     limits,
 };
@@ -34,7 +34,7 @@ pub(crate) struct FormTest {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Lead {
+pub(crate) struct LikelyCause {
     /// The field that is probably wrong; empty if unknown.
     path: &'static str,
     pub(crate) words: String,
@@ -58,11 +58,11 @@ impl FormTest {
         (is_good, format!("{mark} {what}{took}"))
     }
 
-    pub(crate) fn lead(&self, kind: &str) -> Option<Lead> {
+    pub(crate) fn likely_cause(&self, kind: &str) -> Option<LikelyCause> {
         let test = self.result.as_ref().ok()?;
         let said = &test.explanation;
         let status = test.response.as_ref().map(|response| response.status);
-        let lead = |path, words: String| Some(Lead { path, words });
+        let lead = |path, words: String| Some(LikelyCause { path, words });
         match (test.outcome(), status) {
             (Outcome::Delivered, _) => None,
             (Outcome::Blocked, _) => lead(address(kind), blocked(said)),
@@ -130,7 +130,7 @@ impl Bench {
     }
 
     /// Selects the next older test; the newest after the oldest.
-    pub(crate) fn flip(&mut self) {
+    pub(crate) fn select_older(&mut self) {
         self.shown = (self.shown + 1) % self.tests.len().max(1);
     }
 
@@ -143,13 +143,13 @@ impl Bench {
 }
 
 impl Form {
-    pub(crate) fn testing(&mut self, ticket: Ticket) {
+    pub(crate) fn begin_test(&mut self, ticket: Ticket) {
         self.bench.waiting = Some((ticket, self.version));
     }
 
     /// Records the result of a test, and returns whether it was expected. On failure, focuses the
     /// field concerned, unless the form was edited since.
-    pub(crate) fn tested(
+    pub(crate) fn record_test(
         &mut self,
         ticket: Ticket,
         result: Result<TestDestinationResponse, Failure>,
@@ -164,7 +164,7 @@ impl Form {
             version,
             result,
         };
-        let lead = test.lead(self.chosen_type());
+        let lead = test.likely_cause(self.chosen_type());
         self.bench.tests.push_front(test);
         self.bench.tests.truncate(limits::BENCH_TESTS);
         self.bench.shown = 0;
@@ -175,7 +175,7 @@ impl Form {
     }
 
     fn go_to(&mut self, path: &str) {
-        let meant = |at: &usize| self.specs[*at].path == path && self.is_meant(*at);
+        let meant = |at: &usize| self.specs[*at].path == path && self.is_applicable(*at);
         // A secret address has a separate field.
         let path_is_empty = |at: usize| self.inputs[at].is_blank();
         let Some(mut at) = (0..self.specs.len()).find(meant) else {
@@ -193,16 +193,16 @@ impl Form {
         self.focus = at;
     }
 
-    pub(crate) fn lead(&self) -> Option<Lead> {
-        self.bench.tests().0?.lead(self.chosen_type())
+    pub(crate) fn likely_cause(&self) -> Option<LikelyCause> {
+        self.bench.tests().0?.likely_cause(self.chosen_type())
     }
 
-    pub(crate) fn is_tested(&self) -> bool {
+    pub(crate) fn is_test_current(&self) -> bool {
         let newest = self.bench.tests.front();
         newest.is_some_and(|test| test.version == self.version)
     }
 
-    pub(crate) fn tested_words(&self, now_ms: i64) -> Option<(bool, String)> {
+    pub(crate) fn test_summary(&self, now_ms: i64) -> Option<(bool, String)> {
         let newest = self.bench.tests.front()?;
         let (is_good, verdict) = newest.verdict();
         let age_ms = (now_ms - newest.at_ms).max(0);
@@ -211,20 +211,20 @@ impl Form {
             seconds @ 10..60 => format!("{} s ago", seconds / 10 * 10),
             seconds => format!("{} ago", duration(seconds / 60 * 60_000)),
         };
-        let words = if self.is_tested() {
+        let words = if self.is_test_current() {
             format!("tested {age} {verdict}")
         } else {
             format!("changed since the test ({verdict})")
         };
-        Some((is_good && self.is_tested(), words))
+        Some((is_good && self.is_test_current(), words))
     }
 
     /// Returns the request of the selected test, else the one that would be sent.
     pub(crate) fn request(&self) -> Option<&RequestTranscript> {
-        let tested = self.bench.tests().0.filter(|_| self.is_tested());
+        let tested = self.bench.tests().0.filter(|_| self.is_test_current());
         let tested = tested.and_then(|test| test.result.as_ref().ok()?.request.as_ref());
         match &self.live.made {
-            Some(Ok(Made::Request(rendered))) => tested.or(rendered.request.as_ref()),
+            Some(Ok(LivePreview::Request(rendered))) => tested.or(rendered.request.as_ref()),
             _ => tested,
         }
     }
@@ -334,12 +334,12 @@ mod tests {
                 "allow = [\"10.0.0.0/8\"]",
             ),
         ] {
-            let lead = found.lead(kind).unwrap();
+            let lead = found.likely_cause(kind).unwrap();
             assert_eq!(lead.path, path);
             assert!(lead.words.contains(words), "{}", lead.words);
         }
         assert_eq!(
-            test(Outcome::Delivered, Some(200), "").lead("webhook"),
+            test(Outcome::Delivered, Some(200), "").likely_cause("webhook"),
             None
         );
     }

@@ -21,7 +21,7 @@ impl ClauseInput {
             return Self::default();
         };
         let wire = json::from_json::<v1::Clause>(value.to_string().as_bytes()).ok();
-        let clause = wire.as_ref().and_then(filter::Clause::of_wire);
+        let clause = wire.as_ref().and_then(filter::Clause::from_wire);
         match clause {
             Some(clause) => Self::of(clause),
             None => Self {
@@ -46,7 +46,7 @@ impl ClauseInput {
         written.or_else(|| self.unknown.clone())
     }
 
-    pub(crate) fn in_words(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match &self.unknown {
             Some(value) => value.to_string(),
             None if self.line.text().is_empty() => "nothing".to_owned(),
@@ -58,7 +58,7 @@ impl ClauseInput {
     ///
     /// # Errors
     /// Returns a message for display if it is neither.
-    pub(super) fn typed(text: &str) -> Result<Self, String> {
+    pub(super) fn parse_line(text: &str) -> Result<Self, String> {
         if text.starts_with('{') {
             let read = json::from_json::<v1::Clause>(text.as_bytes());
             read.map_err(|error| error.to_string())?;
@@ -82,7 +82,7 @@ impl ClauseInput {
     }
 
     /// Parses the text after an edit. An invalid filter leaves the condition unchanged.
-    pub(super) fn follow(&mut self) {
+    pub(super) fn parse_text(&mut self) {
         let text = self.line.text();
         if text.trim().is_empty() {
             (self.clause, self.fault) = (None, None);

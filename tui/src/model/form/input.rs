@@ -36,18 +36,20 @@ impl Input {
             }
             FieldKind::Length => {
                 let text = text();
-                let shown = when::length_ms(&text).map(when::length);
+                let shown = when::parse_duration_ms(&text).map(when::format_duration);
                 Self::Text(TextField::new(shown.unwrap_or(text)))
             }
             FieldKind::Lines => Self::Text(TextField::new(text()).with_lines()),
             FieldKind::Words => Self::Text(TextField::new(strings(value).join(", "))),
-            FieldKind::Numbers => Self::Text(TextField::new(list::numbers(value))),
+            FieldKind::Numbers => Self::Text(TextField::new(list::format_numbers(value))),
             FieldKind::Pairs => Self::Text(TextField::new(pairs(value)).with_lines()),
             FieldKind::WordPairs(words) => {
-                Self::Text(TextField::new(list::worded(value, words)).with_lines())
+                Self::Text(TextField::new(list::format_word_map(value, words)).with_lines())
             }
-            FieldKind::Maps => Self::Text(TextField::new(list::maps(value)).with_lines()),
-            FieldKind::Written(form) => Self::Text(TextField::new(form.show(value)).with_lines()),
+            FieldKind::Maps => Self::Text(TextField::new(list::format_maps(value)).with_lines()),
+            FieldKind::LineFormat(form) => {
+                Self::Text(TextField::new(form.show(value)).with_lines())
+            }
             FieldKind::Toggle => Self::Toggle(value.and_then(Value::as_bool).unwrap_or_default()),
             FieldKind::Choice(words) => {
                 let chosen = match value {
@@ -59,7 +61,7 @@ impl Input {
                     .position(|word| chosen.as_deref() == Some(*word));
                 Self::Choice(at.unwrap_or_default())
             }
-            FieldKind::Word(words) => {
+            FieldKind::Named(words) => {
                 let at = words.iter().position(|(_, name)| *name == text());
                 Self::Choice(at.unwrap_or_default())
             }
@@ -93,17 +95,19 @@ impl Input {
                     Some(Value::Object(pairs))
                 }
             }
-            (Self::Text(field), FieldKind::Numbers) => list::read_numbers(field.text()).ok(),
+            (Self::Text(field), FieldKind::Numbers) => list::parse_numbers(field.text()).ok(),
             (Self::Text(field), FieldKind::WordPairs(words)) => {
-                list::read_worded(field.text(), words).ok().flatten()
+                list::parse_word_map(field.text(), words).ok().flatten()
             }
-            (Self::Text(field), FieldKind::Maps) => list::read_maps(field.text()).ok().flatten(),
-            (Self::Text(field), FieldKind::Written(form)) => form.read(field.text()).ok(),
+            (Self::Text(field), FieldKind::Maps) => list::parse_maps(field.text()).ok().flatten(),
+            (Self::Text(field), FieldKind::LineFormat(form)) => form.read(field.text()).ok(),
             (Self::Text(field), FieldKind::Number(..)) => {
                 field.text().trim().parse::<i64>().ok().map(Value::from)
             }
-            (Self::Text(field), FieldKind::Length) if when::length_ms(field.text()).is_some() => {
-                let ms = when::length_ms(field.text())?;
+            (Self::Text(field), FieldKind::Length)
+                if when::parse_duration_ms(field.text()).is_some() =>
+            {
+                let ms = when::parse_duration_ms(field.text())?;
                 Some(Value::from(format!("{}s", ms / 1_000)))
             }
             (Self::Text(field), _) => {
@@ -114,7 +118,7 @@ impl Input {
             (Self::Choice(at), FieldKind::Choice(words)) => {
                 words.get(*at).map(|word| Value::from(*word))
             }
-            (Self::Choice(at), FieldKind::Word(words)) => {
+            (Self::Choice(at), FieldKind::Named(words)) => {
                 let name = words.get(*at).map(|(_, name)| *name);
                 name.filter(|name| !name.is_empty()).map(Value::from)
             }
@@ -138,7 +142,7 @@ impl Input {
         }
     }
 
-    pub(super) fn typed(spec: &FieldSpec, text: &str) -> Result<Self, String> {
+    pub(super) fn parse_line(spec: &FieldSpec, text: &str) -> Result<Self, String> {
         let lines = || TextField::new(text.replace("\\n", "\n")).with_lines();
         Ok(match spec.kind {
             FieldKind::Text
@@ -152,13 +156,13 @@ impl Input {
             | FieldKind::Pairs
             | FieldKind::WordPairs(_)
             | FieldKind::Maps
-            | FieldKind::Written(_) => Self::Text(lines()),
+            | FieldKind::LineFormat(_) => Self::Text(lines()),
             FieldKind::Toggle => match text.to_lowercase().as_str() {
                 "yes" | "on" | "true" => Self::Toggle(true),
                 "no" | "off" | "false" => Self::Toggle(false),
                 _ => return Err("expected yes or no".to_owned()),
             },
-            FieldKind::Choice(_) | FieldKind::Word(_) => {
+            FieldKind::Choice(_) | FieldKind::Named(_) => {
                 let words = spec.kind.words();
                 let at = words.iter().position(|word| *word == text);
                 Self::Choice(at.ok_or_else(|| format!("expected one of {}", words.join(", ")))?)
@@ -172,7 +176,7 @@ impl Input {
                         .collect(),
                 )
             }
-            FieldKind::Clause => Self::Clause(Box::new(ClauseInput::typed(text)?)),
+            FieldKind::Clause => Self::Clause(Box::new(ClauseInput::parse_line(text)?)),
             FieldKind::Section => return Err("is a heading, and has no value".to_owned()),
         })
     }
@@ -191,16 +195,16 @@ impl Input {
                     .is_ok_and(|number| (low..=high).contains(&number));
                 (!fits).then(|| format!("expected a whole number from {low} to {high}"))
             }
-            FieldKind::Length if !text.is_empty() && when::length_ms(text).is_none() => {
+            FieldKind::Length if !text.is_empty() && when::parse_duration_ms(text).is_none() => {
                 Some(format!(
                     "`{text}` is not a valid duration; expected {}",
                     when::LENGTHS
                 ))
             }
-            FieldKind::Numbers => list::read_numbers(text).err(),
-            FieldKind::WordPairs(words) => list::read_worded(text, words).err(),
-            FieldKind::Maps => list::read_maps(text).err(),
-            FieldKind::Written(form) => form.read(text).err(),
+            FieldKind::Numbers => list::parse_numbers(text).err(),
+            FieldKind::WordPairs(words) => list::parse_word_map(text, words).err(),
+            FieldKind::Maps => list::parse_maps(text).err(),
+            FieldKind::LineFormat(form) => form.read(text).err(),
             FieldKind::Pairs => {
                 let bare = text
                     .lines()

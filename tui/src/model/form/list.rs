@@ -4,13 +4,13 @@ use serde_json::{Map, Value, json};
 
 type Words = [(&'static str, &'static str)];
 
-pub(super) fn numbers(value: Option<&Value>) -> String {
+pub(super) fn format_numbers(value: Option<&Value>) -> String {
     let items = value.and_then(Value::as_array);
     let items = items.into_iter().flatten().map(ToString::to_string);
     items.collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn read_numbers(text: &str) -> Result<Value, String> {
+pub(super) fn parse_numbers(text: &str) -> Result<Value, String> {
     let items = text.split(',').map(str::trim).filter(|it| !it.is_empty());
     let number = |item: &str| {
         let read = item.parse::<i32>();
@@ -20,7 +20,7 @@ pub(super) fn read_numbers(text: &str) -> Result<Value, String> {
     items.map(number).collect()
 }
 
-pub(super) fn worded(value: Option<&Value>, words: &Words) -> String {
+pub(super) fn format_word_map(value: Option<&Value>, words: &Words) -> String {
     let line = |(name, value): (&String, &Value)| {
         let value = value.as_str().unwrap_or_default();
         let word = words.iter().find(|(_, wire)| *wire == value);
@@ -33,21 +33,21 @@ pub(super) fn worded(value: Option<&Value>, words: &Words) -> String {
 ///
 /// # Errors
 /// Returns a message if a line lacks its colon, or its word is unknown.
-pub(super) fn read_worded(text: &str, words: &Words) -> Result<Option<Value>, String> {
+pub(super) fn parse_word_map(text: &str, words: &Words) -> Result<Option<Value>, String> {
     let known = || words.iter().map(|(word, _)| *word).collect::<Vec<_>>();
     let line = |name: &str, word: &str| {
         let found = words.iter().find(|(known, _)| *known == word);
         let wire = found.map(|(_, wire)| json!(wire));
         wire.ok_or_else(|| format!("`{name}`: expected one of {}", known().join(", ")))
     };
-    read_lines(text, "value: word", line)
+    parse_lines(text, "value: word", line)
 }
 
 /// Formats derived variables, one per line; as JSON if the line notation is not sufficient.
-pub(super) fn maps(value: Option<&Value>) -> String {
+pub(super) fn format_maps(value: Option<&Value>) -> String {
     lines(value, |(name, value): (&String, &Value)| {
         let plain = plain_map(value);
-        let same = |line: &String| read_map(line).is_ok_and(|read| read == *value);
+        let same = |line: &String| parse_map(line).is_ok_and(|read| read == *value);
         let line = plain.filter(same).unwrap_or_else(|| value.to_string());
         format!("{name}: {line}")
     })
@@ -57,15 +57,15 @@ pub(super) fn maps(value: Option<&Value>) -> String {
 ///
 /// # Errors
 /// Returns a message for an invalid line.
-pub(super) fn read_maps(text: &str) -> Result<Option<Value>, String> {
+pub(super) fn parse_maps(text: &str) -> Result<Option<Value>, String> {
     const SHAPE: &str = "name: variable, value=text, *=text";
     let line = |name: &str, text: &str| {
         if text.starts_with('{') {
             return serde_json::from_str(text).map_err(|error| format!("`{name}`: {error}"));
         }
-        read_map(text).map_err(|()| format!("`{name}`: write `{SHAPE}`"))
+        parse_map(text).map_err(|()| format!("`{name}`: write `{SHAPE}`"))
     };
-    read_lines(text, SHAPE, line)
+    parse_lines(text, SHAPE, line)
 }
 
 fn plain_map(value: &Value) -> Option<String> {
@@ -81,7 +81,7 @@ fn plain_map(value: &Value) -> Option<String> {
     Some(parts.join(", "))
 }
 
-fn read_map(text: &str) -> Result<Value, ()> {
+fn parse_map(text: &str) -> Result<Value, ()> {
     let mut parts = text.split(',').map(str::trim);
     let from = parts
         .next()
@@ -102,7 +102,7 @@ fn lines<'a>(value: Option<&'a Value>, line: impl Fn((&'a String, &'a Value)) ->
     pairs.map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn read_lines(
+fn parse_lines(
     text: &str,
     shape: &str,
     read: impl Fn(&str, &str) -> Result<Value, String>,
@@ -128,35 +128,35 @@ mod tests {
             "team": {"from": "event.dimensions.team"},
             "odd": {"from": "event.name", "map": {"a, b": "c=d"}},
         });
-        let text = maps(Some(&value));
+        let text = format_maps(Some(&value));
         assert!(
             text.contains("priority: event.severity, critical=P1, error=P2, *=P3"),
             "{text}"
         );
-        assert_eq!(read_maps(&text), Ok(Some(value)));
-        assert_eq!(read_maps(" \n"), Ok(None));
+        assert_eq!(parse_maps(&text), Ok(Some(value)));
+        assert_eq!(parse_maps(" \n"), Ok(None));
         assert!(
-            read_maps("priority: a, b")
+            parse_maps("priority: a, b")
                 .unwrap_err()
                 .contains("`priority`")
         );
-        assert!(read_maps("priority").unwrap_err().contains("`priority`"));
-        assert!(read_maps("priority: {\"from\"").is_err());
+        assert!(parse_maps("priority").unwrap_err().contains("`priority`"));
+        assert!(parse_maps("priority: {\"from\"").is_err());
     }
 
     #[test]
     fn words_and_numbers_are_parsed_or_reported() {
         let words: &Words = &[("error", "SEVERITY_ERROR")];
         let value = json!({"high": "SEVERITY_ERROR"});
-        assert_eq!(worded(Some(&value), words), "high: error");
-        assert_eq!(read_worded("high: error", words), Ok(Some(value)));
+        assert_eq!(format_word_map(Some(&value), words), "high: error");
+        assert_eq!(parse_word_map("high: error", words), Ok(Some(value)));
         assert!(
-            read_worded("high: bad", words)
+            parse_word_map("high: bad", words)
                 .unwrap_err()
                 .contains("error")
         );
-        assert_eq!(numbers(Some(&json!([200, 202]))), "200, 202");
-        assert_eq!(read_numbers("200,202"), Ok(json!([200, 202])));
-        assert!(read_numbers("200, ok").unwrap_err().contains("`ok`"));
+        assert_eq!(format_numbers(Some(&json!([200, 202]))), "200, 202");
+        assert_eq!(parse_numbers("200,202"), Ok(json!([200, 202])));
+        assert!(parse_numbers("200, ok").unwrap_err().contains("`ok`"));
     }
 }

@@ -4,7 +4,7 @@ use bellwether_proto::{json, v1};
 
 use super::{Form, Input};
 use crate::{
-    client::{Answer, Call, EventFilter, Ticket, events::estimated, message},
+    client::{Call, CallResult, EventFilter, Ticket, events::parse_estimate, message},
     data::{Failure, Kind},
     limits,
     model::inquiry::{Inquiry, preview},
@@ -15,11 +15,11 @@ pub(crate) struct Live {
     pub(crate) due_ms: Option<i64>,
     pub(crate) waiting: Option<Ticket>,
     /// The last response, shown until the next one.
-    pub(crate) made: Option<Result<Made, Failure>>,
+    pub(crate) made: Option<Result<LivePreview, Failure>>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Made {
+pub(crate) enum LivePreview {
     Messages(v1::PreviewRuleResponse),
     Request(Box<v1::RenderDestinationResponse>),
     /// Number of open events that a trigger matches; `None` if counting would take long.
@@ -45,12 +45,12 @@ const WARNED: [(&str, &str); 12] = [
 impl Live {
     pub(super) fn warning(&self, path: &str) -> Option<String> {
         let warnings: Vec<&String> = match self.made.as_ref()?.as_ref().ok()? {
-            Made::Request(made) => made.warnings.iter().collect(),
-            Made::Messages(made) => {
+            LivePreview::Request(made) => made.warnings.iter().collect(),
+            LivePreview::Messages(made) => {
                 let each = made.previews.iter().flat_map(|it| &it.warnings);
                 made.warnings.iter().chain(each).collect()
             }
-            Made::Matching(_) => return None,
+            LivePreview::Matching(_) => return None,
         };
         let is_about = |warning: &&&String| {
             let mut all = WARNED.iter();
@@ -59,15 +59,15 @@ impl Live {
         warnings.iter().find(is_about).map(|it| (**it).clone())
     }
 
-    pub(super) fn typed(&mut self, now_ms: i64) {
+    pub(super) fn schedule(&mut self, now_ms: i64) {
         self.due_ms = Some(now_ms.saturating_add(limits::CHECK_PAUSE_MS));
         self.waiting = None;
         // An outdated number is misleading and is removed; messages stay until replaced.
         self.made
-            .take_if(|made| matches!(made, Ok(Made::Matching(_))));
+            .take_if(|made| matches!(made, Ok(LivePreview::Matching(_))));
     }
 
-    fn heard(&mut self, ticket: Ticket, found: Result<Made, Failure>) -> bool {
+    fn record(&mut self, ticket: Ticket, found: Result<LivePreview, Failure>) -> bool {
         let is_waited_for = self.waiting.take_if(|it| *it == ticket).is_some();
         if is_waited_for {
             self.made = Some(found);
@@ -78,13 +78,13 @@ impl Live {
 
 impl Form {
     /// Records the response of the live call, and returns whether it was expected.
-    pub(crate) fn hear_live(&mut self, ticket: Ticket, answer: Answer) -> bool {
+    pub(crate) fn record_live(&mut self, ticket: Ticket, answer: CallResult) -> bool {
         let found = match self.kind {
-            Kind::Rule => message(answer).map(Made::Messages),
-            Kind::Destination => message(answer).map(|it| Made::Request(Box::new(it))),
-            _ => estimated(answer).map(Made::Matching),
+            Kind::Rule => message(answer).map(LivePreview::Messages),
+            Kind::Destination => message(answer).map(|it| LivePreview::Request(Box::new(it))),
+            _ => parse_estimate(answer).map(LivePreview::Matching),
         };
-        self.live.heard(ticket, found)
+        self.live.record(ticket, found)
     }
 
     /// Returns the call that requests the result for the form; `None` for kinds without one.

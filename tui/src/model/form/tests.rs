@@ -49,15 +49,15 @@ fn invalid_line_is_reported_and_keeps_the_condition() {
     let mut input = ClauseInput::read(None);
     assert!(input.error(true).is_some() && input.error(false).is_none());
     input.line = TextField::new("a=1 or b=2");
-    input.follow();
+    input.parse_text();
     let written = input.write();
     assert!(written.is_some());
     input.line = TextField::new("a=1 or");
-    input.follow();
+    input.parse_text();
     assert!(input.error(false).unwrap().starts_with("at character 7"));
     assert_eq!(input.write(), written);
     input.line = TextField::default();
-    input.follow();
+    input.parse_text();
     assert_eq!((input.error(false), input.write()), (None, None));
 }
 
@@ -77,7 +77,7 @@ fn service_errors_appear_beside_their_fields() {
         path: path.to_owned(),
         message: format!("bad {path}"),
     };
-    form.take_failure(&Failure {
+    form.show_failure(&Failure {
         kind: FailureKind::Invalid,
         message: "two fields are wrong".to_owned(),
         fields: vec![error("type.webhook.url"), error("type.webhook.headers[x]")],
@@ -119,7 +119,7 @@ fn folded_fields_are_saved_validated_and_unfolded_on_error() {
     let mut form = Form::new(Kind::Rule, None, json!({"name": "r"}));
     let (section, interval) = (at(&form, "#when"), at(&form, "repeatInterval"));
     assert!(form.is_shown(section) && !form.is_shown(interval));
-    assert!(form.filled(section).is_empty());
+    assert!(form.filled_labels(section).is_empty());
     // Moving between fields stops at headings, and skips collapsed fields.
     form.focus = section;
     form.step(true);
@@ -127,9 +127,9 @@ fn folded_fields_are_saved_validated_and_unfolded_on_error() {
     form.fill(interval, "60", 0).unwrap();
     assert!(form.is_shown(interval), "what is filled in is shown");
     form.inputs[section] = Input::Section(false);
-    assert_eq!(form.filled(section), ["Repeat after"]);
+    assert_eq!(form.filled_labels(section), ["Repeat after"]);
     assert_eq!(form.to_json()["repeatInterval"], json!(60));
-    form.take_failure(&Failure {
+    form.show_failure(&Failure {
         kind: FailureKind::Invalid,
         message: "a field is wrong".to_owned(),
         fields: vec![FieldError {
@@ -158,15 +158,15 @@ fn saving_unfolds_invalid_fields_and_skips_counting() {
     let base = json!({"name": "t", "type": {"event": {"query": {"clause": clause}}}});
     let mut form = Form::new(Kind::Trigger, None, base);
     assert!(form.live_call().is_some());
-    form.live.made = Some(Ok(Made::Matching(Some(3))));
+    form.live.made = Some(Ok(LivePreview::Matching(Some(3))));
     let query = form.inputs.iter_mut().find_map(|input| match input {
         Input::Clause(clause) => Some(clause),
         _ => None,
     });
     let query = query.unwrap();
     query.line.insert(" or");
-    query.follow();
-    form.changed(0);
+    query.parse_text();
+    form.record_change(0);
     assert!(
         form.live.made.is_none(),
         "the count is of another condition"

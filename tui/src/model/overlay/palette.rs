@@ -99,7 +99,7 @@ impl Item {
 }
 
 impl Palette {
-    pub(crate) fn type_anew(&mut self, typed: impl Into<String>) {
+    pub(crate) fn set_text(&mut self, typed: impl Into<String>) {
         self.field = TextField::new(typed);
         self.cursor = 0;
     }
@@ -107,7 +107,7 @@ impl Palette {
     pub(crate) fn items(&self, model: &Model) -> Vec<Item> {
         let typed = self.field.text().trim_start();
         if self.here {
-            let mut actions = actions(model);
+            let mut actions = action_items(model);
             let places = model.page.route.places();
             actions.sort_by_key(|(at, _)| *at);
             let items = actions.into_iter().map(|(at, item)| Item {
@@ -117,7 +117,7 @@ impl Palette {
             return rank(items.collect(), typed, 0);
         }
         if let Some((word, rest)) = typed.split_once(' ')
-            && let Some(items) = arguments(model, &word.to_lowercase(), rest)
+            && let Some(items) = argument_items(model, &word.to_lowercase(), rest)
         {
             let free = matches!(
                 items[..],
@@ -138,12 +138,16 @@ impl Palette {
                 return found;
             }
         }
-        let mut items: Vec<_> = actions(model).into_iter().map(|(_, item)| item).collect();
+        let mut items: Vec<_> = action_items(model)
+            .into_iter()
+            .map(|(_, item)| item)
+            .collect();
         // Navigation comes before actions.
         items.sort_by_key(|item| !item.title.starts_with("Go to"));
-        items.extend(words(model));
+        items.extend(command_items(model));
         items.extend(
-            objects(model).map(|route| Item::new(called(&route), PaletteTarget::Go(route))),
+            resource_routes(model)
+                .map(|route| Item::new(resource_title(&route), PaletteTarget::Go(route))),
         );
         rank(items, typed, 0)
     }
@@ -195,7 +199,7 @@ fn section(place: ActionPlace) -> &'static str {
 
 /// Returns the actions available on this screen, each with the index of the place it belongs to,
 /// most specific first.
-fn actions(model: &Model) -> Vec<(usize, Item)> {
+fn action_items(model: &Model) -> Vec<(usize, Item)> {
     let places = model.page.route.places();
     let applying = keymap::available(&places).filter(|entry| access::applies(model, entry));
     applying
@@ -203,7 +207,7 @@ fn actions(model: &Model) -> Vec<(usize, Item)> {
             let at = places.iter().position(|it| entry.places.contains(it));
             let item = Item {
                 keys: keys(model, entry, &places),
-                refusal: access::refusal(model, entry).err(),
+                refusal: access::check_allowed(model, entry).err(),
                 ..Item::new(entry.title, PaletteTarget::Act(entry.action))
             };
             (at.unwrap_or(places.len() - 1), item)
@@ -215,12 +219,12 @@ fn keys(model: &Model, entry: &Entry, places: &[ActionPlace]) -> String {
     let keys: Vec<String> = model
         .keymap
         .keys(entry, places)
-        .map(keymap::shown)
+        .map(keymap::format_keys)
         .collect();
     keys.join("  ")
 }
 
-fn words(model: &Model) -> impl Iterator<Item = Item> + '_ {
+fn command_items(model: &Model) -> impl Iterator<Item = Item> + '_ {
     let word = |word: &str, what: &str| {
         Item::new(
             format!("{word} … {what}"),
@@ -230,11 +234,11 @@ fn words(model: &Model) -> impl Iterator<Item = Item> + '_ {
     let on_objects = ON_OBJECTS.iter().map(move |(name, action)| {
         let entry = keymap::entry(*action);
         Item {
-            refusal: access::refusal(model, entry).err(),
+            refusal: access::check_allowed(model, entry).err(),
             ..word(name, &entry.title.to_lowercase())
         }
     });
-    let contexts = contexts(model);
+    let contexts = context_items(model);
     let context =
         (!contexts.is_empty()).then(|| word("context", "switch the console to another service"));
     WORDS
@@ -244,7 +248,7 @@ fn words(model: &Model) -> impl Iterator<Item = Item> + '_ {
         .chain(on_objects)
 }
 
-fn contexts(model: &Model) -> Vec<Item> {
+fn context_items(model: &Model) -> Vec<Item> {
     let own = model.context.as_ref().map(|context| context.name.as_str());
     let others = model
         .contexts
@@ -261,7 +265,7 @@ fn contexts(model: &Model) -> Vec<Item> {
 }
 
 /// Returns the possible arguments of a command; `None` if there is no such command.
-fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
+fn argument_items(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
     let is_list = model.page.route.is_list();
     let items = match word {
         "theme" => Theme::ALL
@@ -275,7 +279,7 @@ fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
         "sort" => sort::columns(&model.store, &model.page.route)
             .into_iter()
             .flat_map(|head| {
-                let first = Sort::by(head);
+                let first = Sort::by_column(head);
                 let descending = !first.descending;
                 [
                     first,
@@ -289,9 +293,9 @@ fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
                 let title = format!("sort {} {}", sort.column, sort.arrow());
                 Item::new(title, PaletteTarget::Sort(sort))
             })
-            .chain(unsorted(model))
+            .chain(unsortable_columns(model))
             .collect(),
-        "context" => contexts(model),
+        "context" => context_items(model),
         "view" => {
             let views = model.views().into_iter();
             let item = |view: View| {
@@ -323,11 +327,11 @@ fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
             let title = format!("{word} {filter}");
             vec![Item::new(title, PaletteTarget::List(route, filter))]
         }
-        "silence" => vec![silence(model, rest.trim())],
-        "event" => events(model, rest.trim()),
+        "silence" => vec![silence_item(model, rest.trim())],
+        "event" => event_items(model, rest.trim()),
         _ => {
             let (_, action) = ON_OBJECTS.iter().find(|(name, _)| *name == word)?;
-            on_objects(model, word, *action)
+            object_items(model, word, *action)
         }
     };
     Some(items)
@@ -336,7 +340,7 @@ fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
 const SILENCE: &str = "2h";
 
 /// Returns the entry for a silence; the end is the last one or two words.
-fn silence(model: &Model, typed: &str) -> Item {
+fn silence_item(model: &Model, typed: &str) -> Item {
     let words: Vec<&str> = typed.split_whitespace().collect();
     let ends = [2, 1].into_iter().filter(|count| *count < words.len());
     let mut read = ends.filter_map(|count| {
@@ -357,7 +361,7 @@ fn silence(model: &Model, typed: &str) -> Item {
     };
     let entry = keymap::entry(Action::Silence);
     let fault = filter::events(&filter, &model.reader()).err();
-    let refusal = access::refusal(model, entry).err();
+    let refusal = access::check_allowed(model, entry).err();
     let refusal = refusal.or_else(|| fault.map(|fault| fault.to_string()));
     let is_empty = filter
         .is_empty()
@@ -372,7 +376,7 @@ fn silence(model: &Model, typed: &str) -> Item {
 }
 
 /// Returns disabled entries for columns of events that the service cannot sort by.
-fn unsorted(model: &Model) -> Vec<Item> {
+fn unsortable_columns(model: &Model) -> Vec<Item> {
     if model.page.route != Route::Events {
         return Vec::new();
     }
@@ -382,14 +386,14 @@ fn unsorted(model: &Model) -> Vec<Item> {
     let item = |head| Item {
         refusal: Some(sort::NO_INDEX.to_owned()),
         ..Item::new(
-            format!("sort {}", Sort::by(head).column),
-            PaletteTarget::Sort(Sort::by(head)),
+            format!("sort {}", Sort::by_column(head).column),
+            PaletteTarget::Sort(Sort::by_column(head)),
         )
     };
     others.map(item).collect()
 }
 
-fn events(model: &Model, id: &str) -> Vec<Item> {
+fn event_items(model: &Model, id: &str) -> Vec<Item> {
     let held = &model.store.events;
     let count = held.len().min(limits::PALETTE_EVENTS);
     let rows = (0..count).filter_map(|index| held.get(index));
@@ -407,10 +411,10 @@ fn events(model: &Model, id: &str) -> Vec<Item> {
     items
 }
 
-fn on_objects(model: &Model, word: &str, action: Action) -> Vec<Item> {
+fn object_items(model: &Model, word: &str, action: Action) -> Vec<Item> {
     let entry = keymap::entry(action);
-    let refusal = access::refusal(model, entry).err();
-    objects(model)
+    let refusal = access::check_allowed(model, entry).err();
+    resource_routes(model)
         .filter(|route| {
             let own = route.places()[0];
             entry.places.contains(&own)
@@ -419,23 +423,23 @@ fn on_objects(model: &Model, word: &str, action: Action) -> Vec<Item> {
             keys: keys(model, entry, &route.places()),
             refusal: refusal.clone(),
             ..Item::new(
-                format!("{word} {}", called(&route)),
+                format!("{word} {}", resource_title(&route)),
                 PaletteTarget::ActOn(route, action),
             )
         })
         .collect()
 }
 
-fn called(route: &Route) -> String {
+fn resource_title(route: &Route) -> String {
     let word = route.kind().map_or("", Kind::word);
     format!("{word} {}", route.object())
 }
 
-fn objects(model: &Model) -> impl Iterator<Item = Route> + '_ {
+fn resource_routes(model: &Model) -> impl Iterator<Item = Route> + '_ {
     let kinds = Kind::ALL.iter().copied();
     let kinds = kinds.filter(|kind| kind.has_page());
     kinds.flat_map(|kind| {
-        let rows = model.store.of(kind).rows().iter();
+        let rows = model.store.resources(kind).rows().iter();
         rows.map(move |row| Route::Object(kind, row.name().to_owned()))
     })
 }

@@ -8,8 +8,8 @@ use crossterm::event::{KeyCode, KeyEvent};
 use super::{call, confirm, read};
 use crate::{
     client::{
-        Answer, Call, Chosen, Command, EventFilter, StatusChange, Taken, Ticket, deliveries,
-        events, message,
+        Call, CallResult, Command, DeliverySelection, EventFilter, StatusChange, Ticket,
+        WriteOutcome, deliveries, events, message,
     },
     data::{BulkTally, Failure, Kind, Transition},
     limits,
@@ -19,8 +19,8 @@ use crate::{
         filter,
         message::Effect,
         overlay::Overlay,
-        reply_purpose::{BulkStep, ReplyPurpose, Updating},
-        undo::Back,
+        reply_purpose::{BulkStep, ReceiverCount, ReplyPurpose},
+        undo::UndoAction,
     },
     theme::Token,
 };
@@ -29,10 +29,10 @@ pub(super) fn matching(model: &mut Model, transition: Transition, effects: &mut 
     let words = model.page.list.filter.trim().to_owned();
     match filter::deliveries(&words, &model.clock()) {
         Ok(filter) => {
-            let chosen = Chosen::Matching { filter, words };
+            let chosen = DeliverySelection::Matching { filter, words };
             begin(model, Work::Deliveries(transition, chosen), effects);
         }
-        Err(fault) => model.say(Token::Bad, fault.to_string()),
+        Err(fault) => model.show_notice(Token::Bad, fault.to_string()),
     }
 }
 
@@ -45,7 +45,7 @@ pub(super) fn deliveries(model: &mut Model, transition: Transition, effects: &mu
     let ids = marks.iter().take(limits::BULK_ITEMS).cloned().collect();
     begin(
         model,
-        Work::Deliveries(transition, Chosen::Ids(ids)),
+        Work::Deliveries(transition, DeliverySelection::Ids(ids)),
         effects,
     );
 }
@@ -66,13 +66,13 @@ pub(super) fn events(model: &mut Model, transition: EventTransition, effects: &m
 /// Starts a change of all open events of the group under the cursor.
 pub(super) fn group(model: &mut Model, change: StatusChange, effects: &mut Vec<Effect>) {
     let Some(group) = model.group() else { return };
-    let filter = match filter::events(&group.whole(), &model.reader()) {
+    let filter = match filter::events(&group.group_filter(), &model.reader()) {
         Ok(clause) => EventFilter {
             clause,
             open_only: true,
             ..EventFilter::default()
         },
-        Err(fault) => return model.say(Token::Bad, fault.to_string()),
+        Err(fault) => return model.show_notice(Token::Bad, fault.to_string()),
     };
     let events = EventBulk::new(EventTransition::Set(change), filter, group.words());
     begin(model, Work::Events(events), effects);
@@ -83,48 +83,48 @@ fn count_updates(model: &mut Model, bulk: &mut Bulk, effects: &mut Vec<Effect>) 
     let Work::Events(events) = &bulk.work else {
         return false;
     };
-    let mut asked = v1::ListObligationsRequest {
+    let mut request = v1::ListObligationsRequest {
         page_size: limits::RESOURCE_PAGE,
         ..v1::ListObligationsRequest::default()
     };
     if events.updates() {
-        let rules = model.store.of(Kind::Rule).rows().iter();
+        let rules = model.store.resources(Kind::Rule).rows().iter();
         let updating = rules.filter(|rule| rule.flag("sendUpdates"));
-        asked.rule_names = updating.map(|rule| rule.name().to_owned()).collect();
-        if asked.rule_names.is_empty() {
+        request.rule_names = updating.map(|rule| rule.name().to_owned()).collect();
+        if request.rule_names.is_empty() {
             bulk.updates = Some(Ok(Updates::default()));
             return false;
         }
     } else if !events.closes() {
         return false;
     }
-    let updating = Updating {
-        asked,
+    let updating = ReceiverCount {
+        request,
         counts: BTreeMap::new(),
         calls: 0,
     };
-    ask_updates(model, bulk, Box::new(updating), effects);
+    request_receivers(model, bulk, Box::new(updating), effects);
     true
 }
 
-fn ask_updates(
+fn request_receivers(
     model: &mut Model,
     bulk: &mut Bulk,
-    mut updating: Box<Updating>,
+    mut updating: Box<ReceiverCount>,
     effects: &mut Vec<Effect>,
 ) {
     updating.calls += 1;
-    let call = Call::of("DeliveryService", &updating.asked).long();
+    let call = Call::from_request("DeliveryService", &updating.request).with_long_timeout();
     let then = ReplyPurpose::Bulk(BulkStep::Updates(updating));
     bulk.waiting = Some(self::call(model, call, then, effects));
 }
 
 /// Counts the notified receivers of a page; after the last page, asks for confirmation.
-fn updates(
+fn handle_receivers(
     model: &mut Model,
     mut bulk: Box<Bulk>,
-    mut updating: Box<Updating>,
-    answer: Answer,
+    mut updating: Box<ReceiverCount>,
+    answer: CallResult,
     effects: &mut Vec<Effect>,
 ) {
     let meant: HashSet<&str> = match &bulk.work {
@@ -140,8 +140,8 @@ fn updates(
             }
             let more = !page.next_page_token.is_empty();
             if more && updating.calls < limits::UPDATE_CALLS {
-                updating.asked.page_token = page.next_page_token;
-                ask_updates(model, &mut bulk, updating, effects);
+                updating.request.page_token = page.next_page_token;
+                request_receivers(model, &mut bulk, updating, effects);
                 model.overlay = Some(Overlay::Bulk(bulk));
                 return;
             }
@@ -149,10 +149,10 @@ fn updates(
         }
         Err(failure) => Err(failure.message),
     });
-    agree(model, bulk);
+    ask_confirmation(model, bulk);
 }
 
-fn agree(model: &mut Model, mut bulk: Box<Bulk>) {
+fn ask_confirmation(model: &mut Model, mut bulk: Box<Bulk>) {
     bulk.is_counted = true;
     bulk.stage = Stage::Asking { yes: false };
     model.overlay = Some(Overlay::Bulk(bulk));
@@ -160,10 +160,10 @@ fn agree(model: &mut Model, mut bulk: Box<Bulk>) {
 
 fn begin(model: &mut Model, work: Work, effects: &mut Vec<Effect>) {
     model.overlay = Some(Overlay::Bulk(Box::new(Bulk::new(work))));
-    go_on(model, effects);
+    continue_next(model, effects);
 }
 
-fn go_on(model: &mut Model, effects: &mut Vec<Effect>) {
+fn continue_next(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some((call, step)) = model.bulk_mut().map(|bulk| bulk.call()) else {
         return;
     };
@@ -175,7 +175,7 @@ fn go_on(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Resumes after a reconnect, without repeating completed batches. If the outcome of the last batch
 /// is unknown, the operator has to confirm.
-pub(super) fn link_is_up(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn on_reconnect(model: &mut Model, effects: &mut Vec<Effect>) {
     let waits = |bulk: &mut Bulk| {
         let waited = bulk.waiting.take().is_some();
         let is_sure = match &bulk.work {
@@ -189,7 +189,7 @@ pub(super) fn link_is_up(model: &mut Model, effects: &mut Vec<Effect>) {
         waited && is_sure
     };
     if model.bulk_mut().is_some_and(waits) {
-        go_on(model, effects);
+        continue_next(model, effects);
     }
 }
 
@@ -218,7 +218,7 @@ pub(super) fn press(
             _ => {}
         },
         Stage::Running if leaves => bulk.stage = Stage::Stopping,
-        Stage::Failed(_) if leaves => return end(model, &bulk, effects),
+        Stage::Failed(_) if leaves => return finish(model, &bulk, effects),
         Stage::Failed(_) if key.code == KeyCode::Enter => return run(model, bulk, effects),
         _ => {}
     }
@@ -227,14 +227,14 @@ pub(super) fn press(
 
 /// Starts or resumes the change; the only function that does.
 fn run(model: &mut Model, mut bulk: Box<Bulk>, effects: &mut Vec<Effect>) {
-    if model.is_up() {
+    if model.is_connected() {
         bulk.stage = if bulk.is_counted {
             Stage::Running
         } else {
             Stage::Counting
         };
         model.overlay = Some(Overlay::Bulk(bulk));
-        return go_on(model, effects);
+        return continue_next(model, effects);
     }
     bulk.stage = Stage::Failed("not connected; Enter tries again".to_owned());
     model.overlay = Some(Overlay::Bulk(bulk));
@@ -247,7 +247,7 @@ fn abandon(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
     }
 }
 
-fn waiting(model: &mut Model, ticket: Ticket) -> Option<Box<Bulk>> {
+fn take_waiting(model: &mut Model, ticket: Ticket) -> Option<Box<Bulk>> {
     let waits =
         |overlay: &mut Overlay| matches!(overlay, Overlay::Bulk(it) if it.waiting == Some(ticket));
     match model.overlay.take_if(waits)? {
@@ -260,18 +260,18 @@ fn waiting(model: &mut Model, ticket: Ticket) -> Option<Box<Bulk>> {
 }
 
 /// Handles the response to a step, if the change still waits for it.
-pub(super) fn heard(
+pub(super) fn handle_response(
     model: &mut Model,
     ticket: Ticket,
     step: BulkStep,
-    answer: Answer,
+    answer: CallResult,
     effects: &mut Vec<Effect>,
 ) -> bool {
-    let Some(mut bulk) = waiting(model, ticket) else {
+    let Some(mut bulk) = take_waiting(model, ticket) else {
         return false;
     };
     let found = match (step, &mut bulk.work) {
-        (BulkStep::Deliveries(transition), _) => deliveries::changed_many(transition, answer),
+        (BulkStep::Deliveries(transition), _) => deliveries::parse_batch(transition, answer),
         (BulkStep::Count, Work::Events(events)) => match message(answer) {
             Ok(v1::CountEventsResponse { count, .. }) => {
                 events.found = count.map(i64::from);
@@ -282,20 +282,20 @@ pub(super) fn heard(
             }
             Err(failure) => Err(failure),
         },
-        (BulkStep::Gather, Work::Events(events)) => events::found(answer).map(|page| {
-            let (tally, is_full) = events.take(page.rows);
+        (BulkStep::Gather, Work::Events(events)) => events::parse_page(answer).map(|page| {
+            let (tally, is_full) = events.add_page(page.rows);
             let next = if is_full { String::new() } else { page.next };
             (tally, next)
         }),
         (BulkStep::Part(read), Work::Events(events)) => read(answer).map(|taken| {
             let (failed, first_error) = match taken {
-                Taken::AllBut {
+                WriteOutcome::AllBut {
                     failed,
                     first_error,
                 } => (i64::try_from(failed).unwrap_or(i64::MAX), first_error),
                 _ => (0, String::new()),
             };
-            let (count, is_last) = events.done(failed, first_error);
+            let (count, is_last) = events.apply_batch(failed, first_error);
             let tally = BulkTally {
                 count,
                 ..BulkTally::default()
@@ -304,17 +304,17 @@ pub(super) fn heard(
             (tally, next.to_owned())
         }),
         (BulkStep::Updates(updating), _) => {
-            updates(model, bulk, updating, answer, effects);
+            handle_receivers(model, bulk, updating, answer, effects);
             return true;
         }
         (_, Work::Deliveries(..)) => return false,
     };
-    go_on_with(model, bulk, found, effects);
+    handle_result(model, bulk, found, effects);
     true
 }
 
 /// Adds the result of a step, then makes the next call, asks for confirmation, or ends.
-fn go_on_with(
+fn handle_result(
     model: &mut Model,
     mut bulk: Box<Bulk>,
     found: Result<(BulkTally, String), Failure>,
@@ -333,43 +333,43 @@ fn go_on_with(
     if bulk.is_counted {
         bulk.done.add(tally);
         if is_end || bulk.stage == Stage::Stopping {
-            return end(model, &bulk, effects);
+            return finish(model, &bulk, effects);
         }
     } else {
         bulk.counted.add(tally);
         if is_end && bulk.counted.count == 0 {
-            return model.say(Token::Info, bulk.nothing());
+            return model.show_notice(Token::Info, bulk.empty_message());
         }
         if is_end {
             if count_updates(model, &mut bulk, effects) {
                 model.overlay = Some(Overlay::Bulk(bulk));
                 return;
             }
-            return agree(model, bulk);
+            return ask_confirmation(model, bulk);
         }
     }
     model.overlay = Some(Overlay::Bulk(bulk));
-    go_on(model, effects);
+    continue_next(model, effects);
 }
 
-fn end(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
+fn finish(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
     let (outcome, has_failed) = bulk.outcome();
-    if let Some(done) = bulk.back() {
-        model.remember(outcome.clone(), Back::Many(Box::new(done)));
+    if let Some(done) = bulk.undo() {
+        model.record_undo(outcome.clone(), UndoAction::Many(Box::new(done)));
     }
-    if bulk.is_through() && has_failed {
-        model.say(Token::Bad, format!("✗ {outcome}"));
-    } else if bulk.is_through() {
-        if bulk.back().is_none() {
-            model.say(Token::Good, format!("✓ {outcome}"));
+    if bulk.is_complete() && has_failed {
+        model.show_notice(Token::Bad, format!("✗ {outcome}"));
+    } else if bulk.is_complete() {
+        if bulk.undo().is_none() {
+            model.show_notice(Token::Good, format!("✓ {outcome}"));
         }
     } else if bulk.token.is_empty() && bulk.is_counted {
         let left = bulk.counted.count - bulk.done.count;
         let text = format!("✓ {outcome}; {left} no longer needed it");
-        model.say(Token::Good, text);
+        model.show_notice(Token::Good, text);
     } else {
         let text = format!("stopped: {outcome}, of {} counted", bulk.counted.count);
-        model.say(Token::Warning, text);
+        model.show_notice(Token::Warning, text);
     }
     model.page.list.marks.clear();
     read::after_write(model, effects);

@@ -2,7 +2,7 @@
 
 use super::{navigate, report, send};
 use crate::{
-    client::whole,
+    client::parse_empty,
     model::{
         Model, message::Effect, overlay::Consequence, reply_purpose::ReplyPurpose, write::Write,
     },
@@ -14,33 +14,33 @@ pub(super) fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<
     match then {
         Consequence::LeaveForm => navigate::back(model, effects),
         Consequence::Quit => model.quit = true,
-        Consequence::Undo => take_back(model, false, effects),
+        Consequence::Undo => undo_last(model, false, effects),
         Consequence::Test(None, inquiry) if model.page.form().is_some() => {
             report::run_in_form(model, &inquiry, effects);
         }
         Consequence::Test(Some(title), inquiry) => report::open(model, title, *inquiry, effects),
         Consequence::Test(None, _) => report::repeat(model, effects),
         Consequence::Write(call, write) => {
-            if !model.is_up() {
-                return model.say(Token::Bad, "not connected; nothing was changed");
+            if !model.is_connected() {
+                return model.show_notice(Token::Bad, "not connected; nothing was changed");
             }
-            let read = call.taken.unwrap_or(whole);
+            let read = call.taken.unwrap_or(parse_empty);
             let ticket = send(model, *call, ReplyPurpose::Write(write, read), effects);
             if let Some(form) = model.page.form_mut() {
                 form.waiting = Some(ticket);
             }
             model.page.list.marks.clear();
-            model.say(Token::Dim, "…");
+            model.show_notice(Token::Dim, "…");
         }
     }
 }
 
-pub(super) fn take_back(model: &mut Model, at_once: bool, effects: &mut Vec<Effect>) {
+pub(super) fn undo_last(model: &mut Model, at_once: bool, effects: &mut Vec<Effect>) {
     let Some((what, calls)) = model.take_undo() else {
-        return model.say(Token::Info, "there is nothing to undo");
+        return model.show_notice(Token::Info, "there is nothing to undo");
     };
     if calls.is_empty() {
-        return model.say(Token::Info, format!("{what} can no longer be undone"));
+        return model.show_notice(Token::Info, format!("{what} can no longer be undone"));
     }
     for call in calls {
         let mut write = Box::new(Write::new(format!("undone: {what}")));

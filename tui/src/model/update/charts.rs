@@ -4,8 +4,8 @@ use bellwether_proto::v1;
 
 use super::call;
 use crate::{
-    client::{Answer, Call, EventFilter, Ticket, message},
-    data::{Back, Counted, FailureKind},
+    client::{Call, CallResult, EventFilter, Ticket, message},
+    data::{ChartData, ChartPeriod, FailureKind},
     model::{Model, message::Effect, reply_purpose::ReplyPurpose},
 };
 
@@ -15,36 +15,36 @@ const HOST: &str = "host";
 
 /// Reads all data, one call at a time.
 pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
-    let back = model.back_to;
+    let back = model.chart_period;
     let span = prost_types::Duration {
         seconds: back.seconds(),
         nanos: 0,
     };
     let request = v1::GetStatisticsRequest { span: Some(span) };
-    let call = Call::of("OverviewService", &request);
-    ask(model, call, ReplyPurpose::Statistics(back), effects);
+    let call = Call::from_request("OverviewService", &request);
+    send_request(model, call, ReplyPurpose::Statistics(back), effects);
     model.store.counted_revision = model.store.overview.revision;
     model.store.counted_from_ms = model.now_ms;
 }
 
-fn ask(model: &mut Model, call: Call, then: ReplyPurpose, effects: &mut Vec<Effect>) {
+fn send_request(model: &mut Model, call: Call, then: ReplyPurpose, effects: &mut Vec<Effect>) {
     model.store.wall.waiting = Some(self::call(model, call, then, effects));
 }
 
-fn count(model: &mut Model, counted: Box<Counted>, by: &'static str, effects: &mut Vec<Effect>) {
+fn count(model: &mut Model, counted: Box<ChartData>, by: &'static str, effects: &mut Vec<Effect>) {
     let open = EventFilter {
         open_only: true,
         ..EventFilter::default()
     };
     let call = open.group(by, GROUPS);
-    ask(model, call, ReplyPurpose::Noisiest(counted, by), effects);
+    send_request(model, call, ReplyPurpose::Noisiest(counted, by), effects);
 }
 
-pub(super) fn statistics(
+pub(super) fn handle_statistics(
     model: &mut Model,
     ticket: Ticket,
-    back: Back,
-    answer: Answer,
+    back: ChartPeriod,
+    answer: CallResult,
     effects: &mut Vec<Effect>,
 ) -> bool {
     // The period was changed in the meantime.
@@ -53,7 +53,7 @@ pub(super) fn statistics(
     }
     match message(answer) {
         Ok(statistics) => {
-            let counted = Box::new(Counted {
+            let counted = Box::new(ChartData {
                 back,
                 statistics,
                 names: None,
@@ -66,12 +66,12 @@ pub(super) fn statistics(
     }
 }
 
-pub(super) fn noisiest(
+pub(super) fn handle_noisiest(
     model: &mut Model,
     ticket: Ticket,
-    mut counted: Box<Counted>,
+    mut counted: Box<ChartData>,
     by: &str,
-    answer: Answer,
+    answer: CallResult,
     effects: &mut Vec<Effect>,
 ) -> bool {
     if model.store.wall.waiting != Some(ticket) {

@@ -16,7 +16,7 @@ use crate::{
 /// Keeps the rejected draft, and reads the stored version.
 pub(super) fn begin(model: &mut Model, mine: Object, effects: &mut Vec<Effect>) {
     let kind = mine.kind;
-    model.store.of_mut(kind).waiting = None;
+    model.store.resources_mut(kind).waiting = None;
     model.clash = Some(Box::new(mine));
     read::resources(model, &[kind], effects);
 }
@@ -30,22 +30,25 @@ pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
     let theirs = theirs.map(|it| (kind::draft(it), it.etag().to_owned()));
     let Some((theirs, etag)) = theirs else {
         let words = format!("{} {} was deleted concurrently", kind.word(), mine.name());
-        keep(model, &mine, None);
-        return model.say(Token::Bad, words);
+        keep_draft(model, &mine, None);
+        return model.show_notice(Token::Bad, words);
     };
     let base = model.page.form().map(Form::original).cloned();
     let mut lines = Vec::new();
     if let Some(json) = base {
         let base = kind::text(&Object { kind, json });
         lines.push((Token::Title, "What others changed:".to_owned()));
-        lines.extend(confirm::differs(&base, &kind::text(&theirs)));
+        lines.extend(confirm::diff_lines(&base, &kind::text(&theirs)));
         lines.push((Token::Text, String::new()));
     }
     lines.push((
         Token::Title,
         "Your changes to the stored version:".to_owned(),
     ));
-    lines.extend(confirm::differs(&kind::text(&theirs), &kind::text(&mine)));
+    lines.extend(confirm::diff_lines(
+        &kind::text(&theirs),
+        &kind::text(&mine),
+    ));
     model.overlay = Some(Overlay::Clash(Box::new(Clash {
         mine,
         theirs,
@@ -64,24 +67,24 @@ pub(super) fn resolve(model: &mut Model, clash: Clash, effects: &mut Vec<Effect>
     let name = mine.name().to_owned();
     let stored = Some((name.clone(), etag));
     match clash.choice {
-        ClashChoice::Edit => keep(model, &mine, stored),
+        ClashChoice::Edit => keep_draft(model, &mine, stored),
         ClashChoice::Theirs => {
             if let Some(form) = model.page.form_mut() {
                 *form = Form::new(theirs.kind, stored, theirs.json);
             }
-            model.say(Token::Info, format!("{name} as stored now"));
+            model.show_notice(Token::Info, format!("{name} as stored now"));
         }
         ClashChoice::Mine => {
-            keep(model, &mine, stored.clone());
+            keep_draft(model, &mine, stored.clone());
             // Both versions were shown, so the choice is the confirmation.
-            let then = confirm::storing(model, mine, stored.as_ref(), None);
+            let then = confirm::store_write(model, mine, stored.as_ref(), None);
             carry_out(model, then, effects);
         }
     }
 }
 
 /// Keeps the draft as changes to the stored version, in the current form or in a new one.
-fn keep(model: &mut Model, mine: &Object, stored: Option<(String, String)>) {
+fn keep_draft(model: &mut Model, mine: &Object, stored: Option<(String, String)>) {
     let same = |form: &&mut Form| {
         form.stored
             .as_ref()
@@ -89,6 +92,6 @@ fn keep(model: &mut Model, mine: &Object, stored: Option<(String, String)>) {
     };
     match model.page.form_mut().filter(same) {
         Some(form) => form.stored = stored,
-        None => forms::keep(model, mine.kind, stored, mine.json.clone()),
+        None => forms::open_draft(model, mine.kind, stored, mine.json.clone()),
     }
 }

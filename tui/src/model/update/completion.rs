@@ -20,7 +20,7 @@ struct Completion {
 }
 
 /// Returns the field under the cursor, if the cursor is at its end.
-fn typed(model: &Model) -> Option<&TextField> {
+fn completable_field(model: &Model) -> Option<&TextField> {
     let form = model.page.form()?;
     let field = match form.input() {
         Input::Clause(clause) => &clause.line,
@@ -33,7 +33,7 @@ fn typed(model: &Model) -> Option<&TextField> {
 }
 
 fn completion(model: &Model) -> Option<Completion> {
-    let text = typed(model)?.text();
+    let text = completable_field(model)?.text();
     if let Input::Clause(_) = model.page.form()?.input() {
         let rows: Vec<_> = model.seen_events().collect();
         let found = of_events(text, &rows)?;
@@ -96,7 +96,7 @@ pub(crate) fn completions(model: &Model) -> Vec<String> {
 
 pub(super) fn complete(model: &mut Model) -> bool {
     let completed = completion(model).and_then(|it| {
-        let text = typed(model)?.text();
+        let text = completable_field(model)?.text();
         let kept = &text[..text.len() - it.typed];
         let word = it.words.first()?;
         // A key must follow.
@@ -121,7 +121,7 @@ pub(super) fn complete(model: &mut Model) -> bool {
     let lines = field.lines;
     *field = TextField::new(completed);
     field.lines = lines;
-    form.changed(now_ms);
+    form.record_change(now_ms);
     true
 }
 

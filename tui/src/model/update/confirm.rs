@@ -3,10 +3,10 @@
 
 use bellwether_proto::v1;
 
-use super::carry_out::{carry_out, take_back};
+use super::carry_out::{carry_out, undo_last};
 use crate::{
-    client::{Answer, Call, StatusChange, deliveries, events, message, resources, whole},
-    data::{Kind, Object, Status, Transition, Word},
+    client::{Call, CallResult, StatusChange, deliveries, events, message, parse_empty, resources},
+    data::{Kind, Named, Object, Status, Transition},
     document::difference,
     kind,
     model::{
@@ -15,7 +15,7 @@ use crate::{
         overlay::{Confirm, Consequence, Overlay},
         page::Content,
         silencing::SilenceScope,
-        undo::{Back, pause_call},
+        undo::{UndoAction, pause_call},
         write::{TextEdit, Write},
     },
     route::Route,
@@ -23,25 +23,25 @@ use crate::{
     theme::Token,
 };
 
-pub(super) fn ask(model: &mut Model, confirm: Confirm) {
+pub(super) fn show_question(model: &mut Model, confirm: Confirm) {
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
-pub(super) fn writing(call: Call, done: impl Into<String>) -> Consequence {
+pub(super) fn write_of(call: Call, done: impl Into<String>) -> Consequence {
     Consequence::Write(Box::new(call), Box::new(Write::new(done)))
 }
 
 /// Executes a change that can be undone, or asks first if confirmations are always required.
-fn do_or_ask(
+fn run_or_confirm(
     model: &mut Model,
     mut then: Consequence,
-    back: Back,
+    back: UndoAction,
     question: impl FnOnce(&Model, Consequence) -> Confirm,
     effects: &mut Vec<Effect>,
 ) {
     if model.asks_always {
         let confirm = question(model, then);
-        return ask(model, confirm);
+        return show_question(model, confirm);
     }
     if let Consequence::Write(_, write) = &mut then {
         write.back = Some(back).filter(|back| !back.is_empty());
@@ -51,18 +51,18 @@ fn do_or_ask(
 }
 
 pub(super) fn undo(model: &mut Model, effects: &mut Vec<Effect>) {
-    let Some((what, back)) = model.last_done() else {
-        return model.say(Token::Info, "there is nothing to undo");
+    let Some((what, back)) = model.last_change() else {
+        return model.show_notice(Token::Info, "there is nothing to undo");
     };
     let lines = back.question(model);
     if lines.is_empty() {
-        return take_back(model, true, effects);
+        return undo_last(model, true, effects);
     }
     let mut confirm = Confirm::new(format!("Undo: {what}?"), "Undo", Consequence::Undo);
     for (token, line) in lines {
         confirm = confirm.line(token, line);
     }
-    ask(model, confirm);
+    show_question(model, confirm);
 }
 
 pub(super) fn delete(model: &mut Model) {
@@ -76,7 +76,7 @@ pub(super) fn delete(model: &mut Model) {
     let word = kind.word();
     let force = !users.is_empty();
     let call = resources::delete(kind, &name, object.etag(), force);
-    let then = writing(call, format!("{word} {name} deleted"));
+    let then = write_of(call, format!("{word} {name} deleted"));
     let mut confirm = Confirm::new(format!("Delete {word} {name}?"), "Delete", then);
     if users.is_empty() {
         let words = match kind {
@@ -93,31 +93,31 @@ pub(super) fn delete(model: &mut Model) {
         };
         confirm = confirm.line(Token::Text, words);
     } else {
-        let words = format!("It is removed from {}:", rules(users.len()));
+        let words = format!("It is removed from {}:", format_rule_count(users.len()));
         confirm = confirm.line(Token::Bad, words);
         for rule in &users {
             confirm = confirm.line(
                 Token::Text,
-                format!("  {}", what_remains(model, kind, rule)),
+                format!("  {}", describe_remaining(model, kind, rule)),
             );
         }
     }
     if kind == Kind::Destination {
         confirm = confirm.line(Token::Text, "Its undelivered messages are cancelled.");
     }
-    ask(model, confirm.line(Token::Dim, "This cannot be undone."));
+    show_question(model, confirm.line(Token::Dim, "This cannot be undone."));
 }
 
-fn rules(count: usize) -> String {
+fn format_rule_count(count: usize) -> String {
     if count == 1 {
         "the 1 rule that uses it".to_owned()
     } else {
-        let count = text::grouped(i64::try_from(count).unwrap_or(i64::MAX));
+        let count = text::group_digits(i64::try_from(count).unwrap_or(i64::MAX));
         format!("the {count} rules that use it")
     }
 }
 
-fn what_remains(model: &Model, kind: Kind, rule: &str) -> String {
+fn describe_remaining(model: &Model, kind: Kind, rule: &str) -> String {
     let Some(stored) = model.store.object(Kind::Rule, rule) else {
         return rule.to_owned();
     };
@@ -145,8 +145,8 @@ pub(super) fn toggle(model: &mut Model, effects: &mut Vec<Effect>) {
         ("Disable", "disabled")
     };
     let call = resources::update(&draft, rule.etag());
-    let then = writing(call, format!("rule {name} {done}"));
-    let back = Back::Enable {
+    let then = write_of(call, format!("rule {name} {done}"));
+    let back = UndoAction::Enable {
         rule: name.clone(),
         on: !on,
     };
@@ -161,7 +161,7 @@ pub(super) fn toggle(model: &mut Model, effects: &mut Vec<Effect>) {
         let words = format!("From now on it {does} {receivers}.");
         Confirm::new(format!("{verb} rule {name}?"), verb, then).line(Token::Text, words)
     };
-    do_or_ask(model, then, back, question, effects);
+    run_or_confirm(model, then, back, question, effects);
 }
 
 pub(super) fn pause(model: &mut Model) {
@@ -178,21 +178,24 @@ pub(super) fn pause(model: &mut Model) {
     };
     let mut write = Write::new(format!("{name} {done}"));
     let destination = name.clone();
-    write.back = Some(Back::Paused { destination, was });
+    write.back = Some(UndoAction::Paused { destination, was });
     let then = Consequence::Write(Box::new(pause_call(&name, !was)), Box::new(write));
     let words = model.pause_words(&name, was);
     let confirm = Confirm::new(format!("{verb} {name}?"), verb, then);
-    ask(model, confirm.line(Token::Text, words));
+    show_question(model, confirm.line(Token::Text, words));
 }
 
 /// Sends the deliveries that wait for the destination of the test on the screen.
 pub(super) fn send_waiting(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some((name, count)) = model.tested_backlog() else {
-        return model.say(Token::Info, "no messages are waiting for it");
+        return model.show_notice(Token::Info, "no messages are waiting for it");
     };
     // The number and the destination are on the page that offers this key.
-    let done = format!("sending the {} waiting for {name}", text::grouped(count));
-    carry_out(model, writing(pause_call(&name, false), done), effects);
+    let done = format!(
+        "sending the {} waiting for {name}",
+        text::group_digits(count)
+    );
+    carry_out(model, write_of(pause_call(&name, false), done), effects);
 }
 
 pub(super) fn release(model: &mut Model) {
@@ -204,9 +207,9 @@ pub(super) fn release(model: &mut Model) {
     let words = format!("{} is notified now.", names.join(", "));
     if let Some(id) = Some(found.text("deliveryId")).filter(|id| !id.is_empty()) {
         let call = deliveries::change(Transition::SendAgain, id.to_owned());
-        let then = writing(call, "on the way");
+        let then = write_of(call, "on the way");
         let confirm = Confirm::new("Send the messages above the budget?", "Send", then);
-        return ask(model, confirm.line(Token::Text, words));
+        return show_question(model, confirm.line(Token::Text, words));
     }
     let rule = found.text("ruleName").to_owned();
     let request = v1::ReleasePendingRequest {
@@ -214,11 +217,11 @@ pub(super) fn release(model: &mut Model) {
         event_id: found.text("eventId").to_owned(),
         occurrence_id: found.text("occurrenceId").to_owned(),
     };
-    let call = Call::of("PendingService", &request).writes(whole);
-    let then = writing(call, format!("{rule} notifies now"));
+    let call = Call::from_request("PendingService", &request).into_write(parse_empty);
+    let then = write_of(call, format!("{rule} notifies now"));
     let title = format!("Send the held notifications of rule {rule}?");
     let confirm = Confirm::new(title, "Send", then).line(Token::Text, words);
-    ask(model, confirm.line(Token::Dim, "Its holds end."));
+    show_question(model, confirm.line(Token::Dim, "Its holds end."));
 }
 
 pub(super) fn group(model: &mut Model, change: &StatusChange) {
@@ -237,9 +240,9 @@ pub(super) fn group(model: &mut Model, change: &StatusChange) {
     let title = format!("{verb} the {open} open events of this group of rule {rule}?");
     let call = events::set_group_status(found.name(), change);
     let done = format!("{done} the {open} open events of a group of rule {rule}");
-    let then = writing(call, done);
+    let then = write_of(call, done);
     let words = "Including members that joined meanwhile; 1,000 per commit.";
-    ask(
+    show_question(
         model,
         Confirm::new(title, verb, then).line(Token::Text, words),
     );
@@ -253,7 +256,7 @@ pub(super) fn silence(
     effects: &mut Vec<Effect>,
 ) {
     let what = &scope.what;
-    let then = writing(call, format!("silenced {what} {until}"));
+    let then = write_of(call, format!("silenced {what} {until}"));
     if !scope.is_broad() && !model.asks_always {
         return carry_out(model, then, effects);
     }
@@ -262,15 +265,15 @@ pub(super) fn silence(
         confirm = confirm.line(token, line);
     }
     let after = "Held notifications are sent at the end, with the state then; closings are sent immediately.";
-    ask(model, confirm.line(Token::Dim, after));
+    show_question(model, confirm.line(Token::Dim, after));
 }
 
 /// Adds the result of a preview to the confirmation of saving.
-pub(super) fn add_preview(confirm: &mut Confirm, kind: Kind, answer: Answer) {
+pub(super) fn add_preview(confirm: &mut Confirm, kind: Kind, answer: CallResult) {
     match kind {
         Kind::Silence => {
             if let Ok(found) = message(answer) {
-                cover(confirm, found);
+                add_coverage(confirm, found);
             }
         }
         Kind::Schedule => {
@@ -284,7 +287,7 @@ pub(super) fn add_preview(confirm: &mut Confirm, kind: Kind, answer: Answer) {
 }
 
 /// Adds the scope of a silence to the confirmation; for a broad one, Yes also allows that.
-fn cover(confirm: &mut Confirm, found: v1::PreviewSilenceResponse) {
+fn add_coverage(confirm: &mut Confirm, found: v1::PreviewSilenceResponse) {
     let scope = SilenceScope::of_form(found);
     let mut lines = scope.lines();
     if scope.is_broad() {
@@ -304,7 +307,7 @@ pub(super) fn revoke(model: &mut Model) {
         .as_ref()
         .is_some_and(|caller| caller.name == name);
     let call = resources::delete(Kind::Client, &name, "", false);
-    let then = writing(call, format!("revoked the key of {name}"));
+    let then = write_of(call, format!("revoked the key of {name}"));
     let mut confirm = Confirm::new(format!("Revoke the key of {name}?"), "Revoke", then).line(
         Token::Text,
         "It stops working immediately, also on open connections.",
@@ -312,7 +315,7 @@ pub(super) fn revoke(model: &mut Model) {
     if own {
         confirm = confirm.line(Token::Bad, "This is the key of this console.");
     }
-    ask(model, confirm.line(Token::Dim, "This cannot be undone."));
+    show_question(model, confirm.line(Token::Dim, "This cannot be undone."));
 }
 
 pub(super) fn acknowledge(model: &mut Model, flag: bool, effects: &mut Vec<Effect>) {
@@ -325,11 +328,15 @@ pub(super) fn acknowledge(model: &mut Model, flag: bool, effects: &mut Vec<Effec
     self::change(model, &change, (verb, done, ""), effects);
 }
 
-pub(super) fn mine(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn toggle_own_assignment(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(caller) = &model.caller else { return };
     let own = caller.name.clone();
     let ids = model.targets();
-    let is_mine = |id: &String| model.standing_of(id).is_some_and(|it| it.assignee == own);
+    let is_mine = |id: &String| {
+        model
+            .occurrence_status(id)
+            .is_some_and(|it| it.assignee == own)
+    };
     let assignee = if ids.iter().all(is_mine) {
         String::new()
     } else {
@@ -382,14 +389,14 @@ fn change(
         many => format!("{verb} these {} occurrences?", many.len()),
     };
     let done = format!("{done} {}", model.name_events(&ids));
-    let back = Back::of_change(model, &ids, change);
+    let back = UndoAction::from_change(model, &ids, change);
     // An undo would notify the receivers of a closing again, or of a new opening.
     let is_quiet = match change {
         StatusChange::Acknowledged(_) | StatusChange::Assigned(_) => true,
         StatusChange::Status(Status::Closed) => false,
-        StatusChange::Status(_) => model.are_open(&ids),
+        StatusChange::Status(_) => model.all_open(&ids),
     };
-    let then = writing(events::set_status(&ids, change), done);
+    let then = write_of(events::set_status(&ids, change), done);
     let question = |model: &Model, then| {
         let mut confirm = Confirm::new(title, verb, then);
         for line in model.describe_some(&ids) {
@@ -401,10 +408,10 @@ fn change(
         confirm
     };
     if is_quiet {
-        do_or_ask(model, then, back, question, effects);
+        run_or_confirm(model, then, back, question, effects);
     } else {
         let confirm = question(model, then);
-        ask(model, confirm);
+        show_question(model, confirm);
     }
 }
 
@@ -436,19 +443,24 @@ pub(super) fn delivery(model: &mut Model, transition: Transition) {
             "It will not be attempted again.",
         ),
     };
-    let then = writing(deliveries::change(transition, id), format!("{done}{to}"));
+    let then = write_of(deliveries::change(transition, id), format!("{done}{to}"));
     let mut confirm = Confirm::new(title, verb, then);
     if let Some(line) = line {
         confirm = confirm.line(Token::Text, line);
     }
-    ask(model, confirm.line(Token::Dim, words));
+    show_question(model, confirm.line(Token::Dim, words));
 }
 
-pub(super) fn note(model: &mut Model, ids: &[String], text: &str, effects: &mut Vec<Effect>) {
+pub(super) fn confirm_note(
+    model: &mut Model,
+    ids: &[String],
+    text: &str,
+    effects: &mut Vec<Effect>,
+) {
     let done = format!("note added to {}", model.name_events(ids));
-    let then = writing(events::write_notes(ids, text), done);
+    let then = write_of(events::write_notes(ids, text), done);
     // The response contains the ids for the undo.
-    let back = Back::Notes(Vec::new());
+    let back = UndoAction::Notes(Vec::new());
     let question = |model: &Model, then| {
         let title = match ids.len() {
             1 => "Add this note?".to_owned(),
@@ -460,11 +472,11 @@ pub(super) fn note(model: &mut Model, ids: &[String], text: &str, effects: &mut 
         }
         confirm.line(Token::Text, text)
     };
-    do_or_ask(model, then, back, question, effects);
+    run_or_confirm(model, then, back, question, effects);
 }
 
 /// Creates the write that stores a draft as a new resource, or replaces the stored one.
-pub(super) fn storing(
+pub(super) fn store_write(
     model: &Model,
     draft: Object,
     stored: Option<&(String, String)>,
@@ -479,7 +491,7 @@ pub(super) fn storing(
     write.closes_form = matches!(model.page.content, Content::Form(_));
     write.text = text;
     let before = stored.and_then(|_| model.store.object(draft.kind, &name));
-    write.back = before.map(|before| Back::Edited(Box::new(kind::draft(before))));
+    write.back = before.map(|before| UndoAction::Edited(Box::new(kind::draft(before))));
     write.then = Some(Route::Object(draft.kind, name));
     write.mine = stored.map(|_| Box::new(draft));
     Consequence::Write(Box::new(call), write)
@@ -496,15 +508,15 @@ pub(super) fn save(
     let title = format!("{verb} {} {}?", draft.kind.word(), draft.name());
     let after = kind::text(&draft);
     let is_client = draft.kind == Kind::Client;
-    let mut confirm = Confirm::new(title, verb, storing(model, draft, stored, text));
+    let mut confirm = Confirm::new(title, verb, store_write(model, draft, stored, text));
     if is_client {
         let words = "Its key is shown only once.";
         confirm = confirm.line(Token::Text, words);
     }
-    for (token, line) in differs(before, &after) {
+    for (token, line) in diff_lines(before, &after) {
         confirm = confirm.line(token, line);
     }
-    ask(model, confirm);
+    show_question(model, confirm);
 }
 
 pub(super) fn restore(model: &mut Model, version: Object) {
@@ -513,20 +525,20 @@ pub(super) fn restore(model: &mut Model, version: Object) {
     let before = now.map_or_else(String::new, |now| kind::text(&kind::draft(now)));
     let (word, name) = (version.kind.word(), version.name().to_owned());
     let after = kind::text(&version);
-    let then = storing(model, version, stored.as_ref(), None);
+    let then = store_write(model, version, stored.as_ref(), None);
     let mut confirm = Confirm::new(
         format!("Restore this version of {word} {name}?"),
         "Restore",
         then,
     );
-    for (token, line) in differs(&before, &after) {
+    for (token, line) in diff_lines(&before, &after) {
         confirm = confirm.line(token, line);
     }
     let words = "Secrets keep their current values.";
-    ask(model, confirm.line(Token::Dim, words));
+    show_question(model, confirm.line(Token::Dim, words));
 }
 
-pub(super) fn differs(before: &str, after: &str) -> Vec<(Token, String)> {
+pub(super) fn diff_lines(before: &str, after: &str) -> Vec<(Token, String)> {
     let mut lines = difference(before, after, 1);
     if lines.is_empty() {
         let words = "No changes to the stored version.";

@@ -10,7 +10,7 @@ use crate::{
     model::{
         Model, document,
         message::Effect,
-        overlay::{Menu, MenuItem, Overlay, What},
+        overlay::{Menu, MenuAction, MenuItem, Overlay},
         page::Content,
         reply_purpose::ReplyPurpose,
     },
@@ -23,7 +23,7 @@ pub(super) fn id(model: &mut Model, effects: &mut Vec<Effect>) {
     let wanted = match &model.page.route {
         Route::Events if model.page.list.count == 0 => match model.sending.clone() {
             Some(command) => {
-                model.say(Token::Info, "copied the command");
+                model.show_notice(Token::Info, "copied the command");
                 let lines = command
                     .lines()
                     .map(|line| line.trim_end_matches('\\').trim());
@@ -32,25 +32,25 @@ pub(super) fn id(model: &mut Model, effects: &mut Vec<Effect>) {
             None => String::new(),
         },
         Route::Overview => model.service.clone(),
-        _ => model.id_here(),
+        _ => model.current_id(),
     };
-    put(model, wanted, effects);
+    copy_text(model, wanted, effects);
 }
 
-fn put(model: &mut Model, wanted: String, effects: &mut Vec<Effect>) {
+fn copy_text(model: &mut Model, wanted: String, effects: &mut Vec<Effect>) {
     if wanted.is_empty() {
-        return model.say(Token::Info, "there is nothing here to copy");
+        return model.show_notice(Token::Info, "there is nothing here to copy");
     }
     let first = wanted.lines().next().unwrap_or_default();
     let shown = text::fit(first, model.columns().saturating_sub(12));
-    model.say(Token::Info, format!("copied {shown}"));
+    model.show_notice(Token::Info, format!("copied {shown}"));
     effects.push(Effect::Copy(wanted));
 }
 
 pub(super) fn choose(model: &mut Model) {
     let items = model.copyable();
     if items.is_empty() {
-        return model.say(Token::Info, "there is nothing here to copy");
+        return model.show_notice(Token::Info, "there is nothing here to copy");
     }
     model.overlay = Some(Overlay::Menu(Menu {
         title: "Copy".to_owned(),
@@ -60,20 +60,20 @@ pub(super) fn choose(model: &mut Model) {
     }));
 }
 
-pub(super) fn chosen(model: &mut Model, what: What, effects: &mut Vec<Effect>) {
+pub(super) fn run_menu_action(model: &mut Model, what: MenuAction, effects: &mut Vec<Effect>) {
     match what {
-        What::Field(_) | What::View(_) => {}
-        What::Text(text) => put(model, text, effects),
-        What::Event(id) => {
+        MenuAction::Field(_) | MenuAction::View(_) => {}
+        MenuAction::Text(text) => copy_text(model, text, effects),
+        MenuAction::Event(id) => {
             let ticket = send(model, events::get(&id), ReplyPurpose::Copy, effects);
             model.copies = Some(ticket);
-            model.say(Token::Dim, "…");
+            model.show_notice(Token::Dim, "…");
         }
     }
 }
 
 /// Copies a requested event, unless another was requested in the meantime.
-pub(super) fn event_came(
+pub(super) fn handle_event(
     model: &mut Model,
     ticket: Ticket,
     found: Result<v1::Event, Failure>,
@@ -83,13 +83,13 @@ pub(super) fn event_came(
         return false;
     }
     match found {
-        Ok(event) => put(model, pretty(&event), effects),
-        Err(failure) => model.say(Token::Bad, format!("✗ {}", failure.sentence())),
+        Ok(event) => copy_text(model, pretty_json(&event), effects),
+        Err(failure) => model.show_notice(Token::Bad, format!("✗ {}", failure.sentence())),
     }
     true
 }
 
-fn pretty<M: Name>(message: &M) -> String {
+fn pretty_json<M: Name>(message: &M) -> String {
     let json = json::to_json(message).ok();
     let json = json.and_then(|json| serde_json::from_slice::<serde_json::Value>(&json).ok());
     let json = json.and_then(|json| serde_json::to_string_pretty(&json).ok());
@@ -98,7 +98,7 @@ fn pretty<M: Name>(message: &M) -> String {
 
 impl Model {
     /// Returns the id or name of the selected or shown item; empty if there is none.
-    fn id_here(&self) -> String {
+    fn current_id(&self) -> String {
         match &self.page.route {
             route if route.is_list() => self.selected().unwrap_or_default(),
             route => route.object().to_owned(),
@@ -106,30 +106,35 @@ impl Model {
     }
 
     fn copyable(&self) -> Vec<MenuItem> {
-        let id = self.id_here();
+        let id = self.current_id();
         let mut items = Vec::new();
-        let mut add = |key, label: &str, what: Option<What>| {
-            let filled = what.filter(|what| !matches!(what, What::Text(text) if text.is_empty()));
+        let mut add = |key, label: &str, what: Option<MenuAction>| {
+            let filled =
+                what.filter(|what| !matches!(what, MenuAction::Text(text) if text.is_empty()));
             let label = String::from(label);
             items.extend(filled.map(|what| MenuItem { key, label, what }));
         };
-        add('i', "id or name", Some(What::Text(id.clone())));
-        add('r', "row", Some(What::Text(self.row_here())));
-        add('j', "JSON", self.json_here(&id));
+        add('i', "id or name", Some(MenuAction::Text(id.clone())));
+        add('r', "row", Some(MenuAction::Text(self.current_row())));
+        add('j', "JSON", self.current_json(&id));
         let path = rest_path(&self.page.route, &id);
-        add('c', "curl", path.map(|path| What::Text(self.curl(&path))));
-        let command = self.command_here(&id);
-        add('b', "bellwether", command.map(What::Text));
+        add(
+            'c',
+            "curl",
+            path.map(|path| MenuAction::Text(self.curl(&path))),
+        );
+        let command = self.current_command(&id);
+        add('b', "bellwether", command.map(MenuAction::Text));
         items
     }
 
-    fn row_here(&self) -> String {
+    fn current_row(&self) -> String {
         if !self.page.route.is_list() {
             let lines = document::current(self).lines;
             let line = lines.get(self.page.reading.cursor);
             return line.map_or_else(String::new, |line| line.words().trim().to_owned());
         }
-        let id = self.page.list.selected_in(&*self.rows());
+        let id = self.page.list.selected_id(&*self.rows());
         let cells = id.map(|id| self.cells_of(&id)).unwrap_or_default();
         let cells = cells.into_iter().filter(|cell| !cell.is_empty());
         cells.collect::<Vec<_>>().join("  ")
@@ -146,20 +151,26 @@ impl Model {
         cells.map(|cell| cell.text.trim().to_owned()).collect()
     }
 
-    fn json_here(&self, id: &str) -> Option<What> {
+    fn current_json(&self, id: &str) -> Option<MenuAction> {
         let object = |kind| {
             let object = self.store.object(kind, id)?;
             serde_json::to_string_pretty(&object.json).ok()
         };
         match (&self.page.route, &self.page.content) {
-            (_, Content::Event { detail, .. }) => Some(What::Text(pretty(detail.value.as_ref()?))),
-            (_, Content::Delivery(delivery)) => Some(What::Text(pretty(delivery.value.as_ref()?))),
+            (_, Content::Event { detail, .. }) => {
+                Some(MenuAction::Text(pretty_json(detail.value.as_ref()?)))
+            }
+            (_, Content::Delivery(delivery)) => {
+                Some(MenuAction::Text(pretty_json(delivery.value.as_ref()?)))
+            }
             // The rows of a list are not complete events.
-            (Route::Events, _) if !id.is_empty() => Some(What::Event(id.to_owned())),
-            (Route::List(kind) | Route::Object(kind, _), _) => object(*kind).map(What::Text),
+            (Route::Events, _) if !id.is_empty() => Some(MenuAction::Event(id.to_owned())),
+            (Route::List(kind) | Route::Object(kind, _), _) => object(*kind).map(MenuAction::Text),
             (Route::Deliveries, _) => {
                 let mut rows = self.store.deliveries.rows().iter();
-                Some(What::Text(pretty(rows.find(|row| row.id == id)?)))
+                Some(MenuAction::Text(pretty_json(
+                    rows.find(|row| row.id == id)?,
+                )))
             }
             _ => None,
         }
@@ -171,22 +182,22 @@ impl Model {
         format!("curl -H \"authorization: Bearer {key}\" \"{rest}{path}\"")
     }
 
-    fn command_here(&self, id: &str) -> Option<String> {
+    fn current_command(&self, id: &str) -> Option<String> {
         let bellwether = &self.shell.bellwether;
-        let quoted = shell_quoted(id);
+        let quoted = shell_quote(id);
         let event = match &self.page.content {
             Content::Event { detail, .. } => detail.value.as_ref().and_then(occurrence),
             _ => None,
         };
         let words = match &self.page.route {
             Route::Events | Route::Event(_) if id.is_empty() => {
-                let filter = shell_quoted(&self.page.list.filter);
+                let filter = shell_quote(&self.page.list.filter);
                 format!("events {filter}")
             }
             Route::Events => format!("explain {quoted}"),
             Route::Event(_) => {
                 let id = event.map_or(id, |event| event.id.as_str());
-                format!("explain {}", shell_quoted(id))
+                format!("explain {}", shell_quote(id))
             }
             Route::List(kind) | Route::Object(kind, _) if is_configuration(*kind) => {
                 format!("get {} {quoted}", kind.word())
@@ -225,7 +236,7 @@ fn rest_path(route: &Route, id: &str) -> Option<String> {
     }
 }
 
-fn shell_quoted(word: &str) -> String {
+fn shell_quote(word: &str) -> String {
     let plain = |char: char| char.is_ascii_alphanumeric() || "/._-+,@:=".contains(char);
     if word.chars().all(plain) {
         word.to_owned()

@@ -30,7 +30,7 @@ pub(super) fn assign(model: &mut Model) {
     let ids = model.targets();
     let before: Vec<_> = ids
         .iter()
-        .filter_map(|id| Some(model.standing_of(id)?.assignee))
+        .filter_map(|id| Some(model.occurrence_status(id)?.assignee))
         .collect();
     let [first, others @ ..] = &before[..] else {
         return;

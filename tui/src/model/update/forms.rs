@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{call, completion, confirm, navigate, read, report};
 use crate::{
-    client::{Answer, Ticket, resources},
+    client::{CallResult, Ticket, resources},
     data::{FailureKind, Kind, Object},
     editor,
     kind::{self, FieldKind},
@@ -18,7 +18,7 @@ use crate::{
         message::Effect,
         overlay::{Confirm, Consequence, Overlay, Pick},
         page::{Content, Page},
-        reply_purpose::{ReplyPurpose, Saving},
+        reply_purpose::{PendingSave, ReplyPurpose},
         write::TextEdit,
     },
     route::Route,
@@ -31,15 +31,20 @@ pub(super) fn open(model: &mut Model, mut form: Form, effects: &mut Vec<Effect>)
     let mut page = Page::new(Route::Form);
     page.content = Content::Form(Box::new(form));
     navigate::push(model, page);
-    if model.is_up() {
+    if model.is_connected() {
         read::refresh(model, effects);
     }
 }
 
-pub(super) fn keep(model: &mut Model, kind: Kind, stored: Option<(String, String)>, json: Value) {
+pub(super) fn open_draft(
+    model: &mut Model,
+    kind: Kind,
+    stored: Option<(String, String)>,
+    json: Value,
+) {
     let mut form = Form::new(kind, stored, json);
     form.read_moments_at(model.now_ms, &model.zone);
-    form.changed(model.now_ms);
+    form.record_change(model.now_ms);
     let mut page = Page::new(Route::Form);
     page.content = Content::Form(Box::new(form));
     navigate::push(model, page);
@@ -52,7 +57,7 @@ pub(super) fn new(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Returns the editable part of the selected or shown resource, with its name and etag.
-fn stored(model: &Model) -> Option<(Object, (String, String))> {
+fn stored_resource(model: &Model) -> Option<(Object, (String, String))> {
     let kind = model.page.route.kind()?;
     let object = model.store.object(kind, &model.resource_name()?)?;
     let stored = (object.name().to_owned(), object.etag().to_owned());
@@ -60,13 +65,13 @@ fn stored(model: &Model) -> Option<(Object, (String, String))> {
 }
 
 pub(super) fn edit(model: &mut Model, effects: &mut Vec<Effect>) {
-    if let Some((Object { kind, json }, stored)) = stored(model) {
+    if let Some((Object { kind, json }, stored)) = stored_resource(model) {
         open(model, Form::new(kind, Some(stored), json), effects);
     }
 }
 
 pub(super) fn duplicate(model: &mut Model, effects: &mut Vec<Effect>) {
-    if let Some((mut draft, (name, _))) = stored(model) {
+    if let Some((mut draft, (name, _))) = stored_resource(model) {
         draft.set("name", Some(format!("{name}-copy").into()));
         // An accidental copy must not notify anyone.
         draft.set("enabled", None);
@@ -75,7 +80,7 @@ pub(super) fn duplicate(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 pub(super) fn edit_text(model: &mut Model, effects: &mut Vec<Effect>) {
-    if let Some((draft, stored)) = stored(model) {
+    if let Some((draft, stored)) = stored_resource(model) {
         let edit = TextEdit {
             kind: draft.kind,
             stored: Some(stored),
@@ -149,10 +154,10 @@ pub(super) fn press(model: &mut Model, key: KeyEvent) {
     form.bench.is_open = false;
     match key.code {
         KeyCode::Enter if matches!(form.spec().kind, FieldKind::Names(_)) => pick(model),
-        _ => match typed(form, key) {
-            Typed::Changed => form.changed(now_ms),
-            Typed::Moved => {}
-            Typed::Nothing => match key.code {
+        _ => match handle_key(form, key) {
+            KeyOutcome::Changed => form.record_change(now_ms),
+            KeyOutcome::Moved => {}
+            KeyOutcome::Nothing => match key.code {
                 KeyCode::Down | KeyCode::Enter => form.step(true),
                 KeyCode::Up => form.step(false),
                 _ => {}
@@ -161,50 +166,50 @@ pub(super) fn press(model: &mut Model, key: KeyEvent) {
     }
 }
 
-enum Typed {
+enum KeyOutcome {
     Changed,
     Moved,
     Nothing,
 }
 
-fn typed(form: &mut Form, key: KeyEvent) -> Typed {
+fn handle_key(form: &mut Form, key: KeyEvent) -> KeyOutcome {
     let turns = matches!(
         key.code,
         KeyCode::Char(' ') | KeyCode::Left | KeyCode::Right
     );
     let forward = key.code != KeyCode::Left;
     let choices = match form.spec().kind {
-        FieldKind::Choice(_) | FieldKind::Word(_) => form.spec().kind.words().len(),
+        FieldKind::Choice(_) | FieldKind::Named(_) => form.spec().kind.words().len(),
         _ => 0,
     };
     let field = match form.input_mut() {
         Input::Toggle(on) if turns => {
             *on = !*on;
-            return Typed::Changed;
+            return KeyOutcome::Changed;
         }
         Input::Choice(at) if turns && choices > 0 => {
             *at = if forward { *at + 1 } else { *at + choices - 1 } % choices;
-            return Typed::Changed;
+            return KeyOutcome::Changed;
         }
         Input::Clause(clause) => Some(&mut clause.line),
         Input::Section(is_open) if turns || key.code == KeyCode::Enter => {
             *is_open = !*is_open;
-            return Typed::Moved;
+            return KeyOutcome::Moved;
         }
         Input::Text(field) => Some(field),
         Input::Toggle(_) | Input::Choice(_) | Input::Names(_) | Input::Section(_) => None,
     };
     let Some(field) = field else {
-        return Typed::Nothing;
+        return KeyOutcome::Nothing;
     };
     let before = field.text().to_owned();
     if !field.press(key) {
-        return Typed::Nothing;
+        return KeyOutcome::Nothing;
     }
     if field.text() == before {
-        Typed::Moved
+        KeyOutcome::Moved
     } else {
-        Typed::Changed
+        KeyOutcome::Changed
     }
 }
 
@@ -220,7 +225,7 @@ pub(super) fn paste(model: &mut Model, text: &str) {
     };
     if let Some(field) = field {
         field.insert(text);
-        form.changed(now_ms);
+        form.record_change(now_ms);
     }
 }
 
@@ -231,7 +236,7 @@ pub(super) fn fill(model: &mut Model, index: usize, text: &str) {
         _ => return,
     };
     if let Err(message) = filled {
-        model.say(Token::Bad, message);
+        model.show_notice(Token::Bad, message);
     }
 }
 
@@ -260,9 +265,9 @@ pub(super) fn test(model: &mut Model, effects: &mut Vec<Effect>) {
     report::test_form(model, &inquiry, effects);
 }
 
-pub(super) fn flip(model: &mut Model) {
+pub(super) fn select_older_test(model: &mut Model) {
     if let Some(form) = model.page.form_mut() {
-        form.bench.flip();
+        form.bench.select_older();
     }
 }
 
@@ -278,10 +283,10 @@ pub(super) fn toggle_bench(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn copy_curl(model: &mut Model, effects: &mut Vec<Effect>) {
     let request = model.page.form().and_then(Form::request);
     let Some(command) = request.and_then(curl) else {
-        return model.say(Token::Info, "there is no HTTP request to copy");
+        return model.show_notice(Token::Info, "there is no HTTP request to copy");
     };
     effects.push(Effect::Copy(command));
-    model.say(
+    model.show_notice(
         Token::Info,
         "copied the request as curl, with masked secrets",
     );
@@ -295,7 +300,7 @@ fn draft(model: &mut Model) -> Option<Object> {
     let draft = form.draft();
     if draft.is_none() {
         let answer = "Fix the field marked in red";
-        model.say(Token::Bad, answer);
+        model.show_notice(Token::Bad, answer);
     }
     draft
 }
@@ -320,7 +325,7 @@ pub(super) fn reference(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Asks whether to save the form, after the service has validated it.
 pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(draft) = draft(model) else { return };
-    let is_up = model.is_up();
+    let is_up = model.is_connected();
     let Some(form) = model.page.form_mut() else {
         return;
     };
@@ -341,7 +346,7 @@ pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(check) = check else {
         return confirm::save(model, draft, stored.as_ref(), &before, None);
     };
-    let saving = Saving {
+    let saving = PendingSave {
         draft,
         stored,
         before,
@@ -354,24 +359,24 @@ pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Handles the validation before saving: asks for confirmation, or shows the errors. Returns the
 /// keys pressed since; `None` if the validation was not expected.
-pub(super) fn looked_at(
+pub(super) fn handle_validation(
     model: &mut Model,
     ticket: Ticket,
-    saving: Saving,
-    answer: Answer,
+    saving: PendingSave,
+    answer: CallResult,
 ) -> Option<Vec<KeyEvent>> {
     let form = model.page.form_mut()?;
     form.saving.take_if(|it| *it == ticket)?;
     let ahead = std::mem::take(&mut form.ahead);
-    let Saving {
+    let PendingSave {
         draft,
         stored,
         before,
     } = saving;
     match answer {
         Err(failure) if failure.kind == FailureKind::Invalid => {
-            form.take_failure(&failure);
-            model.say(Token::Bad, format!("✗ {}", failure.sentence()));
+            form.show_failure(&failure);
+            model.show_notice(Token::Bad, format!("✗ {}", failure.sentence()));
             return Some(Vec::new());
         }
         // Other errors are reported when saving.
@@ -409,9 +414,9 @@ pub(super) fn quit(model: &mut Model) {
         .filter_map(Page::form)
         .filter(|form| form.is_changed());
     let titles: Vec<String> = unsaved.map(Form::title).collect();
-    let asked = matches!(&model.overlay, Some(Overlay::Confirm(confirm))
+    let is_confirming = matches!(&model.overlay, Some(Overlay::Confirm(confirm))
         if matches!(confirm.then, Consequence::Quit));
-    if titles.is_empty() || asked {
+    if titles.is_empty() || is_confirming {
         model.quit = true;
         return;
     }
@@ -436,8 +441,8 @@ fn pick(model: &mut Model) {
     let (FieldKind::Names(kind), Input::Names(chosen)) = (&form.spec().kind, form.input()) else {
         return;
     };
-    if model.store.of(*kind).value.is_none() {
-        return model.say(Token::Info, "reading…");
+    if model.store.resources(*kind).value.is_none() {
+        return model.show_notice(Token::Info, "reading…");
     }
     let mut items = model.store.names(*kind);
     // Names that are no longer stored can still be removed.
@@ -459,7 +464,7 @@ fn pick(model: &mut Model) {
     }));
 }
 
-pub(super) fn picked(model: &mut Model, chosen: Vec<String>) {
+pub(super) fn apply_pick(model: &mut Model, chosen: Vec<String>) {
     let now_ms = model.now_ms;
     let Some(form) = model.page.form_mut() else {
         return;
@@ -468,13 +473,13 @@ pub(super) fn picked(model: &mut Model, chosen: Vec<String>) {
         && *names != chosen
     {
         *names = chosen;
-        form.changed(now_ms);
+        form.record_change(now_ms);
     }
 }
 
 /// Requests a validation once the pause after the last key is over.
 pub(super) fn check_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
-    let (now_ms, up) = (model.now_ms, model.is_up());
+    let (now_ms, up) = (model.now_ms, model.is_connected());
     let Some(form) = model.page.form_mut() else {
         return;
     };
@@ -499,7 +504,7 @@ pub(super) fn check_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Requests the service's result for the form once the pause after the last key is over.
 pub(super) fn preview_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
-    let (now_ms, is_up) = (model.now_ms, model.is_up());
+    let (now_ms, is_up) = (model.now_ms, model.is_connected());
     let is_wide = model.size.0 >= limits::FORM_SPLIT_COLUMNS;
     let has_bench = model.size.0 >= limits::BENCH_COLUMNS;
     let Some(form) = model.page.form_mut() else {
@@ -527,7 +532,7 @@ pub(super) fn preview_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-pub(super) fn edited(
+pub(super) fn handle_edited(
     model: &mut Model,
     edit: TextEdit,
     result: Result<String, String>,
@@ -535,10 +540,10 @@ pub(super) fn edited(
 ) {
     let text = match result {
         Ok(text) => text,
-        Err(message) => return model.say(Token::Bad, message),
+        Err(message) => return model.show_notice(Token::Bad, message),
     };
     if text == edit.text {
-        return model.say(Token::Info, "no changes were made in the editor");
+        return model.show_notice(Token::Info, "no changes were made in the editor");
     }
     let draft = match editor::read(edit.kind, &text) {
         Ok(draft) => draft,
@@ -552,7 +557,7 @@ pub(super) fn edited(
         && let Some(form) = model.page.form_mut()
     {
         form.replace(draft.json);
-        return form.changed(model.now_ms);
+        return form.record_change(model.now_ms);
     }
     let stored = edit.stored.clone();
     let same_name = stored.as_ref().is_none_or(|(name, _)| name == draft.name());

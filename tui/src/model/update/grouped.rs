@@ -7,7 +7,7 @@ use crate::{
     model::{
         Model, filter,
         message::Effect,
-        overlay::{Menu, MenuItem, Overlay, What},
+        overlay::{Menu, MenuAction, MenuItem, Overlay},
         reply_purpose::ReplyPurpose,
     },
     route::Route,
@@ -50,7 +50,7 @@ fn items(model: &Model) -> Vec<MenuItem> {
     all.map(|(key, field)| MenuItem {
         key,
         label: field.clone(),
-        what: What::Field(field),
+        what: MenuAction::Field(field),
     })
     .collect()
 }
@@ -62,7 +62,7 @@ pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
     };
     let clause = match filter::events(filter, &model.reader()) {
         Ok(clause) => clause,
-        Err(fault) => return model.say(Token::Bad, fault.to_string()),
+        Err(fault) => return model.show_notice(Token::Bad, fault.to_string()),
     };
     let filter = EventFilter {
         clause,
@@ -74,7 +74,7 @@ pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
         model.store.event_groups.clear();
         model.store.event_groups_of = Some(route);
     }
-    let ticket = call(model, group, ReplyPurpose::Grouped, effects);
+    let ticket = call(model, group, ReplyPurpose::GroupedEvents, effects);
     model.store.event_groups.waiting = Some(ticket);
 }
 
@@ -88,6 +88,6 @@ pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Returns the filter for the events of the group under the cursor.
-pub(super) fn unfolded(model: &Model) -> Option<String> {
-    Some(model.group()?.whole())
+pub(super) fn group_filter(model: &Model) -> Option<String> {
+    Some(model.group()?.group_filter())
 }

@@ -4,7 +4,7 @@ use bellwether_proto::v1;
 use serde_json::{Value, json};
 
 use crate::{
-    client::{Answer, Call, Taken, message, whole},
+    client::{Call, CallResult, WriteOutcome, message, parse_empty},
     data::{Failure, Kind, Object},
     kind::expectation_words,
     model::{
@@ -16,7 +16,7 @@ use crate::{
     theme::Token,
 };
 
-fn shown(model: &Model) -> Option<&Object> {
+fn current_heartbeat(model: &Model) -> Option<&Object> {
     let name = model.resource_name()?;
     model.store.object(Kind::Heartbeat, &name)
 }
@@ -27,21 +27,21 @@ fn expectations(heartbeat: &Object) -> impl Iterator<Item = &Value> {
 }
 
 /// The response contains the new address with its key.
-fn address(answer: Answer) -> Result<Taken, Failure> {
+fn parse_address(answer: CallResult) -> Result<WriteOutcome, Failure> {
     let made: v1::RotateHeartbeatKeyResponse = message(answer)?;
-    Ok(Taken::Key {
+    Ok(WriteOutcome::Key {
         name: "the heartbeat".to_owned(),
         key: made.path,
     })
 }
 
 pub(super) fn rotate(model: &mut Model) {
-    let Some(heartbeat) = shown(model) else {
+    let Some(heartbeat) = current_heartbeat(model) else {
         return;
     };
     let (name, has_key) = (heartbeat.name().to_owned(), heartbeat.flag("hasKey"));
     let request = v1::RotateHeartbeatKeyRequest { name: name.clone() };
-    let call = Call::of("HeartbeatService", &request).writes(address);
+    let call = Call::from_request("HeartbeatService", &request).into_write(parse_address);
     let write = Write::new(format!("created a new address with a key for {name}"));
     let then = Consequence::Write(Box::new(call), Box::new(write));
     let confirm = Confirm::new(format!("Create a new address for {name}?"), "Rotate", then);
@@ -56,13 +56,13 @@ pub(super) fn rotate(model: &mut Model) {
 }
 
 pub(super) fn ask_forget(model: &mut Model) {
-    let Some(heartbeat) = shown(model) else {
+    let Some(heartbeat) = current_heartbeat(model) else {
         return;
     };
     let name = heartbeat.name().to_owned();
     let offers: Vec<_> = expectations(heartbeat).map(expectation_words).collect();
     let Some(first) = offers.first() else {
-        model.say(Token::Dim, "nothing is expected");
+        model.show_notice(Token::Dim, "nothing is expected");
         return;
     };
     model.overlay = Some(Overlay::Prompt(Prompt {
@@ -74,14 +74,18 @@ pub(super) fn ask_forget(model: &mut Model) {
     }));
 }
 
-pub(super) fn forgetting(model: &Model, name: &str, typed: &str) -> Result<Consequence, String> {
+pub(super) fn forget_expectation(
+    model: &Model,
+    name: &str,
+    typed: &str,
+) -> Result<Consequence, String> {
     let heartbeat = model.store.object(Kind::Heartbeat, name);
     let mut all = heartbeat.into_iter().flat_map(expectations);
     let found = all.find(|it| it["key"] == typed || expectation_words(it) == typed);
     let found =
         found.ok_or_else(|| format!("`{typed}`: type the values as the page shows them"))?;
     let request = json!({"name": name, "key": found["key"]});
-    let call = Call::new("HeartbeatService", "ForgetExpectation", request).writes(whole);
+    let call = Call::new("HeartbeatService", "ForgetExpectation", request).into_write(parse_empty);
     let write = Write::new(format!(
         "{name} no longer expects {}",
         expectation_words(found)

@@ -14,27 +14,27 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
     if key.kind == KeyEventKind::Release {
         return;
     }
-    let placed = keymap::positioned(key);
+    let placed = keymap::to_latin_position(key);
     if placed.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
-        model.drop_begun();
+        model.cancel_sequence();
         return forms::quit(model);
     }
     model.clear_notice();
     model.page.list.to_end = false;
-    hold(model);
+    hold_selection(model);
     if let Some(overlay) = &model.overlay {
-        let key = if overlay.takes_text() { key } else { placed };
+        let key = if overlay.accepts_text() { key } else { placed };
         overlays::press(model, key, effects);
     } else if model.page.form().is_some() {
         forms::press(model, key);
     } else if model.page.list.typing.is_some() {
-        typing(model, key, effects);
+        handle_text_key(model, key, effects);
     } else {
         model.step(key);
     }
 }
 
-fn hold(model: &mut Model) {
+fn hold_selection(model: &mut Model) {
     let list = &mut model.page.list;
     if model.page.route == Route::Events && list.sort.is_none() {
         list.hold(model.now_ms);
@@ -45,7 +45,7 @@ fn hold(model: &mut Model) {
 /// keys.
 pub(super) fn paste(model: &mut Model, text: &str) {
     model.clear_notice();
-    model.drop_begun();
+    model.cancel_sequence();
     if model.overlay.is_some() {
         overlays::paste(model, text);
     } else if model.page.form().is_some() {
@@ -59,11 +59,11 @@ pub(super) fn paste(model: &mut Model, text: &str) {
         model.page.list.typing = Some(field);
         model.page.list.matching = Matching::after_typing(model.now_ms);
     } else {
-        model.say(Token::Info, "nothing can be pasted here");
+        model.show_notice(Token::Info, "nothing can be pasted here");
     }
 }
 
-fn typing(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
+fn handle_text_key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
     let Some(field) = &mut model.page.list.typing else {
         return;
     };
@@ -72,7 +72,7 @@ fn typing(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
         KeyCode::Enter => {
             let text = field.text().trim().to_owned();
             if let Err(message) = navigate::check(model, &text) {
-                return model.say(Token::Bad, message);
+                return model.show_notice(Token::Bad, message);
             }
             model.page.list.typing = None;
             let route = model.page.route.clone();

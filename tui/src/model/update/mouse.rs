@@ -11,12 +11,12 @@ use crate::{
 
 const WHEEL_ROWS: isize = 3;
 
-pub(super) fn take(model: &mut Model, event: MouseEvent, effects: &mut Vec<Effect>) {
+pub(super) fn handle(model: &mut Model, event: MouseEvent, effects: &mut Vec<Effect>) {
     model.page.list.to_end = false;
     let over = model.overlay.is_some() || model.page.form().is_some();
     match event.kind {
-        MouseEventKind::ScrollDown if over => key(model, KeyCode::Down, effects),
-        MouseEventKind::ScrollUp if over => key(model, KeyCode::Up, effects),
+        MouseEventKind::ScrollDown if over => press_key(model, KeyCode::Down, effects),
+        MouseEventKind::ScrollUp if over => press_key(model, KeyCode::Up, effects),
         MouseEventKind::ScrollDown => navigate::move_by(model, WHEEL_ROWS, effects),
         MouseEventKind::ScrollUp => navigate::move_by(model, -WHEEL_ROWS, effects),
         // Questions and forms accept keys only.
@@ -33,16 +33,16 @@ pub(super) fn take(model: &mut Model, event: MouseEvent, effects: &mut Vec<Effec
     }
 }
 
-fn key(model: &mut Model, code: KeyCode, effects: &mut Vec<Effect>) {
+fn press_key(model: &mut Model, code: KeyCode, effects: &mut Vec<Effect>) {
     keys::press(model, KeyEvent::from(code), effects);
 }
 
 fn click(model: &mut Model, column: usize, row: usize, effects: &mut Vec<Effect>) {
     if row == 0 {
-        return crumb(model, column, effects);
+        return click_header(model, column, effects);
     }
     if row == 1 && tabs::has_line(model) {
-        if let Some(tab) = tabs::at(model, column) {
+        if let Some(tab) = tabs::tab_at(model, column) {
             navigate::go(model, tab, effects);
         }
         return;
@@ -57,19 +57,19 @@ fn click(model: &mut Model, column: usize, row: usize, effects: &mut Vec<Effect>
     if model.page.route.is_list() {
         // The first line of a list is its heading.
         if let Some(below) = (row - body).checked_sub(1) {
-            list_row(model, below, effects);
+            click_list_row(model, below, effects);
         }
         return;
     }
     match (row - body).checked_sub(model.head_rows()) {
-        None => tab(model, column, effects),
-        Some(below) => line(model, below, effects),
+        None => click_tab(model, column, effects),
+        Some(below) => click_line(model, below, effects),
     }
 }
 
 /// Handles a click in the header: the first word opens the overview, the first breadcrumb the
 /// screen of the page.
-fn crumb(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
+fn click_header(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
     if (1..=HOME.len()).contains(&column) {
         return navigate::go(model, Route::Overview, effects);
     }
@@ -90,7 +90,7 @@ fn crumb(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
 }
 
 /// Selects a row, or opens it if it is already selected.
-fn list_row(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
+fn click_list_row(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
     let index = model.page.list.top + below;
     if index >= model.rows().len() {
         return;
@@ -104,7 +104,7 @@ fn list_row(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
 }
 
 /// Moves the cursor to a line, or follows its link if the cursor is already there.
-fn line(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
+fn click_line(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
     let at = model.page.reading.top + below;
     let lines = document::current(model).lines;
     let Some(line) = lines.get(at) else { return };
@@ -116,7 +116,7 @@ fn line(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
     }
 }
 
-fn tab(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
+fn click_tab(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
     let mut start = 1;
     let hit = Tab::ALL.into_iter().find(|tab| {
         let width = text::width(tab.title()) + 2;

@@ -11,7 +11,7 @@ use crate::{
     limits,
     model::{
         Model, document,
-        filter::{self, held::HeldFilter},
+        filter::{self, local::LocalFilter},
         list::List,
         message::Effect,
         page::{Content, DocumentCursor, Page},
@@ -100,7 +100,7 @@ pub(super) fn back(model: &mut Model, effects: &mut Vec<Effect>) {
             }
             _ => model.forward.push(left),
         }
-        returned(model, effects);
+        refresh_returned(model, effects);
     }
 }
 
@@ -108,7 +108,7 @@ pub(super) fn forward(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(page) = model.forward.pop() {
         let left = std::mem::replace(&mut model.page, page);
         model.back.push(left);
-        returned(model, effects);
+        refresh_returned(model, effects);
     }
 }
 
@@ -131,14 +131,14 @@ pub(super) fn leave_form(model: &mut Model, then: Option<Route>, effects: &mut V
 }
 
 /// Refreshes the data of a page that is shown again; preserves typed text.
-fn returned(model: &mut Model, effects: &mut Vec<Effect>) {
+fn refresh_returned(model: &mut Model, effects: &mut Vec<Effect>) {
     if !matches!(model.page.route, Route::Form | Route::Report) {
         read::refresh(model, effects);
     }
 }
 
 pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
-    let Some(link) = model.linked() else {
+    let Some(link) = model.link_at_cursor() else {
         return next_link(model);
     };
     match link {
@@ -206,8 +206,8 @@ pub(super) fn search(model: &mut Model, words: String) {
 pub(super) fn next_match(model: &mut Model, forward: bool) {
     let needle = model.page.list.filter.to_lowercase();
     if needle.is_empty() {
-        let answer = model.tell("nothing was searched here; ‹search› searches");
-        return model.say(Token::Info, answer);
+        let answer = model.expand_keys("nothing was searched here; ‹search› searches");
+        return model.show_notice(Token::Info, answer);
     }
     let lines = document::current(model).lines;
     let cursor = model.page.reading.cursor.min(lines.len());
@@ -221,13 +221,13 @@ pub(super) fn next_match(model: &mut Model, forward: bool) {
     };
     match found {
         Some(at) => model.page.reading.cursor = at,
-        None => model.say(Token::Info, format!("nothing here contains `{needle}`")),
+        None => model.show_notice(Token::Info, format!("nothing here contains `{needle}`")),
     }
 }
 
 pub(super) fn open_row(model: &mut Model, effects: &mut Vec<Effect>) {
     if matches!(model.page.route, Route::EventGroups { .. }) {
-        if let Some(filter) = grouped::unfolded(model) {
+        if let Some(filter) = grouped::group_filter(model) {
             go_filtered(model, Route::Events, filter, effects);
         }
         return;
@@ -248,7 +248,7 @@ pub(super) fn choose(model: &mut Model, ids: Vec<String>, mark: bool) {
     if mark {
         list.marks.extend(ids.into_iter().take(count));
         let answer = format!("{} marked; actions apply to all of them", list.marks.len());
-        return model.say(Token::Info, answer);
+        return model.show_notice(Token::Info, answer);
     }
     list.marks.clear();
     list.selected = ids.first().cloned();
@@ -260,7 +260,7 @@ pub(super) fn choose(model: &mut Model, ids: Vec<String>, mark: bool) {
 
 /// Moves to the end of the list. Events are read page by page until there are no more or a key is
 /// pressed.
-pub(super) fn to_end(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn go_to_end(model: &mut Model, effects: &mut Vec<Effect>) {
     move_by(model, isize::MAX / 2, effects);
     let reading = model.store.events.waiting.is_some();
     model.page.list.to_end = model.page.route == Route::Events && reading;
@@ -268,7 +268,7 @@ pub(super) fn to_end(model: &mut Model, effects: &mut Vec<Effect>) {
 
 pub(super) fn move_by(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     if model.is_on_links() {
-        return next_of_links(model, by);
+        return move_by_links(model, by);
     }
     let height = model.body_rows();
     if model.page.route.is_list() {
@@ -280,7 +280,7 @@ pub(super) fn move_by(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
         drop(rows);
         model.page.list = list;
         if at_end && by > 0 {
-            read::more(model, effects);
+            read::read_more(model, effects);
         }
     } else {
         let count = document::current(model).lines.len();
@@ -294,7 +294,7 @@ pub(super) fn move_by(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
 
 pub(super) fn set_filter(model: &mut Model, text: String, effects: &mut Vec<Effect>) {
     let text = match model.page.route {
-        Route::Deliveries => filter::settled(&text, &model.clock()),
+        Route::Deliveries => filter::with_absolute_times(&text, &model.clock()),
         _ => text,
     };
     let changed = model.page.list.filter != text;
@@ -319,14 +319,14 @@ pub(super) fn check_on(model: &Model, route: &Route, text: &str) -> Result<(), S
                 .store
                 .table(route)
                 .map_or_else(Vec::new, |table| table.fields());
-            HeldFilter::read(text, &known, &model.clock()).map(drop)
+            LocalFilter::read(text, &known, &model.clock()).map(drop)
         }
         _ => Ok(()),
     }
     .map_err(|fault| fault.to_string())
 }
 
-fn next_of_links(model: &mut Model, by: isize) {
+fn move_by_links(model: &mut Model, by: isize) {
     let lines = document::current(model).lines.into_iter().enumerate();
     let linked: Vec<usize> = lines
         .filter_map(|(at, line)| line.link.map(|_| at))
@@ -350,7 +350,7 @@ impl Model {
     }
 
     pub(crate) fn selected(&self) -> Option<String> {
-        self.page.list.selected_in(&*self.rows())
+        self.page.list.selected_id(&*self.rows())
     }
 
     /// Returns the rows above a page: the tabs of an event, or of the on-call screens.
@@ -362,7 +362,7 @@ impl Model {
 pub(super) fn go_grouped(model: &mut Model, field: &str, effects: &mut Vec<Effect>) {
     let field = field.trim().to_owned();
     if field.is_empty() {
-        return model.say(Token::Info, "expected a field, such as `group host`");
+        return model.show_notice(Token::Info, "expected a field, such as `group host`");
     }
     let filter = match &model.page.route {
         Route::Events => model.page.list.filter.clone(),

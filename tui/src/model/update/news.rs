@@ -6,8 +6,11 @@ use bellwether_proto::v1;
 
 use super::{bulk, charts, clash, copy, forms, keys, navigate, read, report, silencing, tested};
 use crate::{
-    client::{self, Answer, LinkState, News, Page, Taken, Ticket, deliveries, message, resources},
-    data::{EventRow, Failure, FailureKind, Grouped, Kind, Object},
+    client::{
+        self, CallResult, LinkState, News, Page, Ticket, WriteOutcome, deliveries, message,
+        resources,
+    },
+    data::{EventRow, Failure, FailureKind, GroupedEvents, Kind, Object},
     editor,
     model::{
         Connection, Model,
@@ -15,27 +18,27 @@ use crate::{
         message::Effect,
         overlay::Overlay,
         page::Content,
-        reply_purpose::{Inquired, ReplyPurpose, Saving},
+        reply_purpose::{PendingInquiry, PendingSave, ReplyPurpose},
         store::Loaded,
-        undo::Back,
+        undo::UndoAction,
         write::{TextEdit, Write},
     },
     route::Route,
     theme::Token,
 };
 
-pub(super) fn hear(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
-    let is_heard = !matches!(news, News::Link(_) | News::Progress(..));
-    take_in(model, news, effects);
-    if is_heard && model.touched {
-        model.heard_ms = Some(model.now_ms);
+pub(super) fn handle(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
+    let is_data = !matches!(news, News::Link(_) | News::Progress(..));
+    apply(model, news, effects);
+    if is_data && model.touched {
+        model.last_received_ms = Some(model.now_ms);
     }
 }
 
-fn take_in(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
+fn apply(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
     match news {
-        News::Link(state) => link(model, state, effects),
-        News::Answer(ticket, found) => answer(model, ticket, found, effects),
+        News::Link(state) => handle_link_state(model, state, effects),
+        News::CallResult(ticket, found) => handle_response(model, ticket, found, effects),
         News::Progress(ticket, progress) => {
             model.touched = false;
             if let Content::Report(report) = &mut model.page.content
@@ -61,13 +64,13 @@ fn take_in(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
             model.store.events.resume_token = token;
             if gap {
                 model.store.events.clear();
-                model.say(Token::Warning, "some changes were missed; reloaded");
+                model.show_notice(Token::Warning, "some changes were missed; reloaded");
             }
             let is_of_page = concerns_page(model, &rows, &left);
             if !(rows.is_empty() && left.is_empty()) {
-                read::soon(model);
+                read::refresh_soon(model);
             }
-            model.store.events.stream(rows, left);
+            model.store.events.queue_updates(rows, left);
             if is_of_page {
                 read::refresh(model, effects);
             }
@@ -77,7 +80,7 @@ fn take_in(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
                 read::first_page(model, effects);
             }
         }
-        News::WatchRefused {
+        News::WatchRejected {
             generation,
             failure,
         } => {
@@ -100,7 +103,7 @@ fn concerns_page(model: &Model, rows: &[EventRow], left: &[String]) -> bool {
     rows.iter().any(|row| is_page(&row.id)) || left.iter().any(|id| is_page(id))
 }
 
-fn link(model: &mut Model, state: LinkState, effects: &mut Vec<Effect>) {
+fn handle_link_state(model: &mut Model, state: LinkState, effects: &mut Vec<Effect>) {
     match state {
         LinkState::Connecting => {
             // The reason stays on the screen while disconnected.
@@ -112,7 +115,7 @@ fn link(model: &mut Model, state: LinkState, effects: &mut Vec<Effect>) {
             model.caller = Some(caller);
             model.link = Connection::Up;
             model.pending.clear();
-            forget_waits(model);
+            clear_waiting(model);
             // Events, and the resources that links and forms use, are read at the start.
             read::events_from_the_start(model, effects);
             if model.page.route != Route::Events {
@@ -123,8 +126,8 @@ fn link(model: &mut Model, state: LinkState, effects: &mut Vec<Effect>) {
                 form.check_at_ms = Some(0);
                 form.live.due_ms = Some(0);
             }
-            bulk::link_is_up(model, effects);
-            silencing::link_is_up(model, effects);
+            bulk::on_reconnect(model, effects);
+            silencing::on_reconnect(model, effects);
         }
         LinkState::Down {
             failure,
@@ -146,8 +149,8 @@ fn link(model: &mut Model, state: LinkState, effects: &mut Vec<Effect>) {
     }
 }
 
-fn forget_waits(model: &mut Model) {
-    model.store.forget_waits();
+fn clear_waiting(model: &mut Model) {
+    model.store.clear_waiting();
     if let Some(form) = model.page.form_mut() {
         form.waiting = None;
         form.bench.waiting = None;
@@ -162,43 +165,59 @@ fn forget_waits(model: &mut Model) {
     }
 }
 
-fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<Effect>) {
+fn handle_response(
+    model: &mut Model,
+    ticket: Ticket,
+    answer: CallResult,
+    effects: &mut Vec<Effect>,
+) {
     let Some(then) = model.pending.remove(&ticket) else {
         return;
     };
     let now = model.now_ms;
     let store = &mut model.store;
     model.touched = match then {
-        ReplyPurpose::Overview => read::overview_came(model, answer),
-        ReplyPurpose::Statistics(back) => charts::statistics(model, ticket, back, answer, effects),
-        ReplyPurpose::Noisiest(counted, by) => {
-            charts::noisiest(model, ticket, counted, by, answer, effects)
+        ReplyPurpose::Overview => read::handle_overview(model, answer),
+        ReplyPurpose::Statistics(back) => {
+            charts::handle_statistics(model, ticket, back, answer, effects)
         }
-        ReplyPurpose::List(kind, before) => listed(model, kind, before, answer, effects),
-        ReplyPurpose::One(kind) => store.replace(kind, resources::got(kind, answer), now),
+        ReplyPurpose::Noisiest(counted, by) => {
+            charts::handle_noisiest(model, ticket, counted, by, answer, effects)
+        }
+        ReplyPurpose::List(kind, before) => handle_list(model, kind, before, answer, effects),
+        ReplyPurpose::One(kind) => store.replace(kind, resources::parse_object(kind, answer), now),
         // Requested again with another filter in the meantime.
         ReplyPurpose::Deliveries { .. } if store.deliveries.waiting != Some(ticket) => false,
-        ReplyPurpose::Deliveries { more } => deliveries_came(model, more, message(answer), effects),
-        ReplyPurpose::DeliveryCounts { of_all } => counted(model, ticket, of_all, answer),
+        ReplyPurpose::Deliveries { more } => {
+            handle_deliveries(model, more, message(answer), effects)
+        }
+        ReplyPurpose::DeliveryCounts { of_all } => record_counts(model, ticket, of_all, answer),
         ReplyPurpose::LastHour => store.last_hour.set(message(answer), now),
         ReplyPurpose::Events { .. } if store.events.waiting != Some(ticket) => false,
         ReplyPurpose::Events { more } => {
-            events(model, more, client::events::found(answer), effects);
+            handle_events(model, more, client::events::parse_page(answer), effects);
             true
         }
-        ReplyPurpose::EventTotal { generation } => event_total(model, generation, answer),
+        ReplyPurpose::EventTotal { generation } => record_event_total(model, generation, answer),
         ReplyPurpose::Matching => {
-            let found = client::events::estimated(answer);
-            model.page.list.matching.heard(ticket, found)
+            let found = client::events::parse_estimate(answer);
+            model.page.list.matching.record(ticket, found)
         }
-        ReplyPurpose::Grouped => grouped(model, ticket, message(answer)),
-        ReplyPurpose::Copy => copy::event_came(model, ticket, event_of(answer), effects),
-        ReplyPurpose::Event => fill(model, ticket, event_of(answer), |content| match content {
-            Content::Event { detail, .. } => Some(&mut **detail),
-            _ => None,
-        }),
+        ReplyPurpose::GroupedEvents => record_groups(model, ticket, message(answer)),
+        ReplyPurpose::Copy => copy::handle_event(model, ticket, decode_event(answer), effects),
+        ReplyPurpose::Event => {
+            fill_slot(
+                model,
+                ticket,
+                decode_event(answer),
+                |content| match content {
+                    Content::Event { detail, .. } => Some(&mut **detail),
+                    _ => None,
+                },
+            )
+        }
         ReplyPurpose::Explanation => {
-            fill(model, ticket, message(answer), |content| match content {
+            fill_slot(model, ticket, message(answer), |content| match content {
                 Content::Event { explanation, .. } => Some(explanation),
                 _ => None,
             })
@@ -206,66 +225,68 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
         ReplyPurpose::Delivery => {
             let found: Result<v1::GetDeliveryResponse, _> = message(answer);
             let found = found.map(|it| it.delivery.unwrap_or_default());
-            fill(model, ticket, found, |content| match content {
+            fill_slot(model, ticket, found, |content| match content {
                 Content::Delivery(delivery) => Some(&mut **delivery),
                 _ => None,
             })
         }
-        ReplyPurpose::Shifts => fill(model, ticket, message(answer), |content| match content {
-            Content::Shifts(shifts) => Some(shifts),
-            _ => None,
-        }),
-        ReplyPurpose::Report(inquired) => reported(model, ticket, *inquired, answer, effects),
-        ReplyPurpose::FormTest => form_tested(model, ticket, message(answer), effects),
-        ReplyPurpose::TestQuestion(asked) => {
-            report::question(model, *asked, message(answer));
+        ReplyPurpose::Shifts => {
+            fill_slot(model, ticket, message(answer), |content| match content {
+                Content::Shifts(shifts) => Some(shifts),
+                _ => None,
+            })
+        }
+        ReplyPurpose::Report(inquired) => handle_report(model, ticket, *inquired, answer, effects),
+        ReplyPurpose::FormTest => handle_form_test(model, ticket, message(answer), effects),
+        ReplyPurpose::TestQuestion(question) => {
+            report::confirm_test(model, *question, message(answer));
             true
         }
-        ReplyPurpose::Silence => silencing::counted(model, ticket, message(answer), effects),
-        ReplyPurpose::Check => checked(model, ticket, answer),
-        ReplyPurpose::Save(saving) => looked_at(model, ticket, *saving, answer, effects),
+        ReplyPurpose::Silence => silencing::handle_count(model, ticket, message(answer), effects),
+        ReplyPurpose::Check => record_check(model, ticket, answer),
+        ReplyPurpose::Save(saving) => handle_validation(model, ticket, *saving, answer, effects),
         ReplyPurpose::Live => match model.page.form_mut() {
-            Some(form) => form.hear_live(ticket, answer),
+            Some(form) => form.record_live(ticket, answer),
             None => false,
         },
-        ReplyPurpose::Bulk(step) => bulk::heard(model, ticket, step, answer, effects),
+        ReplyPurpose::Bulk(step) => bulk::handle_response(model, ticket, step, answer, effects),
         ReplyPurpose::Write(write, read) => {
-            written(model, *write, read(answer), effects);
+            handle_write_result(model, *write, read(answer), effects);
             true
         }
     };
 }
 
 /// Records the numbers of deliveries, unless another filter was requested in the meantime.
-fn counted(model: &mut Model, ticket: Ticket, of_all: bool, answer: Answer) -> bool {
+fn record_counts(model: &mut Model, ticket: Ticket, of_all: bool, answer: CallResult) -> bool {
     let counts = if of_all {
         &mut model.store.all_deliveries
     } else {
         &mut model.store.delivery_counts
     };
     let is_awaited = counts.waiting == Some(ticket);
-    is_awaited && counts.set(deliveries::counted(answer), model.now_ms)
+    is_awaited && counts.set(deliveries::parse_counts(answer), model.now_ms)
 }
 
 /// Records events counted by a field, unless another field was requested in the meantime.
-fn grouped(
+fn record_groups(
     model: &mut Model,
     ticket: Ticket,
     found: Result<v1::GroupEventsResponse, Failure>,
 ) -> bool {
     let groups = &mut model.store.event_groups;
-    groups.waiting == Some(ticket) && groups.set(found.map(Grouped::from), model.now_ms)
+    groups.waiting == Some(ticket) && groups.set(found.map(GroupedEvents::from), model.now_ms)
 }
 
 /// Asks whether to save the form, and passes on the keys pressed in the meantime.
-fn looked_at(
+fn handle_validation(
     model: &mut Model,
     ticket: Ticket,
-    saving: Saving,
-    answer: Answer,
+    saving: PendingSave,
+    answer: CallResult,
     effects: &mut Vec<Effect>,
 ) -> bool {
-    let ahead = forms::looked_at(model, ticket, saving, answer);
+    let ahead = forms::handle_validation(model, ticket, saving, answer);
     let is_awaited = ahead.is_some();
     for key in ahead.into_iter().flatten() {
         keys::press(model, key, effects);
@@ -274,7 +295,7 @@ fn looked_at(
 }
 
 /// Records the result of a form's test, and closes the event that it created.
-fn form_tested(
+fn handle_form_test(
     model: &mut Model,
     ticket: Ticket,
     found: Result<v1::TestDestinationResponse, Failure>,
@@ -283,54 +304,54 @@ fn form_tested(
     if let Ok(test) = &found {
         tested::close_created(model, test, effects);
     }
-    report::form_tested(model, ticket, found)
+    report::record_form_test(model, ticket, found)
 }
 
-fn reported(
+fn handle_report(
     model: &mut Model,
     ticket: Ticket,
-    mut inquired: Inquired,
-    answer: Answer,
+    mut inquired: PendingInquiry,
+    answer: CallResult,
     effects: &mut Vec<Effect>,
 ) -> bool {
     let found = inquired.inquiry.read(inquired.before.take(), answer);
     if let Ok(Outcome::Test(test)) = &found {
         tested::close_created(model, test, effects);
     }
-    report::heard(model, ticket, inquired, found, effects)
+    report::handle_response(model, ticket, inquired, found, effects)
 }
 
-fn event_of(answer: Answer) -> Result<v1::Event, Failure> {
+fn decode_event(answer: CallResult) -> Result<v1::Event, Failure> {
     let found: v1::GetEventResponse = message(answer)?;
     Ok(found.result.unwrap_or_default())
 }
 
-fn fill<T: PartialEq>(
+fn fill_slot<T: PartialEq>(
     model: &mut Model,
     ticket: Ticket,
     found: Result<T, Failure>,
     slot: fn(&mut Content) -> Option<&mut Loaded<T>>,
 ) -> bool {
     let now = model.now_ms;
-    let waits = model.awaited(ticket, slot);
+    let waits = model.waiting_slot(ticket, slot);
     waits.is_some_and(|loaded| loaded.set(found, now))
 }
 
-fn listed(
+fn handle_list(
     model: &mut Model,
     kind: Kind,
     before: Vec<Object>,
-    answer: Answer,
+    answer: CallResult,
     effects: &mut Vec<Effect>,
 ) -> bool {
-    let Some(touched) = read::listed(model, kind, before, answer, effects) else {
+    let Some(touched) = read::handle_page(model, kind, before, answer, effects) else {
         return false;
     };
     clash::show_if_read(model, kind);
     touched
 }
 
-fn deliveries_came(
+fn handle_deliveries(
     model: &mut Model,
     more: bool,
     page: Result<v1::ListDeliveriesResponse, Failure>,
@@ -380,7 +401,7 @@ fn deliveries_came(
     rows.sort_by(|one, other| other.id.cmp(&one.id));
     let touched = store.deliveries.set(Ok(rows), now);
     if between {
-        read::between(model, effects);
+        read::read_gap_page(model, effects);
     }
     touched
 }
@@ -391,7 +412,7 @@ fn unknown_field(warnings: &[String], is_empty: bool) -> Option<Failure> {
     Some(Failure::new(FailureKind::Invalid, warning.clone()))
 }
 
-fn events(
+fn handle_events(
     model: &mut Model,
     more: bool,
     page: Result<Page<EventRow>, Failure>,
@@ -412,14 +433,14 @@ fn events(
             if page.total.is_some() {
                 events.total = page.total;
             }
-            events.page(page.rows);
+            events.add_page(page.rows);
             events.loaded = true;
             events.failure = fault;
         }
         Err(failure) => events.failure = Some(failure),
     }
     if model.page.list.to_end && events.failure.is_none() {
-        navigate::to_end(model, effects);
+        navigate::go_to_end(model, effects);
     }
     if is_uncounted && !model.store.events.next.is_empty() {
         read::count_events(model, effects);
@@ -427,7 +448,7 @@ fn events(
 }
 
 /// Records the total of a query, unless the list has another query by now.
-fn event_total(model: &mut Model, generation: Ticket, answer: Answer) -> bool {
+fn record_event_total(model: &mut Model, generation: Ticket, answer: CallResult) -> bool {
     let events = &mut model.store.events;
     let counted: Result<v1::CountEventsResponse, Failure> = message(answer);
     let total = counted.ok().and_then(|it| it.count);
@@ -438,7 +459,7 @@ fn event_total(model: &mut Model, generation: Ticket, answer: Answer) -> bool {
     is_news
 }
 
-fn checked(model: &mut Model, ticket: Ticket, answer: Answer) -> bool {
+fn record_check(model: &mut Model, ticket: Ticket, answer: CallResult) -> bool {
     let Some(form) = model.page.form_mut() else {
         return false;
     };
@@ -450,7 +471,7 @@ fn checked(model: &mut Model, ticket: Ticket, answer: Answer) -> bool {
         Err(failure) if failure.kind == FailureKind::Invalid => {
             // A validation during a pause must not move the focus.
             let focus = form.focus;
-            form.take_failure(&failure);
+            form.show_failure(&failure);
             form.focus = focus;
         }
         // Other errors are reported when saving.
@@ -459,10 +480,10 @@ fn checked(model: &mut Model, ticket: Ticket, answer: Answer) -> bool {
     true
 }
 
-fn written(
+fn handle_write_result(
     model: &mut Model,
     write: Write,
-    result: Result<Taken, Failure>,
+    result: Result<WriteOutcome, Failure>,
     effects: &mut Vec<Effect>,
 ) {
     if let Some(form) = model.page.form_mut() {
@@ -480,54 +501,56 @@ fn written(
     match result {
         Ok(taken) => {
             match taken {
-                Taken::All => match back {
-                    Some(back) => model.remember(done, back),
-                    None => model.say(Token::Good, format!("✓ {done}")),
+                WriteOutcome::All => match back {
+                    Some(back) => model.record_undo(done, back),
+                    None => model.show_notice(Token::Good, format!("✓ {done}")),
                 },
-                Taken::Silence(name) => model.remember(done, Back::Silence(name)),
-                Taken::Notes(notes) if at_once => model.remember(done, Back::Notes(notes)),
-                Taken::Notes(_) => model.say(Token::Good, format!("✓ {done}")),
-                Taken::AllBut {
+                WriteOutcome::Silence(name) => model.record_undo(done, UndoAction::Silence(name)),
+                WriteOutcome::Notes(notes) if at_once => {
+                    model.record_undo(done, UndoAction::Notes(notes))
+                }
+                WriteOutcome::Notes(_) => model.show_notice(Token::Good, format!("✓ {done}")),
+                WriteOutcome::AllBut {
                     failed,
                     first_error,
                 } => {
                     if let Some(back) = back {
-                        model.remember(done, back);
+                        model.record_undo(done, back);
                     }
-                    model.say(Token::Bad, format!("✗ {failed} failed: {first_error}"));
+                    model.show_notice(Token::Bad, format!("✗ {failed} failed: {first_error}"));
                 }
-                Taken::Key { name, key } => {
+                WriteOutcome::Key { name, key } => {
                     model.notice = None;
                     model.overlay = Some(Overlay::Key { name, key });
                 }
             }
             if closes_form && model.page.form().is_some() {
                 navigate::leave_form(model, then.clone(), effects);
-                model.say_next_step(then.as_ref());
+                model.show_next_step(then.as_ref());
             }
             read::after_write(model, effects);
         }
         Err(failure) => match mine.filter(|_| failure.kind == FailureKind::Conflict) {
             Some(mine) => {
-                model.say(
+                model.show_notice(
                     Token::Warning,
                     "it was changed concurrently; loading the stored version…",
                 );
                 clash::begin(model, *mine, effects);
             }
-            None => refused(model, &failure, text, effects),
+            None => handle_rejection(model, &failure, text, effects),
         },
     }
 }
 
-fn refused(
+fn handle_rejection(
     model: &mut Model,
     failure: &Failure,
     text: Option<TextEdit>,
     effects: &mut Vec<Effect>,
 ) {
     if let Some(form) = model.page.form_mut() {
-        form.take_failure(failure);
+        form.show_failure(failure);
     }
     let typed = text.filter(|_| model.page.form().is_none());
     if failure.kind == FailureKind::Invalid
@@ -535,7 +558,7 @@ fn refused(
     {
         reopen(edit, failure, effects);
     } else {
-        model.say(Token::Bad, format!("✗ {}", failure.sentence()));
+        model.show_notice(Token::Bad, format!("✗ {}", failure.sentence()));
         if let Some(edit) = typed {
             keep_text(model, edit);
         }
@@ -553,6 +576,6 @@ fn reopen(edit: TextEdit, failure: &Failure, effects: &mut Vec<Effect>) {
 
 fn keep_text(model: &mut Model, edit: TextEdit) {
     if let Ok(draft) = editor::read(edit.kind, &edit.text) {
-        forms::keep(model, draft.kind, edit.stored, draft.json);
+        forms::open_draft(model, draft.kind, edit.stored, draft.json);
     }
 }

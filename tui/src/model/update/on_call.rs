@@ -5,11 +5,11 @@ use serde_json::json;
 
 use super::{
     carry_out::carry_out,
-    confirm::{ask, writing},
+    confirm::{show_question, write_of},
     navigate,
 };
 use crate::{
-    client::{Call, StatusChange, Taken, events, message, whole},
+    client::{Call, StatusChange, WriteOutcome, events, message, parse_empty},
     data::{Kind, Object, when},
     document::Link,
     model::{
@@ -32,25 +32,29 @@ pub(super) fn next_tab(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-fn response(model: &Model) -> Option<&Object> {
-    let name = model.chosen(Kind::Response)?;
+fn selected_response(model: &Model) -> Option<&Object> {
+    let name = model.target_name(Kind::Response)?;
     model.store.object(Kind::Response, &name)
 }
 
 /// Acknowledges the event of a response, or all open events of its group.
 pub(super) fn acknowledge(model: &mut Model, effects: &mut Vec<Effect>) {
-    let Some(found) = response(model) else { return };
+    let Some(found) = selected_response(model) else {
+        return;
+    };
     let done = format!("acknowledged {}", found.text("eventName"));
     let change = StatusChange::Acknowledged(true);
     let call = match found.text("groupId") {
         "" => events::set_status(&[found.text("occurrenceId").to_owned()], &change),
         group => events::set_group_status(group, &change),
     };
-    carry_out(model, writing(call, done), effects);
+    carry_out(model, write_of(call, done), effects);
 }
 
 pub(super) fn ask_acknowledge_for(model: &mut Model) {
-    let Some(found) = response(model) else { return };
+    let Some(found) = selected_response(model) else {
+        return;
+    };
     let (title, name) = (found.text("eventName"), found.name().to_owned());
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: format!("How long to acknowledge {title}"),
@@ -63,7 +67,9 @@ pub(super) fn ask_acknowledge_for(model: &mut Model) {
 
 /// Asks whether to take the next step of a response now, which notifies its contacts.
 pub(super) fn escalate(model: &mut Model) {
-    let Some(found) = response(model) else { return };
+    let Some(found) = selected_response(model) else {
+        return;
+    };
     let event = found.text("eventName");
     let seen = |field| i32::try_from(found.number(field)?).ok();
     let request = v1::EscalateResponseRequest {
@@ -71,27 +77,27 @@ pub(super) fn escalate(model: &mut Model) {
         seen_round: seen("round"),
         seen_step: seen("step"),
     };
-    let call = Call::of("ResponseService", &request).writes(whole);
-    let then = writing(call, format!("{event} was escalated"));
+    let call = Call::from_request("ResponseService", &request).into_write(parse_empty);
+    let then = write_of(call, format!("{event} was escalated"));
     let title = format!("Run the next step for {event}?");
     let words = "The receivers of the next step are notified now.";
     let confirm = Confirm::new(title, "Escalate", then);
-    ask(model, confirm.line(Token::Text, words));
+    show_question(model, confirm.line(Token::Text, words));
 }
 
 /// Prompts for an override of a schedule: from now on, or for the shift under the cursor.
 pub(super) fn ask_override(model: &mut Model) {
-    let Some(name) = model.chosen(Kind::Schedule) else {
+    let Some(name) = model.target_name(Kind::Schedule) else {
         return;
     };
-    let stretch = match model.linked() {
+    let stretch = match model.link_at_cursor() {
         Some(Link::Shift(start_ms, end_ms)) => stretch(model, start_ms, end_ms),
         _ => String::new(),
     };
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: format!("Override for {name}"),
         help: "`ana until 18:00`, `ana, ben for 2h` or `cleo from 18:00 for 8h`; - for no one",
-        field: TextField::before(stretch),
+        field: TextField::with_cursor_at_start(stretch),
         offers: model.store.names(Kind::Contact),
         then: PromptPurpose::Override(name),
     }));
@@ -112,17 +118,17 @@ fn stretch(model: &Model, start_ms: i64, end_ms: i64) -> String {
 pub(super) fn feed(model: &mut Model) {
     let words = "Anyone with the address can read the shifts without a key. The audit log records who requested it.";
     let methods = ["GetScheduleFeed", "GetContactFeed"];
-    ask_feed(model, methods, "Show", words);
+    confirm_feed(model, methods, "Show", words);
 }
 
 pub(super) fn revoke_feed(model: &mut Model) {
     let words = "The previous address is no longer accepted: calendars that use it stop updating.";
     let methods = ["RotateScheduleFeed", "RotateContactFeed"];
-    ask_feed(model, methods, "Revoke", words);
+    confirm_feed(model, methods, "Revoke", words);
 }
 
-fn ask_feed(model: &mut Model, methods: [&'static str; 2], verb: &'static str, words: &str) {
-    let named = [Kind::Schedule, Kind::Contact].map(|kind| Some((kind, model.chosen(kind)?)));
+fn confirm_feed(model: &mut Model, methods: [&'static str; 2], verb: &'static str, words: &str) {
+    let named = [Kind::Schedule, Kind::Contact].map(|kind| Some((kind, model.target_name(kind)?)));
     let Some((kind, name)) = named.into_iter().flatten().next() else {
         return;
     };
@@ -131,9 +137,9 @@ fn ask_feed(model: &mut Model, methods: [&'static str; 2], verb: &'static str, w
         _ => ("ScheduleService", methods[0]),
     };
     // Both kinds have the same response.
-    let call = Call::new(service, method, json!({"name": name})).writes(|answer| {
+    let call = Call::new(service, method, json!({"name": name})).into_write(|answer| {
         let found: v1::GetScheduleFeedResponse = message(answer)?;
-        Ok(Taken::Key {
+        Ok(WriteOutcome::Key {
             name: "the feed".to_owned(),
             key: found.url,
         })
@@ -149,22 +155,22 @@ fn ask_feed(model: &mut Model, methods: [&'static str; 2], verb: &'static str, w
 ///
 /// # Errors
 /// Returns a message with the accepted form if the input is invalid.
-pub(super) fn answered(
+pub(super) fn parse_answer(
     model: &Model,
     asked: &PromptPurpose,
     typed: &str,
 ) -> Result<Consequence, String> {
     match asked {
-        PromptPurpose::AcknowledgeFor(name) => acknowledging_for(model, name, typed),
-        PromptPurpose::Override(schedule) => overriding(model, schedule, typed),
+        PromptPurpose::AcknowledgeFor(name) => acknowledge_for(model, name, typed),
+        PromptPurpose::Override(schedule) => override_shift(model, schedule, typed),
         _ => Err("nothing was asked".to_owned()),
     }
 }
 
-fn acknowledging_for(model: &Model, name: &str, typed: &str) -> Result<Consequence, String> {
+fn acknowledge_for(model: &Model, name: &str, typed: &str) -> Result<Consequence, String> {
     let found = model.store.object(Kind::Response, name);
     let found = found.ok_or("the response has ended")?;
-    let length = when::length_ms(typed);
+    let length = when::parse_duration_ms(typed);
     let length = length.ok_or_else(|| {
         format!(
             "`{typed}` is not a valid duration; expected {}",
@@ -174,18 +180,18 @@ fn acknowledging_for(model: &Model, name: &str, typed: &str) -> Result<Consequen
     let (occurrence, group) = (found.text("occurrenceId"), found.text("groupId"));
     let call = events::acknowledge_for(occurrence, group, length / 1_000);
     let done = format!("acknowledged {} for {typed}", found.text("eventName"));
-    Ok(writing(call, done))
+    Ok(write_of(call, done))
 }
 
 /// Parses an override: names, then optionally `from` a time, then `until` a time or `for` a
 /// duration.
-fn overriding(model: &Model, schedule: &str, typed: &str) -> Result<Consequence, String> {
+fn override_shift(model: &Model, schedule: &str, typed: &str) -> Result<Consequence, String> {
     let wrong = || {
         format!(
             "`{typed}`: expected `ana until 18:00`, `ana, ben for 2h` or `ana from 18:00 for 8h`"
         )
     };
-    let moment = |text: &str| when::moment(text, model.now_ms, &model.zone);
+    let moment = |text: &str| when::parse_time(text, model.now_ms, &model.zone);
     let (head, end, is_length) = match (typed.rsplit_once(" until "), typed.rsplit_once(" for ")) {
         (Some((head, end)), None) => (head, end, false),
         (None, Some((head, end))) => (head, end, true),
@@ -196,7 +202,7 @@ fn overriding(model: &Model, schedule: &str, typed: &str) -> Result<Consequence,
         None => (head, None),
     };
     let end = if is_length {
-        let length = when::length_ms(end.trim());
+        let length = when::parse_duration_ms(end.trim());
         let length = length.ok_or_else(|| {
             format!(
                 "`{end}` is not a valid duration; expected {}",
@@ -220,11 +226,11 @@ fn overriding(model: &Model, schedule: &str, typed: &str) -> Result<Consequence,
         over["startTime"] = start.to_string().into();
     }
     let request = json!({"name": schedule, "override": over});
-    let call = Call::new("ScheduleService", "CreateOverride", request).writes(whole);
+    let call = Call::new("ScheduleService", "CreateOverride", request).into_write(parse_empty);
     let start = start.map_or_else(String::new, |it| {
         format!(" from {}", model.moment(it.as_millisecond()))
     });
     let until = model.moment(end.as_millisecond());
     let done = format!("{who} on call for {schedule}{start} until {until}");
-    Ok(writing(call, done))
+    Ok(write_of(call, done))
 }

@@ -13,8 +13,8 @@ use crate::{
         field::TextField,
         message::Effect,
         overlay::{
-            Clash, ClashChoice, Confirm, Consequence, Menu, Overlay, Palette, PaletteTarget, Pick,
-            Prompt, PromptPurpose, What,
+            Clash, ClashChoice, Confirm, Consequence, Menu, MenuAction, Overlay, Palette,
+            PaletteTarget, Pick, Prompt, PromptPurpose,
         },
     },
     theme::Token,
@@ -22,18 +22,18 @@ use crate::{
 
 pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
     match model.overlay.take() {
-        Some(Overlay::Confirm(confirm)) => answer(model, confirm, key, effects),
-        Some(Overlay::Clash(clash)) => choose_version(model, clash, key, effects),
+        Some(Overlay::Confirm(confirm)) => handle_confirm_key(model, confirm, key, effects),
+        Some(Overlay::Clash(clash)) => handle_clash_key(model, clash, key, effects),
         Some(Overlay::Bulk(bulk)) => bulk::press(model, bulk, key, effects),
-        Some(Overlay::Prompt(prompt)) => reply(model, prompt, key, effects),
-        Some(Overlay::Pick(pick)) => choose(model, pick, key, effects),
-        Some(Overlay::Palette(palette)) => search(model, palette, key, effects),
-        Some(Overlay::Menu(menu)) => select(model, menu, key, effects),
+        Some(Overlay::Prompt(prompt)) => handle_prompt_key(model, prompt, key, effects),
+        Some(Overlay::Pick(pick)) => handle_pick_key(model, pick, key, effects),
+        Some(Overlay::Palette(palette)) => handle_palette_key(model, palette, key, effects),
+        Some(Overlay::Menu(menu)) => handle_menu_key(model, menu, key, effects),
         Some(Overlay::Silence(choice)) => silencing::press(model, choice, key, effects),
         Some(Overlay::Key { name, key: secret }) => match key.code {
             KeyCode::Char('y') => {
                 effects.push(Effect::Copy(secret.clone()));
-                model.say(Token::Info, "copied the key");
+                model.show_notice(Token::Info, "copied the key");
                 model.overlay = Some(Overlay::Key { name, key: secret });
             }
             KeyCode::Esc => {}
@@ -65,7 +65,12 @@ pub(super) fn paste(model: &mut Model, text: &str) {
 }
 
 /// Handles a key of a confirmation: `y`, or Enter on Yes, confirms.
-fn answer(model: &mut Model, mut confirm: Confirm, key: KeyEvent, effects: &mut Vec<Effect>) {
+fn handle_confirm_key(
+    model: &mut Model,
+    mut confirm: Confirm,
+    key: KeyEvent,
+    effects: &mut Vec<Effect>,
+) {
     match key.code {
         KeyCode::Char('y') => return carry_out(model, confirm.then, effects),
         KeyCode::Enter if confirm.yes => return carry_out(model, confirm.then, effects),
@@ -84,7 +89,7 @@ fn answer(model: &mut Model, mut confirm: Confirm, key: KeyEvent, effects: &mut 
 
 /// Handles a key of an edit conflict. Esc returns to editing: nothing is lost without an explicit
 /// choice.
-fn choose_version(
+fn handle_clash_key(
     model: &mut Model,
     mut shown: Box<Clash>,
     key: KeyEvent,
@@ -116,7 +121,12 @@ fn choose_version(
     model.overlay = Some(Overlay::Clash(shown));
 }
 
-fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec<Effect>) {
+fn handle_prompt_key(
+    model: &mut Model,
+    mut prompt: Prompt,
+    key: KeyEvent,
+    effects: &mut Vec<Effect>,
+) {
     match key.code {
         KeyCode::Esc => {}
         KeyCode::Enter => {
@@ -129,7 +139,7 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
                 | PromptPurpose::Forget(_)
                 | PromptPurpose::AcknowledgeFor(_)
                     if text.is_empty() => {}
-                PromptPurpose::Annotate(ids) => confirm::note(model, &ids, &text, effects),
+                PromptPurpose::Annotate(ids) => confirm::confirm_note(model, &ids, &text, effects),
                 PromptPurpose::AnnotateAll => {
                     bulk::events(model, EventTransition::Note(text), effects);
                 }
@@ -138,12 +148,12 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
                 }
                 PromptPurpose::Assign => confirm::assign(model, text, effects),
                 PromptPurpose::Override(_) | PromptPurpose::AcknowledgeFor(_) => {
-                    let then = on_call::answered(model, &prompt.then, &text);
-                    typed(model, prompt, then, effects);
+                    let then = on_call::parse_answer(model, &prompt.then, &text);
+                    submit_prompt(model, prompt, then, effects);
                 }
                 PromptPurpose::Forget(ref heartbeat) => {
-                    let then = heartbeats::forgetting(model, heartbeat, &text);
-                    typed(model, prompt, then, effects);
+                    let then = heartbeats::forget_expectation(model, heartbeat, &text);
+                    submit_prompt(model, prompt, then, effects);
                 }
                 PromptPurpose::Search => navigate::search(model, text),
                 PromptPurpose::Document { title, fields } => {
@@ -152,7 +162,7 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
             }
         }
         _ => {
-            let offered = prompt.offered().next().map(str::to_owned);
+            let offered = prompt.suggestions().next().map(str::to_owned);
             match offered.filter(|_| key.code == KeyCode::Tab) {
                 Some(offered) => prompt.field = TextField::new(offered),
                 None => drop(prompt.field.press(key)),
@@ -162,7 +172,7 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
     }
 }
 
-fn typed(
+fn submit_prompt(
     model: &mut Model,
     prompt: Prompt,
     then: Result<Consequence, String>,
@@ -171,20 +181,20 @@ fn typed(
     match then {
         Ok(then) => carry_out(model, then, effects),
         Err(fault) => {
-            model.say(Token::Bad, fault);
+            model.show_notice(Token::Bad, fault);
             model.overlay = Some(Overlay::Prompt(prompt));
         }
     }
 }
 
-fn choose(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &mut Vec<Effect>) {
+fn handle_pick_key(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &mut Vec<Effect>) {
     match key.code {
         KeyCode::Esc => return,
         KeyCode::Enter => {
             return match pick.event() {
                 Some(event) => report::with_event(model, &event, effects),
-                None if pick.is_of_columns => screen::columns_chosen(model, pick.chosen),
-                None => forms::picked(model, pick.chosen),
+                None if pick.is_of_columns => screen::set_columns(model, pick.chosen),
+                None => forms::apply_pick(model, pick.chosen),
             };
         }
         KeyCode::Char(' ') | KeyCode::Tab if pick.events.is_none() => pick.toggle(),
@@ -199,7 +209,7 @@ fn choose(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &mut Vec<Ef
 }
 
 /// Handles a key of a menu: an item's key, or Enter for the selected item.
-fn select(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &mut Vec<Effect>) {
+fn handle_menu_key(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &mut Vec<Effect>) {
     let last = menu.items.len().saturating_sub(1);
     let at = match key.code {
         KeyCode::Esc | KeyCode::Char('q') => return,
@@ -209,9 +219,9 @@ fn select(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &mut Vec<Ef
     };
     if let Some(at) = at.filter(|at| *at <= last) {
         return match menu.items.swap_remove(at).what {
-            What::Field(field) => navigate::go_grouped(model, &field, effects),
-            What::View(name) => views::show(model, &name, effects),
-            what => copy::chosen(model, what, effects),
+            MenuAction::Field(field) => navigate::go_grouped(model, &field, effects),
+            MenuAction::View(name) => views::show(model, &name, effects),
+            what => copy::run_menu_action(model, what, effects),
         };
     }
     match key.code {
@@ -222,7 +232,7 @@ fn select(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &mut Vec<Ef
     model.overlay = Some(Overlay::Menu(menu));
 }
 
-pub(super) fn find(model: &mut Model, target: PaletteTarget, effects: &mut Vec<Effect>) {
+pub(super) fn open_target(model: &mut Model, target: PaletteTarget, effects: &mut Vec<Effect>) {
     match target {
         PaletteTarget::Act(action) => model.follow.push_back(action),
         PaletteTarget::ActOn(route, action) => {
@@ -236,11 +246,11 @@ pub(super) fn find(model: &mut Model, target: PaletteTarget, effects: &mut Vec<E
                 "theme {}; set `theme` in bellwether.toml to keep it",
                 theme.word()
             );
-            model.say(Token::Info, words);
+            model.show_notice(Token::Info, words);
         }
         PaletteTarget::Sort(sort) => {
             let sorted = model.sort_by(sort);
-            screen::sorted_now(model, sorted, effects);
+            screen::apply_sort(model, sorted, effects);
         }
         PaletteTarget::Filter(filter) => match navigate::check(model, &filter) {
             Ok(()) => {
@@ -248,16 +258,18 @@ pub(super) fn find(model: &mut Model, target: PaletteTarget, effects: &mut Vec<E
                 model.remember_filter(&route, &filter);
                 navigate::set_filter(model, filter, effects);
             }
-            Err(message) => model.say(Token::Bad, message),
+            Err(message) => model.show_notice(Token::Bad, message),
         },
         PaletteTarget::List(route, filter) => match navigate::check_on(model, &route, &filter) {
             Ok(()) => {
                 model.remember_filter(&route, &filter);
                 navigate::go_filtered(model, route, filter, effects);
             }
-            Err(message) => model.say(Token::Bad, message),
+            Err(message) => model.show_notice(Token::Bad, message),
         },
-        PaletteTarget::Silence(filter, end) => silencing::typed_out(model, &filter, &end, effects),
+        PaletteTarget::Silence(filter, end) => {
+            silencing::silence_typed(model, &filter, &end, effects)
+        }
         PaletteTarget::Context(name) => forms::leave_for(model, name),
         PaletteTarget::View(name) => views::show(model, &name, effects),
         PaletteTarget::Group(field) => navigate::go_grouped(model, &field, effects),
@@ -265,7 +277,12 @@ pub(super) fn find(model: &mut Model, target: PaletteTarget, effects: &mut Vec<E
     }
 }
 
-fn search(model: &mut Model, mut palette: Palette, key: KeyEvent, effects: &mut Vec<Effect>) {
+fn handle_palette_key(
+    model: &mut Model,
+    mut palette: Palette,
+    key: KeyEvent,
+    effects: &mut Vec<Effect>,
+) {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
         KeyCode::Esc => return,
@@ -276,12 +293,14 @@ fn search(model: &mut Model, mut palette: Palette, key: KeyEvent, effects: &mut 
                 return;
             };
             return match (item.refusal, item.target) {
-                (Some(reason), _) => model.say(Token::Warning, format!("{}: {reason}", item.title)),
+                (Some(reason), _) => {
+                    model.show_notice(Token::Warning, format!("{}: {reason}", item.title))
+                }
                 (None, PaletteTarget::Type(typed)) => {
-                    palette.type_anew(typed);
+                    palette.set_text(typed);
                     model.overlay = Some(Overlay::Palette(palette));
                 }
-                (None, target) => find(model, target, effects),
+                (None, target) => open_target(model, target, effects),
             };
         }
         KeyCode::Down => palette.cursor += 1,
@@ -291,7 +310,7 @@ fn search(model: &mut Model, mut palette: Palette, key: KeyEvent, effects: &mut 
         KeyCode::Tab => {
             let items = palette.items(model);
             if let Some(item) = items.get(palette.cursor) {
-                palette.type_anew(item.completed());
+                palette.set_text(item.completed());
             }
         }
         KeyCode::PageDown => palette.cursor += 10,

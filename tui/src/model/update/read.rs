@@ -4,7 +4,9 @@ use bellwether_proto::v1;
 
 use super::{call, charts, grouped};
 use crate::{
-    client::{Answer, Call, Command, EventFilter, Ticket, deliveries, events, message, resources},
+    client::{
+        Call, CallResult, Command, EventFilter, Ticket, deliveries, events, message, resources,
+    },
     data::{Kind, Object},
     kind, limits,
     model::{
@@ -37,7 +39,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
             if kind::spec(kind).detail.is_some() {
                 let get = resources::get(kind, &name);
                 let ticket = call(model, get, ReplyPurpose::One(kind), effects);
-                model.store.of_mut(kind).waiting = Some(ticket);
+                model.store.resources_mut(kind).waiting = Some(ticket);
             } else {
                 resources(model, &[kind], effects);
             }
@@ -62,13 +64,13 @@ const ON_CALL: [Kind; 2] = [Kind::Response, Kind::Schedule];
 /// Reads all resources of these kinds, unless they are already being read.
 pub(super) fn resources(model: &mut Model, kinds: &[Kind], effects: &mut Vec<Effect>) {
     for kind in kinds {
-        if model.store.of(*kind).waiting.is_none() {
-            page_of(model, *kind, Vec::new(), "", effects);
+        if model.store.resources(*kind).waiting.is_none() {
+            request_page(model, *kind, Vec::new(), "", effects);
         }
     }
 }
 
-fn page_of(
+fn request_page(
     model: &mut Model,
     kind: Kind,
     before: Vec<Object>,
@@ -77,29 +79,29 @@ fn page_of(
 ) {
     let list = resources::list(kind, page_token);
     let ticket = call(model, list, ReplyPurpose::List(kind, before), effects);
-    model.store.of_mut(kind).waiting = Some(ticket);
+    model.store.resources_mut(kind).waiting = Some(ticket);
 }
 
 /// Handles a page of the resources of a kind, up to the limit; returns whether the result is new.
-pub(super) fn listed(
+pub(super) fn handle_page(
     model: &mut Model,
     kind: Kind,
     mut rows: Vec<Object>,
-    answer: Answer,
+    answer: CallResult,
     effects: &mut Vec<Effect>,
 ) -> Option<bool> {
-    let found = match resources::listed(kind, answer) {
+    let found = match resources::parse_list(kind, answer) {
         Ok((more, next)) => {
             rows.extend(more);
             if !next.is_empty() && rows.len() < limits::HELD_RESOURCES {
-                page_of(model, kind, rows, &next, effects);
+                request_page(model, kind, rows, &next, effects);
                 return None;
             }
             Ok(rows)
         }
         Err(failure) => Err(failure),
     };
-    let changed = model.store.of_mut(kind).set(found, model.now_ms);
+    let changed = model.store.resources_mut(kind).set(found, model.now_ms);
     if kind == Kind::Response {
         model.store.index_responses();
     }
@@ -123,12 +125,12 @@ pub(super) fn after_write(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Refreshes the overview or the on-call screen within a second of a change.
-pub(super) fn soon(model: &mut Model) {
+pub(super) fn refresh_soon(model: &mut Model) {
     let latest = model.now_ms - (limits::REFRESH_MS - limits::REFRESH_SOON_MS);
     let at_ms = match model.page.route {
         Route::Overview => &mut model.store.overview.at_ms,
         Route::OnCall | Route::List(Kind::Response) | Route::Object(Kind::Response, _) => {
-            &mut model.store.of_mut(Kind::Response).at_ms
+            &mut model.store.resources_mut(Kind::Response).at_ms
         }
         _ => return,
     };
@@ -139,15 +141,15 @@ pub(super) fn soon(model: &mut Model) {
 
 /// Refreshes the counts of the tabs, which also updates the overview.
 pub(super) fn tabs(model: &mut Model, effects: &mut Vec<Effect>) {
-    ask_overview(model, effects);
+    request_overview(model, effects);
     resources(model, &[Kind::Silence, Kind::Response], effects);
     if model.page.route == Route::Overview {
-        counted_if_due(model, effects);
+        read_statistics_if_due(model, effects);
     }
 }
 
-fn ask_overview(model: &mut Model, effects: &mut Vec<Effect>) {
-    let overview = Call::of("OverviewService", &v1::GetOverviewRequest {});
+fn request_overview(model: &mut Model, effects: &mut Vec<Effect>) {
+    let overview = Call::from_request("OverviewService", &v1::GetOverviewRequest {});
     let ticket = call(model, overview, ReplyPurpose::Overview, effects);
     model.store.overview.waiting = Some(ticket);
     count_all_deliveries(model, effects);
@@ -155,7 +157,7 @@ fn ask_overview(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Records the overview. Sizes are rounded to the displayed digits, so that smaller changes do not
 /// count as news.
-pub(super) fn overview_came(model: &mut Model, answer: Answer) -> bool {
+pub(super) fn handle_overview(model: &mut Model, answer: CallResult) -> bool {
     let round = |bytes: &mut Option<i64>| {
         if let Some(bytes) = bytes {
             let digits = bytes.checked_ilog10().unwrap_or(0);
@@ -176,9 +178,9 @@ pub(super) fn overview_came(model: &mut Model, answer: Answer) -> bool {
 
 fn overview(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.store.overview.waiting.is_none() {
-        ask_overview(model, effects);
+        request_overview(model, effects);
     }
-    if counted_if_due(model, effects) {
+    if read_statistics_if_due(model, effects) {
         resources(
             model,
             &[Kind::Silence, Kind::Response, Kind::Schedule],
@@ -188,7 +190,7 @@ fn overview(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Reads the statistics unless they are recent. Returns whether it reads them.
-fn counted_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
+fn read_statistics_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     // While nothing happens, only the passage of time moves the charts.
     let is_news = model.store.counted_revision != model.store.overview.revision;
     let wait_ms = if is_news {
@@ -237,7 +239,7 @@ fn shifts(model: &mut Model, name: String, effects: &mut Vec<Effect>) {
         name,
         ..v1::ListShiftsRequest::default()
     };
-    let asked = Call::of("ScheduleService", &request);
+    let asked = Call::from_request("ScheduleService", &request);
     let ticket = call(model, asked, ReplyPurpose::Shifts, effects);
     if let Content::Shifts(shifts) = &mut model.page.content {
         shifts.waiting = Some(ticket);
@@ -304,7 +306,7 @@ fn count_all_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
 fn last_hour(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.store.last_hour.waiting.is_none() {
         let request = v1::GetStatisticsRequest::default();
-        let asked = Call::of("OverviewService", &request);
+        let asked = Call::from_request("OverviewService", &request);
         let ticket = call(model, asked, ReplyPurpose::LastHour, effects);
         model.store.last_hour.waiting = Some(ticket);
     }
@@ -314,7 +316,7 @@ fn deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     let text = model.page.list.filter.clone();
     let filter = match filter::deliveries(&text, &model.clock()) {
         Ok(filter) => filter,
-        Err(fault) => return model.say(Token::Bad, fault.to_string()),
+        Err(fault) => return model.show_notice(Token::Bad, fault.to_string()),
     };
     if model.store.deliveries_filter != text {
         model.store.deliveries.clear();
@@ -334,9 +336,9 @@ pub(super) fn events(model: &mut Model, anew: bool, effects: &mut Vec<Effect>) {
     let text = model.page.list.filter.clone();
     let clause = match filter::events(&text, &model.reader()) {
         Ok(clause) => clause,
-        Err(fault) => return model.say(Token::Bad, fault.to_string()),
+        Err(fault) => return model.show_notice(Token::Bad, fault.to_string()),
     };
-    let order = model.page.list.sort.and_then(Sort::of_events);
+    let order = model.page.list.sort.and_then(Sort::event_order);
     let events = &model.store.events;
     let wanted = EventFilter {
         clause,
@@ -350,7 +352,7 @@ pub(super) fn events(model: &mut Model, anew: bool, effects: &mut Vec<Effect>) {
     let hint = filter::hint(&text, &model.reader());
     follow(model, text, wanted, effects);
     if let Some(hint) = hint {
-        model.say(Token::Bad, hint.to_string());
+        model.show_notice(Token::Bad, hint.to_string());
     }
 }
 
@@ -417,7 +419,7 @@ pub(super) fn count_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     };
     let text = field.text().to_owned();
-    if model.page.route != Route::Events || !model.is_up() {
+    if model.page.route != Route::Events || !model.is_connected() {
         return;
     }
     if let Ok(clause) = filter::events(&text, &model.reader()) {
@@ -431,7 +433,7 @@ pub(super) fn count_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-pub(super) fn more(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn read_more(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.page.route {
         Route::Events => {
             let events = &model.store.events;
@@ -441,7 +443,7 @@ pub(super) fn more(model: &mut Model, effects: &mut Vec<Effect>) {
             if events.is_full() {
                 if model.page.list.index + 1 >= events.len() {
                     let words = "no more rows can be loaded; ‹filter› finds older ones";
-                    model.say(Token::Info, model.tell(words));
+                    model.show_notice(Token::Info, model.expand_keys(words));
                 }
                 return;
             }
@@ -464,7 +466,7 @@ pub(super) fn more(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Reads the next page between the newest deliveries and older ones already read.
-pub(super) fn between(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn read_gap_page(model: &mut Model, effects: &mut Vec<Effect>) {
     let page_token = model.store.deliveries_between.clone();
     deliveries_page(model, page_token, effects);
 }

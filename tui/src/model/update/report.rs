@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{call, navigate, read};
 use crate::{
     client::{Command, Span, Ticket, events},
-    data::{EventRow, Failure, FailureKind, Kind, Object, Word},
+    data::{EventRow, Failure, FailureKind, Kind, Named, Object},
     kind, limits,
     model::{
         Model,
@@ -15,7 +15,7 @@ use crate::{
         message::Effect,
         overlay::{Confirm, Consequence, Overlay, Pick, Prompt, PromptPurpose},
         page::{Content, Page, Report},
-        reply_purpose::{Inquired, ReplyPurpose, TestQuestion},
+        reply_purpose::{PendingInquiry, ReplyPurpose, TestQuestion},
         store::Loaded,
     },
     route::Route,
@@ -24,7 +24,7 @@ use crate::{
 
 pub(super) fn test_destination(model: &mut Model, effects: &mut Vec<Effect>) {
     if matches!(model.page.content, Content::Report(_)) {
-        return again(model, effects);
+        return rerun(model, effects);
     }
     let Some(name) = model.resource_name() else {
         return;
@@ -46,12 +46,12 @@ pub(super) fn test_contact(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Repeats the report; cancels it if it is still running.
-pub(super) fn again(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn rerun(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &model.page.content else {
         return;
     };
     let inquiry = report.inquiry.clone();
-    if !asks_first(model, None, &inquiry, effects) {
+    if !confirms_first(model, None, &inquiry, effects) {
         repeat(model, effects);
     }
 }
@@ -67,7 +67,7 @@ pub(super) fn repeat(model: &mut Model, effects: &mut Vec<Effect>) {
         model.pending.remove(&ticket);
         effects.push(Effect::Send(Command::Abandon(ticket)));
     }
-    let ticket = ask(model, Inquired::new(inquiry), effects);
+    let ticket = send_inquiry(model, PendingInquiry::new(inquiry), effects);
     if let Content::Report(report) = &mut model.page.content {
         report.found = Loaded {
             waiting: Some(ticket),
@@ -98,15 +98,15 @@ pub(super) fn pick_event(model: &mut Model) {
     }));
 }
 
-pub(super) fn longer(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn use_longer_span(model: &mut Model, effects: &mut Vec<Effect>) {
     match &mut model.page.content {
         Content::Report(report) => match &mut report.inquiry {
             Inquiry::Trigger { span, .. } => *span = span.next(),
-            _ => return model.say(Token::Info, "only tests of a trigger have a time span"),
+            _ => return model.show_notice(Token::Info, "only tests of a trigger have a time span"),
         },
         _ => return,
     }
-    again(model, effects);
+    rerun(model, effects);
 }
 
 /// Opens the noise report, and reads the resources for the forms of its rows.
@@ -130,12 +130,12 @@ pub(super) fn noise_by(model: &mut Model, effects: &mut Vec<Effect>) {
             v1::NoiseBy::EventName => v1::NoiseBy::Contact,
             v1::NoiseBy::Contact => v1::NoiseBy::Rule,
         };
-        again(model, effects);
+        rerun(model, effects);
     }
 }
 
 /// Tests the selected or shown trigger, or previews the rule, as stored.
-pub(super) fn stored(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn run_stored(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(kind) = model.page.route.kind() else {
         return;
     };
@@ -183,7 +183,7 @@ pub(super) fn with_document(
     let inquiry = Inquiry::Mapping { fields, document };
     if let Content::Report(shown) = &mut model.page.content {
         shown.inquiry = inquiry;
-        return again(model, effects);
+        return rerun(model, effects);
     }
     report(model, title, inquiry, effects);
 }
@@ -245,22 +245,22 @@ fn of(object: &Object, what: &str) -> Option<(String, Inquiry)> {
 
 /// Opens the outstanding resolutions of the selected or shown object, or all of them.
 pub(super) fn obligations(model: &mut Model, effects: &mut Vec<Effect>) {
-    let mut asked = v1::ListObligationsRequest::default();
+    let mut request = v1::ListObligationsRequest::default();
     let name = || model.resource_name().into_iter().collect();
     match &model.page.route {
         Route::Events | Route::Event(_) => {
             let id = model.occurrence().unwrap_or_default();
             let event = id.split_once(':').map_or(id.as_str(), |(event, _)| event);
-            event.clone_into(&mut asked.event_id);
+            event.clone_into(&mut request.event_id);
         }
-        Route::List(Kind::Rule) | Route::Object(Kind::Rule, _) => asked.rule_names = name(),
+        Route::List(Kind::Rule) | Route::Object(Kind::Rule, _) => request.rule_names = name(),
         Route::List(Kind::Destination) | Route::Object(Kind::Destination, _) => {
-            asked.destination_names = name();
+            request.destination_names = name();
         }
         _ => {}
     }
     let title = "Not yet resolved".to_owned();
-    report(model, title, Inquiry::Obligations(asked), effects);
+    report(model, title, Inquiry::Obligations(request), effects);
 }
 
 /// Opens the audit log of the selected or shown object, or the entire log.
@@ -275,12 +275,12 @@ pub(super) fn history(model: &mut Model, effects: &mut Vec<Effect>) {
         Route::List(kind) | Route::Object(kind, _) => (kind.word(), model.resource_name()),
         _ => ("", None),
     };
-    let mut asked = v1::ListAuditEntriesRequest::default();
+    let mut request = v1::ListAuditEntriesRequest::default();
     let mut title = "Who changed what".to_owned();
     if let Some(name) = name {
         title = format!("Who changed {kind} {name}");
-        asked.kinds.push(kind.to_owned());
-        asked.names.push(name);
+        request.kinds.push(kind.to_owned());
+        request.names.push(name);
     }
     // The current version cannot be restored.
     let edited = Kind::ALL.iter().copied();
@@ -288,11 +288,11 @@ pub(super) fn history(model: &mut Model, effects: &mut Vec<Effect>) {
         .filter(|it| kind::spec(*it).update.is_some())
         .collect();
     read::resources(model, &edited, effects);
-    report(model, title, Inquiry::Audit(asked), effects);
+    report(model, title, Inquiry::Audit(request), effects);
 }
 
 fn report(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<Effect>) {
-    if !asks_first(model, Some(&title), &inquiry, effects) {
+    if !confirms_first(model, Some(&title), &inquiry, effects) {
         open(model, title, inquiry, effects);
     }
 }
@@ -301,7 +301,7 @@ const RULES: usize = 6;
 
 /// Before a test that creates an event in this service, requests its routing for a confirmation.
 /// Returns `false` for any other report.
-fn asks_first(
+fn confirms_first(
     model: &mut Model,
     title: Option<&str>,
     inquiry: &Inquiry,
@@ -313,36 +313,36 @@ fn asks_first(
     let Some(render) = inquiry.render_call() else {
         return false;
     };
-    let asked = TestQuestion {
+    let request = TestQuestion {
         title: title.map(str::to_owned),
         inquiry: inquiry.clone(),
     };
-    model.say(Token::Dim, "… checking who would be notified");
+    model.show_notice(Token::Dim, "… checking who would be notified");
     call(
         model,
         render,
-        ReplyPurpose::TestQuestion(Box::new(asked)),
+        ReplyPurpose::TestQuestion(Box::new(request)),
         effects,
     );
     true
 }
 
 /// Asks whether to create the event of a test, and shows the receivers that would be notified.
-pub(super) fn question(
+pub(super) fn confirm_test(
     model: &mut Model,
-    asked: TestQuestion,
+    request: TestQuestion,
     found: Result<v1::RenderDestinationResponse, Failure>,
 ) {
-    let Some((name, severity)) = model.created_event(&asked.inquiry) else {
+    let Some((name, severity)) = model.created_event(&request.inquiry) else {
         return;
     };
     model.notice = None;
     let lines = match found {
-        Ok(rendered) => model.notified_by(&rendered.route.unwrap_or_default()),
+        Ok(rendered) => model.notified_receivers(&rendered.route.unwrap_or_default()),
         Err(failure) if failure.kind == FailureKind::Unsupported => model.may_notify(),
-        Err(failure) => return model.say(Token::Bad, format!("✗ {}", failure.sentence())),
+        Err(failure) => return model.show_notice(Token::Bad, format!("✗ {}", failure.sentence())),
     };
-    let then = Consequence::Test(asked.title, Box::new(asked.inquiry));
+    let then = Consequence::Test(request.title, Box::new(request.inquiry));
     let words = format!(
         "Creates an event of severity {severity} in this service, and closes it after the test."
     );
@@ -362,7 +362,7 @@ impl Model {
         format!("  {rule} to {}", receivers.join(", "))
     }
 
-    fn notified_by(&self, route: &v1::EventRoute) -> Vec<String> {
+    fn notified_receivers(&self, route: &v1::EventRoute) -> Vec<String> {
         if route.rule_names.is_empty() {
             return vec!["No rule matches it: no one is notified.".to_owned()];
         }
@@ -380,7 +380,7 @@ impl Model {
 
     /// Describes the receivers that might be notified, as far as known.
     fn may_notify(&self) -> Vec<String> {
-        let rules = self.store.of(Kind::Rule).rows().iter();
+        let rules = self.store.resources(Kind::Rule).rows().iter();
         let enabled: Vec<&str> = rules
             .filter(|rule| rule.flag("enabled"))
             .map(Object::name)
@@ -424,7 +424,7 @@ impl Model {
 }
 
 pub(super) fn test_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Vec<Effect>) {
-    if !asks_first(model, None, inquiry, effects) {
+    if !confirms_first(model, None, inquiry, effects) {
         run_in_form(model, inquiry, effects);
     }
 }
@@ -433,11 +433,11 @@ pub(super) fn run_in_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Ve
     let call = inquiry.call(model.now_ms, None);
     let ticket = self::call(model, call, ReplyPurpose::FormTest, effects);
     if let Some(form) = model.page.form_mut() {
-        form.testing(ticket);
+        form.begin_test(ticket);
     }
 }
 
-pub(super) fn form_tested(
+pub(super) fn record_form_test(
     model: &mut Model,
     ticket: Ticket,
     found: Result<v1::TestDestinationResponse, Failure>,
@@ -446,11 +446,11 @@ pub(super) fn form_tested(
     let pages = std::iter::once(&mut model.page).chain(&mut model.back);
     let mut forms = pages.filter_map(Page::form_mut);
     let form = forms.find(|form| form.bench.waiting.is_some_and(|(it, _)| it == ticket));
-    form.is_some_and(|form| form.tested(ticket, found, now_ms))
+    form.is_some_and(|form| form.record_test(ticket, found, now_ms))
 }
 
 pub(super) fn open(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<Effect>) {
-    let ticket = ask(model, Inquired::new(inquiry.clone()), effects);
+    let ticket = send_inquiry(model, PendingInquiry::new(inquiry.clone()), effects);
     let found = Loaded::<Outcome> {
         waiting: Some(ticket),
         ..Loaded::default()
@@ -467,7 +467,7 @@ pub(super) fn open(model: &mut Model, title: String, inquiry: Inquiry, effects: 
     navigate::push(model, page);
 }
 
-fn ask(model: &mut Model, inquired: Inquired, effects: &mut Vec<Effect>) -> Ticket {
+fn send_inquiry(model: &mut Model, inquired: PendingInquiry, effects: &mut Vec<Effect>) -> Ticket {
     let call = inquired
         .inquiry
         .call(model.now_ms, inquired.before.as_ref());
@@ -480,10 +480,10 @@ fn ask(model: &mut Model, inquired: Inquired, effects: &mut Vec<Effect>) -> Tick
 }
 
 /// Handles a response; for lists, continues with the next page as needed.
-pub(super) fn heard(
+pub(super) fn handle_response(
     model: &mut Model,
     ticket: Ticket,
-    mut inquired: Inquired,
+    mut inquired: PendingInquiry,
     found: Result<Outcome, Failure>,
     effects: &mut Vec<Effect>,
 ) -> bool {
@@ -494,15 +494,15 @@ pub(super) fn heard(
         }
     }
     let now = model.now_ms;
-    let Some(report) = model.awaited(ticket, slot) else {
+    let Some(report) = model.waiting_slot(ticket, slot) else {
         return false;
     };
     match found {
-        Ok(read) if read.continues(inquired.calls) => {
+        Ok(read) if read.has_more(inquired.calls) => {
             inquired.before = Some(read);
             inquired.calls += 1;
-            let next = ask(model, inquired, effects);
-            if let Some(report) = model.awaited(ticket, slot) {
+            let next = send_inquiry(model, inquired, effects);
+            if let Some(report) = model.waiting_slot(ticket, slot) {
                 report.waiting = Some(next);
             }
             false
@@ -526,7 +526,7 @@ pub(super) fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>)
         Inquiry::Destination { event_id, .. } | Inquiry::Rule { event_id, .. } => {
             id.clone_into(event_id);
         }
-        _ => return model.say(Token::Info, "triggers are tested on all stored events"),
+        _ => return model.show_notice(Token::Info, "triggers are tested on all stored events"),
     }
-    again(model, effects);
+    rerun(model, effects);
 }

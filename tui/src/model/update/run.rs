@@ -16,8 +16,8 @@ use crate::{
 /// Runs an action if it is allowed; otherwise shows the reason.
 pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
     let entry = keymap::entry(action);
-    if let Err(reason) = access::refusal(model, entry) {
-        return model.say(Token::Warning, format!("{}: {reason}", entry.title));
+    if let Err(reason) = access::check_allowed(model, entry) {
+        return model.show_notice(Token::Warning, format!("{}: {reason}", entry.title));
     }
     act(model, action, effects);
 }
@@ -45,7 +45,7 @@ fn mine(model: &mut Model, effects: &mut Vec<Effect>) {
             let change = StatusChange::Assigned(caller.name.clone());
             bulk::group(model, change, effects);
         }
-        _ => confirm::mine(model, effects),
+        _ => confirm::toggle_own_assignment(model, effects),
     }
 }
 
@@ -80,7 +80,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Up => navigate::move_by(model, -1, effects),
         Action::Down => navigate::move_by(model, 1, effects),
         Action::Top => navigate::move_by(model, isize::MIN / 2, effects),
-        Action::Bottom => navigate::to_end(model, effects),
+        Action::Bottom => navigate::go_to_end(model, effects),
         Action::PageUp => navigate::move_by(model, -screen::page(model), effects),
         Action::PageDown => navigate::move_by(model, screen::page(model), effects),
         Action::Open => screen::open(model, effects),
@@ -150,11 +150,11 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::DeadLetters => navigate::dead_letters(model, effects),
         Action::TestContact => report::test_contact(model, effects),
         Action::TestTrigger | Action::PreviewRule | Action::TestMapping => {
-            report::stored(model, effects);
+            report::run_stored(model, effects);
         }
         Action::NoiseReport => report::noise(model, effects),
         Action::NoiseBy => report::noise_by(model, effects),
-        Action::LongerTry => report::longer(model, effects),
+        Action::LongerTry => report::use_longer_span(model, effects),
         Action::TestWithEvent | Action::FormEvent => report::pick_event(model),
         Action::SendWaiting => confirm::send_waiting(model, effects),
         Action::TestWithDocument => report::other_document(model),
@@ -163,7 +163,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::FormLeave => forms::leave(model, effects),
         Action::FormSave => forms::save(model, effects),
         Action::FormTest => forms::test(model, effects),
-        Action::FormFlip => forms::flip(model),
+        Action::FormFlip => forms::select_older_test(model),
         Action::FormCurl => forms::copy_curl(model, effects),
         Action::FormBench => forms::toggle_bench(model, effects),
         Action::FormText => forms::as_text(model, effects),

@@ -30,7 +30,7 @@ pub(super) fn next_state(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 pub(super) fn longer_charts(model: &mut Model, effects: &mut Vec<Effect>) {
-    model.back_to = model.back_to.next();
+    model.chart_period = model.chart_period.next();
     charts::read(model, effects);
 }
 
@@ -113,17 +113,17 @@ pub(super) fn mark_all(model: &mut Model) {
     }
     let rows = model.rows();
     let count = rows.len().min(limits::BULK_ITEMS);
-    let shown = text::grouped(i64::try_from(count).unwrap_or(i64::MAX));
+    let shown = text::group_digits(i64::try_from(count).unwrap_or(i64::MAX));
     let ids = (0..count).map(|index| rows.id(index).to_owned()).collect();
     drop(rows);
     model.page.list.marks = ids;
-    model.say(
+    model.show_notice(
         Token::Info,
         format!("{shown} marked; actions apply to all of them"),
     );
 }
 
-fn say_sorted(model: &mut Model, sorted: Result<Sort, &'static str>) {
+fn notify_sorted(model: &mut Model, sorted: Result<Sort, &'static str>) {
     match sorted {
         Ok(Sort { column, descending }) => {
             let way = if descending {
@@ -131,9 +131,9 @@ fn say_sorted(model: &mut Model, sorted: Result<Sort, &'static str>) {
             } else {
                 "smallest or earliest first"
             };
-            model.say(Token::Info, format!("sorted by {column}, {way}"));
+            model.show_notice(Token::Info, format!("sorted by {column}, {way}"));
         }
-        Err(reason) => model.say(Token::Warning, reason),
+        Err(reason) => model.show_notice(Token::Warning, reason),
     }
 }
 
@@ -145,7 +145,7 @@ pub(super) fn columns(model: &mut Model) {
     let wanted = model.wanted_columns();
     let is_wanted = |title: &str| wanted.iter().any(|it| it.eq_ignore_ascii_case(title));
     let is_shown = |head: &&&Head| {
-        let is_usual = wanted.is_empty() && head.presence != Presence::Chosen;
+        let is_usual = wanted.is_empty() && head.presence != Presence::DeliverySelection;
         is_usual || is_wanted(head.title)
     };
     let titles = |heads: Vec<&&Head>| heads.iter().map(|head| head.title.to_owned()).collect();
@@ -162,7 +162,7 @@ pub(super) fn columns(model: &mut Model) {
     model.overlay = Some(Overlay::Pick(pick));
 }
 
-pub(super) fn columns_chosen(model: &mut Model, chosen: Vec<String>) {
+pub(super) fn set_columns(model: &mut Model, chosen: Vec<String>) {
     let screen = model.page.route.screen();
     if chosen.is_empty() {
         model.columns_of.remove(screen);
@@ -175,11 +175,11 @@ pub(super) fn pause(model: &mut Model) {
     let events = &mut model.store.events;
     events.paused = !events.paused;
     let words = if events.paused {
-        model.tell("paused; ‹pause› resumes live updates")
+        model.expand_keys("paused; ‹pause› resumes live updates")
     } else {
         "live updates resumed".to_owned()
     };
-    model.say(Token::Info, words);
+    model.show_notice(Token::Info, words);
 }
 
 pub(super) fn explain(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -202,7 +202,7 @@ pub(super) fn toggle_mouse(model: &mut Model, effects: &mut Vec<Effect>) {
     } else {
         "the mouse selects text in the terminal"
     };
-    model.say(Token::Info, words);
+    model.show_notice(Token::Info, words);
 }
 
 /// Shows or hides the selected item beside lists, or shows a notice if the screen is too narrow.
@@ -210,7 +210,7 @@ pub(super) fn toggle_split(model: &mut Model) {
     if model.size.0 < limits::SPLIT_COLUMNS {
         let most = limits::SPLIT_COLUMNS;
         let answer = format!("that needs a terminal of at least {most} columns");
-        return model.say(Token::Info, answer);
+        return model.show_notice(Token::Info, answer);
     }
     model.is_split = !model.is_split;
 }
@@ -231,10 +231,10 @@ pub(super) fn filter(model: &mut Model) {
 
 pub(super) fn sort(model: &mut Model, effects: &mut Vec<Effect>) {
     let sorted = model.sort_next();
-    sorted_now(model, sorted, effects);
+    apply_sort(model, sorted, effects);
 }
 
-pub(super) fn sorted_now(
+pub(super) fn apply_sort(
     model: &mut Model,
     sorted: Result<Sort, &'static str>,
     effects: &mut Vec<Effect>,
@@ -248,7 +248,7 @@ pub(super) fn sorted_now(
         (list.index, list.came) = (0, 0);
         read::events(model, false, effects);
     }
-    say_sorted(model, sorted);
+    notify_sorted(model, sorted);
 }
 
 pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -263,7 +263,7 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.page.route.is_list() {
         navigate::open_row(model, effects);
     } else {
-        match model.linked() {
+        match model.link_at_cursor() {
             Some(Link::Restore(version)) => confirm::restore(model, *version),
             Some(Link::Shift(..)) => model.follow.push_back(Action::Override),
             _ => navigate::follow_link(model, effects),

@@ -3,7 +3,7 @@
 use bellwether_proto::v1;
 
 use crate::{
-    data::{Word, occurrence},
+    data::{Named, occurrence},
     limits,
     model::{
         Model,

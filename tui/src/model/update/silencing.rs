@@ -32,11 +32,11 @@ pub(super) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Silences the events that match a filter until an end, both as typed, after they have been
 /// counted.
-pub(super) fn typed_out(model: &mut Model, filter: &str, end: &str, effects: &mut Vec<Effect>) {
+pub(super) fn silence_typed(model: &mut Model, filter: &str, end: &str, effects: &mut Vec<Effect>) {
     let scope = SilenceScope::of_filter('f', filter.to_owned(), filter);
     if let Some(choice) = SilenceChoice::new(vec![scope]) {
         model.overlay = Some(Overlay::Silence(Box::new(choice)));
-        until(model, end, effects);
+        silence_until(model, end, effects);
     }
 }
 
@@ -52,12 +52,14 @@ fn count(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(choice) = choice_mut(model) else {
         return;
     };
-    let Some(at) = choice.uncounted() else { return };
+    let Some(at) = choice.next_uncounted() else {
+        return;
+    };
     let mut fields = choice.scopes[at].fields.clone();
     // A preview requires an end; any will do.
     fields["span"] = json!({"endTime": end_text(model.now_ms.saturating_add(7_200_000))});
     let body = json!({"silence": fields});
-    let preview = Call::new("SilenceService", "PreviewSilence", body).long();
+    let preview = Call::new("SilenceService", "PreviewSilence", body).with_long_timeout();
     let ticket = call(model, preview, ReplyPurpose::Silence, effects);
     if let Some(choice) = choice_mut(model) {
         choice.waiting.push((ticket, at));
@@ -65,14 +67,14 @@ fn count(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Repeats requests that were lost with the connection.
-pub(super) fn link_is_up(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn on_reconnect(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(choice) = choice_mut(model) {
         choice.waiting.clear();
         count(model, effects);
     }
 }
 
-pub(super) fn counted(
+pub(super) fn handle_count(
     model: &mut Model,
     ticket: Ticket,
     found: Result<v1::PreviewSilenceResponse, Failure>,
@@ -90,7 +92,7 @@ pub(super) fn counted(
     if let Some(end) = choice.chosen
         && choice.cursor == at
     {
-        decide(model, end, effects);
+        confirm_or_create(model, end, effects);
     }
     count(model, effects);
     true
@@ -104,7 +106,7 @@ pub(super) fn press(
     effects: &mut Vec<Effect>,
 ) {
     if choice.other.is_some() {
-        return typed(model, choice, key, effects);
+        return handle_end_key(model, choice, key, effects);
     }
     let last = choice.scopes.len() - 1;
     let mut end = None;
@@ -132,12 +134,12 @@ pub(super) fn press(
     }
     model.overlay = Some(Overlay::Silence(choice));
     match end {
-        Some(end) => until(model, end, effects),
+        Some(end) => silence_until(model, end, effects),
         None => count(model, effects),
     }
 }
 
-fn typed(
+fn handle_end_key(
     model: &mut Model,
     mut choice: Box<SilenceChoice>,
     key: KeyEvent,
@@ -153,12 +155,12 @@ fn typed(
     }
     model.overlay = Some(Overlay::Silence(choice));
     if let Some(end) = end {
-        until(model, &end, effects);
+        silence_until(model, &end, effects);
     }
 }
 
 /// Silences the selected scope until the typed end, as soon as it is counted.
-fn until(model: &mut Model, typed: &str, effects: &mut Vec<Effect>) {
+fn silence_until(model: &mut Model, typed: &str, effects: &mut Vec<Effect>) {
     let end = model.silence_end(typed);
     let Some(choice) = choice_mut(model) else {
         return;
@@ -167,7 +169,7 @@ fn until(model: &mut Model, typed: &str, effects: &mut Vec<Effect>) {
         Ok(end) => {
             choice.chosen = Some(end);
             if choice.scope().found.is_some() {
-                return decide(model, end, effects);
+                return confirm_or_create(model, end, effects);
             }
             count(model, effects);
         }
@@ -175,7 +177,7 @@ fn until(model: &mut Model, typed: &str, effects: &mut Vec<Effect>) {
     }
 }
 
-fn decide(model: &mut Model, end: Timestamp, effects: &mut Vec<Effect>) {
+fn confirm_or_create(model: &mut Model, end: Timestamp, effects: &mut Vec<Effect>) {
     let Some(Overlay::Silence(mut choice)) = model.overlay.take() else {
         return;
     };

@@ -24,12 +24,12 @@ impl Model {
         if key.code == KeyCode::Esc && !keys.is_empty() {
             return true;
         }
-        keys.push(keymap::normal(key));
+        keys.push(keymap::normalize(key));
         let places = self.page.route.places();
         let mut meaning = self.keymap.step(&keys, &places);
         if matches!(meaning, Meaning::Nothing) {
             keys.pop();
-            keys.push(keymap::normal(keymap::positioned(key)));
+            keys.push(keymap::normalize(keymap::to_latin_position(key)));
             meaning = self.keymap.step(&keys, &places);
         }
         match meaning {
@@ -44,8 +44,8 @@ impl Model {
                 self.begun_until_ms = Some(self.now_ms.saturating_add(limits::SEQUENCE_MS));
             }
             Meaning::Nothing if keys.len() > 1 => {
-                let keys = keymap::shown(&keys);
-                self.say(Token::Info, format!("{keys} has no action here"));
+                let keys = keymap::format_keys(&keys);
+                self.show_notice(Token::Info, format!("{keys} has no action here"));
             }
             Meaning::Nothing => return false,
         }
@@ -60,7 +60,7 @@ impl Model {
         }
     }
 
-    pub(super) fn drop_begun(&mut self) -> bool {
+    pub(super) fn cancel_sequence(&mut self) -> bool {
         self.begun_until_ms = None;
         !std::mem::take(&mut self.begun).is_empty()
     }

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    client::{Answer, LinkState, News, Note, StatusChange, events},
+    client::{CallResult, LinkState, News, Note, StatusChange, events},
     data::{
         Caller, EventKey, EventRow, Failure, FailureKind, Kind, Object, Role, Severity, Status,
     },
@@ -39,11 +39,11 @@ fn model(role: Role) -> Model {
         name: "ops".to_owned(),
         role,
     };
-    hear(&mut model, News::Link(LinkState::Up(caller)));
+    handle_news(&mut model, News::Link(LinkState::Up(caller)));
     model
 }
 
-fn hear(model: &mut Model, news: News) {
+fn handle_news(model: &mut Model, news: News) {
     let effects = update(model, Msg::News(news));
     reply(model, effects);
     settle(model);
@@ -69,7 +69,7 @@ fn reply(model: &mut Model, effects: Vec<Effect>) -> Vec<Call> {
                 if call.is_write() {
                     writes.push(call);
                 }
-                let more = update(model, Msg::News(News::Answer(ticket, found)));
+                let more = update(model, Msg::News(News::CallResult(ticket, found)));
                 writes.extend(reply(model, more));
             }
             Effect::Edit(edit) => {
@@ -221,7 +221,7 @@ fn undo_removes_a_note_and_restores_a_rule() {
     press(&mut model, "o");
     let mut rule = object(Kind::Rule);
     rule.set("enabled", Some(true.into()));
-    model.store.of_mut(Kind::Rule).set(Ok(vec![rule]), 0);
+    model.store.resources_mut(Kind::Rule).set(Ok(vec![rule]), 0);
     assert_eq!(enabled(&press(&mut model, "U")), Some(false));
 }
 
@@ -263,7 +263,7 @@ fn late_response_for_a_closed_page_is_ignored() {
     };
     let gone = update(&mut model, Msg::Key(keymap::parse("<Esc>").unwrap()[0]));
     assert!(gone.contains(&Effect::Send(Command::Abandon(*ticket))));
-    let late = News::Answer(*ticket, Ok(Vec::new()));
+    let late = News::CallResult(*ticket, Ok(Vec::new()));
     assert!(update(&mut model, Msg::News(late)).is_empty());
     assert_eq!(model.page.route, Route::List(Kind::Destination));
 }
@@ -277,9 +277,9 @@ fn lost_connection_keeps_data_and_wakes_every_second() {
         failure,
         retry_in_ms: 4_000,
     };
-    hear(&mut model, News::Link(down));
+    handle_news(&mut model, News::Link(down));
     assert!(matches!(model.link, Connection::Down { .. }));
-    assert_eq!(model.store.of(Kind::Trigger).rows().len(), 1);
+    assert_eq!(model.store.resources(Kind::Trigger).rows().len(), 1);
     let wait = model.wake_at_ms().unwrap() - model.now_ms;
     assert!((1..=1_000).contains(&wait), "{wait}");
 }
@@ -306,7 +306,7 @@ fn older(model: &mut Model, effects: &[Effect], newest: i64, next: &str) -> Vec<
     });
     let page = found((newest - 4..=newest).map(occurrence).collect(), next);
     let answer = Ok(page.encode_to_vec());
-    let news = News::Answer(ticket.expect("more is asked for"), answer);
+    let news = News::CallResult(ticket.expect("more is asked for"), answer);
     let effects = update(model, Msg::News(news));
     settle(model);
     effects
@@ -344,7 +344,7 @@ fn notice_never_covers_the_cursor() {
         terminal.backend().to_string()
     };
     assert!(shown(&model).contains('▶'));
-    model.say(
+    model.show_notice(
         Token::Text,
         "a sentence of more than sixty columns, which takes two lines of them",
     );
@@ -371,7 +371,7 @@ fn rule_rows_map_to_their_index_when_filtered_and_sorted() {
     press(&mut model, "5");
     for count in [4, 6] {
         let rules: Vec<_> = (0..count).map(rule).collect();
-        model.store.of_mut(Kind::Rule).set(Ok(rules), 0);
+        model.store.resources_mut(Kind::Rule).set(Ok(rules), 0);
         settle(&mut model);
         assert_eq!(model.rows().len(), usize::try_from(count).unwrap());
     }
@@ -481,7 +481,7 @@ proptest! {
             if lost == Some(at) {
                 let failure = Failure::new(FailureKind::Unreachable, "refused");
                 let down = LinkState::Down { failure, retry_in_ms: 200 };
-                hear(&mut model, News::Link(down));
+                handle_news(&mut model, News::Link(down));
             }
             // The dialog for a silence already shows the counts.
             let asked = matches!(
@@ -502,7 +502,7 @@ proptest! {
                 .iter()
                 .all(|it| is_reversible(it) || is_typed && it.method == "CreateSilence");
             prop_assert!(
-                writes.is_empty() || ((asked || is_quiet) && model.is_up()),
+                writes.is_empty() || ((asked || is_quiet) && model.is_connected()),
                 "{writes:?}"
             );
             settle(&mut model);

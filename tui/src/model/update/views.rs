@@ -9,7 +9,7 @@ use crate::{
         Model,
         form::Form,
         message::Effect,
-        overlay::{Menu, MenuItem, Overlay, What},
+        overlay::{Menu, MenuAction, MenuItem, Overlay},
     },
     options::View,
     route::Route,
@@ -21,13 +21,13 @@ const OFFERED: usize = 30;
 
 pub(super) fn choose(model: &mut Model) {
     let views = model.views();
-    if views.is_empty() && model.store.of(Kind::View).value.is_none() {
-        return model.say(Token::Info, "reading…");
+    if views.is_empty() && model.store.resources(Kind::View).value.is_none() {
+        return model.show_notice(Token::Info, "reading…");
     }
     if views.is_empty() {
         let text = "no views yet: ‹save_view› saves this list as one, or add [views.NAME] to the settings file";
-        let text = model.tell(text);
-        return model.say(Token::Info, text);
+        let text = model.expand_keys(text);
+        return model.show_notice(Token::Info, text);
     }
     let keys = ('1'..='9').chain('a'..='p').chain('r'..='z');
     let all = (String::new(), "all events".to_owned());
@@ -43,7 +43,7 @@ pub(super) fn choose(model: &mut Model) {
     let items = items.map(|((name, label), key)| MenuItem {
         key,
         label,
-        what: What::View(name),
+        what: MenuAction::View(name),
     });
     model.overlay = Some(Overlay::Menu(Menu {
         title: "Events".to_owned(),
@@ -58,7 +58,7 @@ pub(super) fn show(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     let view = match found {
         Some(view) => view,
         None if name.is_empty() => View::default(),
-        None => return model.say(Token::Warning, format!("unknown view `{name}`")),
+        None => return model.show_notice(Token::Warning, format!("unknown view `{name}`")),
     };
     model.columns_of.remove(Route::Events.screen());
     model.store.events.filter.open_only = !view.includes_closed;

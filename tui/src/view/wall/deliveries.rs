@@ -16,13 +16,13 @@ impl Wall<'_> {
     pub(super) fn deliveries(&self, pen: &mut Pen<'_>, area: Rect) {
         let age = self.model.counts_age_ms().map(duration);
         let age = age.map_or_else(String::new, |age| format!(" · {age} old"));
-        let title = format!("Deliveries, {}{age}", self.back().words());
+        let title = format!("Deliveries, {}{age}", self.period().words());
         let inside = pen.panel(area, &title);
         let Some(all) = self
             .counted
             .and_then(|it| it.statistics.deliveries.as_ref())
         else {
-            return self.not_counted(pen, inside);
+            return self.draw_not_counted(pen, inside);
         };
         let oldest = millis(self.overview.oldest_undelivered_time.as_ref());
         let read = self.model.store.overview.received_ms;
@@ -31,10 +31,10 @@ impl Wall<'_> {
             .map(|(ms, now)| duration((now - ms).max(0)));
         let waiting = all.waiting_count.unwrap_or_default();
         let backlog = match oldest {
-            Some(age) => format!("{}  {age}", text::grouped(waiting.into())),
-            None => text::grouped(waiting.into()),
+            Some(age) => format!("{}  {age}", text::group_digits(waiting.into())),
+            None => text::group_digits(waiting.into()),
         };
-        let total = |counts: &[i32]| text::grouped(sum(counts));
+        let total = |counts: &[i32]| text::group_digits(sum(counts));
         let mut rows: Vec<(&str, Token, &[i32], String)> = vec![
             (
                 "delivered",

@@ -9,9 +9,9 @@ use ratatui::{
 
 use super::{Wall, draw_columns, fill, numbers};
 use crate::{
-    data::{Kind, Word, span_ms},
+    data::{Kind, Named, span_ms},
     document::{Link, duration},
-    model::wall::{by_harm, health, sign},
+    model::wall::{harm_key, health, sign},
     route::Route,
     text,
     theme::Token,
@@ -30,7 +30,7 @@ impl Wall<'_> {
     pub(super) fn destinations(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Destinations, last 24 h");
         let mut all: Vec<&DestinationOverview> = self.overview.destinations.iter().collect();
-        all.sort_by_key(|one| by_harm(one, self.model.now_ms));
+        all.sort_by_key(|one| harm_key(one, self.model.now_ms));
         if all.is_empty() {
             let words = "nothing was sent in the last 24 h";
             pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, words);
@@ -63,7 +63,7 @@ impl Wall<'_> {
             }
         });
         let through = if spark > SPARK_FROM {
-            format!("through, {}", self.back().words())
+            format!("through, {}", self.period().words())
         } else {
             String::new()
         };
@@ -106,13 +106,13 @@ impl Wall<'_> {
                 width,
                 height: 1,
             };
-            Self::through(pen, place, counted);
+            Self::draw_throughput(pen, place, counted);
         }
     }
 
     /// Draws delivered messages, with failed attempts below them.
-    fn through(pen: &mut Pen<'_>, place: Rect, fared: &DeliveryStatistics) {
-        let (good, bad) = (numbers(&fared.delivered), numbers(&fared.failed_attempts));
+    fn draw_throughput(pen: &mut Pen<'_>, place: Rect, stats: &DeliveryStatistics) {
+        let (good, bad) = (numbers(&stats.delivered), numbers(&stats.failed_attempts));
         let sums = good.iter().zip(&bad).map(|(one, other)| one + other);
         let most = sums.fold(0.0, f64::max);
         let series = vec![
@@ -133,7 +133,7 @@ impl Wall<'_> {
     }
 }
 
-struct Shown {
+struct ShownColumn {
     head: &'static str,
     cell: fn(&Pen<'_>, &DestinationOverview) -> Line<'static>,
     /// Columns with the highest rank are omitted first.
@@ -144,43 +144,43 @@ struct Shown {
 const CELLS: u16 = 8;
 const NAME: u16 = 18;
 
-const SHOWN: [Shown; 6] = [
-    Shown {
+const SHOWN: [ShownColumn; 6] = [
+    ShownColumn {
         head: "Health",
         cell: |pen, one| Line::from(pen.span(health(one).into(), health(one).word())),
         rank: 0,
     },
-    Shown {
+    ShownColumn {
         head: "     p50",
-        cell: |pen, one| took(pen, one.health.as_ref().and_then(|it| it.p50.as_ref())),
+        cell: |pen, one| duration_cell(pen, one.health.as_ref().and_then(|it| it.p50.as_ref())),
         rank: 5,
     },
-    Shown {
+    ShownColumn {
         head: "     p95",
-        cell: |pen, one| took(pen, one.health.as_ref().and_then(|it| it.p95.as_ref())),
+        cell: |pen, one| duration_cell(pen, one.health.as_ref().and_then(|it| it.p95.as_ref())),
         rank: 3,
     },
-    Shown {
+    ShownColumn {
         head: "    sent",
         cell: |pen, one| count(pen, one.delivered_count, Token::Good),
         rank: 4,
     },
-    Shown {
+    ShownColumn {
         head: " waiting",
         cell: |pen, one| count(pen, one.waiting_count, Token::Info),
         rank: 1,
     },
-    Shown {
+    ShownColumn {
         head: "    dead",
         cell: |pen, one| count(pen, one.dead_count, Token::Bad),
         rank: 2,
     },
 ];
 
-fn columns(width: u16, spark: u16) -> Vec<&'static Shown> {
+fn columns(width: u16, spark: u16) -> Vec<&'static ShownColumn> {
     let space = width.saturating_sub(NAME + spark);
     let most = usize::from(space / (CELLS + 1));
-    let mut columns: Vec<&Shown> = SHOWN.iter().collect();
+    let mut columns: Vec<&ShownColumn> = SHOWN.iter().collect();
     while columns.len() > most {
         let last = columns.iter().enumerate().max_by_key(|(_, it)| it.rank);
         let Some((at, _)) = last else { break };
@@ -197,15 +197,19 @@ fn right(pen: &Pen<'_>, words: &str, token: Token) -> Line<'static> {
 fn count(pen: &Pen<'_>, count: Option<i32>, token: Token) -> Line<'static> {
     let count = count.unwrap_or_default();
     let token = if count == 0 { Token::Dim } else { token };
-    right(pen, &text::grouped(count.into()), token)
+    right(pen, &text::group_digits(count.into()), token)
 }
 
-fn took(pen: &Pen<'_>, span: Option<&prost_types::Duration>) -> Line<'static> {
+fn duration_cell(pen: &Pen<'_>, span: Option<&prost_types::Duration>) -> Line<'static> {
     let words = span.map_or_else(|| "–".to_owned(), |it| duration(span_ms(it)));
     right(pen, &words, Token::Text)
 }
 
-fn destination_row(pen: &Pen<'_>, one: &DestinationOverview, columns: &[&Shown]) -> Row<'static> {
+fn destination_row(
+    pen: &Pen<'_>,
+    one: &DestinationOverview,
+    columns: &[&ShownColumn],
+) -> Row<'static> {
     let state = health(one);
     let name = format!("{} {}", sign(state), one.destination_name);
     let name = Line::from(pen.span(state.into(), &name));

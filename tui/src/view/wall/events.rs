@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use super::{FIGURES, Wall, draw_columns, fill, numbers, sum};
 use crate::{
-    data::{Back, Severity, Sign, WORST_FIRST, Word},
+    data::{ChartPeriod, Named, Severity, Sign, WORST_FIRST},
     document::Link,
     route::Route,
     text,
@@ -20,7 +20,7 @@ const NEW: u16 = 8;
 impl Wall<'_> {
     pub(super) fn open(&self, pen: &mut Pen<'_>, area: Rect) {
         let total: i32 = self.overview.open_by_severity.values().sum();
-        let title = format!("Open  {}", text::grouped(total.into()));
+        let title = format!("Open  {}", text::group_digits(total.into()));
         let inside = pen.panel(area, &title);
         let named = "+ opened in 1 h";
         let at = area
@@ -54,7 +54,7 @@ impl Wall<'_> {
         let acknowledged = self.overview.acknowledged_count.unwrap_or_default();
         let y = inside.top() + 5 * step - u16::from(is_large);
         if y < inside.bottom() && acknowledged > 0 {
-            let words = format!("✓ {} acknowledged", text::grouped(acknowledged.into()));
+            let words = format!("✓ {} acknowledged", text::group_digits(acknowledged.into()));
             pen.put(inside.x, y, inside.width.into(), Token::Good, &words);
             if self.is_marked(&Link::List(Route::Events, "acknowledged=true".to_owned())) {
                 pen.row(inside, y, Token::Selected);
@@ -74,9 +74,9 @@ impl Wall<'_> {
         } else {
             severity.into()
         };
-        let shown = text::grouped(count.into());
+        let shown = text::group_digits(count.into());
         let new = if opened > 0 {
-            format!("+{}", text::grouped(opened.into()))
+            format!("+{}", text::group_digits(opened.into()))
         } else {
             "·".to_owned()
         };
@@ -84,7 +84,7 @@ impl Wall<'_> {
         let label = format!("{} {:<9}", severity.sign(), severity.word());
         let x = pen.put(row.x, y, row.width.into(), token, &label);
         let right = row.right();
-        let style = pen.ground().patch(pen.style(token));
+        let style = pen.base_style().patch(pen.style(token));
         let figure = Figure {
             text: shown.clone(),
             style,
@@ -119,7 +119,7 @@ impl Wall<'_> {
     pub(super) fn rate(&self, pen: &mut Pen<'_>, area: Rect) {
         let Some(counted) = self.counted else {
             let inside = pen.panel(area, "Events a minute, by severity");
-            return self.not_counted(pen, inside);
+            return self.draw_not_counted(pen, inside);
         };
         let step = counted.step_minutes();
         let all = counted.events();
@@ -134,7 +134,7 @@ impl Wall<'_> {
         let sums = (0..count).map(|at| columns.iter().map(|(_, values)| values[at]).sum::<f64>());
         let most = sums.fold(0.0, f64::max);
         let total: i64 = all.iter().map(|(_, counts)| sum(counts)).sum();
-        let total = text::grouped(total);
+        let total = text::group_digits(total);
         let mut title = format!("Events a minute, by severity  {total} in all");
         if text::width(&title) + 6 > usize::from(area.width) {
             title = format!("Events a minute  {total} in all");
@@ -154,13 +154,13 @@ impl Wall<'_> {
 
     /// Draws the periods at the right of a title, with the current one highlighted.
     fn spans(&self, pen: &mut Pen<'_>, area: Rect, title: &str) {
-        let words: usize = Back::ALL.iter().map(|it| it.words().len() + 3).sum();
+        let words: usize = ChartPeriod::ALL.iter().map(|it| it.words().len() + 3).sum();
         if usize::from(area.width) < text::width(title) + words + 8 {
             return;
         }
         let mut x = area.right() - 2 - u16::try_from(words).unwrap_or(0);
-        for back in Back::ALL {
-            let is_own = back == self.back();
+        for back in ChartPeriod::ALL {
+            let is_own = back == self.period();
             let token = if is_own { Token::Heading } else { Token::Dim };
             let words = if is_own {
                 format!("[{}]", back.words())
@@ -175,7 +175,7 @@ impl Wall<'_> {
 /// A severity, with its events per minute in each column.
 type Rate = (Severity, Vec<f64>);
 
-fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate], f64), back: Back) {
+fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate], f64), back: ChartPeriod) {
     let peak = scale(most);
     let margin = u16::try_from(peak.len()).unwrap_or(0) + 1;
     let plot = Rect {
@@ -232,7 +232,7 @@ fn whole(number: f64) -> i64 {
 fn scale(number: f64) -> String {
     match number {
         ..10.0 if number.fract() != 0.0 => format!("{number:.1}"),
-        ..10_000.0 => text::grouped(whole(number)),
+        ..10_000.0 => text::group_digits(whole(number)),
         ..1_000_000.0 => format!("{:.0}k", number / 1e3),
         _ => format!("{:.1}M", number / 1e6),
     }

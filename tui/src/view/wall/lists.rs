@@ -7,14 +7,14 @@ use crate::{model::wall, text, theme::Token, view::pen::Pen};
 
 impl Wall<'_> {
     pub(super) fn missed_rows(&self) -> u16 {
-        let rows = 2 * wall::missed(self.model, self.overview).len() + 4;
+        let rows = 2 * wall::troubled_destinations(self.model, self.overview).len() + 4;
         u16::try_from(rows).unwrap_or(u16::MAX)
     }
 
     pub(super) fn missed(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Undelivered or late");
         let mut lines: Vec<(Token, String)> = Vec::new();
-        let missed = wall::missed(self.model, self.overview);
+        let missed = wall::troubled_destinations(self.model, self.overview);
         // Details take a separate line.
         let space = usize::from(inside.height).saturating_sub(2) / 2;
         let shown = if missed.len() * 2 <= usize::from(inside.height) {
@@ -31,7 +31,7 @@ impl Wall<'_> {
             lines.push((Token::Warning, format!("+{more} more")));
         }
         if lines.is_empty() {
-            lines.push(wall::reached(self.overview));
+            lines.push(wall::healthy_line(self.overview));
         }
         let dead: i32 = self
             .overview
@@ -40,10 +40,10 @@ impl Wall<'_> {
             .filter_map(|one| one.dead_count)
             .sum();
         if dead > 0 {
-            let words = format!("✗ {} dead in 24 h", text::grouped(dead.into()));
+            let words = format!("✗ {} dead in 24 h", text::group_digits(dead.into()));
             lines.push((Token::Bad, words));
         }
-        if let Some(quiet) = wall::quiet(self.model) {
+        if let Some(quiet) = wall::active_silences(self.model) {
             lines.push((Token::Warning, format!("☾ {quiet}")));
         }
         for ((token, line), y) in lines.iter().zip(inside.top()..inside.bottom()) {
@@ -53,10 +53,10 @@ impl Wall<'_> {
 
     pub(super) fn loudest(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Noisiest");
-        let rows = wall::loudest(self.model);
+        let rows = wall::frequent_sources(self.model);
         if rows.is_empty() {
             if self.counted.is_none() {
-                return self.not_counted(pen, inside);
+                return self.draw_not_counted(pen, inside);
             }
             let words = "nothing is open, and no one was notified";
             pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, words);
@@ -72,8 +72,8 @@ impl Wall<'_> {
         for (row, y) in rows.iter().skip(top).zip(inside.top()..inside.bottom()) {
             let count = match (row.link.is_some(), row.or_more) {
                 (false, _) => String::new(),
-                (true, true) => format!("{}+", text::grouped(row.count)),
-                (true, false) => text::grouped(row.count),
+                (true, true) => format!("{}+", text::group_digits(row.count)),
+                (true, false) => text::group_digits(row.count),
             };
             let cells = u16::try_from(count.len()).unwrap_or(0);
             let end = inside.right().saturating_sub(bar + 1);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::*;
 use crate::clock::ManualClock;
 
-fn shares(living: &[Living]) -> HashMap<NodeId, usize> {
+fn shares(living: &[LiveNode]) -> HashMap<NodeId, usize> {
     let mut shares = HashMap::new();
     for slot in 0..LEAD {
         if let Some(owner) = owner_of(slot, living) {
@@ -15,8 +15,8 @@ fn shares(living: &[Living]) -> HashMap<NodeId, usize> {
     shares
 }
 
-fn living(ids: &[u8]) -> Vec<Living> {
-    let node = |id: &u8| Living {
+fn living(ids: &[u8]) -> Vec<LiveNode> {
+    let node = |id: &u8| LiveNode {
         id: [*id; 16],
         owns: true,
         is_prompt: true,
@@ -24,8 +24,8 @@ fn living(ids: &[u8]) -> Vec<Living> {
     ids.iter().map(node).collect()
 }
 
-fn held_by(node: impl Fn(i16) -> u8) -> Vec<Held> {
-    let held = |slot| Held {
+fn held_by(node: impl Fn(i16) -> u8) -> Vec<HeldSlot> {
+    let held = |slot| HeldSlot {
         slot,
         epoch: 3,
         node: [node(slot); 16],
@@ -56,18 +56,18 @@ fn slots_are_balanced_and_node_loss_moves_only_its_own() {
 fn slots_of_dead_nodes_are_taken_and_of_live_nodes_awaited() {
     let nodes = living(&[1, 2]);
     // The dead node owned everything, and led.
-    let division = Division::of([1; 16], true, &nodes, &held_by(|_| 9));
+    let division = Division::compute([1; 16], true, &nodes, &held_by(|_| 9));
     let share = shares(&nodes)[&[1; 16]];
     assert_eq!(division.orphaned.len(), share + 1, "and the lead");
     assert_eq!((division.mine.len(), division.awaited), (0, 0));
     // The other node owns them.
-    let division = Division::of([1; 16], true, &nodes, &held_by(|_| 2));
+    let division = Division::compute([1; 16], true, &nodes, &held_by(|_| 2));
     assert_eq!((division.orphaned.len(), division.awaited), (0, share));
-    let other = Division::of([2; 16], true, &nodes, &held_by(|_| 2));
+    let other = Division::compute([2; 16], true, &nodes, &held_by(|_| 2));
     assert_eq!((other.mine.len(), other.leaves.len()), (257, share));
     assert!(other.leaves.values().all(|to| *to == [1; 16]));
     // Leadership stays where it is, and is only taken by a candidate.
-    let orphaned = Division::of([1; 16], false, &nodes, &held_by(|_| 9)).orphaned;
+    let orphaned = Division::compute([1; 16], false, &nodes, &held_by(|_| 9)).orphaned;
     assert!(orphaned.iter().all(|(slot, _)| *slot != LEAD));
 }
 
@@ -75,10 +75,10 @@ fn slots_of_dead_nodes_are_taken_and_of_live_nodes_awaited() {
 fn non_owning_node_releases_slots_unless_no_other_can_own() {
     let mut nodes = living(&[1, 2]);
     nodes[0].owns = false;
-    let division = Division::of([1; 16], false, &nodes, &held_by(|_| 1));
+    let division = Division::compute([1; 16], false, &nodes, &held_by(|_| 1));
     assert_eq!(division.leaves.len(), SLOTS);
     nodes[1].owns = false;
-    let division = Division::of([1; 16], false, &nodes, &held_by(|_| 1));
+    let division = Division::compute([1; 16], false, &nodes, &held_by(|_| 1));
     assert_eq!(division.leaves.len(), 0);
 }
 
@@ -86,25 +86,25 @@ fn non_owning_node_releases_slots_unless_no_other_can_own() {
 fn slots_are_handed_over_in_batches_once_vacated() {
     let (claims, _clock) = claims();
     let nodes = living(&[1, 2]);
-    let division = Division::of([2; 16], true, &nodes, &held_by(|_| 2));
-    assert_eq!(claims.leave(&division), []);
+    let division = Division::compute([2; 16], true, &nodes, &held_by(|_| 2));
+    assert_eq!(claims.request_leave(&division), []);
     claims.publish(&division);
-    let asked = claims.owned().borrow().leaving();
+    let asked = claims.watch_ownership().borrow().slots_to_leave();
     assert_eq!(asked.len(), LEAVING_MAX);
     let (slot, number) = asked[0];
     assert!(!claims.vacate(slot, number + 1_000), "it was not asked so");
     assert!(claims.vacate(slot, number));
     assert!(!claims.vacate(slot, number), "that is known");
-    assert_eq!(claims.leave(&division), [(slot, [1; 16])]);
+    assert_eq!(claims.request_leave(&division), [(slot, [1; 16])]);
 
     // The other node is gone before the handover, so the report does not count the next time.
-    let alone = Division::of([2; 16], true, &living(&[2]), &held_by(|_| 2));
-    assert_eq!(claims.leave(&alone), []);
+    let alone = Division::compute([2; 16], true, &living(&[2]), &held_by(|_| 2));
+    assert_eq!(claims.request_leave(&alone), []);
     claims.publish(&alone);
-    assert_eq!(claims.owned().borrow().leaving(), []);
-    assert_eq!(claims.leave(&division), []);
+    assert_eq!(claims.watch_ownership().borrow().slots_to_leave(), []);
+    assert_eq!(claims.request_leave(&division), []);
     assert!(!claims.vacate(slot, number));
-    assert_eq!(claims.leave(&division), []);
+    assert_eq!(claims.request_leave(&division), []);
 }
 
 #[test]
@@ -112,23 +112,23 @@ fn failing_node_releases_slots_and_rests_with_backoff() {
     let (claims, clock) = claims();
     claims.write_with([7; 16]);
     claims.take_part(true);
-    let division = Division::of([2; 16], true, &living(&[1, 2]), &held_by(|_| 2));
+    let division = Division::compute([2; 16], true, &living(&[1, 2]), &held_by(|_| 2));
     claims.publish(&division);
     assert!(claims.is_leader() && claims.is_owner());
     for round in 0..3 {
-        assert_eq!(claims.owns_with(), Some([7; 16]));
-        assert!(claims.rest(true));
-        assert!(!claims.rest(true), "it does already");
+        assert_eq!(claims.active_writer(), Some([7; 16]));
+        assert!(claims.start_rest(true));
+        assert!(!claims.start_rest(true), "it does already");
         assert!(!claims.is_leader());
         claims.publish(&division);
         assert!(!claims.is_leader(), "it left the lead");
         assert_eq!(
-            claims.leave(&division).len(),
+            claims.request_leave(&division).len(),
             division.leaves.len().min(LEAVING_MAX)
         );
         let lasts = STORE_REST_TIME_MIN * 2_u32.pow(round);
         clock.advance(lasts.mul_f64(0.99));
-        assert_eq!(claims.owns_with(), None);
+        assert_eq!(claims.active_writer(), None);
         clock.advance(lasts.mul_f64(0.02));
     }
 }
@@ -138,40 +138,43 @@ fn node_rests_only_while_another_node_owns() {
     let (claims, clock) = claims();
     claims.write_with([7; 16]);
     claims.take_part(true);
-    assert!(!claims.wakes(&living(&[1])), "it does not rest");
-    assert!(claims.rest(true));
-    assert!(!claims.wakes(&living(&[1])));
-    assert_eq!(claims.owns_with(), None);
+    assert!(
+        !claims.end_rest_if_needed(&living(&[1])),
+        "it does not rest"
+    );
+    assert!(claims.start_rest(true));
+    assert!(!claims.end_rest_if_needed(&living(&[1])));
+    assert_eq!(claims.active_writer(), None);
     let mut nodes = living(&[1, 2]);
     for node in &mut nodes {
         node.owns = false;
     }
-    assert!(claims.wakes(&nodes));
-    assert_eq!(claims.owns_with(), Some([7; 16]));
+    assert!(claims.end_rest_if_needed(&nodes));
+    assert_eq!(claims.active_writer(), Some([7; 16]));
     // The next rest is longer, although this one was cut short.
-    assert!(claims.rest(true));
+    assert!(claims.start_rest(true));
     clock.advance(STORE_REST_TIME_MIN.mul_f64(1.5));
-    assert_eq!(claims.owns_with(), None);
+    assert_eq!(claims.active_writer(), None);
     // A node that shuts down does not come back.
     claims.take_part(false);
-    assert!(!claims.wakes(&nodes));
+    assert!(!claims.end_rest_if_needed(&nodes));
 }
 
 #[test]
 fn node_is_sure_while_liveness_and_work_are_recent() {
     let (claims, clock) = claims();
     let half = STORE_NODE_TIME_MAX / 2;
-    claims.worked(clock.passed());
+    claims.record_progress(clock.elapsed());
     assert!(!claims.is_sure());
-    claims.lived(clock.passed());
+    claims.record_alive(clock.elapsed());
     assert!(claims.is_sure());
-    for renew in [Claims::worked, Claims::lived] {
+    for renew in [Claims::record_progress, Claims::record_alive] {
         clock.advance(half);
-        renew(&claims, clock.passed());
+        renew(&claims, clock.elapsed());
         clock.advance(half);
         assert!(!claims.is_sure());
-        claims.worked(clock.passed());
-        claims.lived(clock.passed());
+        claims.record_progress(clock.elapsed());
+        claims.record_alive(clock.elapsed());
         assert!(claims.is_sure());
     }
 }

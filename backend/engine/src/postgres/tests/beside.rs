@@ -4,7 +4,7 @@ use super::{fresh, open};
 use crate::{
     Engine,
     change::{Action, Change, Entry, Expect, Lane},
-    fault::EngineError,
+    error::EngineError,
     index::Index,
     kind::Kind,
     read::{Direction, Range},
@@ -52,7 +52,7 @@ fn moves(key: &str, version: u64, entries: &[(Index, &str, &str)]) -> Change {
 async fn lying(engine: &dyn Engine) -> [String; 4] {
     let mut all = <[String; 4]>::default();
     for (index, text) in BESIDE.into_iter().zip(&mut all) {
-        let entries = engine.entries(index, Range::under(&[]), Direction::Ascending, 9);
+        let entries = engine.entries(index, Range::with_prefix(&[]), Direction::Ascending, 9);
         let leads = entries.await.unwrap().into_iter().map(|(entry, record)| {
             let of = |bytes| String::from_utf8(bytes).unwrap();
             format!("{}>{}", of(entry), of(record))

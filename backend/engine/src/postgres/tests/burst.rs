@@ -4,7 +4,7 @@ use super::{
     super::{
         Address,
         burst::{self, Outcome},
-        fault::Meaning,
+        error::Meaning,
         plan::{self, Token},
         query::Query,
         session::{Role, Session},
@@ -37,17 +37,17 @@ async fn registered(address: &Address) -> Session {
     session
 }
 
-async fn send(session: &Session, token: Token, set: crate::Set) -> Outcome {
+async fn send(session: &Session, token: Token, set: crate::ChangeSet) -> Outcome {
     let set = Set::new(set).unwrap();
     burst::send(session, &plan::plan(&[&set], token)).await
 }
 
-fn with_new(other: Change) -> crate::Set {
+fn with_new(other: Change) -> crate::ChangeSet {
     vec![insert(Kind::Occurrence, b"new"), other].into()
 }
 
 /// Returns sets that must not be committed once the rule `r` was created.
-fn wrong(made: Applied) -> [(&'static str, Token, crate::Set); 6] {
+fn wrong(made: Applied) -> [(&'static str, Token, crate::ChangeSet); 6] {
     let fine = || with_new(insert(Kind::Delivery, b"d"));
     let rule = |expect, action| with_new(Change::new(Kind::Rule, b"r", expect, action));
     let other = Expect::Version(made.version + 1);
@@ -57,7 +57,7 @@ fn wrong(made: Applied) -> [(&'static str, Token, crate::Set); 6] {
         writer: [8; 16],
         ..TOKEN
     };
-    let behind = crate::Set {
+    let behind = crate::ChangeSet {
         rests_on: Some(made.position.previous()),
         ..fine()
     };

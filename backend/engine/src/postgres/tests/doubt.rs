@@ -15,7 +15,7 @@ use super::{fresh, open};
 use crate::{
     Engine,
     change::{Action, Change, Expect, Lane},
-    fault::EngineError,
+    error::EngineError,
     kind::Kind,
     position::LogPosition,
     postgres::Address,

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     Cluster, Engine,
     change::{Action, Change, Expect, Lane},
-    fault::EngineError,
+    error::EngineError,
     kind::Kind,
 };
 
@@ -42,7 +42,7 @@ async fn rolled_back_log_is_distinguished_from_trimmed_log() {
         session.client.batch_execute(&there).await.unwrap();
         for engine in [&one, &other] {
             let within = Duration::from_millis(if is_lost { 20_000 } else { 500 });
-            let gone_back = timeout(within, engine.gone_back()).await;
+            let gone_back = timeout(within, engine.wait_until_reverted()).await;
             assert_eq!(gone_back.is_ok(), is_lost, "{statement}: {gone_back:?}");
         }
         let change = Change::new(Kind::Rule, b"x", Expect::Absent, Action::Put(vec![1]));

@@ -8,7 +8,7 @@ use super::{
     super::{
         address::Address,
         cell,
-        layout::{self, IndexPlace},
+        layout::{self, IndexLocation},
         migration,
         session::{Role, Session},
     },
@@ -93,7 +93,7 @@ async fn first_layout_is_migrated_with_its_data() {
     let row = session.client.query_one(&text, &[]).await.unwrap();
     assert!(row.get::<_, bool>(0));
     let engine = open(&address).await;
-    let (whole, first) = (|| Range::under(&[]), Direction::Ascending);
+    let (whole, first) = (|| Range::with_prefix(&[]), Direction::Ascending);
     let by_rule = engine.entries(Index::DeliveryByRule, whole(), first, 1);
     assert_eq!(by_rule.await.unwrap(), [(b"r".to_vec(), b"k".to_vec())]);
     let by_digest = engine.entries(Index::DeliveryByDigest, whole(), first, 1);
@@ -137,12 +137,12 @@ async fn tables_match_the_declared_kinds_and_indexes() {
         add(kind.table(), &["key", "version", "value"]);
     }
     for index in Index::ALL {
-        match layout::place(index) {
-            IndexPlace::Column(name) => add(index.kind().table(), &[name]),
-            IndexPlace::Beside(name) => {
-                add(layout::table_beside(index.kind()).unwrap(), &["key", name]);
+        match layout::index_location(index) {
+            IndexLocation::Column(name) => add(index.kind().table(), &[name]),
+            IndexLocation::Beside(name) => {
+                add(layout::side_table(index.kind()).unwrap(), &["key", name]);
             }
-            IndexPlace::Table(name) => add(name, &["entry", "record"]),
+            IndexLocation::Table(name) => add(name, &["entry", "record"]),
         }
     }
     assert_eq!(found, listed);

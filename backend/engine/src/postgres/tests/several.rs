@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     Cluster, Engine,
-    change::{Action, Applied, Change, Expect, Lane, Set},
-    fault::EngineError,
+    change::{Action, Applied, Change, ChangeSet, Expect, Lane},
+    error::EngineError,
     kind::Kind,
     limits::{STORE_NODE_RENEWED_EVERY, STORE_NODE_TIME_MAX},
     ownership::{Claim, SLOTS},
@@ -33,7 +33,9 @@ async fn node(address: &Address, name: &str) -> PostgresEngine {
 }
 
 async fn leads(engine: &PostgresEngine) {
-    timeout(LONG, engine.lead()).await.expect("it leads");
+    timeout(LONG, engine.wait_for_leadership())
+        .await
+        .expect("it leads");
 }
 
 async fn said(engine: &PostgresEngine) -> Vec<(String, bool)> {
@@ -61,7 +63,7 @@ async fn every_node_writes_and_only_leader_uses_leader_lane() {
         matches!(refused, Err(EngineError::Unavailable(_))),
         "{refused:?}"
     );
-    let waits = timeout(Duration::from_secs(3), second.lead()).await;
+    let waits = timeout(Duration::from_secs(3), second.wait_for_leadership()).await;
     waits.expect_err("the first one lives and leads");
 
     // As if the first node had been suspended for long.
@@ -77,7 +79,9 @@ async fn every_node_writes_and_only_leader_uses_leader_lane() {
         matches!(refused, Err(EngineError::Unavailable(_))),
         "{refused:?}"
     );
-    timeout(LONG, first.deposed()).await.expect("it finds out");
+    timeout(LONG, first.wait_until_deposed())
+        .await
+        .expect("it finds out");
     second
         .apply(Lane::Leader, insert(b"e").into())
         .await
@@ -94,15 +98,15 @@ async fn every_node_writes_and_only_leader_uses_leader_lane() {
     assert_eq!(said(&first).await, [("first".to_owned(), true)]);
 }
 
-fn owning(key: &[u8], claims: Vec<Claim>) -> Set {
-    Set {
+fn owning(key: &[u8], claims: Vec<Claim>) -> ChangeSet {
+    ChangeSet {
         claims,
         ..insert(key).into()
     }
 }
 
 fn claims(engine: &PostgresEngine) -> Vec<Claim> {
-    let owned = engine.owned().borrow().clone();
+    let owned = engine.watch_ownership().borrow().clone();
     let all = (0..=u8::MAX).filter_map(|slot| {
         let epoch = owned.slot(slot)?.epoch;
         Some(Claim {
@@ -118,7 +122,7 @@ async fn until_owns(engine: &PostgresEngine, others: &[&PostgresEngine], count: 
     let owns = async {
         while !count.contains(&claims(engine).len()) {
             for other in others {
-                let leaving = other.owned().borrow().leaving();
+                let leaving = other.watch_ownership().borrow().slots_to_leave();
                 for (slot, number) in leaving {
                     other.vacate(slot, number);
                 }
@@ -136,7 +140,7 @@ async fn until_divided(nodes: &[&PostgresEngine]) {
         while since.elapsed() < 2 * STORE_NODE_RENEWED_EVERY {
             let mut leaves = false;
             for node in nodes {
-                let leaving = node.owned().borrow().leaving();
+                let leaving = node.watch_ownership().borrow().slots_to_leave();
                 leaves |= !leaving.is_empty();
                 for (slot, number) in leaving {
                     node.vacate(slot, number);
@@ -323,7 +327,8 @@ async fn idle_leader_without_writer_connection_loses_leadership() {
     let second = node(&address, "second").await;
     cut(&owner, &role, "UPDATE%node SET works%").await;
     // It is alive, and renews that over another connection.
-    let took_over = async { tokio::join!(first.deposed(), second.lead()) };
+    let took_over =
+        async { tokio::join!(first.wait_until_deposed(), second.wait_for_leadership()) };
     timeout(LONG, took_over).await.expect("the other one leads");
     let nodes = [("first".to_owned(), false), ("second".to_owned(), true)];
     assert_eq!(said(&second).await, nodes);
@@ -341,8 +346,8 @@ async fn node_is_not_ready_while_reserved_connection_is_missing() {
         let Some(address) = fresh().await else { return };
         let (owner, role, limited) = clerk(&address).await;
         let first = node(&limited, "first").await;
-        drop(first.changed_after(LogPosition::START, 1).await.unwrap());
-        let mut ready = first.within_reach().expect("it says so");
+        drop(first.changes_after(LogPosition::START, 1).await.unwrap());
+        let mut ready = first.watch_reachability().expect("it says so");
         assert!(*ready.borrow());
         cut(&owner, &role, last).await;
         let is_not = timeout(LONG, ready.wait_for(|ready| !ready)).await;
@@ -381,7 +386,7 @@ async fn writing_leader_without_connection_hands_over_leadership() {
         "{refused:?}"
     );
     let took_over = async {
-        tokio::join!(first.deposed(), second.lead());
+        tokio::join!(first.wait_until_deposed(), second.wait_for_leadership());
     };
     timeout(LONG, took_over).await.expect("the other one leads");
     let set = insert(b"b");
@@ -400,10 +405,15 @@ async fn followed_by_all_waits_for_every_live_node() {
     let put = Action::Put(b"key".to_vec());
     let change = Change::new(Kind::Client, b"client", Expect::Absent, put);
     let applied = first.apply(Lane::Admin, vec![change].into()).await.unwrap();
-    assert!(first.followed_by_all(applied.position, LONG).await.unwrap());
+    assert!(
+        first
+            .wait_until_followed(applied.position, LONG)
+            .await
+            .unwrap()
+    );
     assert!(*second.log_signal().borrow() >= applied.position);
     let beyond = applied.position.next();
-    let followed = first.followed_by_all(beyond, Duration::from_millis(50));
+    let followed = first.wait_until_followed(beyond, Duration::from_millis(50));
     assert!(!followed.await.unwrap(), "nobody is there yet");
 }
 
@@ -418,7 +428,7 @@ async fn node_absent_for_a_day_can_no_longer_write() {
     );
     session.client.batch_execute(&text).await.unwrap();
     let second = Node::join(&address, "second").await.unwrap();
-    timeout(LONG, first.forgotten())
+    timeout(LONG, first.wait_until_forgotten())
         .await
         .expect("it finds out");
     let refused = first.apply(Lane::Bulk, insert(b"a").into()).await;

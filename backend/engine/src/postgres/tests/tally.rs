@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use super::{
     super::{
         PostgresEngine,
-        follower::fold_resting,
+        follower::fold_idle_rows,
         migration::STEPS,
         session::{Role, Session},
     },
@@ -59,7 +59,7 @@ async fn counts_of_three_nodes_survive_concurrent_folding() {
     };
     let fold = async {
         for _ in 0..30 {
-            fold_resting(&session, u64::MAX).await.unwrap();
+            fold_idle_rows(&session, u64::MAX).await.unwrap();
         }
     };
     let counting = join_all(engines.iter().map(count));
@@ -67,14 +67,14 @@ async fn counts_of_three_nodes_survive_concurrent_folding() {
     let all = Some(vec![90, 3 * 435, -90]);
     assert_eq!(counter(&engines[0], b"all").await, all);
     assert_eq!(counter(&engines[0], b"none").await, None);
-    fold_resting(&session, u64::MAX).await.unwrap();
+    fold_idle_rows(&session, u64::MAX).await.unwrap();
     assert_eq!(rows(&session, &address.schema).await, (0, 1));
     assert_eq!(counter(&engines[1], b"all").await, all);
     // A row that was changed since is left for the next time.
     add(&engines[0], b"all", &[1]).await;
-    let newest = fold_resting(&session, 0).await.unwrap();
+    let newest = fold_idle_rows(&session, 0).await.unwrap();
     assert_eq!(rows(&session, &address.schema).await, (1, 1));
-    fold_resting(&session, newest + 1).await.unwrap();
+    fold_idle_rows(&session, newest + 1).await.unwrap();
     assert_eq!(rows(&session, &address.schema).await, (0, 1));
     let all = Some(vec![91, 3 * 435, -90]);
     assert_eq!(counter(&engines[2], b"all").await, all);
@@ -94,7 +94,7 @@ async fn pages_skip_zero_counters_in_both_directions() {
     }
     for direction in [Direction::Ascending, Direction::Descending] {
         for limit in 1..5 {
-            let page = engines[1].page(Kind::Counter, Range::under(&[]), direction, limit);
+            let page = engines[1].page(Kind::Counter, Range::with_prefix(&[]), direction, limit);
             let found: Vec<_> = page.await.unwrap().into_iter().map(|it| it.0).collect();
             let mut all = vec![vec![0], vec![3], vec![6]];
             if direction == Direction::Descending {

@@ -9,7 +9,7 @@ use crate::{
     conformance::change,
     conformance::together,
     conformance::walk,
-    fault::EngineError,
+    error::EngineError,
     kind::Kind,
     position::LogPosition,
 };

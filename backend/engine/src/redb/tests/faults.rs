@@ -6,7 +6,7 @@ use super::{NARROW, SETTINGS, Settings, SimulatedDisk, open, open_with};
 use crate::{
     Condition, Engine,
     change::{Action, Applied, Change, Expect, Lane},
-    fault::EngineError,
+    error::EngineError,
     kind::Kind,
     redb::RedbEngine,
 };
@@ -264,7 +264,7 @@ async fn failing_disk_is_observed_until_a_write_succeeds() {
     assert_eq!(engine.condition(), Condition::Writable);
     disk.fail_some_after(0, u64::MAX);
     insert(&engine, 1).await.unwrap_err();
-    assert_eq!(engine.condition().word(), "unwritable");
+    assert_eq!(engine.condition().as_str(), "unwritable");
     disk.fail_after(u64::MAX);
     let healed = async {
         let mut number = 2;

@@ -6,7 +6,7 @@ use super::{NARROW, SimulatedDisk, open, open_with};
 use crate::{
     Engine,
     change::{Action, Change, Entry, Expect, Lane},
-    fault::EngineError,
+    error::EngineError,
     index::Index,
     kind::Kind,
     position::LogPosition,
@@ -65,7 +65,7 @@ async fn read_through(disk: &SimulatedDisk) -> Option<()> {
             Err(error) => return refuses(error),
         }
     }
-    let all = || Range::under(b"");
+    let all = || Range::with_prefix(b"");
     let entries = engine.entries(
         Index::OccurrenceByState,
         all(),

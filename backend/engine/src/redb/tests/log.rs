@@ -1,7 +1,7 @@
 //! Tests of torn, stale and corrupted log frames.
 
 use super::{
-    super::{Medium, batch::Batch, file::Life, wal::Wal},
+    super::{Medium, batch::Batch, file::Generation, wal::Wal},
     SimulatedDisk,
 };
 
@@ -13,7 +13,7 @@ const START: usize = 512;
 fn rows(position: u64) -> Vec<u8> {
     let mut batch = Batch::default();
     let length = usize::try_from(position * 97 % 1_500).unwrap();
-    batch.sealed(&position.to_be_bytes(), &vec![1; length]);
+    batch.add_sealed(&position.to_be_bytes(), &vec![1; length]);
     batch.into_bytes()
 }
 
@@ -33,19 +33,19 @@ fn used() -> (SimulatedDisk, Wal) {
     let mut wal = Wal::open(&disk, 64 * 1024).unwrap();
     wal.begin(LIFE - 1).unwrap();
     append(&mut wal, 1..=45);
-    wal.turn();
+    wal.switch_file();
     append(&mut wal, 46..=90);
     wal.begin(LIFE).unwrap();
     append(&mut wal, 1..=20);
-    wal.turn();
+    wal.switch_file();
     append(&mut wal, 21..=30);
-    wal.turn();
+    wal.switch_file();
     append(&mut wal, 31..=32);
     (disk, wal)
 }
 
-fn life(number: u64) -> Life {
-    Life {
+fn life(number: u64) -> Generation {
+    Generation {
         number,
         is_marked: true,
     }
@@ -78,7 +78,7 @@ fn frames_are_read_in_order_despite_stale_data() {
     assert_eq!(read(&disk), Some(through(33)));
     let medium: &dyn Medium = &disk;
     let other = Wal::open(medium, 64 * 1024).unwrap();
-    let without_marks = Life {
+    let without_marks = Generation {
         number: LIFE + 1,
         is_marked: false,
     };

@@ -4,7 +4,7 @@ use super::{SETTINGS, Settings, SimulatedDisk, open, open_with};
 use crate::{
     Engine,
     change::{Action, Change, Expect, Lane},
-    fault::EngineError,
+    error::EngineError,
     kind::Kind,
     redb::RedbEngine,
 };

@@ -43,7 +43,7 @@ fn round(number: u32, versions: Option<u64>) -> Vec<Change> {
 }
 
 async fn is_of_one_moment(engine: &RedbEngine, direction: Direction) {
-    let all = Range::under(b"");
+    let all = Range::with_prefix(b"");
     let page = engine.page(Kind::Occurrence, all.clone(), direction, 100);
     let page = page.await.unwrap();
     let rounds: BTreeSet<_> = page.iter().map(|(_, row)| row.value.clone()).collect();
@@ -59,7 +59,9 @@ async fn is_of_one_moment(engine: &RedbEngine, direction: Direction) {
     let is_whole = entries.is_empty() || entries.len() == usize::from(KEYS);
     assert!(is_whole, "{entries:?}");
     let prefixes: Vec<_> = (0..KEYS).map(|key| vec![key; 16]).collect();
-    let last = engine.last_under(Index::OccurrenceByEvent, &prefixes).await;
+    let last = engine
+        .last_with_prefix(Index::OccurrenceByEvent, &prefixes)
+        .await;
     let last: BTreeSet<_> = last
         .unwrap()
         .into_iter()
@@ -104,7 +106,7 @@ async fn scans_during_flushes_and_merges_see_whole_sets() {
 }
 
 async fn numbers(engine: &RedbEngine) -> BTreeSet<Vec<u8>> {
-    let all = Range::under(b"");
+    let all = Range::with_prefix(b"");
     let page = engine.page(Kind::Occurrence, all, Direction::Ascending, 10_000);
     page.await
         .unwrap()

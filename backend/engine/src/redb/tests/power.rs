@@ -9,7 +9,7 @@ use super::{SETTINGS, Settings, SimulatedDisk, open_with};
 use crate::{
     Engine,
     change::{Action, Change, Entry, Expect, Lane},
-    fault::EngineError,
+    error::EngineError,
     index::Index,
     kind::Kind,
     read::{Direction, Range},
@@ -194,7 +194,7 @@ fn entries_of(key: u8, value: &[u8]) -> Vec<Entry> {
 
 /// Returns all records, checking that records and entries match.
 async fn contents(engine: &RedbEngine) -> Model {
-    let (all, ascending) = (Range::under(b""), Direction::Ascending);
+    let (all, ascending) = (Range::with_prefix(b""), Direction::Ascending);
     let page = engine.page(Kind::Occurrence, all.clone(), ascending, 1_000);
     let rows = page.await.unwrap().into_iter();
     let model: Model = rows.map(|(key, row)| (key[0], row.value)).collect();

@@ -1,6 +1,6 @@
 //! A rule without repeats notifies once per occurrence.
 
-use super::{Condition, Hold, Tense, moment};
+use super::{Condition, Hold, Tense, format_time};
 
 pub(super) const CONDITION: Condition = Condition {
     name: "already notified",
@@ -21,12 +21,12 @@ pub(super) const CONDITION: Condition = Condition {
         (Some(notified), None) => {
             format!(
                 "the rule notified at {} and repeats",
-                moment(notified.last_ms)
+                format_time(notified.last_ms)
             )
         }
         (Some(notified), Some(_)) => format!(
             "the rule already notified at {} and notifies only once per occurrence",
-            moment(notified.last_ms)
+            format_time(notified.last_ms)
         ),
     },
 };

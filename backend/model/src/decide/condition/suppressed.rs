@@ -11,7 +11,7 @@ pub(super) const CONDITION: Condition = Condition {
     hold: |case| {
         let is_held = case.occurrence.status == Status::Suppressed || was_never_open(case);
         is_held.then(|| Hold {
-            since_ms: case.since(Field::Status),
+            since_ms: case.field_since(Field::Status),
             until_ms: None,
         })
     },
@@ -19,7 +19,7 @@ pub(super) const CONDITION: Condition = Condition {
         if was_never_open(case) {
             return "the occurrence was suppressed until it was closed".into();
         }
-        let status = case.occurrence.status.word();
+        let status = case.occurrence.status.as_str();
         format!("the occurrence {} {status}", tense.is())
     },
 };
@@ -29,7 +29,7 @@ fn was_never_open(case: &Case<'_>) -> bool {
     if case.occurrence.status != Status::Closed {
         return false;
     }
-    let open = Status::Open.word();
+    let open = Status::Open.as_str();
     let mut changes = case.changes_of(Field::Status);
     let began = changes.next().map(|first| {
         let first_known = if first.from.is_empty() {
@@ -37,7 +37,7 @@ fn was_never_open(case: &Case<'_>) -> bool {
         } else {
             &first.from
         };
-        first_known == Status::Suppressed.word() && first.to != open
+        first_known == Status::Suppressed.as_str() && first.to != open
     });
     began == Some(true) && changes.all(|it| it.to != open)
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use super::Message;
 use crate::{
-    decide::{Asked, Notices, Unanswered, advance, would_pass_again},
+    decide::{AdvanceContext, Notices, UnansweredNotice, advance, would_pass_again},
     domain::{
         Delivery, Group, GroupContent, MemberChange, Name, Notified, Occurrence, PagedContact,
         RecordId, Response, ResponseState, Status,
     },
 };
 
-type About<'a> = (&'a GroupContent, &'a Group);
+type StepContext<'a> = (&'a GroupContent, &'a Group);
 
 impl Message<'_> {
     /// Starts, continues or ends the response of the group; returns the deliveries to send with the
@@ -22,8 +22,8 @@ impl Message<'_> {
         let in_force = rule.filter(|it| it.enabled && !it.shadow && !group.shadow);
         let policy = in_force.and_then(|it| it.escalation_policy.as_ref());
         let policy = policy.and_then(|name| responders.policies.get(name));
-        let carrier = group.responder.and_then(|key| self.place(key));
-        let before = carrier.and_then(|at| Some((at, self.entry(at)?.response.take()?)));
+        let carrier = group.responder.and_then(|key| self.member_index(key));
+        let before = carrier.and_then(|at| Some((at, self.notified_entry(at)?.response.take()?)));
         let unanswered = before
             .as_ref()
             .and_then(|(_, it)| it.unanswered_by().cloned());
@@ -31,7 +31,7 @@ impl Message<'_> {
             Some((_, response)) => self.news(response, (content, group)),
             None => Vec::new(),
         };
-        let begins = self.begins(before.as_ref().map(|(_, it)| &**it));
+        let begins = self.first_member(before.as_ref().map(|(_, it)| &**it));
         let after = match (policy.filter(|_| !content.is_over), begins) {
             (None, _) => before.map(|(at, mut response)| {
                 if content.is_over || rule.is_none() {
@@ -51,7 +51,7 @@ impl Message<'_> {
             (Some(policy), Some(at)) => {
                 let under_way = before.filter(|(_, it)| it.state != ResponseState::Ended);
                 let mut response = if let Some((_, mut response)) = under_way {
-                    response.begin_again(policy, now_ms);
+                    response.restart(policy, now_ms);
                     response
                 } else {
                     let id = (self.new_id)();
@@ -68,33 +68,37 @@ impl Message<'_> {
             let is_same = carrier == Some(at) || response.unanswered_by().is_none();
             let unanswered = unanswered.filter(|_| is_same);
             self.report(at, &response, unanswered.as_ref());
-            if let Some(entry) = self.entry(at) {
+            if let Some(entry) = self.notified_entry(at) {
                 entry.response = Some(response);
             }
         }
         deliveries
     }
 
-    fn place(&self, key: RecordId) -> Option<usize> {
+    fn member_index(&self, key: RecordId) -> Option<usize> {
         let mut members = self.decision.members.iter();
         members.position(|it| it.key == key)
     }
 
     /// Returns the member's record of notifications of this group's rule.
-    fn entry(&mut self, at: usize) -> Option<&mut Notified> {
+    fn notified_entry(&mut self, at: usize) -> Option<&mut Notified> {
         let (rule, group) = (self.about.rule, self.about.id);
         let mut notified = self.decision.members.get_mut(at)?.notified.iter_mut();
         notified.find(|it| it.rule == rule && it.group == Some(group))
     }
 
     /// Returns the member to start a round with, if one is needed.
-    fn begins(&self, response: Option<&Response>) -> Option<usize> {
+    fn first_member(&self, response: Option<&Response>) -> Option<usize> {
         use MemberChange::{Changed, Joined, Repeated};
         match response.map(|it| it.state) {
-            None | Some(ResponseState::Ended) => self.newest(&[Joined, Repeated]),
-            Some(ResponseState::Acknowledged) => self.newest(&[Joined, Changed]),
+            None | Some(ResponseState::Ended) => {
+                self.most_severe_unacknowledged(&[Joined, Repeated])
+            }
+            Some(ResponseState::Acknowledged) => {
+                self.most_severe_unacknowledged(&[Joined, Changed])
+            }
             Some(ResponseState::Active | ResponseState::Held | ResponseState::Stopped) => {
-                let worst = self.newest(&[Joined, Changed, Repeated])?;
+                let worst = self.most_severe_unacknowledged(&[Joined, Changed, Repeated])?;
                 let severity = self.decision.members[worst].severity;
                 let is_exceeded = response.is_some_and(|it| it.is_exceeded(severity));
                 is_exceeded.then_some(worst)
@@ -103,7 +107,7 @@ impl Message<'_> {
     }
 
     /// Returns the most severe unacknowledged member with one of these changes.
-    fn newest(&self, changes: &[MemberChange]) -> Option<usize> {
+    fn most_severe_unacknowledged(&self, changes: &[MemberChange]) -> Option<usize> {
         let reported = self.reported.iter();
         let policy = self.rule().and_then(|it| it.escalation_policy.as_ref());
         let is_escalated = |(change, it): &&(MemberChange, Occurrence)| {
@@ -111,13 +115,18 @@ impl Message<'_> {
         };
         let reported = reported.filter(is_escalated);
         let worst = reported.min_by_key(|(_, it)| (u8::MAX - it.severity as u8, it.key))?;
-        self.place(worst.1.key)
+        self.member_index(worst.1.key)
     }
 
     /// Runs the due step of the response carried by a member.
-    fn step(&mut self, response: &mut Response, at: usize, about: About<'_>) -> Vec<Delivery> {
+    fn step(
+        &mut self,
+        response: &mut Response,
+        at: usize,
+        about: StepContext<'_>,
+    ) -> Vec<Delivery> {
         let member = self.decision.members[at].clone();
-        let asked = Asked {
+        let asked = AdvanceContext {
             responders: self.about.snapshot.responders(),
             severity: member.severity,
             failed: &BTreeSet::new(),
@@ -130,15 +139,19 @@ impl Message<'_> {
                 continue;
             };
             if response.has_room_for(page.contact.as_ref(), delivery.destination) {
-                response.note(page.paged(delivery.destination, delivery.id, self.about.now_ms));
+                response.record_paged(page.into_paged(
+                    delivery.destination,
+                    delivery.id,
+                    self.about.now_ms,
+                ));
                 deliveries.push(delivery);
             }
         }
-        response.look_soon();
+        response.schedule_evaluation();
         deliveries
     }
 
-    fn news(&mut self, response: &Response, about: About<'_>) -> Vec<Delivery> {
+    fn news(&mut self, response: &Response, about: StepContext<'_>) -> Vec<Delivery> {
         let is_news = |it: &(MemberChange, _)| self.is_news(it.0);
         let Some(main) = self
             .main(|_| true)
@@ -160,12 +173,12 @@ impl Message<'_> {
     fn message(
         &mut self,
         member: &Occurrence,
-        (content, group): About<'_>,
+        (content, group): StepContext<'_>,
         (destination, contact): (&Name, Option<&PagedContact>),
         clear: bool,
     ) -> Option<Delivery> {
         let about = self.about;
-        let destination = about.snapshot.destination_named(destination)?;
+        let destination = about.snapshot.destination_by_name(destination)?;
         if would_pass_again(member, about.rule, destination) {
             return None;
         }
@@ -177,13 +190,15 @@ impl Message<'_> {
     /// Adds a notice if the response is now, or is no longer, unanswered.
     fn report(&mut self, at: usize, response: &Response, before: Option<&Name>) {
         let member = self.decision.members[at].clone();
-        let Some(entry) = self.entry(at) else { return };
-        let unanswered = Unanswered::of(before, response, (entry, &member));
+        let Some(entry) = self.notified_entry(at) else {
+            return;
+        };
+        let unanswered = UnansweredNotice::if_changed(before, response, (entry, &member));
         let notices = Notices {
             unanswered,
             ..Notices::default()
         };
-        self.say(notices, member);
+        self.report_member(notices, member);
     }
 }
 

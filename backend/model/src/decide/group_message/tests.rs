@@ -113,7 +113,7 @@ fn decided_under(
     waiting: Vec<Occurrence>,
 ) -> GroupDecision {
     let (past, unacknowledged) = (Past::default(), BTreeSet::new());
-    past.causes().learn_group(
+    past.causes().set_group(
         crate::domain::GroupRef::Id(samples::id("group")),
         group.map(|it| crate::decide::GroupAt {
             notified_ms: it.notified_ms,

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    decide::moment::moment,
+    decide::moment::format_time,
     domain::{
         Expectation, Heartbeat, HeartbeatEvent, NO_SNIPPETS, TemplateLanguage, hold::SharedValue,
         is_reserved,
     },
-    message::fault,
+    message::template_violation,
     template::{AnyTemplate, Budget, Escape, Template, Variables},
     violation::Violation,
 };
@@ -78,7 +78,7 @@ impl AlarmTexts {
         facts: AlarmFacts,
     ) -> RenderedAlarm {
         let variables = variables(heartbeat, expected, facts);
-        let mut budget = Budget::of_message();
+        let mut budget = Budget::for_message();
         let mut render = |template: &Option<AnyTemplate>, characters_max: usize| {
             let rendered = template.as_ref()?;
             let rendered = rendered.render(&variables, Escape::Header, &mut budget);
@@ -100,7 +100,7 @@ impl AlarmTexts {
         dimensions.retain(|key, value| !is_reserved(key, value));
         dimensions.insert(NAMED.to_owned(), heartbeat.name.to_string());
         let summary = render(&self.summary, TEXT_CHARACTERS_MAX);
-        let summary = summary.unwrap_or_else(|| sentence(heartbeat, expected, facts));
+        let summary = summary.unwrap_or_else(|| describe_alarm(heartbeat, expected, facts));
         RenderedAlarm {
             name: name.unwrap_or_else(|| heartbeat.name.to_string()),
             summary: summary.chars().take(TEXT_CHARACTERS_MAX).collect(),
@@ -110,7 +110,7 @@ impl AlarmTexts {
 }
 
 /// Returns the violations in the templates of a heartbeat, with the paths of their fields.
-pub fn alarm_faults(by: &[String], event: &HeartbeatEvent) -> Vec<Violation> {
+pub fn alarm_violations(by: &[String], event: &HeartbeatEvent) -> Vec<Violation> {
     let keys: Vec<_> = by.iter().map(|it| key(it)).collect();
     let dimensions = event.dimensions.iter();
     let dimensions = dimensions.map(|(key, text)| {
@@ -130,13 +130,13 @@ pub fn alarm_faults(by: &[String], event: &HeartbeatEvent) -> Vec<Violation> {
         ),
     ];
     let texts = texts.into_iter().chain(dimensions);
-    let faults = texts.filter_map(|(path, text, known)| text_fault(path, text, known, &keys));
+    let faults = texts.filter_map(|(path, text, known)| text_violation(path, text, known, &keys));
     faults.collect()
 }
 
-fn text_fault(path: String, text: &str, known: &[&str], keys: &[&str]) -> Option<Violation> {
+fn text_violation(path: String, text: &str, known: &[&str], keys: &[&str]) -> Option<Violation> {
     let Ok(template) = Template::parse(text) else {
-        return fault(path, TemplateLanguage::Mustache, text, &NO_SNIPPETS);
+        return template_violation(path, TemplateLanguage::Mustache, text, &NO_SNIPPETS);
     };
     let is_known = |name: &&str| {
         let of_values = name.strip_prefix(BY).is_some_and(|it| keys.contains(&it));
@@ -161,7 +161,7 @@ fn variables(heartbeat: &Heartbeat, expected: &Expectation, facts: AlarmFacts) -
     ]);
     let moments = [("last_beat", expected.last_ms), ("due", facts.due_ms)];
     for (name, at_ms) in moments {
-        all.extend(at_ms.map(|at_ms| (name.to_owned(), json!(moment(at_ms)))));
+        all.extend(at_ms.map(|at_ms| (name.to_owned(), json!(format_time(at_ms)))));
     }
     Variables::new(Value::from(all))
 }
@@ -178,14 +178,14 @@ fn values(values: &[SharedValue]) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-fn sentence(heartbeat: &Heartbeat, expected: &Expectation, facts: AlarmFacts) -> String {
+fn describe_alarm(heartbeat: &Heartbeat, expected: &Expectation, facts: AlarmFacts) -> String {
     let named = expected.values.iter();
     let named = named.filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
     let whose = match named.collect::<Vec<_>>().join(", ") {
         values if values.is_empty() => heartbeat.name.to_string(),
         values => format!("{} ({values})", heartbeat.name),
     };
-    let last = expected.last_ms.map(moment);
+    let last = expected.last_ms.map(format_time);
     match (expected.has_failed, facts.overrun_ms, last) {
         (true, ..) => format!("{whose} reported a failure"),
         (false, Some(overrun_ms), _) => {

@@ -1,6 +1,6 @@
 //! Holds openings and repeats outside the windows of the rule's calendar.
 
-use super::{super::condition::moment, HoldCondition};
+use super::{super::condition::format_time, HoldCondition};
 use crate::{
     decide::Tense,
     domain::{HeldBy, HoldKind},
@@ -15,7 +15,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
         let name = rule.and_then(|rule| rule.active_calendar.as_ref());
         let calendar = name.and_then(|name| sending.calendars.get(name));
         let held = calendar.and_then(|loaded| {
-            let standing = loaded.at(sending.now_ms);
+            let standing = loaded.status_at(sending.now_ms);
             let calendar = &loaded.calendar;
             (!standing.in_window).then(|| HeldBy {
                 kind: HoldKind::ActiveTimes,
@@ -39,7 +39,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
         let until = all.first().and_then(|it| it.until_ms);
         let until = until.map_or_else(
             || "with no further window in sight".into(),
-            |at_ms| format!("until {}", moment(at_ms)),
+            |at_ms| format!("until {}", format_time(at_ms)),
         );
         let is = if tense == Tense::Now { "is" } else { "was" };
         format!("the time {is} outside the windows of calendar `{of_what}`, {until}")

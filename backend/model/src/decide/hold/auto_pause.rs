@@ -1,9 +1,9 @@
 //! Holds notifications of events that usually close by themselves.
 
-use super::{super::condition::moment, HoldCondition, length};
+use super::{super::condition::format_time, HoldCondition, format_length};
 use crate::{
     decide::Tense,
-    domain::{Earlier, HeldBy, HoldKind},
+    domain::{EarlierOccurrence, HeldBy, HoldKind},
 };
 
 /// Minimum number of known earlier occurrences.
@@ -19,7 +19,8 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
         let rule = rule.filter(|rule| rule.auto_pause_ms > 0);
         let held = rule.and_then(|rule| {
             let until_ms = sending.first_ms.saturating_add(rule.auto_pause_ms);
-            let (short, known) = short(sending.earlier, rule.auto_pause_ms, sending.first_ms)?;
+            let (short, known) =
+                count_short(sending.earlier, rule.auto_pause_ms, sending.first_ms)?;
             (until_ms > sending.now_ms).then(|| HeldBy {
                 kind: HoldKind::AutoPause,
                 id: rule.id,
@@ -31,7 +32,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
                 shared: Vec::new(),
                 detail: format!(
                     "{short} of the last {known} occurrences closed automatically within {}",
-                    length(rule.auto_pause_ms)
+                    format_length(rule.auto_pause_ms)
                 ),
             })
         });
@@ -39,7 +40,9 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
     },
     detail: |all, tense| {
         let until = all.first().and_then(|it| it.until_ms);
-        let until = until.map_or_else(String::new, |at_ms| format!(", until {}", moment(at_ms)));
+        let until = until.map_or_else(String::new, |at_ms| {
+            format!(", until {}", format_time(at_ms))
+        });
         let waits = if tense == Tense::Now {
             "waits"
         } else {
@@ -52,10 +55,14 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
 
 /// Returns how many of the known earlier occurrences were closed by their sender within that time,
 /// and how many are known; `None` if too few are known, or fewer than four in five were short.
-fn short(earlier: &[Earlier], within_ms: i64, now_ms: i64) -> Option<(usize, usize)> {
-    let is_known = |it: &&Earlier| now_ms.saturating_sub(it.end_ms) <= KNOWN_FOR_MS;
+fn count_short(
+    earlier: &[EarlierOccurrence],
+    within_ms: i64,
+    now_ms: i64,
+) -> Option<(usize, usize)> {
+    let is_known = |it: &&EarlierOccurrence| now_ms.saturating_sub(it.end_ms) <= KNOWN_FOR_MS;
     let known = earlier.iter().filter(is_known).count();
-    let is_short = |it: &&Earlier| it.by_sender && it.length_ms <= within_ms;
+    let is_short = |it: &&EarlierOccurrence| it.by_sender && it.length_ms <= within_ms;
     let short = earlier.iter().filter(is_known).filter(is_short).count();
     (known >= KNOWN_MIN && short * 5 >= known * 4).then_some((short, known))
 }

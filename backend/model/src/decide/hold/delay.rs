@@ -1,6 +1,6 @@
 //! Holds openings until the event has lasted for the rule's delay.
 
-use super::{super::condition::moment, HoldCondition, length};
+use super::{super::condition::format_time, HoldCondition, format_length};
 use crate::{
     decide::Tense,
     domain::{HeldBy, HoldKind},
@@ -21,14 +21,16 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
             until_ms: Some(sending.first_ms.saturating_add(rule.delay_ms)),
             author: None,
             shared: Vec::new(),
-            detail: format!("the event must match for {}", length(rule.delay_ms)),
+            detail: format!("the event must match for {}", format_length(rule.delay_ms)),
         });
         let is_over = |it: &HeldBy| it.until_ms.is_some_and(|at_ms| at_ms <= sending.now_ms);
         held.filter(|it| !is_over(it)).into_iter().collect()
     },
     detail: |all, tense| {
         let until = all.iter().filter_map(|it| it.until_ms).max();
-        let until = until.map_or_else(String::new, |at_ms| format!(", until {}", moment(at_ms)));
+        let until = until.map_or_else(String::new, |at_ms| {
+            format!(", until {}", format_time(at_ms))
+        });
         let waits = if tense == Tense::Now {
             "waits"
         } else {

@@ -1,6 +1,6 @@
 //! Holds updates of a flapping event until it settles.
 
-use super::{super::condition::moment, HoldCondition, length};
+use super::{super::condition::format_time, HoldCondition, format_length};
 use crate::{
     decide::Tense,
     domain::{Flapping, FlappingLimits, HeldBy, HoldKind, Rule},
@@ -13,7 +13,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
     detail: |all, tense| {
         let until = all.iter().filter_map(|it| it.until_ms).max();
         let until = until.map_or_else(String::new, |at_ms| {
-            format!(", at {} at the earliest", moment(at_ms))
+            format!(", at {} at the earliest", format_time(at_ms))
         });
         let waits = if tense == Tense::Now {
             "waits"
@@ -44,8 +44,8 @@ pub(in super::super) fn held_by(
         detail: format!(
             "opened {} times within {}; settles after {} without a change",
             limits.open_count,
-            length(limits.window_ms),
-            length(limits.settle_ms)
+            format_length(limits.window_ms),
+            format_length(limits.settle_ms)
         ),
     }
 }

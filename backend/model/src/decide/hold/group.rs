@@ -1,6 +1,6 @@
 //! Holds notifications for the next message of their group.
 
-use super::{super::condition::moment, HoldCondition};
+use super::{super::condition::format_time, HoldCondition};
 use crate::{decide::Tense, domain::HoldKind};
 
 pub(super) const HOLD: HoldCondition = HoldCondition {
@@ -9,7 +9,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
     held_by: |sending| sending.group.into_iter().cloned().collect(),
     detail: |all, tense| {
         let until = all.iter().filter_map(|it| it.until_ms).max();
-        let until = until.map_or_else(String::new, |at_ms| format!(", at {}", moment(at_ms)));
+        let until = until.map_or_else(String::new, |at_ms| format!(", at {}", format_time(at_ms)));
         let waits = if tense == Tense::Now {
             "waits"
         } else {

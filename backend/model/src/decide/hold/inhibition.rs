@@ -1,6 +1,6 @@
 //! Holds notifications while a source of an inhibition is open.
 
-use super::{super::condition::moment, HoldCondition};
+use super::{super::condition::format_time, HoldCondition};
 use crate::{decide::Tense, domain::HoldKind};
 
 pub(super) const HOLD: HoldCondition = HoldCondition {
@@ -9,7 +9,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
     held_by: |sending| sending.inhibited.to_vec(),
     detail: |all, tense| {
         let named = all.iter().map(|it| {
-            let until = it.until_ms.map(moment);
+            let until = it.until_ms.map(format_time);
             let until = until.map_or_else(String::new, |until| format!("; released at {until}"));
             format!("`{}`, since {}{until}", it.name, it.detail)
         });

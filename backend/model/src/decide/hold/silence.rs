@@ -1,6 +1,6 @@
 //! Holds notifications covered by a silence until it ends.
 
-use super::{super::condition::moment, HoldCondition};
+use super::{super::condition::format_time, HoldCondition};
 use crate::{
     decide::{LoadedSilence, Tense},
     domain::{HeldBy, HoldKind},
@@ -11,7 +11,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
     kind: HoldKind::Silence,
     held_by: |sending| {
         let covering = sending.covering.iter();
-        let covering = covering.filter(|it| it.concerns(sending.rule_name));
+        let covering = covering.filter(|it| it.applies_to_rule(sending.rule_name));
         covering.map(|it| held_by(it, sending.now_ms)).collect()
     },
     detail: |all, tense| {
@@ -25,7 +25,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
             let author = author.as_ref().map_or("", |author| author.as_str());
             match it.until_ms {
                 Some(until_ms) => {
-                    let until = moment(until_ms);
+                    let until = format_time(until_ms);
                     format!("`{name}` ({author}, \u{ab}{detail}\u{bb}) until {until}")
                 }
                 None => format!("`{name}` ({author}, \u{ab}{detail}\u{bb})"),
@@ -49,7 +49,7 @@ fn held_by(loaded: &LoadedSilence, now_ms: i64) -> HeldBy {
         name: silence.name.clone(),
         revision: silence.revision,
         since_ms: silence.start_ms,
-        until_ms: loaded.ends_ms(now_ms),
+        until_ms: loaded.current_end_ms(now_ms),
         author: Some(silence.author.clone()),
         shared: Vec::new(),
         detail: silence.reason.clone(),

@@ -49,7 +49,7 @@ impl Graph {
             event.start_ms = i64::try_from(*opened).unwrap();
             event.dimensions.insert("site".into(), "One".into());
             event.causes = inhibitions.marks(&event, false, 0);
-            causes.decide(&event);
+            causes.record_decided(&event);
             events.push(event);
         }
         Self {

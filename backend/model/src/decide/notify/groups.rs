@@ -4,7 +4,7 @@ use super::Writer;
 use crate::{
     decide::{
         GroupAt,
-        grouping::{group_key, shared_text, shared_values},
+        grouping::{format_shared, group_key, shared_values},
     },
     domain::{
         GroupRef, HeldBy, HoldKind, MemberChange, Name, Notified, Pending, RecordId, Rule, Status,
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The relation of an occurrence to the groups of a rule.
-pub(super) struct GroupPlace {
+pub(super) struct GroupRelation {
     /// Whether it was reported with a group that has not ended.
     is_member: bool,
     /// Whether it would join a group, if the rule has any.
@@ -22,7 +22,7 @@ pub(super) struct GroupPlace {
     pub(super) group: Option<HeldBy>,
 }
 
-impl GroupPlace {
+impl GroupRelation {
     pub(super) fn is_in_group(&self) -> bool {
         self.is_member || self.joins
     }
@@ -39,12 +39,15 @@ impl GroupPlace {
 impl Writer<'_> {
     /// Returns the hold of an occurrence that would join a group; `None` if the rule has no
     /// grouping, or the message is being decided.
-    pub(super) fn joining(&self, rule: &Rule) -> Option<HeldBy> {
+    pub(super) fn join_hold(&self, rule: &Rule) -> Option<HeldBy> {
         let is_closed = self.occurrence.status == Status::Closed;
-        if is_closed || self.tells(rule.id).is_some() {
+        if is_closed || self.current_group(rule.id).is_some() {
             return None;
         }
-        let waited = self.waiting.before(rule.id).filter(|it| it.is_opening);
+        let waited = self
+            .waiting
+            .previously_held(rule.id)
+            .filter(|it| it.is_opening);
         let waited = waited.and_then(|it| it.group_hold());
         let since_ms = waited.map_or(self.step.now_ms, |it| it.since_ms);
         // The values at the time of joining count.
@@ -52,7 +55,7 @@ impl Writer<'_> {
             (Some(_), Some(joined)) if joined.revision == rule.revision => joined.clone(),
             (Some(grouping), _) => {
                 let shared = shared_values(grouping, self.occurrence);
-                let detail = match shared_text(&shared) {
+                let detail = match format_shared(&shared) {
                     text if text.is_empty() => {
                         "the rule groups all its events in one message".to_owned()
                     }
@@ -66,7 +69,7 @@ impl Writer<'_> {
             }
             (None, Some(joined)) if joined.revision == 0 => joined.clone(),
             (None, _) => HeldBy {
-                id: self.step.past.together(rule.id)?,
+                id: self.step.past.released_group(rule.id)?,
                 ..group_hold((rule.id, &rule.name), since_ms, TOGETHER.to_owned())
             },
         };
@@ -87,10 +90,12 @@ impl Writer<'_> {
     /// Returns the hold of news about an occurrence reported with a group; `None` if it was not,
     /// the group has ended, or its message is being decided. A close is evaluated immediately,
     /// since it may be the last.
-    pub(super) fn telling(&self, entry: &Notified, is_close: bool) -> Option<HeldBy> {
-        let id = entry.group.filter(|_| self.tells(entry.rule).is_none())?;
+    pub(super) fn news_hold(&self, entry: &Notified, is_close: bool) -> Option<HeldBy> {
+        let id = entry
+            .group
+            .filter(|_| self.current_group(entry.rule).is_none())?;
         let group = self.group_of(entry)?;
-        let waited = self.waiting.before(entry.rule);
+        let waited = self.waiting.previously_held(entry.rule);
         let has_settled = waited.is_some_and(Pending::is_flapping);
         let is_news = !self.step.kind.is_look() || has_settled;
         let is_last = is_close && (is_news || !group.is_open);
@@ -113,17 +118,17 @@ impl Writer<'_> {
     }
 
     /// Returns the relation of the occurrence to the groups of a rule.
-    pub(super) fn place(&self, rule: &Rule, entry: Option<&Notified>) -> GroupPlace {
+    pub(super) fn group_relation(&self, rule: &Rule, entry: Option<&Notified>) -> GroupRelation {
         let has_group = |it: &Notified| it.group.is_some() && !it.cleared;
         let is_member = entry.is_some_and(|it| has_group(it) && self.group_of(it).is_some());
         // A member of a group that has ended joins another one.
         let joins = !is_member && entry.is_none_or(|it| it.group.is_some() || it.cleared);
         let group = match entry {
-            Some(entry) if is_member => self.telling(entry, false),
-            _ if joins => self.joining(rule),
+            Some(entry) if is_member => self.news_hold(entry, false),
+            _ if joins => self.join_hold(rule),
             _ => None,
         };
-        GroupPlace {
+        GroupRelation {
             is_member,
             joins,
             group,

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use super::Writer;
 use crate::{
     decide::{
-        Asked, Page, SendKind, Snapshot, Step, StepKind, advance, condition::would_pass_again,
-        content::rule_content, sending_state, trigger_of_update,
+        AdvanceContext, Page, SendKind, Snapshot, Step, StepKind, advance,
+        condition::would_pass_again, content::rule_content, sending_state, update_trigger,
     },
     domain::{
         DeliveryState, EscalationPolicy, Field, HeldBy, HistoryEntry, HoldKind, Name, Notified,
@@ -20,7 +20,7 @@ use crate::{
 
 /// A response that became, or is no longer, unanswered after all rounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unanswered {
+pub struct UnansweredNotice {
     /// The rule.
     pub rule: Name,
     /// The policy.
@@ -31,9 +31,9 @@ pub struct Unanswered {
     pub is_over: bool,
 }
 
-impl Unanswered {
+impl UnansweredNotice {
     /// Returns the notices about a response that was unanswered by the policy `before`, if any.
-    pub fn of(
+    pub fn if_changed(
         before: Option<&Name>,
         response: &Response,
         (entry, occurrence): (&Notified, &Occurrence),
@@ -70,13 +70,17 @@ pub(super) fn in_force<'a>(
 
 /// Withdraws an acknowledgement that expired, or that someone gave for a lower severity than the
 /// occurrence has now.
-pub(super) fn take_back(occurrence: &mut Occurrence, step: &Step<'_>, snapshot: &Snapshot) {
+pub(super) fn withdraw_exceeded_acknowledgement(
+    occurrence: &mut Occurrence,
+    step: &Step<'_>,
+    snapshot: &Snapshot,
+) {
     let severity = occurrence.severity;
     for entry in &mut occurrence.notified {
         // Responses of earlier versions lack it.
         let before = entry.last_notified.map_or(severity, |it| it.severity);
         if let Some(response) = &mut entry.response {
-            response.worst.get_or_insert(before);
+            response.most_severe.get_or_insert(before);
         }
     }
     if !occurrence.acknowledged || occurrence.status == Status::Closed {
@@ -137,7 +141,7 @@ pub(super) fn limit_acknowledgement(occurrence: &mut Occurrence, now_ms: i64) {
 
 /// Holds a response. In a group, another member that is not held takes over immediately, if there
 /// is one.
-fn hold(entry: &Notified, response: &mut Response, holding: &[HeldBy], now_ms: i64) {
+fn hold_response(entry: &Notified, response: &mut Response, holding: &[HeldBy], now_ms: i64) {
     let is_new = response.state != ResponseState::Held;
     if is_new || entry.group.is_none() {
         response.hold(holding, now_ms);
@@ -182,21 +186,22 @@ impl Writer<'_> {
                 // Receivers of a response that ended before the occurrence still get the closing
                 // message.
                 let before = entry.response.take().filter(|_| !was_closed);
-                new.paged = before.map_or_else(Vec::new, |it| it.earlier());
+                new.paged = before.map_or_else(Vec::new, |it| it.into_previous());
                 entry.response = Some(Box::new(new));
             }
             let Some(mut response) = entry.response.take() else {
                 continue;
             };
             let before = response.unanswered_by().cloned();
-            self.carry_on(entry, &mut response, (rule, policy));
-            let said = Unanswered::of(before.as_ref(), &response, (entry, self.occurrence));
+            self.advance_response(entry, &mut response, (rule, policy));
+            let said =
+                UnansweredNotice::if_changed(before.as_ref(), &response, (entry, self.occurrence));
             self.notices.unanswered.extend(said);
             entry.response = Some(response);
         }
     }
 
-    fn carry_on(
+    fn advance_response(
         &mut self,
         entry: &mut Notified,
         response: &mut Response,
@@ -231,10 +236,10 @@ impl Writer<'_> {
             return;
         }
         if response.state == ResponseState::Acknowledged {
-            response.begin_again(policy, now_ms);
+            response.restart(policy, now_ms);
         }
         if self.occurrence.status == Status::Suppressed {
-            hold(entry, response, &[], now_ms);
+            hold_response(entry, response, &[], now_ms);
             // Decided once it is open again.
             response.look_ms = response.look_ms.filter(|_| entry.group.is_some());
             return;
@@ -242,32 +247,32 @@ impl Writer<'_> {
         let mut holding = self.held_by((rule.id, &rule.name), SendKind::Repeat, None);
         holding.retain(|it| matches!(it.kind, HoldKind::Silence | HoldKind::Inhibition));
         if !holding.is_empty() {
-            return hold(entry, response, &holding, now_ms);
+            return hold_response(entry, response, &holding, now_ms);
         }
         response.held_by.clear();
         response.state = ResponseState::Active;
         if response.is_exceeded(self.occurrence.severity) {
-            response.begin_again(policy, now_ms);
+            response.restart(policy, now_ms);
         }
         // Steps for a group are run where its members are read.
         if entry.group.is_some() && self.step.kind != StepKind::Look {
-            return response.look_soon();
+            return response.schedule_evaluation();
         }
-        let asked = Asked {
+        let asked = AdvanceContext {
             responders: self.snapshot.responders(),
             severity: self.occurrence.severity,
-            failed: self.step.past.failed(),
+            failed: self.step.past.failed_deliveries(),
             now_ms,
         };
         for page in advance(response, &asked).pages {
             self.page(entry, response, rule, page);
         }
-        response.look_soon();
+        response.schedule_evaluation();
     }
 
     /// Creates the delivery of a page and records the receiver.
     fn page(&mut self, entry: &mut Notified, response: &mut Response, rule: &Rule, page: Page) {
-        let Some(destination) = self.snapshot.destination_named(&page.destination) else {
+        let Some(destination) = self.snapshot.destination_by_name(&page.destination) else {
             return;
         };
         if would_pass_again(self.occurrence, rule.id, destination) {
@@ -279,7 +284,7 @@ impl Writer<'_> {
         }
         let content = rule_content(rule);
         let in_force = (self.snapshot, self.step.past);
-        let trigger = trigger_of_update(entry, Some(rule), self.step.matches, in_force);
+        let trigger = update_trigger(entry, Some(rule), self.step.matches, in_force);
         let end = sending_state(false, self.step.now_ms);
         let about = (rule.id, &content, trigger.as_ref());
         let to = (destination, page.contact.clone());
@@ -291,7 +296,7 @@ impl Writer<'_> {
         if let Some(group) = entry.group {
             self.notices.of_groups.push((delivery, group));
         }
-        response.note(page.paged(destination.0, delivery, self.step.now_ms));
+        response.record_paged(page.into_paged(destination.0, delivery, self.step.now_ms));
     }
 
     /// Sends an update to all earlier receivers: the destinations of the rule and, unless the

@@ -12,9 +12,10 @@ use super::*;
 use crate::{
     decide::{LoadedTrigger, Past, Silences, Transition, hand_over},
     domain::{
-        CloseReason, IncomingEvent, Pending, Revised, Revision, Rule, Severity, SharedSettings,
+        CloseReason, IncomingEvent, Pending, RevisedResource, Revision, Rule, Severity,
+        SharedSettings,
     },
-    lifecycle::{Arrival, Cause, Received, StateChange, alter, receive},
+    lifecycle::{Arrival, Cause, EventEffect, StateChange, apply_change, receive},
     limits::CHAIN_MAX,
     matching::compile,
     samples::plain::{self as samples, DISK_TRIGGER, START_MS, rule},
@@ -101,15 +102,15 @@ impl Life {
         let key = samples::id("occurrence");
         let (occurrence, transition) =
             match receive(self.occurrence.as_mut(), &arrival, &lifetime, key) {
-                Received::Opened(mut opened) => {
+                EventEffect::Opened(mut opened) => {
                     if let Some(mut before) = self.occurrence.take() {
                         hand_over(&mut before, &mut opened, &self.snapshot(), self.now_ms);
                         self.earlier.push(before);
                     }
                     (*opened, Transition::default())
                 }
-                Received::Repeated(transition) => (self.occurrence.take().unwrap(), transition),
-                Received::Counted => return Vec::new(),
+                EventEffect::Repeated(transition) => (self.occurrence.take().unwrap(), transition),
+                EventEffect::Counted => return Vec::new(),
             };
         self.step(StepKind::Event, occurrence, transition)
     }
@@ -122,7 +123,7 @@ impl Life {
             reason: CloseReason::Operator,
             now_ms: self.now_ms,
         };
-        let transition = alter(&mut occurrence, change, cause, &SharedSettings::default());
+        let transition = apply_change(&mut occurrence, change, cause, &SharedSettings::default());
         if occurrence == before {
             self.occurrence = Some(occurrence);
             return Vec::new();
@@ -285,7 +286,7 @@ fn latest_rule_decides_whether_a_closing_is_sent() {
     life.wait(1);
     life.event(|_| {});
     life.past.add(Revision {
-        was: Revised::Rule(Rule {
+        was: RevisedResource::Rule(Rule {
             send_updates: false,
             ..life.rules.remove(0)
         }),
@@ -452,7 +453,10 @@ fn closing_message_shows_deleted_rule_and_trigger() {
     let mut trigger = samples::trigger("everything");
     trigger.revision = 3;
     trigger.description = "as it was".into();
-    for was in [Revised::Rule(rule), Revised::Trigger(trigger.clone())] {
+    for was in [
+        RevisedResource::Rule(rule),
+        RevisedResource::Trigger(trigger.clone()),
+    ] {
         life.past.add(Revision {
             was,
             until_ms: START_MS,

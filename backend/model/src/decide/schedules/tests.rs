@@ -4,7 +4,7 @@ mod walk;
 
 use super::*;
 use crate::{
-    calendar::Prepared,
+    calendar::PreparedCalendar,
     domain::schedule::Slot,
     samples::{self, name, rotation},
 };
@@ -40,7 +40,7 @@ fn loaded(schedule: Schedule) -> LoadedSchedule {
 }
 
 fn who(schedule: &LoadedSchedule, at: &str) -> String {
-    let contacts = schedule.at(moment(at)).contacts.iter();
+    let contacts = schedule.on_call_at(moment(at)).contacts.iter();
     contacts.map(Name::as_str).collect::<Vec<_>>().join(" ")
 }
 
@@ -84,7 +84,7 @@ fn weekday_rotation_skips_no_contact_over_weekend() {
     )]));
     let turns = (0..21).map(|day| {
         let at_ms = moment("2027-01-04T12:00:00Z") + day * DAY_MS;
-        weekdays.at(at_ms).contacts[0]
+        weekdays.on_call_at(at_ms).contacts[0]
             .as_str()
             .chars()
             .next()
@@ -123,7 +123,7 @@ fn later_layers_and_newer_overrides_take_precedence() {
     for (at, expected) in cases {
         assert_eq!(who(&base, at), expected, "{at}");
     }
-    let gap = base.gap(
+    let gap = base.first_gap(
         moment("2027-01-10T00:00:00Z"),
         moment("2027-02-01T00:00:00Z"),
     );
@@ -145,7 +145,7 @@ fn shifts_match_a_minute_by_minute_search() {
         except: Vec::new(),
         ..calendar
     };
-    assert!(Prepared::new(&plain, Vec::new()).is_ok());
+    assert!(PreparedCalendar::new(&plain, Vec::new()).is_ok());
     let calendars = Calendars::new(std::iter::once(&plain));
     let mut mixed = schedule(vec![
         layer(
@@ -169,7 +169,7 @@ fn shifts_match_a_minute_by_minute_search() {
     assert!(!found.stopped_early);
     let mut searched: Vec<(i64, Vec<Name>)> = Vec::new();
     for at_ms in (start_ms..end_ms).step_by(60_000) {
-        let now = mixed.at(at_ms).contacts;
+        let now = mixed.on_call_at(at_ms).contacts;
         if searched.last().is_none_or(|(_, last)| last != now) {
             searched.push((at_ms, now.to_vec()));
         }
@@ -188,8 +188,8 @@ fn shifts_match_a_minute_by_minute_search() {
 fn layers_respect_their_bounds_and_limits() {
     let bounded = |rrule: &str, from: &str, until: &str| {
         let mut layer = layer("2027-03-20T08:00:00", rrule, &["ana", "ben"]);
-        layer.from = crate::domain::calendar::date_time(from).ok();
-        layer.until = crate::domain::calendar::date_time(until).ok();
+        layer.from = crate::domain::calendar::parse_date_time(from).ok();
+        layer.until = crate::domain::calendar::parse_date_time(until).ok();
         let base = self::layer("2020-01-01T00:00:00", "", &["cleo"]);
         loaded(schedule(vec![base, layer]))
     };
@@ -284,6 +284,6 @@ fn turn_is_known_twenty_years_after_first_hand_off() {
     )]));
     // 7,305 days after the first one: a multiple of three.
     let at_ms = moment("2027-01-01T12:00:00Z");
-    assert_eq!(daily.at(at_ms).contacts, [name("ana")]);
-    assert_eq!(daily.at(at_ms - DAY_MS).contacts, [name("cleo")]);
+    assert_eq!(daily.on_call_at(at_ms).contacts, [name("ana")]);
+    assert_eq!(daily.on_call_at(at_ms - DAY_MS).contacts, [name("cleo")]);
 }

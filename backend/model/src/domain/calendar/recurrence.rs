@@ -171,18 +171,18 @@ impl FromStr for Recurrence {
                         || format!("has `FREQ={value}`; expected DAILY, WEEKLY, MONTHLY or YEARLY");
                     frequency = Some(found.ok_or_else(refused)?.1);
                 }
-                "INTERVAL" => read.interval = number(name, value, 1..=CALENDAR_INTERVAL_MAX)?,
-                "COUNT" => read.count = Some(number(name, value, 1..=CALENDAR_COUNT_MAX)?),
-                "UNTIL" => read.until = Some(until(value)?),
-                "BYMONTH" => read.months = list(value, |it| number(name, it, 1..=12))?,
+                "INTERVAL" => read.interval = parse_number(name, value, 1..=CALENDAR_INTERVAL_MAX)?,
+                "COUNT" => read.count = Some(parse_number(name, value, 1..=CALENDAR_COUNT_MAX)?),
+                "UNTIL" => read.until = Some(parse_until(value)?),
+                "BYMONTH" => read.months = list(value, |it| parse_number(name, it, 1..=12))?,
                 "BYMONTHDAY" => {
-                    read.month_days = list(value, |it| number_not_zero(name, it, -31..=31))?;
+                    read.month_days = list(value, |it| parse_nonzero(name, it, -31..=31))?;
                 }
-                "BYDAY" => read.weekdays = list(value, weekday_rule)?,
+                "BYDAY" => read.weekdays = list(value, parse_weekday_rule)?,
                 "BYSETPOS" => {
-                    read.positions = list(value, |it| number_not_zero(name, it, -366..=366))?;
+                    read.positions = list(value, |it| parse_nonzero(name, it, -366..=366))?;
                 }
-                "WKST" => read.week_start = weekday(value)?,
+                "WKST" => read.week_start = parse_weekday(value)?,
                 other => {
                     return Err(format!(
                         "has `{other}`; expected FREQ, INTERVAL, COUNT, UNTIL, BYMONTH, \
@@ -213,7 +213,7 @@ fn list<T: PartialEq>(
     Ok(all)
 }
 
-fn number<T>(name: &str, text: &str, range: std::ops::RangeInclusive<T>) -> Result<T, String>
+fn parse_number<T>(name: &str, text: &str, range: std::ops::RangeInclusive<T>) -> Result<T, String>
 where
     T: FromStr + PartialOrd + fmt::Display,
 {
@@ -224,15 +224,11 @@ where
     })
 }
 
-fn number_not_zero<T>(
-    name: &str,
-    text: &str,
-    range: std::ops::RangeInclusive<T>,
-) -> Result<T, String>
+fn parse_nonzero<T>(name: &str, text: &str, range: std::ops::RangeInclusive<T>) -> Result<T, String>
 where
     T: FromStr + PartialOrd + fmt::Display + Default,
 {
-    let read = number(name, text, range)?;
+    let read = parse_number(name, text, range)?;
     if read == T::default() {
         return Err(format!(
             "has `{name}=0`; count from 1, or from the end from -1"
@@ -241,24 +237,24 @@ where
     Ok(read)
 }
 
-fn weekday(text: &str) -> Result<Weekday, String> {
+fn parse_weekday(text: &str) -> Result<Weekday, String> {
     let found = WEEKDAYS.iter().find(|(word, _)| *word == text);
     let weekday = found.map(|(_, weekday)| *weekday);
     weekday.ok_or_else(|| format!("has the day `{text}`; expected MO, TU, WE, TH, FR, SA or SU"))
 }
 
-fn weekday_rule(text: &str) -> Result<WeekdayRule, String> {
+fn parse_weekday_rule(text: &str) -> Result<WeekdayRule, String> {
     let at = text.len().saturating_sub(2);
     let (ordinal, day) = text.split_at_checked(at).unwrap_or(("", text));
-    let weekday = weekday(day)?;
+    let weekday = parse_weekday(day)?;
     let ordinal = match ordinal {
         "" => None,
-        ordinal => Some(number_not_zero("BYDAY", ordinal, -53..=53)?),
+        ordinal => Some(parse_nonzero("BYDAY", ordinal, -53..=53)?),
     };
     Ok(WeekdayRule { ordinal, weekday })
 }
 
-fn until(text: &str) -> Result<Until, String> {
+fn parse_until(text: &str) -> Result<Until, String> {
     let day = || Date::strptime(DAY_FORMAT, text).map(Until::Day).ok();
     let moment = || {
         let local = jiff::civil::DateTime::strptime(MOMENT_FORMAT, text).ok()?;
@@ -291,7 +287,7 @@ impl fmt::Display for Recurrence {
         write_list(out, "BYDAY", &self.weekdays)?;
         write_list(out, "BYSETPOS", &self.positions)?;
         if self.week_start != Weekday::Monday {
-            write!(out, ";WKST={}", word(self.week_start))?;
+            write!(out, ";WKST={}", weekday_code(self.week_start))?;
         }
         Ok(())
     }
@@ -311,7 +307,7 @@ fn write_list(
     Ok(())
 }
 
-fn word(weekday: Weekday) -> &'static str {
+fn weekday_code(weekday: Weekday) -> &'static str {
     let found = WEEKDAYS.iter().find(|(_, it)| *it == weekday);
     found.map_or("", |(word, _)| word)
 }
@@ -321,6 +317,6 @@ impl fmt::Display for WeekdayRule {
         if let Some(ordinal) = self.ordinal {
             write!(out, "{ordinal}")?;
         }
-        out.write_str(word(self.weekday))
+        out.write_str(weekday_code(self.weekday))
     }
 }

@@ -75,10 +75,10 @@ impl Window {
     /// Returns every invalid field and its problem.
     pub fn read(text: &WindowText) -> Result<Self, Vec<(String, String)>> {
         let mut faults = Vec::new();
-        let start = date_time(&text.dtstart)
+        let start = parse_date_time(&text.dtstart)
             .map_err(|fault| faults.push(("dtstart".into(), fault)))
             .ok();
-        let length = length(text)
+        let length = parse_length(text)
             .map_err(|(field, fault)| faults.push((field.to_owned(), fault)))
             .ok();
         let recurrence = match text.rrule.as_str() {
@@ -88,8 +88,8 @@ impl Window {
                 .map_err(|fault| faults.push(("rrule".into(), fault)))
                 .ok(),
         };
-        let without = each(&text.exdate, "exdate", excluded, &mut faults);
-        let with = each(&text.rdate, "rdate", date_time, &mut faults);
+        let without = parse_each(&text.exdate, "exdate", parse_excluded, &mut faults);
+        let with = parse_each(&text.rdate, "rdate", parse_date_time, &mut faults);
         match (start, length) {
             (Some(start), Some(length)) if faults.is_empty() => Ok(Self {
                 start,
@@ -105,7 +105,7 @@ impl Window {
     /// Returns the text from which [`Self::read`] parses the same window.
     pub fn text(&self) -> WindowText {
         let (duration, end_time_of_day) = match self.length {
-            Length::For { days, exact } => (written(days, exact), String::new()),
+            Length::For { days, exact } => (format_duration(days, exact), String::new()),
             Length::Until(time) if time.second() == 0 => {
                 (String::new(), time.strftime("%H:%M").to_string())
             }
@@ -127,7 +127,7 @@ impl Window {
     }
 }
 
-fn each<T>(
+fn parse_each<T>(
     texts: &[String],
     field: &str,
     read: impl Fn(&str) -> Result<T, String>,
@@ -159,7 +159,7 @@ fn is_plain(text: &str) -> bool {
 ///
 /// # Errors
 /// Returns an error if the text is invalid.
-pub fn date_time(text: &str) -> Result<DateTime, String> {
+pub fn parse_date_time(text: &str) -> Result<DateTime, String> {
     if text.is_empty() {
         return Err(format!("is required: {MOMENT_FORM}"));
     }
@@ -168,22 +168,22 @@ pub fn date_time(text: &str) -> Result<DateTime, String> {
     read.ok_or_else(|| format!("is not a time; expected {MOMENT_FORM}"))
 }
 
-fn excluded(text: &str) -> Result<Excluded, String> {
+fn parse_excluded(text: &str) -> Result<Excluded, String> {
     if text.contains('T') {
-        return date_time(text).map(Excluded::Start);
+        return parse_date_time(text).map(Excluded::Start);
     }
     let day = text.parse().ok().filter(|_| is_plain(text));
     let fault = || format!("is not a date; expected a date such as 2027-03-28, or {MOMENT_FORM}");
     day.map(Excluded::Day).ok_or_else(fault)
 }
 
-fn length(text: &WindowText) -> Result<Length, (&'static str, String)> {
+fn parse_length(text: &WindowText) -> Result<Length, (&'static str, String)> {
     match (text.duration.as_str(), text.end_time_of_day.as_str()) {
         ("", "") => Err((
             "duration",
             "is required unless `endTimeOfDay` is set, such as PT8H or P1D".into(),
         )),
-        (duration, "") => duration_of(duration).map_err(|fault| ("duration", fault)),
+        (duration, "") => parse_duration(duration).map_err(|fault| ("duration", fault)),
         ("", time) => {
             let read = time.parse::<Time>().ok();
             let read = read.filter(|it| is_plain(time) && it.subsec_nanosecond() == 0);
@@ -202,7 +202,7 @@ fn length(text: &WindowText) -> Result<Length, (&'static str, String)> {
     }
 }
 
-fn duration_of(text: &str) -> Result<Length, String> {
+fn parse_duration(text: &str) -> Result<Length, String> {
     let fault = || {
         "is not a duration of weeks, days, hours, minutes and seconds; expected one such as PT8H or P1D"
             .to_owned()
@@ -239,7 +239,7 @@ fn duration_of(text: &str) -> Result<Length, String> {
 }
 
 /// Formats a duration as in RFC 5545.
-fn written(days: i32, exact: SignedDuration) -> String {
+fn format_duration(days: i32, exact: SignedDuration) -> String {
     let seconds = exact.as_secs();
     let part = |count: i64, unit: char| match count {
         0 => String::new(),

@@ -40,7 +40,7 @@ impl DestinationKind {
     ];
 
     /// Returns the name in the JSON interface.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Webhook(_) => "webhook",
             Self::Email(_) => "email",
@@ -84,11 +84,11 @@ impl DestinationKind {
 
     /// Calls `visit` with every secret and its location; an unset secret is empty. All sealing,
     /// masking, keeping and revealing goes through here, so that no secret is forgotten.
-    pub fn each_secret(&mut self, mut visit: impl FnMut(SecretPlace<'_>, &mut Secret)) {
-        let kind = self.word();
+    pub fn for_each_secret(&mut self, mut visit: impl FnMut(SecretLocation<'_>, &mut Secret)) {
+        let kind = self.as_str();
         let mut field = |field, secret: &mut Secret| {
             let key = None;
-            visit(SecretPlace { kind, field, key }, secret);
+            visit(SecretLocation { kind, field, key }, secret);
         };
         match self {
             Self::Webhook(webhook) => {
@@ -108,7 +108,7 @@ impl DestinationKind {
                 for Header { name, value } in &mut webhook.headers {
                     if let HeaderValue::Secret(secret) = value {
                         let (field, key) = ("headers", Some(name.as_str()));
-                        visit(SecretPlace { kind, field, key }, secret);
+                        visit(SecretLocation { kind, field, key }, secret);
                     }
                 }
             }
@@ -126,13 +126,13 @@ impl DestinationKind {
 
 /// The location of a secret in a destination.
 #[derive(Debug, Clone, Copy)]
-pub struct SecretPlace<'a> {
+pub struct SecretLocation<'a> {
     kind: &'static str,
     field: &'static str,
     key: Option<&'a str>,
 }
 
-impl SecretPlace<'_> {
+impl SecretLocation<'_> {
     /// Returns the name in the store, such as `webhook.headers.authorization`.
     pub fn name(&self) -> String {
         let Self { kind, field, key } = self;

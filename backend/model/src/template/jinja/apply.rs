@@ -6,7 +6,7 @@ use minijinja::{
 };
 
 use super::{
-    fault::wrong,
+    error::invalid_operation,
     meter::{Meter, VALUE_DEPTH_MAX, steps_of},
 };
 
@@ -57,7 +57,7 @@ pub(super) fn filter(
     let made = if let Some(made) = each.apply(state, meter, &value)? {
         made
     } else {
-        meter.spend(state, surcharge(&each, &value, weight)?)?;
+        meter.spend(state, extra_steps(&each, &value, weight)?)?;
         let mut all = vec![value];
         all.extend_from_slice(placed);
         if !named.is_empty() {
@@ -71,7 +71,7 @@ pub(super) fn filter(
                 let entries = keys.map(|key| Ok((key.clone(), made.get_item(&key)?)));
                 Value::from_pairs(entries.collect::<Result<Vec<_>, Error>>()?)
             }
-            _ => meter.whole(state, made)?,
+            _ => meter.materialize(state, made)?,
         }
     };
     if !is_shallow {
@@ -80,7 +80,7 @@ pub(super) fn filter(
     Ok(made)
 }
 
-pub(super) fn test(
+pub(super) fn apply_test(
     state: &mut State<'_, '_>,
     meter: &Meter,
     name: &str,
@@ -105,7 +105,7 @@ struct Each<'a> {
 }
 
 impl Each<'_> {
-    fn named(&self, name: &str) -> Option<&Value> {
+    fn named_argument(&self, name: &str) -> Option<&Value> {
         let found = self.named.iter().find(|(it, _)| it == name);
         found.map(|(_, value)| value)
     }
@@ -119,7 +119,7 @@ impl Each<'_> {
         value: &Value,
     ) -> Result<Option<Value>, Error> {
         let (by_attribute, keeps) = match self.name {
-            "map" => return self.map(state, meter, value).map(Some),
+            "map" => return self.map_value(state, meter, value).map(Some),
             "select" => (false, true),
             "reject" => (false, false),
             "selectattr" => (true, true),
@@ -128,20 +128,25 @@ impl Each<'_> {
         };
         let (attribute, test) = match (by_attribute, self.placed) {
             (true, [attribute, test @ ..]) => (Some(attribute), test),
-            (true, []) => return Err(wrong(format!("{}: the attribute is missing", self.name))),
+            (true, []) => {
+                return Err(invalid_operation(format!(
+                    "{}: the attribute is missing",
+                    self.name
+                )));
+            }
             (false, test) => (None, test),
         };
         let mut kept = Vec::new();
         for item in meter.items(state, value)? {
             meter.spend(state, self.arguments)?;
-            let tested = attribute.map_or_else(|| item.clone(), |it| member(&item, it));
+            let tested = attribute.map_or_else(|| item.clone(), |it| item_member(&item, it));
             let passes = match test {
                 [] => tested.is_true(),
                 [name, arguments @ ..] => {
                     let name = name
                         .as_str()
-                        .ok_or_else(|| wrong("the name of a test must be a string"))?;
-                    self::test(state, meter, name, tested, arguments)?
+                        .ok_or_else(|| invalid_operation("the name of a test must be a string"))?;
+                    apply_test(state, meter, name, tested, arguments)?
                 }
             };
             if passes == keeps {
@@ -151,28 +156,39 @@ impl Each<'_> {
         Ok(Some(Value::from(kept)))
     }
 
-    fn map(&self, state: &mut State<'_, '_>, meter: &Meter, value: &Value) -> Result<Value, Error> {
+    fn map_value(
+        &self,
+        state: &mut State<'_, '_>,
+        meter: &Meter,
+        value: &Value,
+    ) -> Result<Value, Error> {
         let mut mapped = Vec::new();
         for item in meter.items(state, value)? {
             meter.spend(state, self.arguments)?;
-            mapped.push(match (self.named("attribute"), self.placed) {
-                (Some(attribute), []) => match member(&item, attribute) {
+            mapped.push(match (self.named_argument("attribute"), self.placed) {
+                (Some(attribute), []) => match item_member(&item, attribute) {
                     found if found.is_undefined() => {
-                        self.named("default").cloned().unwrap_or_default()
+                        self.named_argument("default").cloned().unwrap_or_default()
                     }
                     found => found,
                 },
                 (None, [name, arguments @ ..]) => {
                     let name = name
                         .as_str()
-                        .ok_or_else(|| wrong("map: the filter is missing"))?;
+                        .ok_or_else(|| invalid_operation("map: the filter is missing"))?;
                     // That would apply another filter to each item.
                     if name == "map" {
-                        return Err(wrong("map: `map` cannot be applied to each item"));
+                        return Err(invalid_operation(
+                            "map: `map` cannot be applied to each item",
+                        ));
                     }
                     filter(state, meter, name, item, arguments, self.named)?
                 }
-                _ => return Err(wrong("map: expected either a filter or an attribute")),
+                _ => {
+                    return Err(invalid_operation(
+                        "map: expected either a filter or an attribute",
+                    ));
+                }
             });
         }
         Ok(Value::from(mapped))
@@ -180,7 +196,7 @@ impl Each<'_> {
 }
 
 /// Returns the member of an item at a dotted path or an index.
-fn member(item: &Value, path: &Value) -> Value {
+fn item_member(item: &Value, path: &Value) -> Value {
     let Some(path) = path.as_str() else {
         return item.get_item(path).unwrap_or_default();
     };
@@ -199,7 +215,7 @@ fn member(item: &Value, path: &Value) -> Value {
 }
 
 /// Returns the steps of a filter in addition to reading its input and creating its result.
-fn surcharge(filter: &Each<'_>, value: &Value, weight: u64) -> Result<u64, Error> {
+fn extra_steps(filter: &Each<'_>, value: &Value, weight: u64) -> Result<u64, Error> {
     let text = value.as_str().unwrap_or_default();
     let items = value.len().unwrap_or(0) as u64;
     let first = filter.placed.first();
@@ -212,9 +228,12 @@ fn surcharge(filter: &Each<'_>, value: &Value, weight: u64) -> Result<u64, Error
             weight.saturating_mul(compared).saturating_add(paths)
         }
         "sum" => {
-            let start = filter.placed.get(1).or_else(|| filter.named("start"));
+            let start = filter
+                .placed
+                .get(1)
+                .or_else(|| filter.named_argument("start"));
             if start.is_some_and(|it| !it.is_number()) {
-                return Err(wrong("sum: `start` must be a number"));
+                return Err(invalid_operation("sum: `start` must be a number"));
             }
             items.saturating_mul(1 + filter.arguments)
         }

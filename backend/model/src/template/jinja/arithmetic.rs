@@ -2,7 +2,7 @@
 
 use minijinja::{Error, Value, machinery::ast::BinOpKind, value::ValueKind};
 
-use super::fault::wrong;
+use super::error::invalid_operation;
 
 #[derive(Clone, Copy)]
 enum Number {
@@ -30,25 +30,29 @@ impl Number {
     }
 }
 
-fn whole(number: Option<i128>) -> Result<Value, Error> {
-    let number = number.ok_or_else(|| wrong("the result is too large, or a division by zero"))?;
+fn checked_integer(number: Option<i128>) -> Result<Value, Error> {
+    let number = number
+        .ok_or_else(|| invalid_operation("the result is too large, or a division by zero"))?;
     Ok(match i64::try_from(number) {
         Ok(number) => Value::from(number),
         Err(_large) => Value::from(number),
     })
 }
 
-pub(super) fn negative(value: &Value) -> Result<Value, Error> {
+pub(super) fn negate(value: &Value) -> Result<Value, Error> {
     match number(value) {
-        Some(Number::Whole(number)) => whole(number.checked_neg()),
+        Some(Number::Whole(number)) => checked_integer(number.checked_neg()),
         Some(Number::Float(number)) => Ok(Value::from(-number)),
-        None => Err(wrong(format!("`-` needs a number, not a {}", value.kind()))),
+        None => Err(invalid_operation(format!(
+            "`-` needs a number, not a {}",
+            value.kind()
+        ))),
     }
 }
 
-pub(super) fn calculated(op: BinOpKind, left: &Value, right: &Value) -> Result<Value, Error> {
+pub(super) fn calculate(op: BinOpKind, left: &Value, right: &Value) -> Result<Value, Error> {
     let (Some(a), Some(b)) = (number(left), number(right)) else {
-        return Err(wrong(format!(
+        return Err(invalid_operation(format!(
             "an operator needs numbers, not a {} and a {}",
             left.kind(),
             right.kind()
@@ -56,16 +60,16 @@ pub(super) fn calculated(op: BinOpKind, left: &Value, right: &Value) -> Result<V
     };
     if let (Number::Whole(a), Number::Whole(b)) = (a, b) {
         match op {
-            BinOpKind::Add => return whole(a.checked_add(b)),
-            BinOpKind::Sub => return whole(a.checked_sub(b)),
-            BinOpKind::Mul => return whole(a.checked_mul(b)),
-            BinOpKind::FloorDiv => return whole(floor_divided(a, b)),
+            BinOpKind::Add => return checked_integer(a.checked_add(b)),
+            BinOpKind::Sub => return checked_integer(a.checked_sub(b)),
+            BinOpKind::Mul => return checked_integer(a.checked_mul(b)),
+            BinOpKind::FloorDiv => return checked_integer(floor_div(a, b)),
             BinOpKind::Rem => {
-                let rest = floor_divided(a, b).and_then(|it| a.checked_sub(it.checked_mul(b)?));
-                return whole(rest);
+                let rest = floor_div(a, b).and_then(|it| a.checked_sub(it.checked_mul(b)?));
+                return checked_integer(rest);
             }
             BinOpKind::Pow if b >= 0 => {
-                return whole(u32::try_from(b).ok().and_then(|b| a.checked_pow(b)));
+                return checked_integer(u32::try_from(b).ok().and_then(|b| a.checked_pow(b)));
             }
             _ => {}
         }
@@ -73,7 +77,7 @@ pub(super) fn calculated(op: BinOpKind, left: &Value, right: &Value) -> Result<V
     let (a, b) = (a.float(), b.float());
     let is_division = matches!(op, BinOpKind::Div | BinOpKind::FloorDiv | BinOpKind::Rem);
     if is_division && b == 0.0 {
-        return Err(wrong("division by zero"));
+        return Err(invalid_operation("division by zero"));
     }
     Ok(Value::from(match op {
         BinOpKind::Add => a + b,
@@ -83,25 +87,29 @@ pub(super) fn calculated(op: BinOpKind, left: &Value, right: &Value) -> Result<V
         BinOpKind::FloorDiv => (a / b).floor(),
         BinOpKind::Rem => a - b * (a / b).floor(),
         BinOpKind::Pow => a.powf(b),
-        _ => return Err(wrong("an operator does not support its operands")),
+        _ => {
+            return Err(invalid_operation(
+                "an operator does not support its operands",
+            ));
+        }
     }))
 }
 
-fn floor_divided(a: i128, b: i128) -> Option<i128> {
+fn floor_div(a: i128, b: i128) -> Option<i128> {
     let (quotient, rest) = (a.checked_div(b)?, a.checked_rem(b)?);
     let is_below = rest != 0 && (rest < 0) != (b < 0);
     Some(quotient - i128::from(is_below))
 }
 
 /// Returns the indices of a slice `[start:stop:step]` of a list.
-pub(super) fn sliced(
+pub(super) fn slice_indices(
     length: usize,
     [start, stop, step]: [Option<i64>; 3],
 ) -> Result<Vec<usize>, Error> {
     let length = i128::try_from(length).unwrap_or(i128::MAX);
     let step = i128::from(step.unwrap_or(1));
     if step == 0 {
-        return Err(wrong("the step of a slice must not be 0"));
+        return Err(invalid_operation("the step of a slice must not be 0"));
     }
     let (least, most) = if step > 0 {
         (0, length)

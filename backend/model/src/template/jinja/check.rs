@@ -35,56 +35,56 @@ type Fault = (Span, String);
 
 /// Refuses unsupported constructs.
 pub(super) fn check(source: &str, template: &Stmt<'_>) -> Result<(), TemplateError> {
-    statement(template).map_err(|(span, fault)| scan::at(source, span, fault))
+    check_statement(template).map_err(|(span, fault)| scan::error_at(source, span, fault))
 }
 
-fn statements(all: &[Stmt<'_>]) -> Result<(), Fault> {
-    all.iter().try_for_each(statement)
+fn check_statements(all: &[Stmt<'_>]) -> Result<(), Fault> {
+    all.iter().try_for_each(check_statement)
 }
 
-fn statement(it: &Stmt<'_>) -> Result<(), Fault> {
+fn check_statement(it: &Stmt<'_>) -> Result<(), Fault> {
     match it {
-        Stmt::Template(it) => statements(&it.children),
+        Stmt::Template(it) => check_statements(&it.children),
         Stmt::EmitRaw(_) => Ok(()),
-        Stmt::EmitExpr(it) => expression(&it.expr),
+        Stmt::EmitExpr(it) => check_expression(&it.expr),
         Stmt::ForLoop(it) => {
             if it.recursive {
                 let fault = "`recursive` is not available; use a nested loop";
                 return Err((it.span(), fault.into()));
             }
-            expression(&it.iter)?;
-            it.filter_expr.as_ref().map_or(Ok(()), expression)?;
-            statements(&it.body)?;
-            statements(&it.else_body)
+            check_expression(&it.iter)?;
+            it.filter_expr.as_ref().map_or(Ok(()), check_expression)?;
+            check_statements(&it.body)?;
+            check_statements(&it.else_body)
         }
         Stmt::IfCond(it) => {
-            expression(&it.expr)?;
-            statements(&it.true_body)?;
-            statements(&it.false_body)
+            check_expression(&it.expr)?;
+            check_statements(&it.true_body)?;
+            check_statements(&it.false_body)
         }
         Stmt::WithBlock(it) => {
             for (target, value) in &it.assignments {
-                assignment(target, Some(value))?;
+                check_assignment(target, Some(value))?;
             }
-            statements(&it.body)
+            check_statements(&it.body)
         }
-        Stmt::Set(it) => assignment(&it.target, Some(&it.expr)),
+        Stmt::Set(it) => check_assignment(&it.target, Some(&it.expr)),
         Stmt::SetBlock(it) => {
-            assignment(&it.target, None)?;
-            it.filter.as_ref().map_or(Ok(()), expression)?;
-            statements(&it.body)
+            check_assignment(&it.target, None)?;
+            it.filter.as_ref().map_or(Ok(()), check_expression)?;
+            check_statements(&it.body)
         }
-        Stmt::AutoEscape(it) => statements(&it.body),
+        Stmt::AutoEscape(it) => check_statements(&it.body),
         Stmt::FilterBlock(it) => {
-            expression(&it.filter)?;
-            statements(&it.body)
+            check_expression(&it.filter)?;
+            check_statements(&it.body)
         }
         Stmt::Do(it) => Err((it.span(), "`do` is not available".into())),
     }
 }
 
 /// Refuses targets that are not plain names, and values that are lists or objects.
-fn assignment(target: &Expr<'_>, value: Option<&Expr<'_>>) -> Result<(), Fault> {
+fn check_assignment(target: &Expr<'_>, value: Option<&Expr<'_>>) -> Result<(), Fault> {
     let Expr::Var(_) = target else {
         let fault = "only a variable can be set, not part of a list or object; to count, sum or \
                      join, use filters such as `length`, `sum` and `join`";
@@ -98,7 +98,7 @@ fn assignment(target: &Expr<'_>, value: Option<&Expr<'_>>) -> Result<(), Fault> 
                      it is needed, as in `{% for x in ... %}`";
         return Err((value.span(), fault.into()));
     }
-    expression(value)
+    check_expression(value)
 }
 
 /// Whether the result is a list or an object, whatever the variables are.
@@ -116,53 +116,53 @@ fn is_listing(value: &Expr<'_>) -> bool {
     }
 }
 
-fn expressions<'e, 't: 'e>(all: impl IntoIterator<Item = &'e Expr<'t>>) -> Result<(), Fault> {
-    all.into_iter().try_for_each(expression)
+fn check_expressions<'e, 't: 'e>(all: impl IntoIterator<Item = &'e Expr<'t>>) -> Result<(), Fault> {
+    all.into_iter().try_for_each(check_expression)
 }
 
-fn expression(it: &Expr<'_>) -> Result<(), Fault> {
+fn check_expression(it: &Expr<'_>) -> Result<(), Fault> {
     match it {
         Expr::Var(_) | Expr::Const(_) => Ok(()),
         Expr::Slice(it) => {
             let bounds = [&it.start, &it.stop, &it.step];
-            expressions(bounds.into_iter().flatten().chain([&it.expr]))
+            check_expressions(bounds.into_iter().flatten().chain([&it.expr]))
         }
-        Expr::UnaryOp(it) => expression(&it.expr),
-        Expr::BinOp(it) => expressions([&it.left, &it.right]),
+        Expr::UnaryOp(it) => check_expression(&it.expr),
+        Expr::BinOp(it) => check_expressions([&it.left, &it.right]),
         Expr::Compare(it) => {
-            expression(&it.expr)?;
-            expressions(it.ops.iter().map(|op| &op.expr))
+            check_expression(&it.expr)?;
+            check_expressions(it.ops.iter().map(|op| &op.expr))
         }
         Expr::IfExpr(it) => {
-            expressions([&it.test_expr, &it.true_expr])?;
-            expressions(&it.false_expr)
+            check_expressions([&it.test_expr, &it.true_expr])?;
+            check_expressions(&it.false_expr)
         }
         Expr::Filter(it) if !FILTERS.contains(&it.name) => {
             Err((it.span(), format!("there is no filter `{}`", it.name)))
         }
         Expr::Filter(it) => {
-            expressions(&it.expr)?;
-            arguments(it.span(), &it.args)
+            check_expressions(&it.expr)?;
+            check_arguments(it.span(), &it.args)
         }
         Expr::Test(it) => {
-            expression(&it.expr)?;
-            arguments(it.span(), &it.args)
+            check_expression(&it.expr)?;
+            check_arguments(it.span(), &it.args)
         }
-        Expr::GetAttr(it) => expression(&it.expr),
-        Expr::GetItem(it) => expressions([&it.expr, &it.subscript_expr]),
+        Expr::GetAttr(it) => check_expression(&it.expr),
+        Expr::GetItem(it) => check_expressions([&it.expr, &it.subscript_expr]),
         Expr::Call(it) => {
-            call(it.span(), it)?;
-            arguments(it.span(), &it.args)
+            check_call(it.span(), it)?;
+            check_arguments(it.span(), &it.args)
         }
-        Expr::List(it) => expressions(&it.items),
-        Expr::Tuple(it) => expressions(&it.items),
-        Expr::Map(it) => expressions(it.keys.iter().chain(&it.values)),
+        Expr::List(it) => check_expressions(&it.items),
+        Expr::Tuple(it) => check_expressions(&it.items),
+        Expr::Map(it) => check_expressions(it.keys.iter().chain(&it.values)),
     }
 }
 
-fn arguments(span: Span, all: &[CallArg<'_>]) -> Result<(), Fault> {
+fn check_arguments(span: Span, all: &[CallArg<'_>]) -> Result<(), Fault> {
     all.iter().try_for_each(|it| match it {
-        CallArg::Pos(value) | CallArg::Kwarg(_, value) => expression(value),
+        CallArg::Pos(value) | CallArg::Kwarg(_, value) => check_expression(value),
         CallArg::PosSplat(_) | CallArg::KwargSplat(_) => Err((
             span,
             "`*` and `**` before an argument are not available".into(),
@@ -170,9 +170,9 @@ fn arguments(span: Span, all: &[CallArg<'_>]) -> Result<(), Fault> {
     })
 }
 
-fn call(span: Span, it: &Call<'_>) -> Result<(), Fault> {
+fn check_call(span: Span, it: &Call<'_>) -> Result<(), Fault> {
     match &it.expr {
-        Expr::GetAttr(method) => expression(&method.expr),
+        Expr::GetAttr(method) => check_expression(&method.expr),
         Expr::Var(name) if name.id == "dict" => Ok(()),
         Expr::Var(name) if name.id == "range" => {
             let is_long = it.args.iter().any(|argument| {
@@ -182,7 +182,7 @@ fn call(span: Span, it: &Call<'_>) -> Result<(), Fault> {
                 i128::try_from(number.value.clone()).is_ok_and(|it| it > RANGE_MAX)
             });
             if is_long && it.args.len() == 1 {
-                return Err((span, long_range()));
+                return Err((span, range_error()));
             }
             Ok(())
         }
@@ -196,6 +196,6 @@ fn call(span: Span, it: &Call<'_>) -> Result<(), Fault> {
     }
 }
 
-pub(super) fn long_range() -> String {
+pub(super) fn range_error() -> String {
     format!("`range` has more than {RANGE_MAX} numbers")
 }

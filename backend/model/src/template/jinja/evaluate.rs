@@ -14,7 +14,7 @@ use minijinja::{
 use super::{
     apply, arithmetic,
     check::{self, RANGE_MAX},
-    fault::wrong,
+    error::invalid_operation,
     filters,
     meter::{Meter, VALUE_DEPTH_MAX},
 };
@@ -65,7 +65,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
     /// # Errors
     /// Returns the first failure; [`Self::limit`] tells whether it was a limit.
     pub(super) fn run(&mut self, template: &'t Stmt<'t>) -> Result<String, Error> {
-        self.statement(template)?;
+        self.run_statement(template)?;
         Ok(std::mem::take(&mut self.written[0]))
     }
 
@@ -74,26 +74,26 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         self.meter.limit.take()
     }
 
-    fn statements(&mut self, all: &'t [Stmt<'t>]) -> Result<(), Error> {
-        all.iter().try_for_each(|it| self.statement(it))
+    fn run_statements(&mut self, all: &'t [Stmt<'t>]) -> Result<(), Error> {
+        all.iter().try_for_each(|it| self.run_statement(it))
     }
 
-    fn statement(&mut self, it: &'t Stmt<'t>) -> Result<(), Error> {
+    fn run_statement(&mut self, it: &'t Stmt<'t>) -> Result<(), Error> {
         self.meter.spend(self.state, 1)?;
         match it {
-            Stmt::Template(it) => self.statements(&it.children),
+            Stmt::Template(it) => self.run_statements(&it.children),
             Stmt::EmitRaw(it) => self.write(it.raw),
             Stmt::EmitExpr(it) => {
                 let value = self.value(&it.expr)?;
-                let text = self.escaped(&value)?;
+                let text = self.escape(&value)?;
                 self.write(&text)
             }
-            Stmt::ForLoop(it) => self.each(it),
+            Stmt::ForLoop(it) => self.run_loop(it),
             Stmt::IfCond(it) => {
                 if self.value(&it.expr)?.is_true() {
-                    self.statements(&it.true_body)
+                    self.run_statements(&it.true_body)
                 } else {
-                    self.statements(&it.false_body)
+                    self.run_statements(&it.false_body)
                 }
             }
             Stmt::WithBlock(it) => {
@@ -102,7 +102,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
                     let value = self.value(value)?;
                     self.set(target, value)?;
                 }
-                self.statements(&it.body)?;
+                self.run_statements(&it.body)?;
                 self.scopes.pop();
                 Ok(())
             }
@@ -111,20 +111,20 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
                 self.set(&it.target, value)
             }
             Stmt::SetBlock(it) => {
-                let mut text = self.captured(&it.body)?;
+                let mut text = self.capture(&it.body)?;
                 if let Some(filter) = &it.filter {
-                    text = self.filtered(filter, text)?;
+                    text = self.apply_filters(filter, text)?;
                 }
                 self.set(&it.target, text)
             }
             Stmt::FilterBlock(it) => {
-                let text = self.captured(&it.body)?;
-                let value = self.filtered(&it.filter, text)?;
-                let text = self.escaped(&value)?;
+                let text = self.capture(&it.body)?;
+                let value = self.apply_filters(&it.filter, text)?;
+                let text = self.escape(&value)?;
                 self.write(&text)
             }
-            Stmt::AutoEscape(it) => self.statements(&it.body),
-            Stmt::Do(_) => Err(wrong("`do` is not available")),
+            Stmt::AutoEscape(it) => self.run_statements(&it.body),
+            Stmt::Do(_) => Err(invalid_operation("`do` is not available")),
         }
     }
 
@@ -138,14 +138,14 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         Ok(())
     }
 
-    fn escaped(&mut self, value: &Value) -> Result<String, Error> {
+    fn escape(&mut self, value: &Value) -> Result<String, Error> {
         self.meter.weigh(self.state, value)?;
         self.state.format(value.clone())
     }
 
-    fn captured(&mut self, body: &'t [Stmt<'t>]) -> Result<Value, Error> {
+    fn capture(&mut self, body: &'t [Stmt<'t>]) -> Result<Value, Error> {
         self.written.push(String::new());
-        self.statements(body)?;
+        self.run_statements(body)?;
         let text = self.written.pop().unwrap_or_default();
         Ok(match self.state.auto_escape() {
             AutoEscape::None => Value::from(text),
@@ -156,7 +156,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
     fn set(&mut self, target: &'t Expr<'t>, value: Value) -> Result<(), Error> {
         let kind = value.kind();
         if matches!(kind, ValueKind::Seq | ValueKind::Map | ValueKind::Iterable) {
-            return Err(wrong(format!(
+            return Err(invalid_operation(format!(
                 "a variable can be set to a string, number or boolean, not to a {kind}"
             )));
         }
@@ -174,11 +174,11 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             }
             Expr::List(it) => &it.items,
             Expr::Tuple(it) => &it.items,
-            _ => return Err(wrong("expected a name")),
+            _ => return Err(invalid_operation("expected a name")),
         };
         let items = self.items(&value)?;
         if items.len() != targets.len() {
-            return Err(wrong(format!(
+            return Err(invalid_operation(format!(
                 "cannot unpack into {} names: there are {} items",
                 targets.len(),
                 items.len()
@@ -193,7 +193,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         self.meter.items(self.state, value)
     }
 
-    fn each(&mut self, it: &'t ForLoop<'t>) -> Result<(), Error> {
+    fn run_loop(&mut self, it: &'t ForLoop<'t>) -> Result<(), Error> {
         let iterated = self.value(&it.iter)?;
         let mut items = self.items(&iterated)?;
         self.scopes.push(Scope::default());
@@ -222,13 +222,13 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
                 scope.cycle = Some(cycle);
             }
             self.bind(&it.target, item)?;
-            self.statements(&it.body)?;
+            self.run_statements(&it.body)?;
             let scope = self.scopes.last_mut();
             last = scope.and_then(|it| it.cycle.take()?.last);
         }
         self.scopes.pop();
         if length == 0 {
-            self.statements(&it.else_body)?;
+            self.run_statements(&it.else_body)?;
         }
         Ok(())
     }
@@ -240,11 +240,11 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             .find_map(|it| it.cycle.as_mut())
     }
 
-    fn values(&mut self, all: &'t [Expr<'t>]) -> Result<Vec<Value>, Error> {
+    fn evaluate_all(&mut self, all: &'t [Expr<'t>]) -> Result<Vec<Value>, Error> {
         all.iter().map(|it| self.value(it)).collect()
     }
 
-    fn optional(&mut self, it: Option<&'t Expr<'t>>) -> Result<Option<Value>, Error> {
+    fn evaluate_optional(&mut self, it: Option<&'t Expr<'t>>) -> Result<Option<Value>, Error> {
         it.map(|it| self.value(it)).transpose()
     }
 
@@ -254,32 +254,32 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         match it {
             Expr::Var(name) => Ok(self.name(name.id)),
             Expr::Const(it) => Ok(it.value.clone()),
-            Expr::Slice(it) => self.slice(it),
+            Expr::Slice(it) => self.evaluate_slice(it),
             Expr::UnaryOp(it) => {
                 let value = self.value(&it.expr)?;
                 match it.op {
                     UnaryOpKind::Not => Ok(Value::from(!value.is_true())),
-                    UnaryOpKind::Neg => arithmetic::negative(&value),
+                    UnaryOpKind::Neg => arithmetic::negate(&value),
                 }
             }
-            Expr::BinOp(it) => self.operated(it),
-            Expr::Compare(it) => self.compared(it),
+            Expr::BinOp(it) => self.evaluate_operation(it),
+            Expr::Compare(it) => self.evaluate_comparison(it),
             Expr::IfExpr(it) => {
                 if self.value(&it.test_expr)?.is_true() {
                     self.value(&it.true_expr)
                 } else {
-                    let other = self.optional(it.false_expr.as_ref())?;
+                    let other = self.evaluate_optional(it.false_expr.as_ref())?;
                     Ok(other.unwrap_or_default())
                 }
             }
             Expr::Filter(it) => {
-                let value = self.optional(it.expr.as_ref())?;
+                let value = self.evaluate_optional(it.expr.as_ref())?;
                 self.filter(it, value.unwrap_or_default())
             }
             Expr::Test(it) => {
                 let value = self.value(&it.expr)?;
-                let (arguments, _) = self.arguments(&it.args)?;
-                let passed = apply::test(self.state, &self.meter, it.name, value, &arguments);
+                let (arguments, _) = self.evaluate_arguments(&it.args)?;
+                let passed = apply::apply_test(self.state, &self.meter, it.name, value, &arguments);
                 passed.map(Value::from)
             }
             Expr::GetAttr(it) => match (&it.expr, self.cycle()) {
@@ -298,14 +298,14 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
                 }
                 Ok(value.get_item(&key).unwrap_or_default())
             }
-            Expr::Call(it) => self.call(it),
+            Expr::Call(it) => self.evaluate_call(it),
             Expr::List(it) => self.list(&it.items),
             Expr::Tuple(it) => self.list(&it.items),
-            Expr::Map(it) => self.map(it),
+            Expr::Map(it) => self.evaluate_map(it),
         }
     }
 
-    fn operated(&mut self, it: &'t BinOp<'t>) -> Result<Value, Error> {
+    fn evaluate_operation(&mut self, it: &'t BinOp<'t>) -> Result<Value, Error> {
         let left = self.value(&it.left)?;
         match it.op {
             BinOpKind::ScAnd if !left.is_true() => Ok(left),
@@ -313,12 +313,12 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             BinOpKind::ScAnd | BinOpKind::ScOr => self.value(&it.right),
             op => {
                 let right = self.value(&it.right)?;
-                self.operation(op, &left, &right)
+                self.apply_operator(op, &left, &right)
             }
         }
     }
 
-    fn compared(&mut self, it: &'t Compare<'t>) -> Result<Value, Error> {
+    fn evaluate_comparison(&mut self, it: &'t Compare<'t>) -> Result<Value, Error> {
         let mut left = self.value(&it.expr)?;
         for compared in &it.ops {
             let right = self.value(&compared.expr)?;
@@ -331,21 +331,21 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
     }
 
     fn list(&mut self, items: &'t [Expr<'t>]) -> Result<Value, Error> {
-        let items = self.values(items)?;
-        self.made(Value::from(items))
+        let items = self.evaluate_all(items)?;
+        self.charge_created(Value::from(items))
     }
 
-    fn map(&mut self, it: &'t Map<'t>) -> Result<Value, Error> {
-        let keys = self.values(&it.keys)?;
+    fn evaluate_map(&mut self, it: &'t Map<'t>) -> Result<Value, Error> {
+        let keys = self.evaluate_all(&it.keys)?;
         for key in &keys {
             self.meter.weigh(self.state, key)?;
         }
-        let values = self.values(&it.values)?;
-        self.made(Value::from_pairs(keys.into_iter().zip(values)))
+        let values = self.evaluate_all(&it.values)?;
+        self.charge_created(Value::from_pairs(keys.into_iter().zip(values)))
     }
 
     /// Charges for a value created by the template.
-    fn made(&mut self, value: Value) -> Result<Value, Error> {
+    fn charge_created(&mut self, value: Value) -> Result<Value, Error> {
         self.meter.charge(self.state, &value, VALUE_DEPTH_MAX)?;
         Ok(value)
     }
@@ -361,7 +361,12 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         }
     }
 
-    fn operation(&mut self, op: BinOpKind, left: &Value, right: &Value) -> Result<Value, Error> {
+    fn apply_operator(
+        &mut self,
+        op: BinOpKind,
+        left: &Value,
+        right: &Value,
+    ) -> Result<Value, Error> {
         let comparison = match op {
             BinOpKind::Eq => CompareOpKind::Eq,
             BinOpKind::Ne => CompareOpKind::Ne,
@@ -370,25 +375,25 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             BinOpKind::Gt => CompareOpKind::Gt,
             BinOpKind::Gte => CompareOpKind::Gte,
             BinOpKind::In => CompareOpKind::In,
-            BinOpKind::Concat => return self.concatenated(left, right),
+            BinOpKind::Concat => return self.concatenate(left, right),
             BinOpKind::Add if left.as_str().is_some() && right.as_str().is_some() => {
-                return self.concatenated(left, right);
+                return self.concatenate(left, right);
             }
             BinOpKind::Add if left.kind() == ValueKind::Seq && right.kind() == ValueKind::Seq => {
                 let mut items = self.items(left)?;
                 items.extend(self.items(right)?);
-                return self.made(Value::from(items));
+                return self.charge_created(Value::from(items));
             }
             BinOpKind::Mul if left.as_str().is_some() || right.as_str().is_some() => {
-                return self.repeated(left, right);
+                return self.repeat(left, right);
             }
-            op => return arithmetic::calculated(op, left, right),
+            op => return arithmetic::calculate(op, left, right),
         };
         self.compare(comparison, left, right).map(Value::from)
     }
 
     /// Concatenates two values; if only one is markup, the other is escaped.
-    fn concatenated(&mut self, left: &Value, right: &Value) -> Result<Value, Error> {
+    fn concatenate(&mut self, left: &Value, right: &Value) -> Result<Value, Error> {
         let is_markup = left.is_safe() || right.is_safe();
         let escapes = is_markup && !matches!(self.state.auto_escape(), AutoEscape::None);
         let mut text = String::new();
@@ -410,14 +415,14 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         })
     }
 
-    fn repeated(&mut self, left: &Value, right: &Value) -> Result<Value, Error> {
+    fn repeat(&mut self, left: &Value, right: &Value) -> Result<Value, Error> {
         let (text, count) = match (left.as_str(), right.as_str()) {
             (Some(text), None) => (text, right),
             (None, Some(text)) => (text, left),
-            _ => return Err(wrong("`*` needs a number")),
+            _ => return Err(invalid_operation("`*` needs a number")),
         };
         let count = i64::try_from(count.clone())
-            .map_err(|_number| wrong("`*` of a string needs a whole number"))?;
+            .map_err(|_number| invalid_operation("`*` of a string needs a whole number"))?;
         let count = usize::try_from(count).unwrap_or(0);
         let bytes = text.len().saturating_mul(count);
         self.meter.text(self.state, bytes, bytes)?;
@@ -450,20 +455,22 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
                 .get_item(value)
                 .is_ok_and(|found| !found.is_undefined())),
             ValueKind::Seq | ValueKind::Iterable => Ok(self.items(container)?.contains(value)),
-            kind => Err(wrong(format!(
+            kind => Err(invalid_operation(format!(
                 "`in` needs a list, an object or a string, not a {kind}"
             ))),
         }
     }
 
-    fn slice(&mut self, it: &'t Slice<'t>) -> Result<Value, Error> {
+    fn evaluate_slice(&mut self, it: &'t Slice<'t>) -> Result<Value, Error> {
         let value = self.value(&it.expr)?;
         let mut bounds = [None; 3];
         for (bound, given) in bounds.iter_mut().zip([&it.start, &it.stop, &it.step]) {
-            let given = self.optional(given.as_ref())?;
+            let given = self.evaluate_optional(given.as_ref())?;
             if let Some(given) = given.filter(|it| !it.is_none()) {
                 let number = i64::try_from(given);
-                *bound = Some(number.map_err(|_number| wrong("a slice needs whole numbers"))?);
+                *bound = Some(
+                    number.map_err(|_number| invalid_operation("a slice needs whole numbers"))?,
+                );
             }
         }
         let is_text = value.as_str().is_some();
@@ -473,10 +480,13 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
                 ValueKind::Map | ValueKind::Number | ValueKind::Bool
             )
         {
-            return Err(wrong(format!("a {} cannot be sliced", value.kind())));
+            return Err(invalid_operation(format!(
+                "a {} cannot be sliced",
+                value.kind()
+            )));
         }
         let items = self.items(&value)?;
-        let picked = arithmetic::sliced(items.len(), bounds)?;
+        let picked = arithmetic::slice_indices(items.len(), bounds)?;
         let picked = picked.into_iter().map(|at| items[at].clone());
         if is_text {
             let characters: String = picked
@@ -485,17 +495,19 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             return Ok(Value::from(characters));
         }
         let picked: Vec<_> = picked.collect();
-        self.made(Value::from(picked))
+        self.charge_created(Value::from(picked))
     }
 
-    fn arguments(&mut self, all: &'t [CallArg<'t>]) -> Result<Arguments, Error> {
+    fn evaluate_arguments(&mut self, all: &'t [CallArg<'t>]) -> Result<Arguments, Error> {
         let (mut placed, mut named) = (Vec::new(), Vec::new());
         for argument in all {
             match argument {
                 CallArg::Pos(value) => placed.push(self.value(value)?),
                 CallArg::Kwarg(name, value) => named.push(((*name).to_owned(), self.value(value)?)),
                 CallArg::PosSplat(_) | CallArg::KwargSplat(_) => {
-                    return Err(wrong("`*` and `**` before an argument are not available"));
+                    return Err(invalid_operation(
+                        "`*` and `**` before an argument are not available",
+                    ));
                 }
             }
         }
@@ -503,29 +515,29 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
     }
 
     fn filter(&mut self, it: &'t Filter<'t>, value: Value) -> Result<Value, Error> {
-        let (placed, named) = self.arguments(&it.args)?;
+        let (placed, named) = self.evaluate_arguments(&it.args)?;
         apply::filter(self.state, &self.meter, it.name, value, &placed, &named)
     }
 
-    fn filtered(&mut self, filters: &'t Expr<'t>, text: Value) -> Result<Value, Error> {
+    fn apply_filters(&mut self, filters: &'t Expr<'t>, text: Value) -> Result<Value, Error> {
         let Expr::Filter(it) = filters else {
             return Ok(text);
         };
         self.meter.spend(self.state, 1)?;
         let value = match &it.expr {
-            Some(inner) => self.filtered(inner, text)?,
+            Some(inner) => self.apply_filters(inner, text)?,
             None => text,
         };
         self.at = it.span().start_offset;
         self.filter(it, value)
     }
 
-    fn call(&mut self, it: &'t Call<'t>) -> Result<Value, Error> {
-        let (placed, named) = self.arguments(&it.args)?;
+    fn evaluate_call(&mut self, it: &'t Call<'t>) -> Result<Value, Error> {
+        let (placed, named) = self.evaluate_arguments(&it.args)?;
         match &it.expr {
             Expr::Var(name) if name.id == "range" => self.range(&placed),
             Expr::Var(name) if name.id == "dict" && placed.is_empty() => {
-                self.made(Value::from_pairs(named))
+                self.charge_created(Value::from_pairs(named))
             }
             Expr::GetAttr(method) => {
                 if matches!(&method.expr, Expr::Var(name) if name.id == "loop")
@@ -536,10 +548,10 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
                 let value = self.value(&method.expr)?;
                 self.meter.weigh(self.state, &value)?;
                 let made = filters::method(self.state, &value, method.name, &placed)?;
-                let made = self.meter.whole(self.state, made)?;
-                self.made(made)
+                let made = self.meter.materialize(self.state, made)?;
+                self.charge_created(made)
             }
-            _ => Err(wrong("this is not a function")),
+            _ => Err(invalid_operation("this is not a function")),
         }
     }
 
@@ -560,13 +572,14 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
                 cycle.last = Some(arguments);
                 Ok(Value::from(is_changed))
             }
-            _ => Err(wrong(format!("a loop has no method `{name}`"))),
+            _ => Err(invalid_operation(format!("a loop has no method `{name}`"))),
         }
     }
 
     fn range(&mut self, bounds: &[Value]) -> Result<Value, Error> {
         let number = |value: &Value| {
-            i64::try_from(value.clone()).map_err(|_number| wrong("`range` needs whole numbers"))
+            i64::try_from(value.clone())
+                .map_err(|_number| invalid_operation("`range` needs whole numbers"))
         };
         let numbers = bounds.iter().map(number).collect::<Result<Vec<_>, _>>()?;
         let (start, end, step) = match numbers[..] {
@@ -574,7 +587,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
             [start, end] => (start, end, 1),
             [start, end, step] if step != 0 => (start, end, step),
             _ => {
-                return Err(wrong(
+                return Err(invalid_operation(
                     "`range` needs one to three numbers, and no step of 0",
                 ));
             }
@@ -582,11 +595,11 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         let (distance, stride) = (i128::from(end) - i128::from(start), i128::from(step));
         let count = (distance + stride - stride.signum()) / stride;
         if count > RANGE_MAX {
-            return Err(wrong(check::long_range()));
+            return Err(invalid_operation(check::range_error()));
         }
         let last = i64::try_from(count.max(0)).unwrap_or_default();
         let numbers: Vec<_> = (0..last).map(|at| Value::from(start + at * step)).collect();
-        self.made(Value::from(numbers))
+        self.charge_created(Value::from(numbers))
     }
 }
 

@@ -11,7 +11,7 @@ use regex_automata::{
     nfa::thompson,
 };
 
-use super::{super::cut, fault::wrong};
+use super::{super::cut, error::invalid_operation};
 use crate::limits::TEMPLATE_STEPS_MAX;
 
 const PATTERN_BYTES_MAX: usize = 1_000;
@@ -91,7 +91,7 @@ fn apply<T>(
 ) -> Result<T, Error> {
     if text.len() > TEXT_BYTES_MAX {
         let bytes = text.len();
-        return Err(wrong(format!(
+        return Err(invalid_operation(format!(
             "the text to search has {bytes} bytes; at most {TEXT_BYTES_MAX} are allowed"
         )));
     }
@@ -100,7 +100,7 @@ fn apply<T>(
         known
     } else {
         spend(state, compile_steps(pattern))?;
-        Expression::new(pattern).map_err(wrong)?
+        Expression::new(pattern).map_err(invalid_operation)?
     };
     let found = search(&mut expression, state);
     let known = state.get_or_insert_extension(Expressions::default());
@@ -118,7 +118,7 @@ fn spend(state: &State<'_, '_>, steps: usize) -> Result<(), Error> {
 
 impl Expression {
     fn new(pattern: &str) -> Result<Self, String> {
-        let quoted = cut::characters(pattern, QUOTED_CHARACTERS_MAX);
+        let quoted = cut::truncate_chars(pattern, QUOTED_CHARACTERS_MAX);
         let too_large = || format!("the compiled regular expression `{quoted}` is too large");
         let bytes = pattern.len();
         if bytes > PATTERN_BYTES_MAX {
@@ -202,11 +202,11 @@ impl Expression {
         at: usize,
     ) -> Result<Option<(usize, usize)>, Error> {
         let left = text.len() - at;
-        let before = self.used();
+        let before = self.resources_used();
         let found = self
             .search
             .try_search(&mut self.cache, &Input::new(text).range(at..));
-        let after = self.used();
+        let after = self.resources_used();
         let (read, made) = if before.cleared == after.cleared {
             let made = after.memory.saturating_sub(before.memory);
             (after.read.saturating_sub(before.read), made)
@@ -221,11 +221,13 @@ impl Expression {
                 let found = self.groups.find_at(text, at);
                 Ok(found.map(|it| (it.start(), it.end())))
             }
-            Err(_given_up) => Err(wrong("the regular expression is too costly for this text")),
+            Err(_given_up) => Err(invalid_operation(
+                "the regular expression is too costly for this text",
+            )),
         }
     }
 
-    fn used(&self) -> Used {
+    fn resources_used(&self) -> Used {
         let (forward, reverse) = self.cache.as_parts();
         Used {
             read: forward.search_total_len() + reverse.search_total_len(),

@@ -9,9 +9,9 @@ use minijinja::{
 };
 
 use super::{
-    super::{Escape, cut, escape::escaped},
+    super::{Escape, cut, escape::escape_text},
+    error::invalid_operation,
     expressions,
-    fault::wrong,
 };
 
 /// Cost of a time zone lookup and of formatting a date, in steps.
@@ -120,13 +120,13 @@ pub(super) fn text<'a>(state: &State<'_, '_>, value: &'a Value) -> Result<Cow<'a
         ValueKind::Invalid => Err(value
             .try_iter()
             .err()
-            .unwrap_or_else(|| wrong("is not a value"))),
+            .unwrap_or_else(|| invalid_operation("is not a value"))),
         ValueKind::Bool => Ok(if value.is_true() { "true" } else { "false" }.into()),
         ValueKind::String | ValueKind::Number => Ok(match value.as_str() {
             Some(text) => text.into(),
             None => number(value).into(),
         }),
-        _ => Ok(written(state, value)?.into()),
+        _ => Ok(display_text(state, value)?.into()),
     }
 }
 
@@ -140,7 +140,7 @@ fn number(value: &Value) -> String {
     }
 }
 
-fn written(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
+fn display_text(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     let mut json = Counted {
         state,
         bytes: Vec::new(),
@@ -150,8 +150,8 @@ fn written(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     if let Some(fault) = json.fault {
         return Err(fault);
     }
-    done.map_err(|error| wrong(format!("cannot be converted to JSON: {error}")))?;
-    String::from_utf8(json.bytes).map_err(|_bytes| wrong("cannot be converted to JSON"))
+    done.map_err(|error| invalid_operation(format!("cannot be converted to JSON: {error}")))?;
+    String::from_utf8(json.bytes).map_err(|_bytes| invalid_operation("cannot be converted to JSON"))
 }
 
 /// A writer limited by the fuel.
@@ -181,13 +181,13 @@ impl io::Write for Counted<'_, '_, '_> {
 /// Escapes a text for one place; it is not escaped again if the template is in that place.
 fn escape(state: &State<'_, '_>, value: &Value, place: Escape) -> Result<Value, Error> {
     let text = text(state, value)?;
-    let own = Escape::of_name(state.name());
+    let own = Escape::from_name(state.name());
     // Slack text in JSON is escaped for both when it is written.
     let is_done = own == Escape::SlackJson && place == Escape::Slack;
     if is_done || (value.is_safe() && own == place) {
         return Ok(value.clone());
     }
-    let text = escaped(&text, place).into_owned();
+    let text = escape_text(&text, place).into_owned();
     let is_escaped = own == place || place == Escape::Percent;
     Ok(if is_escaped && own != Escape::None {
         Value::from_safe_string(text)
@@ -199,9 +199,9 @@ fn escape(state: &State<'_, '_>, value: &Value, place: Escape) -> Result<Value, 
 fn json(state: &State<'_, '_>, value: &Value) -> Result<Value, Error> {
     let text = match value.kind() {
         ValueKind::Undefined => "null".to_owned(),
-        _ => written(state, value)?,
+        _ => display_text(state, value)?,
     };
-    Ok(match Escape::of_name(state.name()) {
+    Ok(match Escape::from_name(state.name()) {
         Escape::Json => Value::from_safe_string(text),
         _ => Value::from(text),
     })
@@ -225,14 +225,14 @@ fn truncate(
     let bytes: Option<usize> = kwargs.get("bytes")?;
     kwargs.assert_all_used()?;
     let cut = match bytes {
-        Some(bytes) => cut::bytes(&text, bytes),
+        Some(bytes) => cut::truncate_bytes(&text, bytes),
         None => text.into_owned(),
     };
     let characters = characters.or(named).or(length);
     Ok(match (characters, bytes) {
-        (Some(characters), _) => cut::characters(&cut, characters),
+        (Some(characters), _) => cut::truncate_chars(&cut, characters),
         (None, Some(_)) => cut,
-        (None, None) => cut::characters(&cut, TRUNCATE_CHARACTERS),
+        (None, None) => cut::truncate_chars(&cut, TRUNCATE_CHARACTERS),
     })
 }
 
@@ -252,14 +252,14 @@ fn matching(state: &mut State<'_, '_>, value: &Value, pattern: &str) -> Result<b
 }
 
 /// Parses an RFC 3339 time, or milliseconds since 1970.
-fn moment(value: &Value) -> Result<Timestamp, Error> {
+fn parse_time(value: &Value) -> Result<Timestamp, Error> {
     let read = match (value.as_str(), i64::try_from(value.clone())) {
         (Some(text), _) => text.trim().parse().ok(),
         (None, Ok(at_ms)) => Timestamp::from_millisecond(at_ms).ok(),
         (None, Err(_)) => None,
     };
     let wants = || {
-        wrong(
+        invalid_operation(
             "is not a time; expected RFC 3339, such as `event.timestamp`, or milliseconds since 1970",
         )
     };
@@ -286,22 +286,22 @@ fn date(
     let zone = zone.or(named_zone).unwrap_or("UTC");
     let known = TimeZone::get(zone);
     let known = known.map_err(|_unknown| {
-        wrong(format!(
+        invalid_operation(format!(
             "date: unknown time zone `{zone}`; expected an IANA name such as `Europe/Berlin`"
         ))
     })?;
-    let at = moment(value)?.to_zoned(known);
-    strtime::format(format, &at).map_err(|error| wrong(format!("date: {error}")))
+    let at = parse_time(value)?.to_zoned(known);
+    strtime::format(format, &at).map_err(|error| invalid_operation(format!("date: {error}")))
 }
 
 /// Formats the time between a time and the message, such as `5m 10s ago`.
 fn ago(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     let now = state.lookup("timestamp_ms").unwrap_or_default();
-    let seconds = moment(&now)?.as_second() - moment(value)?.as_second();
+    let seconds = parse_time(&now)?.as_second() - parse_time(value)?.as_second();
     Ok(match seconds {
         0 => "now".to_owned(),
-        past if past > 0 => format!("{} ago", spelled(past.unsigned_abs())),
-        ahead => format!("in {}", spelled(ahead.unsigned_abs())),
+        past if past > 0 => format!("{} ago", format_seconds(past.unsigned_abs())),
+        ahead => format!("in {}", format_seconds(ahead.unsigned_abs())),
     })
 }
 
@@ -311,7 +311,7 @@ fn duration(value: &Value) -> Result<String, Error> {
         None => f64::try_from(value.clone()).ok(),
     };
     let Some(seconds) = number.filter(|it: &f64| it.is_finite() && it.abs() < 1e15) else {
-        return Err(wrong("duration: is not a number of seconds"));
+        return Err(invalid_operation("duration: is not a number of seconds"));
     };
     let sign = if seconds < 0.0 { "-" } else { "" };
     #[expect(
@@ -320,10 +320,10 @@ fn duration(value: &Value) -> Result<String, Error> {
         reason = "whole, positive and below 10^15"
     )]
     let whole = seconds.abs().round() as u64;
-    Ok(format!("{sign}{}", spelled(whole)))
+    Ok(format!("{sign}{}", format_seconds(whole)))
 }
 
-pub(super) fn spelled(seconds: u64) -> String {
+pub(super) fn format_seconds(seconds: u64) -> String {
     let units = [
         (seconds / 86_400, "d"),
         (seconds / 3_600 % 24, "h"),

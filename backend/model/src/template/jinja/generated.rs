@@ -383,7 +383,7 @@ fn generated_templates_stay_within_limits() {
         let before = spent_ms(begun);
         if let Ok(template) = Jinja::parse(&source, &NO_SNIPPETS) {
             parsed += 1;
-            match template.render(data.jinja(), place, &mut Budget::of_message()) {
+            match template.render(data.jinja(), place, &mut Budget::for_message()) {
                 Ok(text) => {
                     rendered += 1;
                     assert!(text.len() <= RENDERED_BYTES_MAX, "seed {seed}");

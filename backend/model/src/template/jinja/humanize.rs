@@ -2,7 +2,7 @@
 
 use minijinja::{Environment, Error, Value};
 
-use super::{fault::wrong, filters::spelled};
+use super::{error::invalid_operation, filters::format_seconds};
 
 /// Prefixes of 1000 and its powers, and of its fractions.
 const LARGE: [&str; 9] = ["", "k", "M", "G", "T", "P", "E", "Z", "Y"];
@@ -33,7 +33,7 @@ fn number(filter: &str, value: &Value) -> Result<f64, Error> {
         None => f64::try_from(value.clone()).ok(),
     };
     let number = read.filter(|it: &f64| it.is_finite() && it.abs() < 1e27);
-    number.ok_or_else(|| wrong(format!("{filter}: is not a number")))
+    number.ok_or_else(|| invalid_operation(format!("{filter}: is not a number")))
 }
 
 /// Formats a number with four significant digits, without trailing zeros.
@@ -95,7 +95,7 @@ fn duration(seconds: f64) -> String {
         reason = "positive, and saturates"
     )]
     let whole = seconds.abs().round() as u64;
-    format!("{sign}{}", spelled(whole))
+    format!("{sign}{}", format_seconds(whole))
 }
 
 #[cfg(test)]

@@ -30,16 +30,16 @@ pub(super) fn whole<'t>(
     if tags.is_empty() {
         return Ok(source.into());
     }
-    let mut alone = source.as_bytes().to_vec();
+    let mut standalone_range = source.as_bytes().to_vec();
     for tag in &tags {
         // Comments of the same length.
-        alone[tag.at.start + 1] = b'#';
-        alone[tag.at.end - 2] = b'#';
+        standalone_range[tag.at.start + 1] = b'#';
+        standalone_range[tag.at.end - 2] = b'#';
     }
-    check(&String::from_utf8_lossy(&alone))?;
+    check(&String::from_utf8_lossy(&standalone_range))?;
     let (mut whole, mut copied) = (String::new(), 0);
     for tag in tags {
-        let fault = |fault: String| scan::at(source, tag.span, fault);
+        let fault = |fault: String| scan::error_at(source, tag.span, fault);
         let Some(name) = &tag.name else {
             return Err(fault(
                 "`include` has the name of a template in quotes and nothing else".into(),

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use minijinja::{Error, ErrorKind, State, Value, value::ValueKind};
 
-use super::fault::wrong;
+use super::error::invalid_operation;
 use crate::{effort, template::RenderError};
 
 pub(super) const VALUE_DEPTH_MAX: usize = 16;
@@ -102,28 +102,28 @@ impl Meter {
             if count.is_none() {
                 self.spend(state, 1)?;
             }
-            items.push(valid(item)?);
+            items.push(check_valid(item)?);
         }
         Ok(items)
     }
 
     /// Returns a value with existing items: lazy iterators become lists.
-    pub(super) fn whole(&self, state: &State<'_, '_>, value: Value) -> Result<Value, Error> {
+    pub(super) fn materialize(&self, state: &State<'_, '_>, value: Value) -> Result<Value, Error> {
         match value.kind() {
             ValueKind::Iterable => Ok(Value::from(self.items(state, &value)?)),
-            ValueKind::Invalid => valid(value),
+            ValueKind::Invalid => check_valid(value),
             _ => Ok(value),
         }
     }
 }
 
 /// Returns a value, or the error it carries.
-fn valid(value: Value) -> Result<Value, Error> {
+fn check_valid(value: Value) -> Result<Value, Error> {
     if value.kind() != ValueKind::Invalid {
         return Ok(value);
     }
     let error = value.try_iter().err();
-    Err(error.unwrap_or_else(|| wrong("is not a value")))
+    Err(error.unwrap_or_else(|| invalid_operation("is not a value")))
 }
 
 /// Returns the steps for a text in addition to that of its expression.
@@ -143,13 +143,13 @@ impl Weight {
         let entry = match kind {
             ValueKind::Seq | ValueKind::Iterable => 1,
             ValueKind::Map => 2,
-            ValueKind::Invalid => return valid(value.clone()).map(drop),
+            ValueKind::Invalid => return check_valid(value.clone()).map(drop),
             _ => {
                 return self.count(1 + value.as_str().map_or(0, |text| steps_of(text.len())));
             }
         };
         let Some(depth_left) = depth_left.checked_sub(1) else {
-            return Err(wrong("a list or object is nested too deeply"));
+            return Err(invalid_operation("a list or object is nested too deeply"));
         };
         let entries = value.len().unwrap_or(0) as u64;
         self.count(1 + entries * entry)?;

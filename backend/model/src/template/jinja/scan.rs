@@ -23,7 +23,7 @@ const OPENING: [&str; 5] = ["for", "if", "with", "filter", "autoescape"];
 
 /// The tags and brackets around a token.
 #[derive(Default)]
-struct Around {
+struct Nesting {
     /// The levels of each open tag: one, and one for each `elif`.
     tags: Vec<usize>,
     /// The operators of each open bracket since its last comma, outermost first; empty outside of
@@ -35,7 +35,7 @@ struct Around {
 
 /// Refuses nesting too deep for the stack, and unknown filters.
 pub(super) fn check(source: &str) -> Result<(), TemplateError> {
-    let mut around = Around::default();
+    let mut around = Nesting::default();
     let mut before = None;
     for token in tokenize(source, false, SyntaxConfig::default()) {
         // The parser stops here as well and reports the reason.
@@ -43,10 +43,10 @@ pub(super) fn check(source: &str) -> Result<(), TemplateError> {
             break;
         };
         let fault = around
-            .follow(&token, before.as_ref())
+            .process_token(&token, before.as_ref())
             .or_else(|| unknown_filter(&token, before.as_ref()));
         if let Some(fault) = fault {
-            return Err(at(source, span, fault));
+            return Err(error_at(source, span, fault));
         }
         before = Some(token);
     }
@@ -76,7 +76,7 @@ pub(super) fn literal_patterns(source: &str) -> Vec<(Span, String)> {
     found.collect()
 }
 
-pub(super) fn at(source: &str, span: Span, fault: impl Into<String>) -> TemplateError {
+pub(super) fn error_at(source: &str, span: Span, fault: impl Into<String>) -> TemplateError {
     let offset = usize::try_from(span.start_offset).unwrap_or_default();
     let offset = if source.is_char_boundary(offset) {
         offset
@@ -95,9 +95,9 @@ fn unknown_filter(token: &Token<'_>, before: Option<&Token<'_>>) -> Option<Strin
     }
 }
 
-impl Around {
+impl Nesting {
     /// Processes a token; returns an error if it is nested too deeply.
-    fn follow(&mut self, token: &Token<'_>, before: Option<&Token<'_>>) -> Option<String> {
+    fn process_token(&mut self, token: &Token<'_>, before: Option<&Token<'_>>) -> Option<String> {
         match token {
             Token::VariableStart | Token::BlockStart => self.chains = vec![0],
             Token::BlockEnd if std::mem::take(&mut self.sets_block) => {

@@ -17,7 +17,7 @@ fn parse(source: &str) -> Result<AnyTemplate, crate::template::TemplateError> {
 fn rendered(source: &str, escape: Escape) -> Result<String, RenderError> {
     let data =
         json!({"a": "<b> \"x\"", "n": 97.0, "l": [3, 1], "o": {"k": "v", "a.b": 1}, "e": ""});
-    let budget = &mut Budget::of_message();
+    let budget = &mut Budget::for_message();
     parse(source)
         .unwrap()
         .render(&Variables::new(data), escape, budget)
@@ -309,14 +309,14 @@ fn rendering_cost_is_bounded() {
         "{{ t|regex_replace('x*y|x', '') }}",
     ];
     // Reading a million entries is not charged to the template.
-    let all = &mut Budget::of_message();
+    let all = &mut Budget::for_message();
     parse("{{ m|length }}")
         .unwrap()
         .render(&data, Escape::None, all)
         .unwrap();
     for source in templates {
         let begun = Instant::now();
-        let budget = &mut Budget::of_message();
+        let budget = &mut Budget::for_message();
         let fault = parse(source)
             .unwrap()
             .render(&data, Escape::Json, budget)
@@ -573,7 +573,7 @@ fn matching_searches_texts_for_a_regular_expression() {
 
 #[test]
 fn invalid_pattern_of_matching_fails_and_is_quoted() {
-    let (longest, too_long) = ("a".repeat(1_000), "a".repeat(1_001));
+    let (longest, too_long_message) = ("a".repeat(1_000), "a".repeat(1_001));
     assert_eq!(
         rendered(
             &format!("{{{{ a is matching('{longest}') }}}}"),
@@ -588,7 +588,7 @@ fn invalid_pattern_of_matching_fails_and_is_quoted() {
             "`(disk` is not a valid regular expression: unclosed group",
         ),
         ("(a{100}){100}", "`(a{100}){100}` is too large"),
-        (&too_long, "has 1001 bytes; the limit is 1000"),
+        (&too_long_message, "has 1001 bytes; the limit is 1000"),
     ];
     for (pattern, message) in cases {
         let fault = rendered(
@@ -616,12 +616,12 @@ fn literal_patterns_are_checked_when_a_template_is_saved() {
         assert_eq!((fault.line, fault.column), (line, column), "{source}");
         assert!(fault.message.contains("is not a valid regular expression"));
     }
-    let valid = [
+    let check_valid = [
         "{{ a is matching('^disk') }}",
         "{{ a is matching('(' ~ a ~ ')') }}",
         "{{ a is matching(e) }}{{ '(' }} matching('(')",
     ];
-    for source in valid {
+    for source in check_valid {
         assert_eq!(
             AnyTemplate::check(TemplateLanguage::Jinja, source, &NO_SNIPPETS),
             Ok(()),
@@ -638,7 +638,7 @@ fn literal_patterns_are_checked_when_a_template_is_saved() {
 fn matching_is_charged_to_the_budget() {
     let source = "{% for x in range(100) %}{% for y in range(100) %}{{ (text ~ x) is matching('b$') }}{% endfor %}{% endfor %}";
     let data = Variables::new(json!({"text": "a".repeat(60_000)}));
-    let mut budget = Budget::of_message();
+    let mut budget = Budget::for_message();
     let fault = parse(source)
         .unwrap()
         .render(&data, Escape::None, &mut budget);

@@ -25,7 +25,7 @@ fn rendered(language: TemplateLanguage, source: &str, snippets: &Snippets) -> St
     });
     let template = AnyTemplate::parse_with(language, source, snippets).unwrap();
     assert_eq!(template.unknown_variables(), [""; 0], "{source}");
-    let budget = &mut Budget::of_message();
+    let budget = &mut Budget::for_message();
     let text = template.render(&Variables::new(data), Escape::Html, budget);
     text.unwrap()
 }

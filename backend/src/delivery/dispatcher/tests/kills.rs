@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::{damage::told, *};
 use crate::{
     delivery::{
-        decide::{is_cut_off, rendering},
+        decide::{is_interrupted, rendering_attempt},
         recovery::recover,
     },
     destination::receiver::Receiver,
@@ -58,8 +58,8 @@ async fn kills_do_not_use_up_attempts() {
         "it had all the tries that a refused message gets"
     );
     let attempts = world.attempts(id).await;
-    assert!(attempts[..7].iter().all(is_cut_off), "{attempts:?}");
-    assert!(!attempts[7..].iter().any(is_cut_off), "{attempts:?}");
+    assert!(attempts[..7].iter().all(is_interrupted), "{attempts:?}");
+    assert!(!attempts[7..].iter().any(is_interrupted), "{attempts:?}");
     let seconds = |at: usize| (attempts[at + 1].start_ms - attempts[at].start_ms) / 1000;
     assert_eq!(seconds(6), 0, "what was cut off is made again at once");
     assert!((4..=6).contains(&seconds(7)), "and costs no step");
@@ -122,7 +122,7 @@ async fn message_whose_rendering_crashes_twice_becomes_dead_letter() {
         let key = attempt_key(id, number);
         let begun = world.store.get::<Attempt>(key).await.unwrap().unwrap();
         let mut changes = world.store.changes();
-        changes.update(&begun, &rendering(&begun.value, false));
+        changes.update(&begun, &rendering_attempt(&begun.value, false));
         world.store.apply(Lane::Bulk, changes).await.unwrap();
         recover(&world.store, world.clock.as_ref()).await.unwrap();
     }

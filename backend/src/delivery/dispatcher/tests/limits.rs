@@ -51,12 +51,13 @@ async fn limited(
     let judge = move |request: &Received| {
         let now_ms = clock.now_ms();
         let mut arrived = kept.lock().unwrap();
-        let free_ms = free_ms(windows, &arrived.iter().map(|it| it.0).collect::<Vec<_>>());
-        if free_ms <= now_ms {
+        let unblocked_ms =
+            unblocked_ms(windows, &arrived.iter().map(|it| it.0).collect::<Vec<_>>());
+        if unblocked_ms <= now_ms {
             arrived.push((now_ms, request.header("webhook-id").to_owned()));
             return Reply::status(200);
         }
-        let left_ms = free_ms - now_ms;
+        let left_ms = unblocked_ms - now_ms;
         let seconds = (left_ms + 999) / 1_000;
         let exact = f64::from(u32::try_from(left_ms).unwrap()) / 1_000.0;
         let (headers, body) = match stated {
@@ -75,7 +76,7 @@ async fn limited(
 }
 
 /// Returns the time from which the next message is accepted.
-fn free_ms(windows: &[Window], arrived: &[i64]) -> i64 {
+fn unblocked_ms(windows: &[Window], arrived: &[i64]) -> i64 {
     let each = windows.iter().map(|window| {
         let nth = arrived.len().checked_sub(window.count);
         nth.map_or(i64::MIN, |nth| arrived[nth] + window.length_ms)
@@ -88,7 +89,7 @@ fn required_ms(windows: &[Window], messages: usize) -> i64 {
     let mut arrived = Vec::new();
     for _ in 0..messages {
         let last_ms = arrived.last().copied().unwrap_or(0);
-        arrived.push(free_ms(windows, &arrived).max(last_ms));
+        arrived.push(unblocked_ms(windows, &arrived).max(last_ms));
     }
     arrived.last().copied().unwrap_or(0)
 }
@@ -191,13 +192,13 @@ async fn outage_ends_with_every_waiting_message_delivered_most_severe_first() {
             Severity::Warning,
         ];
         let mut ids = HashMap::new();
-        let mut passed = Duration::ZERO;
-        while passed < outage {
+        let mut elapsed = Duration::ZERO;
+        while elapsed < outage {
             let severity = severities[ids.len() % severities.len()];
             let id = world.notify_of(&destination, severity).await;
             ids.insert(id.to_string(), (id, severity));
             world.live(every).await;
-            passed += every;
+            elapsed += every;
         }
         let before = receiver.count();
         set(&reply, 200);

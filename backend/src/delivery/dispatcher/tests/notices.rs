@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     clock::Clock,
     domain::{Health, RecordId},
-    lifecycle::{Arrival, Received, receive},
+    lifecycle::{Arrival, EventEffect, receive},
     store::Lane,
 };
 
@@ -29,7 +29,8 @@ async fn take_in(world: &mut World, at: usize) {
         now_ms: world.clock.now_ms(),
     };
     let key = RecordId::from_parts(world.clock.now_ms().unsigned_abs(), 77);
-    let Received::Opened(opened) = receive(None, &arrival, &SharedSettings::default(), key) else {
+    let EventEffect::Opened(opened) = receive(None, &arrival, &SharedSettings::default(), key)
+    else {
         panic!("nothing was there before");
     };
     let mut changes = world.store.changes();

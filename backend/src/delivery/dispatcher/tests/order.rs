@@ -259,7 +259,9 @@ async fn closing_finds_its_opening_behind_any_number_of_messages() {
             let closing = notify(&mut world, &hook, 1, &[Says::Closed]).await[0];
             let closing = world.delivery(closing).await;
             let now_ms = world.clock.now_ms();
-            let before = sequencing::before(world.store(), &closing).await.unwrap();
+            let before = sequencing::predecessors(world.store(), &closing)
+                .await
+                .unwrap();
             let what = format!("{others}, {is_same_thread}");
             let last = later.last().filter(|_| is_same_thread).unwrap_or(&opening);
             let earlier = before.earlier.map(|it| it.value.id);
@@ -277,7 +279,9 @@ async fn closing_finds_its_opening_behind_any_number_of_messages() {
                 changes.update(&stored, &delivered);
                 world.store().apply(Lane::Bulk, changes).await.unwrap();
             }
-            let before = sequencing::before(world.store(), &closing).await.unwrap();
+            let before = sequencing::predecessors(world.store(), &closing)
+                .await
+                .unwrap();
             assert!(before.earlier.is_none(), "{what}");
             assert_eq!(before.opening, Some(opening), "{what}");
         }

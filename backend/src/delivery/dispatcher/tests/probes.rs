@@ -14,7 +14,7 @@ use crate::{
         TemplateLanguage,
     },
     limits::REFUSALS_ALIKE_MAX,
-    ops::destination::{About, Destinations, Test, TestTarget},
+    ops::destination::{Destinations, Test, TestSubject, TestTarget},
 };
 
 /// One attempt at a time, for a total order.
@@ -179,7 +179,7 @@ fn of_sample(destination: &str) -> Test {
         target: TestTarget::Stored(destination.into()),
         message: String::new(),
         message_language: TemplateLanguage::Mustache,
-        about: About::Sample,
+        about: TestSubject::Sample,
         contact: None,
     }
 }

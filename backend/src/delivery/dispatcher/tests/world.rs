@@ -26,7 +26,7 @@ use crate::{
     message::{Links, sample},
     ops::{
         clock_watch::ClockWatch,
-        delivery::{Deliveries, Holds, Waiting},
+        delivery::{Deliveries, Holds, WaitReason},
         destination::Tester,
         samples,
     },
@@ -336,12 +336,12 @@ impl World {
         let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
         let deliveries = Deliveries::new(self.store.clone(), clock).with_holds(self.holds.clone());
         let delivery = self.delivery(id).await;
-        let Waiting { reason, next_ms } = deliveries.waiting(&delivery, true).await.unwrap();
+        let WaitReason { reason, next_ms } = deliveries.wait_reason(&delivery, true).await.unwrap();
         (reason, next_ms.map(|next_ms| (next_ms - START_MS) / 1000))
     }
 
     pub(super) async fn attempts(&self, id: RecordId) -> Vec<Attempt> {
-        let range = Range::under(&id.to_bytes());
+        let range = Range::with_prefix(&id.to_bytes());
         let attempts = self
             .store
             .page(range, Direction::Ascending, 100)
@@ -351,7 +351,7 @@ impl World {
     }
 
     pub(super) async fn all(&self) -> Vec<Delivery> {
-        let range = Range::under(&[]);
+        let range = Range::with_prefix(&[]);
         let all = self
             .store
             .page(range, Direction::Ascending, 100_000)

@@ -430,7 +430,7 @@ async fn rejected_recipient_does_not_block_the_others() {
         world.config.smtp = Some(smtp(&receiver));
         let report = world.send(&three()).await;
         let verdict = &report.verdict;
-        assert!(verdict.arrives(), "{answer}: {report:?}");
+        assert!(verdict.has_arrived(), "{answer}: {report:?}");
         let expected = if is_permanent {
             (Outcome::Delivered, Advice::Again)
         } else {
@@ -443,7 +443,7 @@ async fn rejected_recipient_does_not_block_the_others() {
         let response = report.transcript.response.as_ref().expect("an answer");
         assert_eq!(response.headers["b@example.com"], answer);
         assert_eq!(response.status, 250);
-        let settled = verdict.settled(&Recipients::default());
+        let settled = verdict.settled_recipients(&Recipients::default());
         assert_eq!(settled.reached, ["a@example.com", "c@example.com"]);
         assert_eq!(settled.is_open("b@example.com"), !is_permanent);
         let mails = receiver.mails();

@@ -4,7 +4,9 @@ use super::*;
 
 async fn found(world: &World, text: &str) -> Vec<i64> {
     let (condition, _) = world.deliveries.condition("filter", text).await.unwrap();
-    world.list(&Filter::default().under(condition), 7).await
+    world
+        .list(&Filter::default().with_condition(condition), 7)
+        .await
 }
 
 async fn refused(world: &World, text: &str) -> String {
@@ -82,7 +84,7 @@ async fn unknown_field_is_a_hint_not_an_error() {
         assert_eq!(hints, [wanted]);
         assert!(
             world
-                .list(&Filter::default().under(condition), 7)
+                .list(&Filter::default().with_condition(condition), 7)
                 .await
                 .is_empty()
         );

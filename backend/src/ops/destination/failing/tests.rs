@@ -21,7 +21,7 @@ use crate::{
 struct World {
     store: Store,
     clock: Arc<ManualClock>,
-    deciding: Deciding,
+    deciding: DecisionContext,
     watch: FailingWatch,
     intake: Intake,
     _guard: DropGuard,
@@ -75,7 +75,7 @@ impl World {
     /// Advances the clock and runs a pass; returns the status and severity of the event.
     async fn pass(&mut self, seconds: u64) -> Option<(Status, Severity)> {
         self.clock.advance(Duration::from_secs(seconds));
-        self.watch.pass().await.unwrap();
+        self.watch.run_once().await.unwrap();
         let all = samples::all::<Occurrence>(&self.store).await;
         let mut events = all
             .into_iter()
@@ -200,7 +200,7 @@ async fn failure_reportable_only_via_failing_destinations_is_detected() {
             )
         };
         samples::save_rule(&world.store, &about_own).await;
-        let snapshot = world.deciding.ruleset.refreshed().await.unwrap();
+        let snapshot = world.deciding.ruleset.refresh().await.unwrap();
         let failing: BTreeSet<_> = failing.iter().copied().collect();
         let now_ms = world.clock.now_ms();
         let found = is_silent(&snapshot, &hook, &health, &failing, now_ms);

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::json;
 use tokio::{net::TcpListener, sync::watch};
 
-use super::{About, Test, TestTarget, Tester};
+use super::{Test, TestSubject, TestTarget, Tester};
 use crate::{
     clock::{Clock, ManualClock},
     config::Config,
@@ -57,7 +57,7 @@ impl World {
         Tester::new(self.store.clone(), Arc::clone(&self.clock), sender, config)
     }
 
-    async fn test(&self, target: TestTarget, about: About) -> Result<Tested, Error> {
+    async fn test(&self, target: TestTarget, about: TestSubject) -> Result<Tested, Error> {
         let test = Test {
             target,
             message_language: TemplateLanguage::Mustache,
@@ -141,7 +141,7 @@ async fn every_response_maps_to_outcome_and_explanation() {
         }
         let receiver = Receiver::start(move |_| reply.clone()).await;
         let tested = world
-            .test(draft(webhook(receiver.url("/"))), About::Sample)
+            .test(draft(webhook(receiver.url("/"))), TestSubject::Sample)
             .await;
         let Tested { delivery, attempt } = tested.unwrap();
         assert_eq!(attempt.outcome, Some(outcome), "{shown}");
@@ -178,13 +178,13 @@ async fn unsent_request_has_no_transcript() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let mut world = World::new();
     let kind = webhook(format!("http://{closed}/"));
-    let tested = world.test(draft(kind), About::Sample).await.unwrap();
+    let tested = world.test(draft(kind), TestSubject::Sample).await.unwrap();
     assert_eq!(tested.attempt.outcome, Some(Outcome::Unreachable));
     assert!(tested.attempt.explanation.contains("connection refused"));
     assert_eq!(tested.attempt.transcript.request, None);
     world.config.egress.allow.clear();
     let tested = world
-        .test(draft(webhook(receiver.url("/"))), About::Sample)
+        .test(draft(webhook(receiver.url("/"))), TestSubject::Sample)
         .await
         .unwrap();
     assert_eq!(tested.attempt.outcome, Some(Outcome::Blocked));
@@ -203,7 +203,7 @@ async fn slack_error_with_status_200_is_a_rejection() {
         token: Secret::new(CANARY),
         ..Slack::default()
     });
-    let tested = world.test(draft(kind), About::Sample).await.unwrap();
+    let tested = world.test(draft(kind), TestSubject::Sample).await.unwrap();
     assert_eq!(tested.attempt.outcome, Some(Outcome::Rejected));
     assert!(tested.attempt.explanation.contains("invalid_auth"));
     assert_eq!(tested.attempt.transcript.response.unwrap().status, 200);
@@ -229,7 +229,7 @@ async fn stored_destination_is_tested_without_the_queue() {
     let mut changes = world.store.changes();
     changes.insert(&destination);
     world.store.apply(Lane::Admin, changes).await.unwrap();
-    let about = About::Incoming(Box::new(IncomingEvent {
+    let about = TestSubject::Incoming(Box::new(IncomingEvent {
         severity: Some(Severity::Critical),
         summary: "the cellar is wet".into(),
         ..event
@@ -242,7 +242,7 @@ async fn stored_destination_is_tested_without_the_queue() {
     assert_eq!(tested.delivery.event, None);
     assert!(receiver.received()[0].body.contains("the cellar is wet"));
     let engine = world.store.engine();
-    let all = Range::under(&[]);
+    let all = Range::with_prefix(&[]);
     let due = engine
         .entries(Index::DeliveryByDue, all, Direction::Ascending, 1)
         .await
@@ -254,11 +254,11 @@ async fn stored_destination_is_tested_without_the_queue() {
 async fn unknown_destination_or_event_is_not_found() {
     let world = World::new();
     let nobody = world
-        .test(TestTarget::Stored("nobody".into()), About::Sample)
+        .test(TestTarget::Stored("nobody".into()), TestSubject::Sample)
         .await;
     assert!(matches!(nobody, Err(Error::NotFound(_))));
     let receiver = Receiver::start(|_| Reply::status(200)).await;
-    let unknown = About::Stored(EventId::from_bytes([7; 20]));
+    let unknown = TestSubject::Stored(EventId::from_bytes([7; 20]));
     let unknown = world.test(draft(webhook(receiver.url("/"))), unknown).await;
     assert!(matches!(unknown, Err(Error::NotFound(_))));
     assert_eq!(receiver.count(), 0);
@@ -280,7 +280,7 @@ fn sample_test(kind: DestinationKind) -> Test {
         target: draft(kind),
         message: String::new(),
         message_language: TemplateLanguage::Mustache,
-        about: About::Sample,
+        about: TestSubject::Sample,
         contact: None,
     }
 }

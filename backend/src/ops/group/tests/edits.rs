@@ -34,9 +34,9 @@ async fn closing_is_sent_after_the_rule_is_deleted() {
         .await
         .unwrap()
         .unwrap();
-    let was = crate::domain::Revised::Rule(stored.value.clone());
+    let was = crate::domain::RevisedResource::Rule(stored.value.clone());
     let now_ms = world.clock.now_ms();
-    crate::ops::revision::keep(&world.store, was, now_ms, true, &mut changes)
+    crate::ops::revision::store_revision(&world.store, was, now_ms, true, &mut changes)
         .await
         .unwrap();
     changes.delete(&stored);

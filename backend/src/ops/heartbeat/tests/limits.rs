@@ -14,12 +14,12 @@ async fn expectations_beyond_the_limit_are_refused() {
     let all = world.expectations();
     let host = |number: usize| [("host".to_owned(), format!("h{number}"))].into();
     for number in 0..EXPECTATIONS_MAX {
-        all.beat("backup", &host(number), Signal::Beat)
+        all.record_beat("backup", &host(number), Signal::Beat)
             .await
             .unwrap();
     }
     let further = host(EXPECTATIONS_MAX);
-    let refused = all.beat("backup", &further, Signal::Start).await;
+    let refused = all.record_beat("backup", &further, Signal::Start).await;
     let Err(Error::Exhausted { message, .. }) = refused else {
         panic!("accepted");
     };
@@ -33,15 +33,19 @@ async fn expectations_beyond_the_limit_are_refused() {
     let shown = world.heartbeats().get("backup").await.unwrap();
     assert_eq!(shown.expected_count, Some(10_000));
     // Existing expectations still accept beats, including runs.
-    all.beat("backup", &host(7), Signal::Start).await.unwrap();
-    all.beat("backup", &host(8), Signal::Beat).await.unwrap();
+    all.record_beat("backup", &host(7), Signal::Start)
+        .await
+        .unwrap();
+    all.record_beat("backup", &host(8), Signal::Beat)
+        .await
+        .unwrap();
     let page = PageRequest {
         size: 1_000,
         ..PageRequest::default()
     };
     let (shown, _) = world.expectations().list("backup", &page).await.unwrap();
-    all.forget("backup", &shown[0].key).await.unwrap();
-    all.beat("backup", &host(EXPECTATIONS_MAX), Signal::Beat)
+    all.delete("backup", &shown[0].key).await.unwrap();
+    all.record_beat("backup", &host(EXPECTATIONS_MAX), Signal::Beat)
         .await
         .unwrap();
     let shown = world.heartbeats().get("backup").await.unwrap();

@@ -102,7 +102,7 @@ async fn beat_at_another_node_uses_the_leaders_time() {
 /// Polls a check up to `polls` times and then drops it, as a crash would; returns whether it had
 /// completed.
 async fn looked(world: &mut World, polls: usize) -> bool {
-    let mut pass = pin!(world.watch.pass());
+    let mut pass = pin!(world.watch.run_once());
     for _ in 0..polls {
         let mut context = Context::from_waker(Waker::noop());
         if pass.as_mut().poll(&mut context).is_ready() {
@@ -162,7 +162,7 @@ async fn beats_at_other_nodes_count_across_leader_changes() {
         for _ in 0..12 {
             other.send("done", "a").await;
             leader.pass(10).await;
-            other.flush.pass().await.unwrap();
+            other.flush.run_once().await.unwrap();
             assert!(leader.alarm("backup", &[]).await.is_none(), "{round}");
         }
         // The leader is lost; the other node takes over ten seconds later, and accepts events

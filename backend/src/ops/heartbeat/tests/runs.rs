@@ -87,11 +87,11 @@ async fn run_excludes_downtime_and_survives_a_restart() {
 
 #[test]
 fn start_signal_rejects_an_exit_code() {
-    assert_eq!(Signal::of(true, None).unwrap(), Signal::Start);
-    assert_eq!(Signal::of(false, Some(0)).unwrap(), Signal::Beat);
-    assert_eq!(Signal::of(false, Some(-1)).unwrap(), Signal::Failure);
+    assert_eq!(Signal::from_call(true, None).unwrap(), Signal::Start);
+    assert_eq!(Signal::from_call(false, Some(0)).unwrap(), Signal::Beat);
+    assert_eq!(Signal::from_call(false, Some(-1)).unwrap(), Signal::Failure);
     for exit in [0, 1] {
-        let refused = Signal::of(true, Some(exit));
+        let refused = Signal::from_call(true, Some(exit));
         assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
     }
 }

@@ -39,8 +39,8 @@ impl World {
         while !left.is_zero() {
             let step = left.min(STEP);
             self.clock.advance(step);
-            self.flush.pass().await.unwrap();
-            self.watch.pass().await.unwrap();
+            self.flush.run_once().await.unwrap();
+            self.watch.run_once().await.unwrap();
             left -= step;
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Steps, Time};
+use super::{ClockSteps, Time};
 use crate::{
     clock::millis,
     domain::{
@@ -27,7 +27,7 @@ impl Time {
             at: passed,
             stored_ms: None,
             outages,
-            steps: Steps::at(wall_ms),
+            steps: ClockSteps::at(wall_ms),
         };
         if time.resumed_ms() == now_ms && !time.outages.is_empty() {
             let counted_ms = away_ms.min(millis(SERVICE_TIME_INTERVAL));
@@ -79,7 +79,7 @@ impl Time {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{domain::heartbeat::SERVICE, ops::beats::awaited};
+    use crate::{domain::heartbeat::SERVICE, ops::beats::new_expectation};
 
     const SECOND_MS: i64 = 1_000;
 
@@ -96,7 +96,7 @@ mod tests {
             at: Duration::ZERO,
             stored_ms: None,
             outages: outages.collect(),
-            steps: Steps::at(0),
+            steps: ClockSteps::at(0),
         }
     }
 
@@ -136,7 +136,7 @@ mod tests {
             stored = Some(Expectation {
                 last_ms: Some(wall_ms),
                 outages: time.outages,
-                ..awaited(SERVICE, SERVICE, Vec::new(), time.now_ms)
+                ..new_expectation(SERVICE, SERVICE, Vec::new(), time.now_ms)
             });
         }
     }

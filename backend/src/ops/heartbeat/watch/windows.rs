@@ -15,7 +15,7 @@ use crate::{
     },
     error::Error,
     limits::{CLOCK_SLACK_MAX, CLOCK_SLACK_TIME, CLOCK_STEP_MIN, HEARTBEAT_LOOK_INTERVAL},
-    ops::{beats::awaited, heartbeat::due::stored_window},
+    ops::{beats::new_expectation, heartbeat::due::stored_window},
     store::{
         Direction, Stored,
         engine::Range,
@@ -30,7 +30,7 @@ const BATCH: usize = 200;
 /// Detector of clock steps.
 #[expect(clippy::struct_field_names, reason = "a name ends with its unit")]
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Steps {
+pub(super) struct ClockSteps {
     /// Wall-clock time of the last check, in milliseconds since the epoch.
     wall_ms: i64,
     /// Size of the clock step since then.
@@ -41,7 +41,7 @@ pub(super) struct Steps {
     slack_until_ms: i64,
 }
 
-impl Steps {
+impl ClockSteps {
     pub(super) fn at(wall_ms: i64) -> Self {
         Self {
             wall_ms,
@@ -50,7 +50,7 @@ impl Steps {
     }
 
     /// Compares the wall clock with the elapsed time.
-    pub(super) fn look(&mut self, wall_ms: i64, since_ms: i64, service_ms: i64) {
+    pub(super) fn detect(&mut self, wall_ms: i64, since_ms: i64, service_ms: i64) {
         let step_ms = wall_ms.saturating_sub(self.wall_ms.saturating_add(since_ms));
         let most_ms = millis(CLOCK_SLACK_MAX);
         let step_ms = step_ms.saturating_abs().min(most_ms);
@@ -68,7 +68,7 @@ impl Steps {
 
 impl HeartbeatWatch {
     /// Checks the window of a heartbeat and returns the service time of the next check.
-    pub(super) async fn look_at_window(
+    pub(super) async fn check_window(
         &self,
         loaded: &LoadedHeartbeat,
         time: &Time,
@@ -104,7 +104,7 @@ impl HeartbeatWatch {
             window.is_over = self.begin_missed(loaded, &window, time).await?;
         }
         if window.is_over
-            && let Some(span) = begun(loaded, window.start_ms, time)
+            && let Some(span) = next_window(loaded, window.start_ms, time)
         {
             window = time.begin_window(span);
         }
@@ -131,9 +131,9 @@ impl HeartbeatWatch {
         let place = by_beat(loaded.heartbeat.id, Standing::Awaited);
         let missed = Range {
             end: Some(place.moment(window.first_service_ms()).build()),
-            ..Range::under(&by_beat(loaded.heartbeat.id, Standing::Awaited).build())
+            ..Range::with_prefix(&by_beat(loaded.heartbeat.id, Standing::Awaited).build())
         };
-        let missed = self.found(missed).await?;
+        let missed = self.read_range(missed).await?;
         let are_all = missed.is_empty();
         for stored in missed {
             self.begin(loaded, stored, time).await?;
@@ -158,7 +158,7 @@ impl HeartbeatWatch {
             }
             None => changes.insert(&Expectation {
                 window: Some(window),
-                ..awaited(SERVICE, heartbeat, Vec::new(), window.service_ms)
+                ..new_expectation(SERVICE, heartbeat, Vec::new(), window.service_ms)
             }),
         }
         self.apply(changes).await
@@ -169,7 +169,7 @@ impl HeartbeatWatch {
         &self,
         is_kept: impl Fn(RecordId) -> bool,
     ) -> Result<(), Error> {
-        let mut range = Range::under(&Key::new().id(SERVICE).build());
+        let mut range = Range::with_prefix(&Key::new().id(SERVICE).build());
         loop {
             let store = &self.deciding.store;
             let found = store
@@ -178,7 +178,7 @@ impl HeartbeatWatch {
             let Some(last) = found.last() else {
                 return Ok(());
             };
-            range.go_on_after(&Key::new().id(SERVICE).id(last.value.key).build());
+            range.exclude_through(&Key::new().id(SERVICE).id(last.value.key).build());
             let mut changes = store.changes();
             for stored in &found {
                 if stored.value.window.is_some() && !is_kept(stored.value.key) {
@@ -192,13 +192,13 @@ impl HeartbeatWatch {
 
 /// Returns the next window to check after `after_ms`: the first that began since the end of the
 /// last outage, or otherwise the latest one before.
-fn begun(loaded: &LoadedHeartbeat, after_ms: i64, time: &Time) -> Option<Span> {
+fn next_window(loaded: &LoadedHeartbeat, after_ms: i64, time: &Time) -> Option<Span> {
     let now_ms = time.steps.wall_ms;
     let after_ms = after_ms.max(now_ms.saturating_sub(BACK_MAX_MS));
     let resumed_ms = now_ms.saturating_sub(time.now_ms.saturating_sub(time.resumed_ms()));
     loaded
-        .first_window_begun(after_ms.max(resumed_ms), now_ms)
-        .or_else(|| loaded.window_begun(after_ms, now_ms))
+        .first_window_started(after_ms.max(resumed_ms), now_ms)
+        .or_else(|| loaded.last_window_started(after_ms, now_ms))
 }
 
 impl Time {

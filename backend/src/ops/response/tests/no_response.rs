@@ -194,7 +194,7 @@ async fn event_of_an_earlier_version_closes_with_its_response() {
     let id = world.response().await.occurrence_id;
     let earlier = crate::domain::IncomingEvent {
         severity: Some(Severity::Critical),
-        ..crate::domain::IncomingEvent::own(
+        ..crate::domain::IncomingEvent::own_event(
             "no one responded",
             "escalation",
             [("rule", "page"), ("occurrence", &id)],

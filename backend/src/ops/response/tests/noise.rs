@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     domain::noise::{NoiseBy, NoiseTally},
-    ops::noise::{NoiseAsked, NoiseReports, NoiseRows},
+    ops::noise::{NoiseReports, NoiseRequest, NoiseRows},
 };
 
 #[tokio::test]
@@ -20,7 +20,7 @@ async fn only_paged_contacts_have_a_row() {
     world.wait(MINUTE).await;
     world.acknowledge(None).await;
     world.wait(60 * MINUTE).await;
-    let asked = NoiseAsked {
+    let asked = NoiseRequest {
         start_ms: None,
         end_ms: None,
         rows: NoiseRows::Counted(NoiseBy::Contact),
@@ -29,7 +29,7 @@ async fn only_paged_contacts_have_a_row() {
     let reports = NoiseReports::new(world.store.clone(), world.clock());
     let report = reports.report(&asked).await.unwrap();
     let rows = report.rows.iter().map(|row| {
-        let of = |tally| row.numbers.of(tally);
+        let of = |tally| row.numbers.get(tally);
         let reached = [NoiseTally::Occurrence, NoiseTally::Acknowledged].map(of);
         let within = row.numbers.median_acknowledge_seconds();
         (

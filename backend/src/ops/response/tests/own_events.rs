@@ -16,7 +16,7 @@ async fn report(world: &World) -> Option<Occurrence> {
 async fn killed_pass(world: &World) {
     let deciding = samples::deciding_at(world.store.clone(), &world.clock).await;
     let (intake, _workers) = Intake::new(deciding.clone());
-    assert!(Reviewer::new(deciding, intake).pass().await);
+    assert!(Reviewer::new(deciding, intake).run_once().await);
 }
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn stored_own_event_is_ingested_once_despite_repeated_resumes() {
             event: IncomingEvent {
                 severity: Some(Severity::Warning),
                 summary: "of its own".into(),
-                ..IncomingEvent::own("trouble", "trouble", [("host", host)], now_ms)
+                ..IncomingEvent::own_event("trouble", "trouble", [("host", host)], now_ms)
             },
             chain: Vec::new(),
         });

@@ -226,7 +226,7 @@ async fn response_of_an_earlier_version_compares_with_the_last_severity() {
         let stored = world.store.get::<Occurrence>(key.to_bytes().into()).await;
         let stored = stored.unwrap().unwrap();
         let mut earlier = stored.value.clone();
-        earlier.notified[0].response.as_mut().unwrap().worst = None;
+        earlier.notified[0].response.as_mut().unwrap().most_severe = None;
         let mut changes = world.store.changes();
         changes.update(&stored, &earlier);
         world.store.apply(Lane::Admin, changes).await.unwrap();

@@ -217,7 +217,9 @@ async fn started_and_ended_silences_restrict_edits() {
     }
     // Like closed occurrences, it is deleted in the end.
     world.wait(31 * 24 * 3_600).await;
-    lifecycle::forget(&world.node().deciding).await.unwrap();
+    lifecycle::delete_expired(&world.node().deciding)
+        .await
+        .unwrap();
     assert!(samples::all::<Silence>(&world.store).await.is_empty());
 }
 
@@ -251,7 +253,7 @@ async fn edit_reevaluates_two_thousand_pending_notifications() {
         .await
         .unwrap();
     assert_eq!((left.len(), token.is_empty()), (1, true));
-    let pending::Waits::Decision { destinations, .. } = &left[0] else {
+    let pending::HeldMessage::Decision { destinations, .. } = &left[0] else {
         panic!("{left:?}");
     };
     assert_eq!(*destinations, [name("hook")]);
@@ -259,14 +261,17 @@ async fn edit_reevaluates_two_thousand_pending_notifications() {
 
 #[tokio::test]
 async fn notify_open_waits_under_a_silence_and_keeps_pending() {
-    use crate::ops::notify_open::{NotifyOpen, Stores};
+    use crate::ops::notify_open::{NotifyOpen, StoredDefinition};
     let world = World::under(&[page()]).await;
     world.silence("quiet", "host=a", 60).await;
     world.event("a", |_| {}).await;
     let late = rule("late", &[DISK_TRIGGER], &["mail"]);
     samples::save_rule(&world.store, &late).await;
     let opens = NotifyOpen::new(world.node().deciding.clone(), world.node().intake.clone());
-    assert_eq!(opens.notify(&Stores::Rule(late)).await.unwrap(), 0);
+    assert_eq!(
+        opens.notify(&StoredDefinition::Rule(late)).await.unwrap(),
+        0
+    );
     let waits = world.occurrence("a").await.pending;
     let names: Vec<_> = waits.iter().map(|it| it.rule_name.as_str()).collect();
     assert_eq!(names, ["late", "page"]);

@@ -239,7 +239,7 @@ async fn suppressed_event_stays_held_after_the_silence() {
     world.wait(1_200).await;
     assert!(world.sent().await.is_empty());
     let held = world.explained("a").await.held_by;
-    assert_eq!(held[0].kind.word(), "suppressed");
+    assert_eq!(held[0].kind.as_str(), "suppressed");
     world.event("a", |it| it.status = Some(Status::Open)).await;
     assert_eq!(world.sent().await, [about("a", false)]);
 }
@@ -285,7 +285,7 @@ async fn silence_that_ends_during_a_review_releases_one_message() {
             }
             node.silences.expire("quiet", &name("Ana")).await
         };
-        let (is_reviewed, expired) = tokio::join!(node.reviewer.pass(), expire);
+        let (is_reviewed, expired) = tokio::join!(node.reviewer.run_once(), expire);
         assert!(is_reviewed && expired.is_ok());
         world.look().await;
         let sent = samples::all::<Delivery>(&world.store).await;
@@ -412,10 +412,10 @@ async fn timeline_lists_hold_history_in_order() {
     world.wait(3_600).await;
     world.event("a", severity(Severity::Critical)).await;
     world.event("a", close).await;
-    let snapshot = world.node().deciding.ruleset.refreshed().await.unwrap();
+    let snapshot = world.node().deciding.ruleset.refresh().await.unwrap();
     let (occurrence, now_ms) = (world.occurrence("a").await, world.clock.now_ms());
     let rules = explain(&world.store, &snapshot, &occurrence, now_ms).await;
-    let story = crate::ops::explain::story(&occurrence, &rules.unwrap());
+    let story = crate::ops::explain::timeline(&occurrence, &rules.unwrap());
     let kinds: Vec<_> = story.iter().map(|it| it.kind).collect();
     assert_eq!(
         kinds,

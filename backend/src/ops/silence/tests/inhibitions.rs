@@ -116,10 +116,10 @@ async fn effect_closed_while_held_or_lingering_is_skipped() {
     let disk = all.into_iter().find(|it| it.name == "disk-full").unwrap();
     let held = &disk.pending[0].held_by[0];
     assert_eq!(
-        (held.kind.word(), held.name.as_str()),
+        (held.kind.as_str(), held.name.as_str()),
         ("inhibition", "dead host")
     );
-    let snapshot = world.node().deciding.ruleset.refreshed().await.unwrap();
+    let snapshot = world.node().deciding.ruleset.refresh().await.unwrap();
     let told = explain(&world.store, &snapshot, &disk, world.clock.now_ms()).await;
     let reason = told.unwrap().remove(0).main.reason;
     assert!(

@@ -8,10 +8,10 @@ use super::{DatabaseLocation, write_new};
 use crate::{
     engine::{
         Action, Change, EngineError, Expect, Kind, Lane, LogPosition,
-        postgres::{Layout, PostgresEngine, empty, migrate},
+        postgres::{Layout, PostgresEngine, clear_tables, migrate},
     },
     location::DatabaseConfig,
-    open::{Checks, KEY_FILE_BYTES_MAX, OpenError, Whereabouts, format, key_check},
+    open::{Checks, KEY_FILE_BYTES_MAX, LocationErrors, OpenError, format, key_check},
     record::Store,
     seal::Sealer,
 };
@@ -35,24 +35,24 @@ impl DatabaseDraft {
         key: &[u8],
         first_position: LogPosition,
     ) -> Result<Self, OpenError> {
-        let location = DatabaseLocation::of(database)?;
+        let location = DatabaseLocation::from_config(database)?;
         let found = location.status().await?;
-        found.check_server().map_err(|why| location.refuse(why))?;
+        found.check_server().map_err(|why| location.refusal(why))?;
         let nodes = found.store.iter().flat_map(|store| &store.nodes);
         let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
         if !names.is_empty() {
             let names = names.join(", ");
-            return Err(location.refuse(format!("it is in use; stop these: {names}")));
+            return Err(location.refusal(format!("it is in use; stop these: {names}")));
         }
         if found.layout.is_some() {
-            Layout::check(found.layout).map_err(|why| location.refuse(why))?;
-            refuse_a_store(&location).await?;
+            Layout::check(found.layout).map_err(|why| location.refusal(why))?;
+            reject_existing_store(&location).await?;
         } else {
             let made = migrate(&location.address).await;
-            made.map_err(|source| location.fault(source))?;
+            made.map_err(|source| location.store_error(source))?;
         }
         let made_key_file = put_keys(&location, key)?;
-        let begun = Self::make(&location, &database.node_name, first_position).await;
+        let begun = Self::create(&location, &database.node_name, first_position).await;
         match begun {
             Ok(store) => Ok(Self {
                 location,
@@ -66,19 +66,19 @@ impl DatabaseDraft {
         }
     }
 
-    async fn make(
+    async fn create(
         location: &DatabaseLocation,
         node: &str,
         first_position: LogPosition,
     ) -> Result<Store, OpenError> {
-        let emptied = empty(&location.address, first_position).await;
-        emptied.map_err(|source| location.fault(source))?;
-        let missing = || location.key_fault("it was deleted concurrently".into());
+        let emptied = clear_tables(&location.address, first_position).await;
+        emptied.map_err(|source| location.store_error(source))?;
+        let missing = || location.key_error("it was deleted concurrently".into());
         let sealer = location.key()?.ok_or_else(missing)?;
         let store = location.open(node, sealer).await?;
         let put = Action::Put(b"a backup".to_vec());
         let marked = mark(&store, Expect::Absent, put).await;
-        marked.map_err(|source| location.fault(source))?;
+        marked.map_err(|source| location.store_error(source))?;
         Ok(store)
     }
 
@@ -86,8 +86,8 @@ impl DatabaseDraft {
         &self.store
     }
 
-    pub(crate) async fn judge(&self) -> Result<Checks, OpenError> {
-        key_check::judge(&self.store, self.store.sealer(), &self.location).await
+    pub(crate) async fn check_keys(&self) -> Result<Checks, OpenError> {
+        key_check::verify_keys(&self.store, self.store.sealer(), &self.location).await
     }
 
     pub(crate) async fn finish(self) -> Result<(), OpenError> {
@@ -105,7 +105,7 @@ impl DatabaseDraft {
         let closed = store.engine().close().await;
         finished
             .and(closed)
-            .map_err(|source| location.fault(source))
+            .map_err(|source| location.store_error(source))
     }
 
     pub(crate) async fn discard(self) {
@@ -121,22 +121,25 @@ impl DatabaseDraft {
 pub(super) async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenError> {
     match is_marked(store).await {
         Ok(false) => Ok(()),
-        Ok(true) => Err(location.refuse(
+        Ok(true) => Err(location.refusal(
             "a backup is being restored there, or `bellwether restore` was interrupted; rerun it",
         )),
-        Err(source) => Err(location.fault(source)),
+        Err(source) => Err(location.store_error(source)),
     }
 }
 
 /// Rejects a schema that contains a store, unless it is empty and incomplete.
-async fn refuse_a_store(location: &DatabaseLocation) -> Result<(), OpenError> {
-    let fault = |source| location.fault(source);
+async fn reject_existing_store(location: &DatabaseLocation) -> Result<(), OpenError> {
+    let fault = |source| location.store_error(source);
     let engine = PostgresEngine::open(location.address.clone(), None).await;
     let engine = Arc::new(engine.map_err(fault)?);
     let store = Store::new(engine, Arc::new(Sealer::ephemeral()));
-    let is_store = format::in_store(&store).await.map_err(fault)?.is_some();
+    let is_store = format::stored_version(&store)
+        .await
+        .map_err(fault)?
+        .is_some();
     if is_store && !is_marked(&store).await.map_err(fault)? {
-        return Err(location.refuse(
+        return Err(location.refusal(
             "the schema already has a store; name a schema without one with store.schema",
         ));
     }
@@ -165,7 +168,7 @@ fn put_keys(location: &DatabaseLocation, key: &[u8]) -> Result<bool, OpenError> 
     let there = plain_file::read(&location.key_file, KEY_FILE_BYTES_MAX);
     let is_same = there.is_ok_and(|there| there == key);
     let other = || {
-        location.key_fault(
+        location.key_error(
             "it contains keys other than those of the backup; move it away, or name another file \
              with store.secret_key_file"
                 .into(),
@@ -176,7 +179,7 @@ fn put_keys(location: &DatabaseLocation, key: &[u8]) -> Result<bool, OpenError> 
 
 async fn clear(location: &DatabaseLocation, made_key_file: bool) {
     // If this fails, the remains are incomplete, and the next restore removes them.
-    drop(empty(&location.address, LogPosition::START).await);
+    drop(clear_tables(&location.address, LogPosition::START).await);
     if made_key_file {
         drop(fs::remove_file(&location.key_file));
     }

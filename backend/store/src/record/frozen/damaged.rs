@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     domain::{AuditAction, AuditEntry},
     engine::{EngineError, Kind},
-    record::{Record, chained, proven_since},
+    record::{Record, chained, upgrade_proof},
     seal::{PROOF_BYTES, Sealer},
 };
 
@@ -30,7 +30,7 @@ enum Value {
 
 /// Returns a digest of decoding the modified forms of a record and encoding the result.
 pub(super) fn digest<T: Record + PartialEq>(value: &[u8], sealer: &Sealer) -> String {
-    let is_proven = proven_since(T::KIND, &[1], sealer).is_some();
+    let is_proven = upgrade_proof(T::KIND, &[1], sealer).is_some();
     let message = &value[if is_proven { 1 + PROOF_BYTES } else { 1 }..];
     let whole = parts(message, 0).unwrap();
     let mut chance = Chance(u64::from(T::KIND as u8));
@@ -45,7 +45,7 @@ pub(super) fn digest<T: Record + PartialEq>(value: &[u8], sealer: &Sealer) -> St
         if chance.below(20) == 0 {
             bytes.truncate(1 + chance.below(bytes.len()));
         }
-        let bytes = proven_since(T::KIND, &bytes, sealer).unwrap_or(bytes);
+        let bytes = upgrade_proof(T::KIND, &bytes, sealer).unwrap_or(bytes);
         let outcome = outcome::<T>(&bytes, sealer);
         hash.update((outcome.len() as u64).to_be_bytes());
         hash.update(outcome);
@@ -66,7 +66,7 @@ fn outcome<T: Record + PartialEq>(bytes: &[u8], sealer: &Sealer) -> Vec<u8> {
     if !matches!(T::KIND, Kind::Destination | Kind::Mapping) {
         outcome.extend(written);
     }
-    if let Some(state) = value.seen().and_then(|seen| seen.state) {
+    if let Some(state) = value.audit_snapshot().and_then(|seen| seen.state) {
         let entry = audited(state);
         outcome.extend(entry.hash);
         let kept = AuditEntry::decode(&entry.encode(sealer), sealer);

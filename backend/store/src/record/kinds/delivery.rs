@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use super::{decoded, encoded, entry, only_named};
+use super::{decode, encode, entry, only_named};
 use crate::record::{
-    Ended, Record,
+    EndedDelivery, Record,
     bytes::Key,
     noise::{self, NoiseCounts},
     steps,
 };
 use crate::{
-    audit::Seen,
+    audit::AuditSnapshot,
     domain::{
         Attempt, BudgetWindow, Delivery, DeliveryState, Health, RecordId, ThreadStanding,
-        counter::Counted,
+        counter::CountedIn,
     },
     engine::{EngineError, Entry, Index, Kind},
     metrics::CommitStep,
@@ -59,14 +59,14 @@ pub fn behind(destination: RecordId, earlier: RecordId) -> Key {
 impl Record for Delivery {
     const KIND: Kind = Kind::Delivery;
 
-    fn seen(&self) -> Option<Seen> {
+    fn audit_snapshot(&self) -> Option<AuditSnapshot> {
         let seen = only_named(&self.id);
         let outcome = if self.test {
             tested(self)
         } else {
             String::new()
         };
-        Some(Seen { outcome, ..seen })
+        Some(AuditSnapshot { outcome, ..seen })
     }
 
     fn key(&self) -> Vec<u8> {
@@ -112,7 +112,7 @@ impl Record for Delivery {
             entries.push(entry(Index::DeliveryByDigest, key));
         }
         if let Some(standing) = self.thread_standing() {
-            let (origin, id) = self.place();
+            let (origin, id) = self.thread_position();
             let key = in_thread(self, standing).id(origin).id(id);
             entries.push(entry(Index::DeliveryByThread, key));
         }
@@ -131,37 +131,37 @@ impl Record for Delivery {
         entries
     }
 
-    fn counted(&self) -> Vec<Counted> {
-        Self::counted(self)
+    fn counter_entries(&self) -> Vec<CountedIn> {
+        Self::counter_entries(self)
     }
 
-    fn ended(before: &Self, after: Option<&Self>) -> Option<Ended> {
+    fn ended_delivery(before: &Self, after: Option<&Self>) -> Option<EndedDelivery> {
         let due_ms = before.state.due_ms()?;
         let is_over = after.is_none_or(|it| it.state.due_ms().is_none());
-        is_over.then(|| Ended {
+        is_over.then(|| EndedDelivery {
             destination: before.destination,
             delivery: before.id,
             at_ms: after.and_then(|it| it.end_ms).unwrap_or(due_ms),
         })
     }
 
-    fn of_destination(&self) -> Option<RecordId> {
+    fn owning_destination(&self) -> Option<RecordId> {
         Some(self.destination)
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(self)
+        encode(self)
     }
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND)
+        decode(bytes, Self::KIND)
     }
 
     fn steps(&self, before: Option<&Self>, to: &mut Vec<CommitStep>) {
         steps::delivery(self, before, to);
     }
 
-    fn noise(&self, before: Option<&Self>, to: &mut NoiseCounts<'_>) {
+    fn count_noise(&self, before: Option<&Self>, to: &mut NoiseCounts<'_>) {
         noise::delivery(self, before, to);
     }
 }
@@ -178,11 +178,11 @@ impl Record for Attempt {
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(self)
+        encode(self)
     }
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND)
+        decode(bytes, Self::KIND)
     }
 }
 
@@ -197,16 +197,16 @@ impl Record for Health {
         Vec::new()
     }
 
-    fn of_destination(&self) -> Option<RecordId> {
+    fn owning_destination(&self) -> Option<RecordId> {
         Some(self.destination)
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(self)
+        encode(self)
     }
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND)
+        decode(bytes, Self::KIND)
     }
 }
 
@@ -221,15 +221,15 @@ impl Record for BudgetWindow {
         Vec::new()
     }
 
-    fn of_destination(&self) -> Option<RecordId> {
+    fn owning_destination(&self) -> Option<RecordId> {
         Some(self.destination)
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(self)
+        encode(self)
     }
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND)
+        decode(bytes, Self::KIND)
     }
 }

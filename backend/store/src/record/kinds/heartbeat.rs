@@ -1,8 +1,8 @@
 //! Expectations of heartbeats as records.
 
-use super::{decoded, encoded, entry, only_named};
+use super::{decode, encode, entry, only_named};
 use crate::{
-    audit::Seen,
+    audit::AuditSnapshot,
     domain::{Expectation, RecordId, Standing},
     engine::{EngineError, Entry, Index, Kind},
     record::{Record, bytes::Key},
@@ -12,7 +12,7 @@ use crate::{
 impl Record for Expectation {
     const KIND: Kind = Kind::Expectation;
 
-    fn seen(&self) -> Option<Seen> {
+    fn audit_snapshot(&self) -> Option<AuditSnapshot> {
         Some(only_named(&self.key))
     }
 
@@ -23,7 +23,7 @@ impl Record for Expectation {
     fn entries(&self) -> Vec<Entry> {
         let place = by_beat(self.heartbeat, self.standing()).moment(self.beat_service_ms);
         let place = entry(Index::ExpectationByBeat, place.id(self.key));
-        let running = self.running().map(|run| {
+        let running = self.run_in_progress().map(|run| {
             let place = by_start(self.heartbeat).moment(run.since_service_ms);
             entry(Index::ExpectationByBeat, place.id(self.key))
         });
@@ -31,11 +31,11 @@ impl Record for Expectation {
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(self)
+        encode(self)
     }
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND)
+        decode(bytes, Self::KIND)
     }
 }
 

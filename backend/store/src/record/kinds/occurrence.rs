@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{decoded, encoded, entry, only_named};
+use super::{decode, encode, entry, only_named};
 use crate::record::{
     Record,
     bytes::Key,
@@ -10,7 +10,7 @@ use crate::record::{
     steps,
 };
 use crate::{
-    audit::Seen,
+    audit::AuditSnapshot,
     domain::{Group, HeldBy, HoldKind, Occurrence, OwnEvent, RecordId, ResponseState, Status},
     engine::{
         EngineError, Entry, Index, Kind, Membership, SilenceStanding, ownership::review_slot_of,
@@ -120,7 +120,7 @@ fn add_memberships(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
 impl Record for Occurrence {
     const KIND: Kind = Kind::Occurrence;
 
-    fn seen(&self) -> Option<Seen> {
+    fn audit_snapshot(&self) -> Option<AuditSnapshot> {
         Some(only_named(&self.id()))
     }
 
@@ -128,7 +128,7 @@ impl Record for Occurrence {
         self.key.to_bytes().into()
     }
 
-    fn reviewed_in(&self) -> Option<u8> {
+    fn review_slot(&self) -> Option<u8> {
         Some(review_slot_of(&self.key.to_bytes()))
     }
 
@@ -167,18 +167,18 @@ impl Record for Occurrence {
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(self)
+        encode(self)
     }
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND)
+        decode(bytes, Self::KIND)
     }
 
     fn steps(&self, before: Option<&Self>, to: &mut Vec<CommitStep>) {
         steps::occurrence(self, before, to);
     }
 
-    fn noise(&self, before: Option<&Self>, to: &mut NoiseCounts<'_>) {
+    fn count_noise(&self, before: Option<&Self>, to: &mut NoiseCounts<'_>) {
         noise::occurrence(self, before, to);
     }
 }
@@ -192,7 +192,7 @@ impl Record for Group {
 
     fn entries(&self) -> Vec<Entry> {
         let mut entries = Vec::new();
-        if self.takes_members() {
+        if self.accepts_members() {
             let key = Key::new().id(self.key).id(self.id);
             entries.push(entry(Index::GroupByKey, key));
         }
@@ -204,11 +204,11 @@ impl Record for Group {
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(self)
+        encode(self)
     }
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND)
+        decode(bytes, Self::KIND)
     }
 
     fn steps(&self, before: Option<&Self>, to: &mut Vec<CommitStep>) {
@@ -228,10 +228,10 @@ impl Record for OwnEvent {
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(self)
+        encode(self)
     }
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND)
+        decode(bytes, Self::KIND)
     }
 }

@@ -1,9 +1,9 @@
 //! Definitions as records.
 
-use super::{decoded_proven, defined, entry, proven};
+use super::{decode_proven, defined, entry, prove_record};
 use crate::record::{Record, Reference, bytes::Key};
 use crate::{
-    audit::Seen,
+    audit::AuditSnapshot,
     domain::{AnyResource, Name, any_resource::each_resource},
     engine::{EngineError, Entry, Index, Kind},
     seal::Sealer,
@@ -21,7 +21,7 @@ macro_rules! defined {
         impl Record for crate::domain::$type {
             const KIND: Kind = Kind::$kind;
 
-            fn seen(&self) -> Option<Seen> {
+            fn audit_snapshot(&self) -> Option<AuditSnapshot> {
                 Some(defined(&self.name, AnyResource::$kind(self.clone())))
             }
 
@@ -29,7 +29,7 @@ macro_rules! defined {
                 self.name.as_str().into()
             }
 
-            fn refers(&self) -> Vec<Reference<'_>> {
+            fn references(&self) -> Vec<Reference<'_>> {
                 let named: &[Vec<Reference<'_>>] = &[
                     $(by_name(
                         Kind::$named,
@@ -47,8 +47,8 @@ macro_rules! defined {
 
             fn entries(&self) -> Vec<Entry> {
                 let name = self.name.as_str().as_bytes();
-                let back = self.refers().into_iter();
-                let back = back.map(|it| entry(it.back, uses(it.back, it.kind, it.name).rest(name)));
+                let back = self.references().into_iter();
+                let back = back.map(|it| entry(it.back, users_prefix(it.back, it.kind, it.name).rest(name)));
                 let mut entries: Vec<_> = back$(.chain(by_key(self.$keys())))?.collect();
                 entries.sort_unstable();
                 entries.dedup();
@@ -56,11 +56,11 @@ macro_rules! defined {
             }
 
             fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-                proven(self, self.id, Self::KIND, sealer)
+                prove_record(self, self.id, Self::KIND, sealer)
             }
 
             fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-                decoded_proven(bytes, Self::KIND, sealer)
+                decode_proven(bytes, Self::KIND, sealer)
             }
         }
     )+};
@@ -88,7 +88,7 @@ const fn back(from: Kind, named: Kind) -> Index {
 }
 
 /// Returns the key prefix of the users of a definition in an index of references.
-pub fn uses(back: Index, named: Kind, name: &Name) -> Key {
+pub fn users_prefix(back: Index, named: Kind, name: &Name) -> Key {
     let key = match back {
         Index::ContactByUse | Index::ScheduleByUse | Index::PolicyByUse => {
             Key::new().byte(named as u8)

@@ -1,6 +1,6 @@
 //! Receipts, revisions and the audit log as records.
 
-use super::{VERSION, decoded, decoded_proven, encoded, entry, proven, read, unversioned};
+use super::{VERSION, decode, decode_proven, encode, entry, prove_record, read, strip_version};
 use crate::record::{
     Record,
     bytes::Key,
@@ -26,11 +26,11 @@ impl Record for Receipt {
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(self)
+        encode(self)
     }
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND)
+        decode(bytes, Self::KIND)
     }
 }
 
@@ -38,7 +38,7 @@ impl Record for Revision {
     const KIND: Kind = Kind::Revision;
 
     fn key(&self) -> Vec<u8> {
-        Key::new().revision(self.of(), &self.id()).build()
+        Key::new().revision(self.kind(), &self.id()).build()
     }
 
     fn entries(&self) -> Vec<Entry> {
@@ -47,11 +47,11 @@ impl Record for Revision {
     }
 
     fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(self, self.id().id, Self::KIND, sealer)
+        prove_record(self, self.id().id, Self::KIND, sealer)
     }
 
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer)
+        decode_proven(bytes, Self::KIND, sealer)
     }
 }
 
@@ -81,7 +81,7 @@ impl Record for AuditEntry {
     }
 
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        let bytes = unversioned(bytes, Self::KIND)?;
+        let bytes = strip_version(bytes, Self::KIND)?;
         read(bytes, Secrets::LeftOut, Self::KIND, |from| {
             audit::read(from, sealer)
         })
@@ -92,10 +92,10 @@ impl Record for AuditEntry {
 ///
 /// # Errors
 /// Returns [`EngineError::Corrupt`] if the bytes are not an entry.
-pub(crate) fn proven_again(bytes: &[u8], sealer: &Sealer) -> Result<Vec<u8>, EngineError> {
-    let entry = unversioned(bytes, Kind::Audit)?;
+pub(crate) fn renew_proof(bytes: &[u8], sealer: &Sealer) -> Result<Vec<u8>, EngineError> {
+    let entry = strip_version(bytes, Kind::Audit)?;
     let proven = read(entry, Secrets::LeftOut, Kind::Audit, |from| {
-        audit::proven_again(from, sealer)
+        audit::renew_proof(from, sealer)
     })?;
     Ok([&[VERSION], proven.as_slice()].concat())
 }

@@ -239,9 +239,9 @@ delimited! { str, text;
     [] String, String::as_str, |text: &str| Some(text.to_owned());
     [] Name, Name::as_str, |text: &str| Name::parse(text).ok();
     [] CertificateName, CertificateName::as_str, |text: &str| CertificateName::parse(text).ok();
-    [] Dialect, |it: &Self| it.word(), Dialect::of_word;
+    [] Dialect, |it: &Self| it.as_str(), Dialect::from_name;
     [] DateTime, ToString::to_string, |text: &str| text.parse().ok();
-    [] SortField, |it: &Self| it.word(), |text: &str| SortField::from_word(text).ok();
+    [] SortField, |it: &Self| it.as_str(), |text: &str| SortField::from_word(text).ok();
 }
 
 delimited! { [u8], delimited;

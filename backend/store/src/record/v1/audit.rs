@@ -67,7 +67,7 @@ pub(crate) fn read(from: Reader<'_>, sealer: &Sealer) -> Result<Option<AuditEntr
 
 /// Returns the unchanged fields of an entry with a proof by the newest key; `None` if its hash does
 /// not match.
-pub(crate) fn proven_again(
+pub(crate) fn renew_proof(
     from: Reader<'_>,
     sealer: &Sealer,
 ) -> Result<Option<Vec<u8>>, Unreadable> {

@@ -7,8 +7,8 @@ use crate::{
     domain::{
         Budget, DeliverySettings, Destination, DestinationKind, Health, HealthState,
         destination::{
-            AlikeRefusals, Auth, Email, EventTemplates, Header, HeaderValue, MailPriority, MsTeams,
-            PagerDuty, RefusedRecipient, ServiceNow, Slack, Tried, Webhook,
+            AttemptSummary, Auth, Email, EventTemplates, Header, HeaderValue, MailPriority,
+            MsTeams, PagerDuty, RejectedRecipient, RepeatedRejections, ServiceNow, Slack, Webhook,
         },
     },
     record::table::{
@@ -51,7 +51,7 @@ pub(super) fn milliseconds(duration: Duration) -> u64 {
 /// one meaning.
 impl Table for DestinationKind {
     fn write(&self, to: &mut Writer<'_>) {
-        KindWord { word: word(self) }.write(to);
+        KindCode { word: word(self) }.write(to);
         match self {
             Self::Webhook(webhook) => webhook.write(to),
             Self::Email(email) => email.write(to),
@@ -65,7 +65,7 @@ impl Table for DestinationKind {
 
     fn read(from: Reader<'_>) -> Result<Option<Self>, Unreadable> {
         check_types(from)?;
-        let Some(KindWord { word }) = KindWord::read(from)? else {
+        let Some(KindCode { word }) = KindCode::read(from)? else {
             return Ok(None);
         };
         Ok(match word {
@@ -83,11 +83,11 @@ impl Table for DestinationKind {
 
 message!(DestinationKind);
 
-struct KindWord {
+struct KindCode {
     word: i32,
 }
 
-record! { KindWord { 1 word } }
+record! { KindCode { 1 word } }
 
 fn word(kind: &DestinationKind) -> i32 {
     match kind {
@@ -365,20 +365,20 @@ record! {
         13 alike_messages = it.alike.messages,
     } with {
         tried: tried(took_ms, delivered),
-        alike: AlikeRefusals { kind: alike_kind, messages: alike_messages },
+        alike: RepeatedRejections { kind: alike_kind, messages: alike_messages },
     }
 }
 
-fn tried(took_ms: Vec<u32>, delivered: Vec<bool>) -> Vec<Tried> {
+fn tried(took_ms: Vec<u32>, delivered: Vec<bool>) -> Vec<AttemptSummary> {
     let both = took_ms.into_iter().zip(delivered);
-    let tried = |(took_ms, is_delivered)| Tried {
+    let tried = |(took_ms, is_delivered)| AttemptSummary {
         took_ms,
         is_delivered,
     };
     both.map(tried).collect()
 }
 
-record! { RefusedRecipient { 1 address, 2 said, 3 is_permanent, 4 since_ms } }
+record! { RejectedRecipient { 1 address, 2 said, 3 is_permanent, 4 since_ms } }
 
 numbers! { HealthState { 1 Healthy, 2 Failing, 3 Paused } }
 
@@ -409,7 +409,7 @@ mod tests {
             }),
         ];
         let mut webhook = crate::samples::reaching_webhook().kind;
-        webhook.each_secret(|_place, secret| *secret = Secret::default());
+        webhook.for_each_secret(|_place, secret| *secret = Secret::default());
         if let DestinationKind::Webhook(webhook) = &mut webhook
             && let Some(Auth::OAuth2 {
                 audience, params, ..

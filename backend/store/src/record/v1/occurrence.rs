@@ -2,9 +2,9 @@
 
 use crate::{
     domain::{
-        Annotation, Close, CloseReason, Earlier, Evaluation, Field, Flapping, HistoryEntry,
-        IncomingEvent, Name, Notified, Occurrence, Opening, OwnEvent, RecordId, Report, Reporter,
-        Reports, RevisionId, Severity, Status, ThreadOf,
+        Annotation, Close, CloseReason, EarlierOccurrence, Evaluation, Field, Flapping,
+        HistoryEntry, IncomingEvent, Name, Notified, Occurrence, Opening, OwnEvent, RecordId,
+        Report, Reporter, Reports, RevisionId, Severity, Status, ThreadOrigin,
     },
     record::table::{numbers, record},
 };
@@ -55,9 +55,9 @@ record! { Reporter { 1 id as Fixed, 2 until_ms, 3 began_ms, 4 is_over } }
 
 record! { Flapping { 1 rule, 2 openings as Packed, 3 number, 4 changed_ms, 5 since_ms } }
 
-record! { ThreadOf { 1 key, 2 number } }
+record! { ThreadOrigin { 1 key, 2 number } }
 
-record! { Earlier { 1 end_ms, 2 length_ms, 3 by_sender } }
+record! { EarlierOccurrence { 1 end_ms, 2 length_ms, 3 by_sender } }
 
 record! { Evaluation { 1 at_ms, 2 rules_ms, 3 by_event } }
 

@@ -3,7 +3,8 @@
 use crate::{
     domain::{
         Contact, ContactMethod, EscalationPlan, EscalationPolicy, EscalationStep, EscalationTarget,
-        Name, Paged, PagedContact, QueuedMethod, Response, ResponseHold, ResponseState, Schedule,
+        Name, PagedContact, PagedReceiver, QueuedMethod, Response, ResponseHold, ResponseState,
+        Schedule,
         contact::implied_method_ids,
         schedule::{Layer, Override, Slot},
     },
@@ -95,7 +96,7 @@ fn target(
 record! { Response {
     1 id, 2 policy, 3 plan as Filled, 4 state, 5 round, 6 rounds_left, 7 step, 8 step_ms, 9 checks,
     10 next_ms, 11 look_ms, 12 queued, 13 paged, 14 begin_ms, 15 end_ms, 16 is_unanswered,
-    17 held_by, 18 worst as Blank,
+    17 held_by, 18 most_severe as Blank,
 } }
 
 record! { ResponseHold as it { 1 kind = it.0, 2 id = it.1 } => Some((kind, id)) }
@@ -104,7 +105,7 @@ record! { QueuedMethod {
     1 contact, 2 schedule as Blank, 3 position, 4 due_ms, 5 method, 6 round, 7 step,
 } }
 
-record! { Paged {
+record! { PagedReceiver {
     1 contact, 2 schedule as Blank, 3 destination, 4 delivery, 5 at_ms, 6 round, 7 step,
 } }
 

@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Word {
+enum ClauseKind {
     And,
     Or,
     Not,
@@ -27,7 +27,7 @@ enum Word {
     Less,
 }
 
-numbers! { Word {
+numbers! { ClauseKind {
     1 And, 2 Or, 3 Not, 4 Equals, 5 In, 6 GreaterAndEquals, 7 LessAndEquals, 8 Contains, 9 StartsWith,
     10 EndsWith, 11 Matches, 12 Exists, 13 Greater, 14 Less,
 } }
@@ -55,22 +55,22 @@ impl Table for Query {
 
 message!(Query);
 
-fn word(clause: &Clause) -> Word {
+fn word(clause: &Clause) -> ClauseKind {
     match clause {
-        Clause::And(_) => Word::And,
-        Clause::Or(_) => Word::Or,
-        Clause::Not(_) => Word::Not,
-        Clause::Equals(..) => Word::Equals,
-        Clause::In(..) => Word::In,
-        Clause::GreaterAndEquals(..) => Word::GreaterAndEquals,
-        Clause::LessAndEquals(..) => Word::LessAndEquals,
-        Clause::Contains(..) => Word::Contains,
-        Clause::StartsWith(..) => Word::StartsWith,
-        Clause::EndsWith(..) => Word::EndsWith,
-        Clause::Matches(..) => Word::Matches,
-        Clause::Exists(_) => Word::Exists,
-        Clause::Greater(..) => Word::Greater,
-        Clause::Less(..) => Word::Less,
+        Clause::And(_) => ClauseKind::And,
+        Clause::Or(_) => ClauseKind::Or,
+        Clause::Not(_) => ClauseKind::Not,
+        Clause::Equals(..) => ClauseKind::Equals,
+        Clause::In(..) => ClauseKind::In,
+        Clause::GreaterAndEquals(..) => ClauseKind::GreaterAndEquals,
+        Clause::LessAndEquals(..) => ClauseKind::LessAndEquals,
+        Clause::Contains(..) => ClauseKind::Contains,
+        Clause::StartsWith(..) => ClauseKind::StartsWith,
+        Clause::EndsWith(..) => ClauseKind::EndsWith,
+        Clause::Matches(..) => ClauseKind::Matches,
+        Clause::Exists(_) => ClauseKind::Exists,
+        Clause::Greater(..) => ClauseKind::Greater,
+        Clause::Less(..) => ClauseKind::Less,
     }
 }
 
@@ -116,7 +116,7 @@ fn clauses(clause: &Clause) -> &[Clause] {
 }
 
 fn clause(
-    word: Word,
+    word: ClauseKind,
     field: String,
     mut literals: Vec<Literal>,
     mut clauses: Vec<Clause>,
@@ -129,20 +129,20 @@ fn clause(
         Literal::Number(_) | Literal::Bool(_) => None,
     };
     Some(match word {
-        Word::And => Clause::And(clauses),
-        Word::Or => Clause::Or(clauses),
-        Word::Not => Clause::Not(Box::new(clauses.pop()?)),
-        Word::Equals => Clause::Equals(field, literals.pop()?),
-        Word::In => Clause::In(field, literals),
-        Word::GreaterAndEquals => Clause::GreaterAndEquals(field, literals.pop()?),
-        Word::LessAndEquals => Clause::LessAndEquals(field, literals.pop()?),
-        Word::Contains => Clause::Contains(field, text(literals.pop())?),
-        Word::StartsWith => Clause::StartsWith(field, text(literals.pop())?),
-        Word::EndsWith => Clause::EndsWith(field, text(literals.pop())?),
-        Word::Matches => Clause::Matches(field, text(literals.pop())?),
-        Word::Exists => Clause::Exists(field),
-        Word::Greater => Clause::Greater(field, literals.pop()?),
-        Word::Less => Clause::Less(field, literals.pop()?),
+        ClauseKind::And => Clause::And(clauses),
+        ClauseKind::Or => Clause::Or(clauses),
+        ClauseKind::Not => Clause::Not(Box::new(clauses.pop()?)),
+        ClauseKind::Equals => Clause::Equals(field, literals.pop()?),
+        ClauseKind::In => Clause::In(field, literals),
+        ClauseKind::GreaterAndEquals => Clause::GreaterAndEquals(field, literals.pop()?),
+        ClauseKind::LessAndEquals => Clause::LessAndEquals(field, literals.pop()?),
+        ClauseKind::Contains => Clause::Contains(field, text(literals.pop())?),
+        ClauseKind::StartsWith => Clause::StartsWith(field, text(literals.pop())?),
+        ClauseKind::EndsWith => Clause::EndsWith(field, text(literals.pop())?),
+        ClauseKind::Matches => Clause::Matches(field, text(literals.pop())?),
+        ClauseKind::Exists => Clause::Exists(field),
+        ClauseKind::Greater => Clause::Greater(field, literals.pop()?),
+        ClauseKind::Less => Clause::Less(field, literals.pop()?),
     })
 }
 

@@ -19,5 +19,5 @@ record! { FlappingLimits { 1 open_count, 2 window_ms, 3 settle_ms } }
 number!(
     TemplateLanguage,
     |it: &TemplateLanguage| it.number(),
-    TemplateLanguage::of_number
+    TemplateLanguage::from_number
 );

@@ -40,14 +40,14 @@ fn numbers_of(statuses: Vec<u32>) -> Option<Vec<u16>> {
 
 /// The authentication method. Its secret is stored with those of the destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AuthWord {
+enum AuthCode {
     Basic,
     Bearer,
     OAuth2,
     Mtls,
 }
 
-numbers! { AuthWord { 1 Basic, 2 Bearer, 3 OAuth2, 4 Mtls } }
+numbers! { AuthCode { 1 Basic, 2 Bearer, 3 OAuth2, 4 Mtls } }
 
 macro_rules! of_auth {
     ($auth:expr, $($pattern:pat_param)|+ => $text:expr) => {
@@ -61,10 +61,10 @@ macro_rules! of_auth {
 record! {
     Auth as it {
         1 word = match it {
-            Auth::Basic { .. } => AuthWord::Basic,
-            Auth::Bearer { .. } => AuthWord::Bearer,
-            Auth::OAuth2 { .. } => AuthWord::OAuth2,
-            Auth::Mtls { .. } => AuthWord::Mtls,
+            Auth::Basic { .. } => AuthCode::Basic,
+            Auth::Bearer { .. } => AuthCode::Bearer,
+            Auth::OAuth2 { .. } => AuthCode::OAuth2,
+            Auth::Mtls { .. } => AuthCode::Mtls,
         },
         2 name = of_auth!(
             it,
@@ -76,9 +76,9 @@ record! {
         6 audience = of_auth!(it, Auth::OAuth2 { audience, .. } => audience),
         7 params = if let Auth::OAuth2 { params, .. } = it { Some(params) } else { None },
     } => Some(match word {
-        AuthWord::Basic => Auth::Basic { username: name, password: Secret::default() },
-        AuthWord::Bearer => Auth::Bearer { token: Secret::default() },
-        AuthWord::OAuth2 => Auth::OAuth2 {
+        AuthCode::Basic => Auth::Basic { username: name, password: Secret::default() },
+        AuthCode::Bearer => Auth::Bearer { token: Secret::default() },
+        AuthCode::OAuth2 => Auth::OAuth2 {
             token_url,
             client_id: name,
             client_secret: Secret::default(),
@@ -86,7 +86,7 @@ record! {
             audience,
             params,
         },
-        AuthWord::Mtls => Auth::Mtls { certificate, private_key: Secret::default() },
+        AuthCode::Mtls => Auth::Mtls { certificate, private_key: Secret::default() },
     })
 }
 

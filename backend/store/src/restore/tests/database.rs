@@ -14,12 +14,12 @@ use crate::{
     open::{DatabaseDraft, make_in_database},
     record::Store,
     samples,
-    server::vacant,
+    server::free_schema,
 };
 
 /// Returns a database without a store; its key file is in that folder.
 pub(super) fn database(folder: &Path) -> Option<Location> {
-    let (url, password, schema) = vacant()?;
+    let (url, password, schema) = free_schema()?;
     let database = DatabaseConfig {
         url,
         password: Some(Secret::new(password)),
@@ -94,7 +94,7 @@ async fn interrupted_database_restore_is_unusable_but_restartable() {
     let draft = DatabaseDraft::begin(database, &key, LogPosition::from_number(77))
         .await
         .unwrap();
-    let mut changes = draft.store().changes_of_the_past();
+    let mut changes = draft.store().past_changes();
     changes.insert(&samples::occurrence(1));
     let filled = draft.store().apply(Lane::Bulk, changes).await;
     filled.unwrap();

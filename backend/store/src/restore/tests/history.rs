@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{NOW_MS, Restore, Setup, all, back_up, restore, store};
 use crate::{
-    audit::{By, by},
+    audit::{Actor, run_as},
     backup::Keys,
     domain::{AuditEntry, Client, KeyScope, Name},
     engine::{Direction, Kind, Lane, Range},
@@ -14,20 +14,20 @@ use crate::{
     record::{Record, Store},
     restore::rehearse,
     samples,
-    server::vacant,
+    server::free_schema,
     verify,
 };
 
 /// Runs work as an administrator.
 async fn audited<F: Future>(work: F) -> F::Output {
-    let administrator = By {
+    let administrator = Actor {
         client: "admin".into(),
         address: Some([192, 0, 2, 7].into()),
         method: "/bellwether.v1.ClientService/RotateClientKey",
         time_ms: NOW_MS,
         scope: Arc::new(KeyScope::default()),
     };
-    by(administrator, work).await
+    run_as(administrator, work).await
 }
 
 async fn create<T: Record>(store: &Store, new: &T) {
@@ -136,7 +136,7 @@ async fn rows(store: &Store) -> BTreeMap<(u8, Vec<u8>), Vec<u8>> {
         if matches!(kind, Kind::Meta | Kind::Counter) {
             continue;
         }
-        let (range, limit) = (Range::under(&[]), usize::MAX);
+        let (range, limit) = (Range::with_prefix(&[]), usize::MAX);
         let page = store
             .engine()
             .page(kind, range, Direction::Ascending, limit);
@@ -197,7 +197,7 @@ async fn backup_after_rotations_and_deletions_is_restored_byte_by_byte() {
     let new = crate::open(&setup.config()).await.unwrap();
     is_whole(&new).await;
 
-    if vacant().is_none() {
+    if free_schema().is_none() {
         return;
     }
     let config = super::database::database(setup.folder.path()).unwrap();

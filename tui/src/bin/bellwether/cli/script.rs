@@ -145,7 +145,7 @@ pub(crate) struct OutputArguments {
 pub(crate) struct GetArguments {
     /// The kind: trigger, destination, rule, calendar, inhibition, mapping, view or
     /// settings.
-    #[arg(value_parser = kind)]
+    #[arg(value_parser = parse_kind)]
     pub(crate) kind: ConfigKind,
     /// The name of a resource [default: all].
     pub(crate) name: Option<String>,
@@ -156,7 +156,7 @@ pub(crate) struct GetArguments {
 #[derive(Debug, Args)]
 pub(crate) struct ExportArguments {
     /// The kinds [default: all].
-    #[arg(value_parser = kind)]
+    #[arg(value_parser = parse_kind)]
     pub(crate) kinds: Vec<ConfigKind>,
     /// Set the format: yaml or json.
     #[arg(long, short, value_enum, default_value_t = Output::Yaml)]
@@ -167,7 +167,7 @@ pub(crate) struct ExportArguments {
 pub(crate) struct DeleteArguments {
     /// The kind: trigger, destination, rule, calendar, inhibition, mapping, view or
     /// settings.
-    #[arg(value_parser = kind)]
+    #[arg(value_parser = parse_kind)]
     pub(crate) kind: ConfigKind,
     /// The name of the resource.
     pub(crate) name: String,
@@ -207,7 +207,7 @@ pub(crate) struct DiffArguments {
 pub(crate) struct ImpactArguments {
     /// Replay the last days, such as 7d: show the number of messages, and events that would no
     /// longer notify anyone.
-    #[arg(long, value_name = "DAYS", value_parser = days)]
+    #[arg(long, value_name = "DAYS", value_parser = parse_days)]
     pub(crate) impact: Option<u32>,
     /// Change nothing and exit with 5 if there would have been more messages than this.
     #[arg(long, value_name = "NUMBER", requires = "impact")]
@@ -282,7 +282,7 @@ pub(crate) struct SendArguments {
     #[arg(required_unless_present = "lines", conflicts_with = "lines")]
     pub(crate) name: Option<String>,
     /// A dimension, such as host=db-1; repeatable.
-    #[arg(long = "dimension", short, value_name = "KEY=VALUE", value_parser = pair)]
+    #[arg(long = "dimension", short, value_name = "KEY=VALUE", value_parser = parse_pair)]
     pub(crate) dimensions: Vec<(String, String)>,
     /// The severity: debug, info, warning, error or critical.
     #[arg(long, short)]
@@ -297,7 +297,7 @@ pub(crate) struct SendArguments {
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) kind: Option<String>,
     /// A metadata field, JSON or text; repeatable.
-    #[arg(long = "metadata", value_name = "KEY=VALUE", value_parser = pair)]
+    #[arg(long = "metadata", value_name = "KEY=VALUE", value_parser = parse_pair)]
     pub(crate) metadata: Vec<(String, String)>,
     /// Close the event.
     #[arg(long)]
@@ -358,7 +358,7 @@ pub(crate) struct TryArguments {
     #[arg(long, short, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// Set how far back: a number and m, h or d.
-    #[arg(long, default_value = "24h", value_parser = span)]
+    #[arg(long, default_value = "24h", value_parser = parse_span)]
     pub(crate) since: i64,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
@@ -402,7 +402,7 @@ pub(crate) struct NoiseArguments {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) by: ByChoice,
     /// Set how far back, up to 399d: a number and m, h or d.
-    #[arg(long, default_value = "7d", value_parser = span)]
+    #[arg(long, default_value = "7d", value_parser = parse_span)]
     pub(crate) since: i64,
     /// Set the time zone of the night, 22:00 to 07:00 [default: UTC].
     #[arg(long, value_name = "ZONE")]
@@ -475,14 +475,14 @@ pub(crate) enum StatusChoice {
     All,
 }
 
-fn kind(word: &str) -> Result<ConfigKind, String> {
+fn parse_kind(word: &str) -> Result<ConfigKind, String> {
     ConfigKind::find(word).ok_or_else(|| {
         let words: Vec<_> = ConfigKind::all().map(ConfigKind::word).collect();
         format!("expected one of {}", words.join(", "))
     })
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+fn parse_pair(text: &str) -> Result<(String, String), String> {
     let (key, value) = text
         .split_once('=')
         .ok_or("expected KEY=VALUE, such as host=db-1")?;
@@ -490,7 +490,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 /// Parses a number of days.
-fn days(text: &str) -> Result<u32, String> {
+fn parse_days(text: &str) -> Result<u32, String> {
     let number = text.strip_suffix('d').and_then(|it| it.parse().ok());
     number
         .filter(|it| (1..=30).contains(it))
@@ -498,7 +498,7 @@ fn days(text: &str) -> Result<u32, String> {
 }
 
 /// Parses a span and returns it in milliseconds.
-fn span(text: &str) -> Result<i64, String> {
+fn parse_span(text: &str) -> Result<i64, String> {
     let wrong = || "expected a number and m, h or d, such as 24h".to_owned();
     let unit = text.chars().last().ok_or_else(wrong)?;
     let unit_ms: i64 = match unit {
@@ -518,8 +518,8 @@ mod tests {
 
     #[test]
     fn duration_is_a_number_and_a_unit() {
-        assert_eq!(span("90m"), Ok(5_400_000));
-        assert_eq!(span("7d"), Ok(604_800_000));
+        assert_eq!(parse_span("90m"), Ok(5_400_000));
+        assert_eq!(parse_span("7d"), Ok(604_800_000));
         for wrong in [
             "",
             "h",
@@ -530,7 +530,7 @@ mod tests {
             "9999999999999999d",
             "5\u{e9}",
         ] {
-            assert!(span(wrong).is_err(), "{wrong}");
+            assert!(parse_span(wrong).is_err(), "{wrong}");
         }
     }
 }

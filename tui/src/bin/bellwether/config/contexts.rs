@@ -101,7 +101,7 @@ fn context(name: String, table: Table) -> Result<Context, (String, String)> {
 }
 
 impl Settings {
-    pub(super) fn enter(&mut self, name: &str) -> Result<(), ConfigError> {
+    pub(super) fn apply_context(&mut self, name: &str) -> Result<(), ConfigError> {
         let Some(context) = self.contexts.iter().find(|it| it.name == name).cloned() else {
             let names: Vec<_> = self.contexts.iter().map(|it| it.name.as_str()).collect();
             let message = if names.is_empty() {

@@ -29,7 +29,7 @@ pub(super) fn read(text: &str, path: &Path) -> Result<Option<Keymap>, ConfigErro
     };
     match section.get_ref() {
         DeValue::Table(section) => reader.section(None, section),
-        _ => reader.refuse(
+        _ => reader.reject(
             section.span().start,
             SECTION,
             "expected a section such as [keys]",
@@ -86,7 +86,7 @@ impl Reader<'_> {
                 None => format!("{SECTION}.{}", name.get_ref()),
                 Some(place) => format!("{SECTION}.{place}.{}", name.get_ref()),
             };
-            return self.refuse(value.span().start, &name, expected);
+            return self.reject(value.span().start, &name, expected);
         };
         self.settings.push(KeySetting {
             place: place.map(str::to_owned),
@@ -96,7 +96,7 @@ impl Reader<'_> {
         });
     }
 
-    fn refuse(&mut self, offset: usize, name: &str, problem: &str) {
+    fn reject(&mut self, offset: usize, name: &str, problem: &str) {
         let at = self.at(offset);
         self.problems.push(format!("{at}: {name}: {problem}"));
     }

@@ -142,19 +142,19 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("lifetime.info_age_max", |settings, value| {
-        settings.service.shared.info_age_max = unit::kept(value, true)?;
+        settings.service.shared.info_age_max = unit::retention(value, true)?;
         Ok(())
     }),
     Setting::new("lifetime.warning_age_max", |settings, value| {
-        settings.service.shared.warning_age_max = unit::kept(value, true)?;
+        settings.service.shared.warning_age_max = unit::retention(value, true)?;
         Ok(())
     }),
     Setting::new("lifetime.error_age_max", |settings, value| {
-        settings.service.shared.error_age_max = unit::kept(value, true)?;
+        settings.service.shared.error_age_max = unit::retention(value, true)?;
         Ok(())
     }),
     Setting::new("lifetime.retention", |settings, value| {
-        settings.service.shared.event_retention = unit::kept(value, true)?;
+        settings.service.shared.event_retention = unit::retention(value, true)?;
         Ok(())
     }),
     Setting::new("release.together_from", |settings, value| {
@@ -207,11 +207,11 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("delivery.retention", |settings, value| {
-        settings.service.shared.delivery_retention = unit::kept(value, false)?;
+        settings.service.shared.delivery_retention = unit::retention(value, false)?;
         Ok(())
     }),
     Setting::new("audit.retention", |settings, value| {
-        settings.service.shared.audit_retention = unit::kept(value, false)?;
+        settings.service.shared.audit_retention = unit::retention(value, false)?;
         Ok(())
     }),
     Setting::new("egress.allow", |settings, value| {
@@ -608,13 +608,13 @@ impl super::Settings {
     }
 
     /// Returns a copy that accepts, or does not accept, a missing part of the store.
-    pub(crate) fn accepting_loss(&self, accept_loss: bool) -> Self {
+    pub(crate) fn with_accept_loss(&self, accept_loss: bool) -> Self {
         let mut settings = self.clone();
         settings.service.store.accept_loss = accept_loss;
         settings
     }
 
-    pub(crate) fn names_store(&self) -> bool {
+    pub(crate) fn selects_store(&self) -> bool {
         let is_flag = |it: &Given| it.key == "store.url" && matches!(it.source, Source::Flag(_));
         self.given.iter().any(is_flag)
     }

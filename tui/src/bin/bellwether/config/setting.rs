@@ -82,7 +82,7 @@ const COMMAND: &[Setting] = &[
     Setting::new("escape_delay", |settings, value| {
         let delay = value::duration(value)?;
         if delay > ESCAPE_DELAY_MAX {
-            return Err(value::refuse("a duration from \"0ms\" to \"1s\"", value));
+            return Err(value::invalid("a duration from \"0ms\" to \"1s\"", value));
         }
         settings.escape_delay = delay;
         Ok(())

@@ -77,11 +77,14 @@ fn default_file_documents_every_setting() {
 #[test]
 fn default_file_shows_the_actual_defaults() {
     let message = load(&Flags::default(), &[], &uncommented()).unwrap();
-    let told_gateway = message.gateway_config();
-    let told_metrics = message.service.metrics.listen;
+    let parsed_gateway = message.gateway_config();
+    let parsed_metrics = message.service.metrics.listen;
     let mut message = message.backend_config().unwrap();
     // Metrics have no separate address unless it is set.
-    message.egress.own.retain(|own| Some(*own) != told_metrics);
+    message
+        .egress
+        .own
+        .retain(|own| Some(*own) != parsed_metrics);
     let settings = load(
         &Flags::default(),
         &[("BELLWETHER_DATA_DIR", "/x")],
@@ -105,7 +108,7 @@ fn default_file_shows_the_actual_defaults() {
     let traces = |file: &str| load(&Flags::default(), &collector, file).unwrap().traces();
     assert_eq!(traces(&uncommented()), traces(DEFAULT_FILE));
     assert!(traces(DEFAULT_FILE).is_some());
-    assert_eq!(told_gateway, bellwether_gateway::Config::default());
+    assert_eq!(parsed_gateway, bellwether_gateway::Config::default());
     assert_eq!(truth.smtp, None);
     assert_eq!(settings.rest_listen, None);
 }

@@ -15,7 +15,7 @@ pub(crate) type Read<T> = Result<T, String>;
 pub(crate) fn text(value: &Value) -> Read<String> {
     match value.as_str() {
         Some(text) if !text.is_empty() => Ok(text.to_owned()),
-        _ => Err(refuse("a text", value)),
+        _ => Err(invalid("a text", value)),
     }
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn address(value: &Value) -> Read<SocketAddr> {
     let parts = text.split_once(':');
     let named = parts.and_then(|(name, port)| Some((name, port.parse::<u16>().ok()?)));
     let Some((name, port)) = named.filter(|(name, _)| !name.is_empty()) else {
-        return Err(refuse(expected, value));
+        return Err(invalid(expected, value));
     };
     let found = (name, port).to_socket_addrs();
     let found = found.map_err(|error| format!("the name {name:?} cannot be resolved: {error}"))?;
@@ -48,7 +48,7 @@ pub(crate) fn url(value: &Value) -> Read<String> {
     let url: tonic::transport::Uri = parse(value, expected)?;
     match url.scheme_str() {
         Some("http" | "https") if url.host().is_some() => text(value),
-        _ => Err(refuse(expected, value)),
+        _ => Err(invalid(expected, value)),
     }
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn duration(value: &Value) -> Read<Duration> {
         number.checked_mul(unit)
     });
     milliseconds.map(Duration::from_millis).ok_or_else(|| {
-        refuse(
+        invalid(
             "a duration with a unit (ms, s, m, h, d) such as \"30s\"",
             value,
         )
@@ -85,7 +85,7 @@ pub(crate) fn parse<T: FromStr>(value: &Value, expected: &str) -> Read<T> {
     value
         .as_str()
         .and_then(|text| text.parse().ok())
-        .ok_or_else(|| refuse(expected, value))
+        .ok_or_else(|| invalid(expected, value))
 }
 
 pub(crate) fn word<T: Copy>(value: &Value, words: &[(&str, T)]) -> Read<T> {
@@ -95,7 +95,7 @@ pub(crate) fn word<T: Copy>(value: &Value, words: &[(&str, T)]) -> Read<T> {
         .map(|(_, meaning)| *meaning);
     found.ok_or_else(|| {
         let words: Vec<_> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
-        refuse(&one_of(&words), value)
+        invalid(&one_of(&words), value)
     })
 }
 
@@ -106,7 +106,7 @@ fn one_of(words: &[String]) -> String {
     }
 }
 
-pub(crate) fn refuse(expected: &str, value: &Value) -> String {
+pub(crate) fn invalid(expected: &str, value: &Value) -> String {
     format!("expected {expected}, found {value}")
 }
 

@@ -68,7 +68,7 @@ pub(super) fn check_known(variables: &Variables) -> Result<(), ConfigError> {
         let setting = it.strip_suffix(FILE_SUFFIX).unwrap_or(it);
         let is_setting = known.iter().any(|known| known == *it || known == setting);
         let is_other = OTHERS.contains(&it.as_str()) || it.starts_with(SECRET_PREFIX);
-        !is_setting && !is_other && !is_of_kubernetes(it)
+        !is_setting && !is_other && !is_set_by_kubernetes(it)
     });
     let Some(name) = unknown.into_iter().next() else {
         return Ok(());
@@ -92,7 +92,7 @@ pub(super) fn check_known(variables: &Variables) -> Result<(), ConfigError> {
 /// Whether the variable is one that Kubernetes sets in containers for a Service whose name begins
 /// with `bellwether`.
 #[cfg(feature = "embedded")]
-fn is_of_kubernetes(name: &str) -> bool {
+fn is_set_by_kubernetes(name: &str) -> bool {
     let is_port = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
     let after_port = |rest: &str| {
         let mut words = rest.split('_');

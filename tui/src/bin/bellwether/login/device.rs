@@ -7,7 +7,7 @@ use bellwether_process::oidc::{DeviceCode, Fault, Provider, Tokens};
 use bellwether_proto::text;
 use tokio::time::{Duration, Instant, sleep};
 
-use super::mute;
+use super::output_failure;
 use crate::failure::Failure;
 
 /// Increase of the polling interval when the provider requests it or is unreachable.
@@ -26,10 +26,14 @@ pub(super) struct DeviceRequest<'a> {
 /// # Errors
 /// Returns an error if the provider has no device flow, or the user does not complete the sign-in.
 pub(super) async fn sign_in(
-    asked: &DeviceRequest<'_>,
+    request: &DeviceRequest<'_>,
     out: &mut impl Write,
 ) -> Result<(String, Tokens), Failure> {
-    let described = asked.provider.describe().await.map_err(failed)?;
+    let described = request
+        .provider
+        .describe()
+        .await
+        .map_err(provider_failure)?;
     let (Some(device_endpoint), Some(token_endpoint)) = (
         described.device_authorization_endpoint,
         described.token_endpoint,
@@ -39,14 +43,14 @@ pub(super) async fn sign_in(
              `device_authorization_endpoint`); use a key",
         ));
     };
-    let scopes = with_offline(asked.scopes, &described.scopes_supported);
-    let code = asked
+    let scopes = with_offline(request.scopes, &described.scopes_supported);
+    let code = request
         .provider
-        .device_code(&device_endpoint, asked.client_id, &scopes)
+        .device_code(&device_endpoint, request.client_id, &scopes)
         .await
-        .map_err(failed)?;
-    tell(&code, out).map_err(|error| mute(&error))?;
-    let tokens = wait(asked, &token_endpoint, &code).await?;
+        .map_err(provider_failure)?;
+    print_code(&code, out).map_err(|error| output_failure(&error))?;
+    let tokens = poll_tokens(request, &token_endpoint, &code).await?;
     Ok((token_endpoint, tokens))
 }
 
@@ -59,7 +63,7 @@ fn with_offline(scopes: &str, supported: &[String]) -> String {
     format!("{scopes} {OFFLINE}")
 }
 
-fn tell(code: &DeviceCode, out: &mut impl Write) -> std::io::Result<()> {
+fn print_code(code: &DeviceCode, out: &mut impl Write) -> std::io::Result<()> {
     // The text comes from the provider.
     let user_code = text::visible(&code.user_code, false);
     let shown = |address: &dyn std::fmt::Display| text::visible(&address.to_string(), false);
@@ -75,8 +79,8 @@ fn tell(code: &DeviceCode, out: &mut impl Write) -> std::io::Result<()> {
 }
 
 /// Polls until the user has signed in or the code has expired.
-async fn wait(
-    asked: &DeviceRequest<'_>,
+async fn poll_tokens(
+    request: &DeviceRequest<'_>,
     endpoint: &str,
     code: &DeviceCode,
 ) -> Result<Tokens, Failure> {
@@ -85,27 +89,27 @@ async fn wait(
     loop {
         sleep(pause).await;
         if Instant::now() >= end {
-            return Err(ended());
+            return Err(expired());
         }
-        let provider = asked.provider;
-        let answer = provider.tokens_of_code(endpoint, asked.client_id, code);
+        let provider = request.provider;
+        let answer = provider.poll_tokens(endpoint, request.client_id, code);
         match answer.await {
             Ok(tokens) => return Ok(tokens),
             Err(Fault::Away(_)) => pause += SLOWER,
             Err(Fault::Refused { code, .. }) if code == "slow_down" => pause += SLOWER,
             Err(Fault::Refused { code, .. }) if code == "authorization_pending" => {}
-            Err(Fault::Refused { code, .. }) if code == "expired_token" => return Err(ended()),
+            Err(Fault::Refused { code, .. }) if code == "expired_token" => return Err(expired()),
             Err(Fault::Refused { code, .. }) if code == "access_denied" => {
                 return Err(Failure::not_allowed(
                     "the sign-in was declined at the provider",
                 ));
             }
-            Err(other) => return Err(failed(other)),
+            Err(other) => return Err(provider_failure(other)),
         }
     }
 }
 
-fn ended() -> Failure {
+fn expired() -> Failure {
     Failure::new("the code expired before anyone signed in; run `bellwether login` again")
 }
 
@@ -113,9 +117,9 @@ fn ended() -> Failure {
     clippy::needless_pass_by_value,
     reason = "the signature that `map_err` requires"
 )]
-fn failed(fault: Fault) -> Failure {
+fn provider_failure(fault: Fault) -> Failure {
     match &fault {
-        Fault::Away(_) => Failure::away(fault.to_string()),
+        Fault::Away(_) => Failure::unreachable(fault.to_string()),
         _ => Failure::new(fault.to_string()),
     }
 }
@@ -129,7 +133,7 @@ mod tests {
         let has = [OFFLINE.to_owned()];
         assert_eq!(with_offline("openid", &[]), "openid");
         assert_eq!(with_offline("openid", &has), "openid offline_access");
-        let asked = "offline_access openid";
-        assert_eq!(with_offline(asked, &has), asked);
+        let request = "offline_access openid";
+        assert_eq!(with_offline(request, &has), request);
     }
 }

@@ -16,7 +16,7 @@ use bellwether_backend::{
 use bellwether_proto::v1::{
     ReadBackupRequest, ReadBackupResponse, StoredRecord, backup_service_client::BackupServiceClient,
 };
-use bellwether_tui::why_failed;
+use bellwether_tui::failure_reason;
 use tonic::{Code, Status, Streaming};
 
 use super::progress::Progress;
@@ -40,13 +40,13 @@ pub(crate) async fn run(
 ) -> Result<(), Failure> {
     let keys = keys(&arguments, settings)?;
     let mut target = BackupFolder::open(&arguments.folder).map_err(|error| failure(&error))?;
-    let goes_on = target.place().is_some();
-    let end = match connected(&arguments, settings, &target).await? {
-        Reached::Service(mut service) => service.copy(&mut target).await?,
-        Reached::Folder(mut reader) => from_folder(&mut reader, &mut target).await?,
+    let goes_on = target.resume_position().is_some();
+    let end = match open_source(&arguments, settings, &target).await? {
+        Source::Service(mut service) => service.copy(&mut target).await?,
+        Source::Folder(mut reader) => from_folder(&mut reader, &mut target).await?,
     };
     let manifest = target.finish(end, keys).map_err(|error| failure(&error))?;
-    tell(&arguments, &manifest, goes_on, &mut out)
+    print_summary(&arguments, &manifest, goes_on, &mut out)
         .map_err(|error| Failure::new(format!("failed to write the output: {error}")))
 }
 
@@ -65,7 +65,7 @@ fn keys<'a>(arguments: &BackupArguments, settings: &'a Settings) -> Result<Keys<
     )))
 }
 
-fn tell(
+fn print_summary(
     arguments: &BackupArguments,
     manifest: &Manifest,
     goes_on: bool,
@@ -95,34 +95,34 @@ fn tell(
     }
 }
 
-enum Reached {
+enum Source {
     Service(Box<Service>),
     Folder(Box<Reader>),
 }
 
 /// Connects to the configured service, or opens the data folder if no service uses it.
-async fn connected(
+async fn open_source(
     arguments: &BackupArguments,
     settings: &Settings,
     target: &BackupFolder,
-) -> Result<Reached, Failure> {
+) -> Result<Source, Failure> {
     let own = settings.connect.is_none().then(|| settings.store_config());
     // A store in a database is backed up through a service that uses it.
     if let Some(config) = own.transpose()?.filter(|it| it.database.is_none()) {
         let cache_bytes = config.store.cache_bytes;
         match store::open::open_to_read(&settings.data_dir, cache_bytes).await {
             Ok(reading) => {
-                let reader = Reader::begin(reading.store, target.place()).await;
+                let reader = Reader::begin(reading.store, target.resume_position()).await;
                 let reader = reader.map_err(|error| failure(&error))?;
-                return Ok(Reached::Folder(Box::new(reader)));
+                return Ok(Source::Folder(Box::new(reader)));
             }
             Err(OpenError::InUse(_) | OpenError::NoStore(_)) => {}
             Err(error) => return Err(Failure::new(sentence(&error))),
         }
     }
     let address = ready::grpc_address(settings);
-    let service = clients::patiently(&address, settings).await?;
-    Ok(Reached::Service(Box::new(Service {
+    let service = clients::connect_without_timeout(&address, settings).await?;
+    Ok(Source::Service(Box::new(Service {
         client: BackupServiceClient::new(service)
             .max_decoding_message_size(BACKUP_MESSAGE_BYTES_MAX),
         bytes_per_second: arguments.rate.unwrap_or(0).saturating_mul(1024 * 1024),
@@ -166,7 +166,7 @@ impl Service {
         loop {
             match self.read(target, &bar).await? {
                 Read::Whole(end) => return Ok(end),
-                Read::Overtaken if target.place().is_some() => {
+                Read::Overtaken if target.resume_position().is_some() => {
                     target.start_over().map_err(|error| failure(&error))?;
                 }
                 Read::Overtaken => {
@@ -181,13 +181,13 @@ impl Service {
 
     async fn read(&mut self, target: &mut BackupFolder, bar: &Progress) -> Result<Read, Failure> {
         let request = ReadBackupRequest {
-            place: target.place().unwrap_or_default().to_vec(),
+            place: target.resume_position().unwrap_or_default().to_vec(),
             bytes_per_second: self.bytes_per_second,
         };
         let mut steps: Streaming<_> = match self.client.read_backup(request).await {
             Ok(steps) => steps.into_inner(),
             Err(status) if status.code() == Code::Aborted => return Ok(Read::Overtaken),
-            Err(status) => return Err(clients::refused(status)),
+            Err(status) => return Err(clients::status_failure(status)),
         };
         let (mut done, mut total, mut end) = (0, 0, None);
         loop {
@@ -195,17 +195,17 @@ impl Service {
                 Ok(Some(step)) => step,
                 Ok(None) => break,
                 Err(status) if status.code() == Code::Aborted => return Ok(Read::Overtaken),
-                Err(status) => return Err(cut_off(&status)),
+                Err(status) => return Err(is_interrupted(&status)),
             };
             total = total.max(step.row_count);
-            let step = taken(step)?;
+            let step = parse_step(step)?;
             done += rows(&step);
             bar.show(done, total);
             end = step.end.clone().or(end);
             target.add(step).map_err(|error| failure(&error))?;
         }
         end.map(Read::Whole)
-            .ok_or_else(|| cut_off(&Status::unavailable("the service ended the backup")))
+            .ok_or_else(|| is_interrupted(&Status::unavailable("the service ended the backup")))
     }
 }
 
@@ -214,7 +214,7 @@ enum Read {
     Overtaken,
 }
 
-fn taken(step: ReadBackupResponse) -> Result<Step, Failure> {
+fn parse_step(step: ReadBackupResponse) -> Result<Step, Failure> {
     if step.proof.is_empty() {
         return Err(Failure::new(
             "the service is older than this program and does not authenticate its data; make the \
@@ -253,10 +253,10 @@ fn taken(step: ReadBackupResponse) -> Result<Step, Failure> {
     })
 }
 
-fn cut_off(status: &Status) -> Failure {
+fn is_interrupted(status: &Status) -> Failure {
     Failure::new(format!(
         "the backup was interrupted ({}); rerun the command to resume it",
-        why_failed(status)
+        failure_reason(status)
     ))
 }
 

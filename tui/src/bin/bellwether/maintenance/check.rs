@@ -3,7 +3,7 @@
 use std::{io::Write, path::Path};
 
 use bellwether_backend::{
-    ops::wire::Shows,
+    ops::wire::FromDomain,
     store::{
         self,
         backup::{Source, Trust},
@@ -41,21 +41,21 @@ pub(crate) async fn run(
 ) -> Result<(), Failure> {
     if let Some(folder) = &arguments.backup {
         let key_file = arguments.secret_key.as_deref();
-        return of_backup(folder, key_file, arguments.json, out).await;
+        return check_backup(folder, key_file, arguments.json, out).await;
     }
     if settings.connect.is_none()
-        && let Some(findings) = of_data_folder(settings).await?
+        && let Some(findings) = check_data_folder(settings).await?
     {
         let what = settings.data_dir.display().to_string();
         return report(("folder", &what), &findings, arguments.json, out);
     }
     let address = ready::grpc_address(settings);
-    let findings = of_service(&address, settings).await?;
+    let findings = check_service(&address, settings).await?;
     report(("service", &address), &findings, arguments.json, out)
 }
 
 /// Restores a backup into memory; without its keys, verifies only its checksums.
-async fn of_backup(
+async fn check_backup(
     folder: &Path,
     key_file: Option<&Path>,
     as_json: bool,
@@ -66,7 +66,7 @@ async fn of_backup(
     let keys = source.keys(key_file).map_err(|error| failed(&error))?;
     let is_proven = keys.is_some() && source.manifest().is_proven();
     let restored = if keys.is_some() {
-        let restored = rehearsed(folder, key_file).await;
+        let restored = rehearse_restore(folder, key_file).await;
         Some(restored.map_err(|error| failed(&error))?)
     } else {
         let bytes = source.manifest().bytes();
@@ -89,7 +89,7 @@ async fn of_backup(
             "restorable": records.is_some(),
             "records": records,
         });
-        writeln!(out, "{}", output::escaped(&found.to_string()))
+        writeln!(out, "{}", output::escape(&found.to_string()))
     } else {
         let keys = if manifest.has_keys { "with" } else { "without" };
         let (bytes, end_time) = (manifest.bytes(), &manifest.end_time);
@@ -115,7 +115,10 @@ async fn of_backup(
     written.map_err(|error| Failure::new(format!("failed to write the findings: {error}")))
 }
 
-async fn rehearsed(folder: &Path, key_file: Option<&Path>) -> Result<Restored, RestoreError> {
+async fn rehearse_restore(
+    folder: &Path,
+    key_file: Option<&Path>,
+) -> Result<Restored, RestoreError> {
     let how = Restore {
         from: folder,
         key_file,
@@ -129,7 +132,7 @@ async fn rehearsed(folder: &Path, key_file: Option<&Path>) -> Result<Restored, R
 }
 
 /// Verifies the data folder; `None` if a service uses it, or the store is in a database.
-async fn of_data_folder(settings: &Settings) -> Result<Option<CheckFindings>, Failure> {
+async fn check_data_folder(settings: &Settings) -> Result<Option<CheckFindings>, Failure> {
     let config = settings.store_config()?;
     if config.database.is_some() {
         return Ok(None);
@@ -140,8 +143,8 @@ async fn of_data_folder(settings: &Settings) -> Result<Option<CheckFindings>, Fa
         Ok(reading) => reading,
         Err(error @ (OpenError::Damaged { .. } | OpenError::Incomplete { .. })) => {
             let mut findings = Findings::default();
-            findings.tell(sentence(&error));
-            return Ok(Some(Shows::of(findings)));
+            findings.add_error(sentence(&error));
+            return Ok(Some(FromDomain::from_domain(findings)));
         }
         Err(OpenError::InUse(_)) => return Ok(None),
         Err(error) => return Err(Failure::new(sentence(&error))),
@@ -150,33 +153,41 @@ async fn of_data_folder(settings: &Settings) -> Result<Option<CheckFindings>, Fa
     let show = |progress: store::verify::Progress| bar.show(progress.done, progress.total);
     let mut findings = store::verify(&store, &show).await;
     if let Some(fault) = key_fault {
-        findings.tell(sentence(&fault));
+        findings.add_error(sentence(&fault));
     }
-    Ok(Some(Shows::of(findings)))
+    Ok(Some(FromDomain::from_domain(findings)))
 }
 
-async fn of_service(address: &str, settings: &Settings) -> Result<CheckFindings, Failure> {
-    let service = clients::patiently(address, settings).await?;
+async fn check_service(address: &str, settings: &Settings) -> Result<CheckFindings, Failure> {
+    let service = clients::connect_without_timeout(address, settings).await?;
     let bar = Progress::new("checking");
     let mut service = CheckServiceClient::new(service);
     let checking = service.check_store(CheckStoreRequest {}).await;
-    let mut text = checking.map_err(|status| refused(&status))?.into_inner();
-    while let Some(progress) = text.message().await.map_err(|status| refused(&status))? {
+    let mut text = checking
+        .map_err(|status| status_failure(&status))?
+        .into_inner();
+    while let Some(progress) = text
+        .message()
+        .await
+        .map_err(|status| status_failure(&status))?
+    {
         bar.show(progress.done, progress.total);
         if let Some(findings) = progress.findings {
             return Ok(findings);
         }
     }
-    Err(refused(&Status::unavailable("the service ended the check")))
+    Err(status_failure(&Status::unavailable(
+        "the service ended the check",
+    )))
 }
 
-fn refused(status: &Status) -> Failure {
+fn status_failure(status: &Status) -> Failure {
     match status.code() {
         Code::Unimplemented => Failure::new(
             "the service is older than this program and cannot check itself: stop it first, or make \
              a backup and check that with `bellwether check --backup FOLDER`",
         ),
-        _ => clients::refused(status.clone()),
+        _ => clients::status_failure(status.clone()),
     }
 }
 
@@ -197,9 +208,9 @@ fn report(
             "faults": findings.faults,
             "told": findings.told,
         });
-        writeln!(out, "{}", output::escaped(&found.to_string()))
+        writeln!(out, "{}", output::escape(&found.to_string()))
     } else {
-        for_people(what, findings, &mut out)
+        write_text(what, findings, &mut out)
     };
     written.map_err(|error| Failure::new(format!("failed to write the findings: {error}")))?;
     match findings.faults {
@@ -211,7 +222,7 @@ fn report(
     }
 }
 
-fn for_people(what: &str, findings: &CheckFindings, out: &mut impl Write) -> std::io::Result<()> {
+fn write_text(what: &str, findings: &CheckFindings, out: &mut impl Write) -> std::io::Result<()> {
     for fault in &findings.told {
         writeln!(out, "fault: {}", text::visible(fault, false))?;
     }

@@ -44,11 +44,11 @@ pub(crate) async fn run(
         None => config.data_dir.display().to_string(),
     };
     let key = config.database.as_ref().map(|it| &*it.secret_key_file);
-    tell(&into, key, &restored, &mut out)
+    print_summary(&into, key, &restored, &mut out)
         .map_err(|error| Failure::new(format!("failed to write the output: {error}")))
 }
 
-fn tell(
+fn print_summary(
     into: &str,
     key_file: Option<&Path>,
     restored: &Restored,

@@ -7,7 +7,7 @@ use std::{
 
 use bellwether_backend::{
     config::{DatabaseConfig, NodeReport},
-    server::{Made, init_store},
+    server::{CreatedStore, init_store},
     store::{
         engine::{
             ownership::SLOTS,
@@ -50,12 +50,12 @@ pub(crate) async fn run(
         StoreCommand::Migrate { print_sql: false } => {
             let raised = migrate_database(database).await;
             let before = raised.map_err(|error| Failure::new(sentence(&error)))?;
-            raised_from(before)
+            format_upgrade(before)
         }
         StoreCommand::Status => {
             let status = database_status(database).await;
             let status = status.map_err(|error| Failure::new(sentence(&error)))?;
-            let (text, is_fine) = shown(&status);
+            let (text, is_fine) = format_status(&status);
             write(&mut out, &text)?;
             return if is_fine {
                 Ok(())
@@ -86,19 +86,21 @@ async fn init(
     let made = init_store(database, admin_key_file).await;
     let key = database.secret_key_file.display();
     match made.map_err(|error| Failure::new(sentence(&error)))? {
-        Made::Store => Ok(format!(
+        CreatedStore::Store => Ok(format!(
             "the store was created; the key of the client `admin` is in {}\n\
              {key} encrypts its secrets: keep a copy elsewhere, without it they are lost\n",
             admin_key_file.display()
         )),
-        Made::Nothing if if_absent => Ok("the store already has clients; it is unchanged\n".into()),
-        Made::Nothing => Err(Failure::new(
+        CreatedStore::Nothing if if_absent => {
+            Ok("the store already has clients; it is unchanged\n".into())
+        }
+        CreatedStore::Nothing => Err(Failure::new(
             "the store already has clients; nothing was changed",
         )),
     }
 }
 
-fn raised_from(before: Layout) -> String {
+fn format_upgrade(before: Layout) -> String {
     let newest = Layout::NEWEST;
     if before.version < newest {
         format!(
@@ -112,12 +114,12 @@ fn raised_from(before: Layout) -> String {
 
 /// Formats the settings that a node reports: their digest, and differences from those of the
 /// leader.
-fn settings_of(about: &str, leader: &NodeReport) -> Vec<String> {
+fn format_settings(about: &str, leader: &NodeReport) -> Vec<String> {
     let settings = NodeReport::read(about);
     let mut lines = Vec::new();
     let digest = settings.digest();
     if !digest.is_empty() {
-        let differing = settings.differing(leader);
+        let differing = settings.differing_sections(leader);
         let differing = match &*differing {
             [] => String::new(),
             sections => format!(", other than the leader's in {}", sections.join(", ")),
@@ -130,7 +132,7 @@ fn settings_of(about: &str, leader: &NodeReport) -> Vec<String> {
 }
 
 /// Formats the status, and returns whether the store is usable.
-fn shown(status: &Status) -> (String, bool) {
+fn format_status(status: &Status) -> (String, bool) {
     let mut lines = vec![format!("server: PostgreSQL {}", status.server)];
     if let Some(layout) = status.layout {
         lines.push(format!("layout: {}", layout.version));
@@ -155,7 +157,7 @@ fn shown(status: &Status) -> (String, bool) {
                 "node: {}, since {since:.0}, {behind} commits behind, owns {} of {SLOTS} slots{leads}",
                 node.name, node.slots
             ));
-            lines.extend(settings_of(&node.about, &leader));
+            lines.extend(format_settings(&node.about, &leader));
         }
     }
     let fault = status.check().err();

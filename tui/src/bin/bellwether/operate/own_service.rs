@@ -36,7 +36,7 @@ pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<()
     let service = Box::pin(bind(settings)).await?;
     log::to_file(settings, &settings.data_dir.join(LOG_FILE))?;
     let address = service
-        .ready()
+        .addresses()
         .grpc
         .expect("the backend is one of the parts");
     let shutdown = CancellationToken::new();
@@ -60,7 +60,7 @@ async fn attach(settings: &Settings, frame: Frame) -> Result<(), Failure> {
     let noted = Addresses::read_note(&settings.data_dir).and_then(|noted| noted.grpc);
     let Some(address) = noted else {
         let folder = settings.data_dir.display();
-        return Err(Failure::away(format!(
+        return Err(Failure::unreachable(format!(
             "no service runs on the data folder {folder}; start one with `bellwether serve`, or \
              name one with --connect"
         )));
@@ -84,7 +84,7 @@ async fn bind(settings: &Settings) -> Result<Service, Failure> {
     }
     let service = Service::bind(&settings, Parts::Both).await?;
     if moved {
-        let ready = service.ready();
+        let ready = service.addresses();
         let (rest, grpc) = (
             ready.rest.unwrap_or_default(),
             ready.grpc.unwrap_or_default(),

@@ -22,8 +22,8 @@ pub(super) fn shell(settings: &Settings, address: &str, signed_in: bool) -> Shel
     let file = match &settings.key {
         KeySource::Given(_) => None,
         KeySource::DataDir if signed_in => None,
-        KeySource::File(path) => Some(quoted(path)),
-        KeySource::DataDir => Some(quoted(&settings.data_dir.join(key::ADMIN_KEY_FILE))),
+        KeySource::File(path) => Some(shell_quote(path)),
+        KeySource::DataDir => Some(shell_quote(&settings.data_dir.join(key::ADMIN_KEY_FILE))),
     };
     let key = match &file {
         Some(file) => format!("$(cat {file})"),
@@ -45,7 +45,7 @@ pub(super) fn command(shell: &Shell) -> Option<String> {
 }
 
 /// Quotes a path for a shell, with `~` for the home folder.
-fn quoted(path: &Path) -> String {
+fn shell_quote(path: &Path) -> String {
     let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
     let below = home.and_then(|home| path.strip_prefix(home).ok());
     let (start, rest) = match below {
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn path_is_quoted_for_the_shell() {
-        let written = |path: &str| quoted(Path::new(path));
+        let written = |path: &str| shell_quote(Path::new(path));
         assert_eq!(
             written("/srv/bell-wether/admin.key"),
             "/srv/bell-wether/admin.key"

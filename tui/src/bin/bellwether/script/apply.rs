@@ -1,13 +1,13 @@
 //! `diff` and `apply`: compares documents with the stored configuration and applies them.
 
+mod changes;
 mod impact;
 mod plan;
-mod shown;
 
 use bellwether_tui::api::CallError;
 use serde_json::{Value, json};
 
-use super::{Api, answer, connect, document, document::Document, failed};
+use super::{Api, call_failure, connect, document, document::Document, format};
 use crate::{
     cli::script::{ApplyArguments, DiffArguments, ImpactArguments, Output, Source},
     config::Settings,
@@ -24,7 +24,7 @@ struct ApplyRequest {
 
 impl ApplyRequest {
     fn new(documents: Vec<Document>, owner: Option<&str>) -> Result<Self, Failure> {
-        let resolved: Result<Vec<_>, _> = documents.iter().map(Document::resolved).collect();
+        let resolved: Result<Vec<_>, _> = documents.iter().map(Document::resolve_secrets).collect();
         let request = json!({"documents": resolved?, "pruneOwner": owner.unwrap_or_default()});
         Ok(Self { documents, request })
     }
@@ -45,13 +45,13 @@ impl ApplyRequest {
         let answer = api
             .call_checked("ConfigService", "ApplyConfig", &self.request)
             .await;
-        match answer.map_err(|error| self.refused(error))?["changes"].take() {
+        match answer.map_err(|error| self.call_failure(error))?["changes"].take() {
             Value::Array(changes) => Ok(changes),
             _ => Ok(Vec::new()),
         }
     }
 
-    async fn impact(
+    async fn estimate_impact(
         &self,
         api: &mut Api,
         arguments: &ImpactArguments,
@@ -61,11 +61,11 @@ impl ApplyRequest {
         };
         let request = impact::request(&self.request, days);
         let answer = api.call("ConfigService", "PreviewImpact", &request).await;
-        Ok(Some(answer.map_err(|error| self.refused(error))?))
+        Ok(Some(answer.map_err(|error| self.call_failure(error))?))
     }
 
     /// Converts an error of the service, with documents named by their position in the files.
-    fn refused(&self, error: CallError) -> Failure {
+    fn call_failure(&self, error: CallError) -> Failure {
         let named = |field: &str| {
             let (at, below) = field.strip_prefix("documents[")?.split_once(']')?;
             let document = self.documents.get(at.parse::<usize>().ok()?)?;
@@ -86,7 +86,7 @@ impl ApplyRequest {
             1 => "a document is invalid, so nothing was changed".to_owned(),
             _ => format!("documents are invalid in {count} places, so nothing was changed"),
         };
-        failed(CallError {
+        call_failure(CallError {
             message,
             fields,
             ..error
@@ -98,7 +98,7 @@ pub(super) async fn diff(arguments: DiffArguments, settings: &Settings) -> Resul
     let mut asked = ApplyRequest::of(&arguments.source)?;
     let mut api = connect(settings).await?.patient(impact::PATIENCE);
     let changes = asked.call(&mut api, true).await?;
-    let impact = asked.impact(&mut api, &arguments.impact).await?;
+    let impact = asked.estimate_impact(&mut api, &arguments.impact).await?;
     if let Some(file) = &arguments.save {
         let owner = arguments.source.owner.as_deref();
         Plan::new(&asked.documents, &changes, owner).save(file)?;
@@ -107,7 +107,7 @@ pub(super) async fn diff(arguments: DiffArguments, settings: &Settings) -> Resul
     if let Some(impact) = &impact {
         impact::check(impact, &arguments.impact)?;
     }
-    let differs = changes.iter().any(|change| !shown::is_unchanged(change));
+    let differs = changes.iter().any(|change| !changes::is_unchanged(change));
     // The differences have been printed; only the exit code remains.
     if differs {
         Err(Failure::silent())
@@ -127,7 +127,7 @@ pub(super) async fn apply(arguments: ApplyArguments, settings: &Settings) -> Res
         plan.expect(&mut asked.request);
         plan.check(&asked.call(&mut api, true).await?)?;
     }
-    let impact = asked.impact(&mut api, &arguments.impact).await?;
+    let impact = asked.estimate_impact(&mut api, &arguments.impact).await?;
     if let Some(impact) = &impact
         && let Err(refused) = impact::check(impact, &arguments.impact)
     {
@@ -141,11 +141,11 @@ pub(super) async fn apply(arguments: ApplyArguments, settings: &Settings) -> Res
 fn write(changes: &[Value], impact: Option<&Value>, how: Output) -> Result<(), Failure> {
     if let Output::Text = how {
         let impact = impact.map(impact::text).unwrap_or_default();
-        return output::write(&(shown::text(changes)? + &impact));
+        return output::write(&(changes::text(changes)? + &impact));
     }
     let mut all = json!({"changes": changes});
     if let Some(impact) = impact {
         all["impact"] = impact.clone();
     }
-    answer::write(&all, how, |_| String::new())
+    format::write(&all, how, |_| String::new())
 }

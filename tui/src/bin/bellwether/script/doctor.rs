@@ -26,14 +26,14 @@ pub(super) async fn run(settings: &Settings) -> Result<(), Failure> {
         ("bellwether", version::long().to_owned()),
         ("system", system()),
         ("terminal", terminal()),
-        ("settings", given(settings)),
+        ("settings", settings_sources(settings)),
         ("data folder", folder(&settings.data_dir)),
         ("service", service(settings).await),
     ];
     for (name, part) in parts {
         let _ = writeln!(text, "{name}: {part}");
     }
-    output::write(&output::escaped(&text))
+    output::write(&output::escape(&text))
 }
 
 fn system() -> String {
@@ -51,12 +51,12 @@ fn terminal() -> String {
             _ => format!("{name}={}", value.to_string_lossy()),
         })
     });
-    listed(&found.collect::<Vec<_>>())
+    join_list(&found.collect::<Vec<_>>())
 }
 
 /// Lists the names and sources of settings, without values.
-fn given(settings: &Settings) -> String {
-    let in_force = settings.in_force();
+fn settings_sources(settings: &Settings) -> String {
+    let in_force = settings.effective();
     let named = in_force.values().map(|given| {
         let source = match given.source {
             Source::File(_) => "file",
@@ -65,7 +65,7 @@ fn given(settings: &Settings) -> String {
         };
         format!("{} ({source})", given.key)
     });
-    listed(&named.collect::<Vec<_>>())
+    join_list(&named.collect::<Vec<_>>())
 }
 
 fn folder(path: &Path) -> String {
@@ -83,7 +83,7 @@ fn folder(path: &Path) -> String {
     let files = files
         .iter()
         .map(|(name, bytes)| format!("{name} {bytes} bytes"));
-    listed(&files.collect::<Vec<_>>())
+    join_list(&files.collect::<Vec<_>>())
 }
 
 /// Reports whether the service responds, its latency, and the numbers of resources.
@@ -102,7 +102,7 @@ async fn service(settings: &Settings) -> String {
     }
     lines.push(
         match api.call("OverviewService", "GetOverview", &json!({})).await {
-            Ok(overview) => fares(&overview),
+            Ok(overview) => format_status(&overview),
             Err(error) => format!("overview: {:?}", error.kind),
         },
     );
@@ -129,7 +129,7 @@ fn count(kind: ConfigKind, all: &[Value]) -> String {
 }
 
 /// Formats the numbers of open events, and of destinations by state.
-fn fares(overview: &Value) -> String {
+fn format_status(overview: &Value) -> String {
     let open = overview["openBySeverity"].as_object().into_iter().flatten();
     let mut parts: Vec<_> = open
         .map(|(severity, count)| {
@@ -164,10 +164,10 @@ fn fares(overview: &Value) -> String {
     if overview["quietSinceTime"].is_string() {
         parts.push("quiet: nothing is sent".to_owned());
     }
-    listed(&parts)
+    join_list(&parts)
 }
 
-fn listed(parts: &[String]) -> String {
+fn join_list(parts: &[String]) -> String {
     if parts.is_empty() {
         return "none".to_owned();
     }

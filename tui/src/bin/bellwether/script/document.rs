@@ -11,7 +11,7 @@ use bellwether_process::plain_file;
 use bellwether_tui::api::ConfigKind;
 use serde_json::{Map, Value, json};
 
-use super::answer;
+use super::format;
 use crate::{cli::script::Output, failure::Failure, output};
 
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -29,13 +29,13 @@ pub(super) struct Document {
 }
 
 impl Document {
-    pub(super) fn resolved(&self) -> Result<Value, Failure> {
+    pub(super) fn resolve_secrets(&self) -> Result<Value, Failure> {
         let mut body = self.body.clone();
-        resolve(&mut body, "").map_err(|why| self.wrong(&why))?;
+        resolve(&mut body, "").map_err(|why| self.invalid(&why))?;
         Ok(json!({self.kind.word(): body}))
     }
 
-    pub(super) fn wrong(&self, why: &str) -> Failure {
+    pub(super) fn invalid(&self, why: &str) -> Failure {
         let (source, kind, name) = (&self.source, self.kind.word(), &self.name);
         Failure::usage(format!("{source}: {kind} `{name}`: {why}"))
     }
@@ -55,11 +55,11 @@ pub(super) fn write(documents: Vec<(&str, Value)>, how: Output) -> Result<(), Fa
             });
             Value::Object(fields.flatten().collect())
         });
-        return output::write(&answer::json(&merged.collect()));
+        return output::write(&format::json(&merged.collect()));
     }
     let mut texts = Vec::with_capacity(documents.len());
     for parts in documents {
-        let parts: Result<Vec<_>, _> = parts.iter().map(answer::yaml).collect();
+        let parts: Result<Vec<_>, _> = parts.iter().map(format::yaml).collect();
         texts.push(parts?.concat());
     }
     output::write(&texts.join("---\n"))
@@ -91,7 +91,7 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
             continue;
         }
         let mut files = BTreeSet::new();
-        gather(path, 0, &mut files)?;
+        collect_files(path, 0, &mut files)?;
         for file in files {
             let shown = file.display().to_string();
             let unread =
@@ -109,7 +109,7 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
 }
 
 pub(super) fn text(file: &Path) -> io::Result<String> {
-    let content = plain_file::whole(&fs::File::open(file)?, FILE_BYTES_MAX)?;
+    let content = plain_file::read_rest(&fs::File::open(file)?, FILE_BYTES_MAX)?;
     plain_file::text(content)
 }
 
@@ -124,7 +124,7 @@ fn check_size(shown: &str, bytes: u64) -> Result<(), Failure> {
 }
 
 /// Collects document files: the path itself, or the files in a folder other than hidden ones.
-fn gather(path: &Path, depth: usize, into: &mut BTreeSet<PathBuf>) -> Result<(), Failure> {
+fn collect_files(path: &Path, depth: usize, into: &mut BTreeSet<PathBuf>) -> Result<(), Failure> {
     let unread = |error: io::Error| {
         let shown = path.display();
         Failure::usage(format!("{shown} cannot be read: {error}"))
@@ -149,7 +149,7 @@ fn gather(path: &Path, depth: usize, into: &mut BTreeSet<PathBuf>) -> Result<(),
         // Mounted files can be symbolic links, so links are followed.
         let is_folder = fs::metadata(&below).map_err(unread)?.is_dir();
         if is_folder || is_document {
-            gather(&below, depth + 1, into)?;
+            collect_files(&below, depth + 1, into)?;
         }
     }
     Ok(())
@@ -205,7 +205,7 @@ fn document(source: String, value: Value) -> Result<Document, String> {
             return Err(wrong(&format!("has no `kind`; expected {}", kinds())));
         }
         Some(other) => {
-            let found = answer::inline(&other);
+            let found = format::inline(&other);
             return Err(wrong(&format!(
                 "kind: expected a string, found {found}; expected {}",
                 kinds()
@@ -233,7 +233,7 @@ fn document(source: String, value: Value) -> Result<Document, String> {
 /// Replaces `{fromEnv: NAME}` and `{fromFile: PATH}` with their values.
 fn resolve(value: &mut Value, path: &str) -> Result<(), String> {
     if let Value::Object(fields) = value {
-        if let Some(found) = elsewhere(fields, path) {
+        if let Some(found) = secret_source(fields, path) {
             *value = Value::String(found?);
             return Ok(());
         }
@@ -248,7 +248,7 @@ fn resolve(value: &mut Value, path: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn elsewhere(fields: &Map<String, Value>, path: &str) -> Option<Result<String, String>> {
+fn secret_source(fields: &Map<String, Value>, path: &str) -> Option<Result<String, String>> {
     let mut pairs = fields.iter();
     let (Some((word, Value::String(named))), None) = (pairs.next(), pairs.next()) else {
         return None;
@@ -277,7 +277,7 @@ fn elsewhere(fields: &Map<String, Value>, path: &str) -> Option<Result<String, S
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> Result<Vec<Document>, String> {
+    fn parse_documents(text: &str) -> Result<Vec<Document>, String> {
         let (mut documents, mut wrong) = (Vec::new(), Vec::new());
         parse("it", text, false, &mut documents, &mut wrong);
         if wrong.is_empty() {
@@ -297,7 +297,7 @@ mod tests {
             ("# nothing\n", 0),
         ];
         for (text, count) in cases {
-            assert_eq!(parsed(text).unwrap().len(), count, "{text}");
+            assert_eq!(parse_documents(text).unwrap().len(), count, "{text}");
         }
     }
 
@@ -323,7 +323,7 @@ mod tests {
             ),
         ];
         for (text, says) in cases {
-            let message = parsed(text).unwrap_err();
+            let message = parse_documents(text).unwrap_err();
             assert!(message.contains(says), "{text}: {message}");
         }
     }

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Api, CallErrorKind, answer, connect, failed};
+use super::{Api, CallErrorKind, call_failure, connect, format};
 use crate::{
     cli::script::{EventsArguments, ExplainArguments, Output, StatusChoice, WatchArguments},
     config::Settings,
@@ -35,10 +35,10 @@ pub(super) async fn events(arguments: EventsArguments, mut api: Api) -> Result<(
         query["pageInput"] = json!({"limit": left.min(PAGE), "cursor": cursor});
         let asked = json!({"query": query});
         let page = api.call("EventQueryService", "SearchEvents", &asked).await;
-        let mut page = page.map_err(failed)?;
+        let mut page = page.map_err(call_failure)?;
         if cursor.is_empty() {
             let warnings = page["warnings"].as_array().into_iter().flatten();
-            for warning in warnings.map(answer::inline) {
+            for warning in warnings.map(format::inline) {
                 // Standard output contains only events.
                 drop(writeln!(io::stderr(), "warning: {warning}"));
             }
@@ -57,9 +57,9 @@ pub(super) async fn events(arguments: EventsArguments, mut api: Api) -> Result<(
     }
     let is_empty = found.is_empty();
     let found = json!({"results": found});
-    answer::write(&found, arguments.output.output, |found| {
+    format::write(&found, arguments.output.output, |found| {
         let events = found["results"].as_array().into_iter().flatten();
-        events.map(answer::event_line).collect()
+        events.map(format::event_line).collect()
     })?;
     if is_empty {
         return Err(Failure::new("no event found"));
@@ -77,23 +77,23 @@ pub(super) async fn watch(arguments: WatchArguments, settings: &Settings) -> Res
     let file = arguments.token_file.as_deref();
     let mut token = file.map(read_token).transpose()?.unwrap_or_default();
     let query = query(arguments.filter.as_deref(), StatusChoice::All);
-    let mut heard = true;
+    let mut received = true;
     loop {
         let mut api = connect(settings).await?;
         let request = json!({"query": query, "resumeToken": token});
-        let mut watch = api.watch(&request).await.map_err(failed)?;
+        let mut watch = api.watch(&request).await.map_err(call_failure)?;
         let ended = loop {
             let message = match watch.next().await {
                 Ok(Some(message)) => message,
-                Ok(None) => return Err(Failure::away("the service ended the stream")),
+                Ok(None) => return Err(Failure::unreachable("the service ended the stream")),
                 Err(error) => break error,
             };
-            heard = true;
+            received = true;
             let says_something = ["events", "leftOccurrenceIds", "gap"]
                 .into_iter()
                 .any(|field| !message[field].is_null());
             if says_something {
-                output::write(&output::escaped(&format!("{message}\n")))?;
+                output::write(&output::escape(&format!("{message}\n")))?;
             }
             let newer = message["resumeToken"].as_str().unwrap_or_default();
             if newer != token {
@@ -104,8 +104,8 @@ pub(super) async fn watch(arguments: WatchArguments, settings: &Settings) -> Res
             }
         };
         // Reconnecting does not help if no message was received since the last attempt.
-        if ended.kind != CallErrorKind::NotAllowed || !std::mem::take(&mut heard) {
-            return Err(failed(ended));
+        if ended.kind != CallErrorKind::NotAllowed || !std::mem::take(&mut received) {
+            return Err(call_failure(ended));
         }
     }
 }
@@ -114,7 +114,7 @@ fn read_token(file: &Path) -> Result<String, Failure> {
     match std::fs::read_to_string(file) {
         Ok(text) => Ok(text.trim().to_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(unusable(file, &error)),
+        Err(error) => Err(token_file_failure(file, &error)),
     }
 }
 
@@ -128,10 +128,10 @@ fn write_token(file: &Path, token: &str) -> Result<(), Failure> {
         new.persist(file)?;
         Ok(())
     };
-    write().map_err(|error: io::Error| unusable(file, &error))
+    write().map_err(|error: io::Error| token_file_failure(file, &error))
 }
 
-fn unusable(file: &Path, error: &io::Error) -> Failure {
+fn token_file_failure(file: &Path, error: &io::Error) -> Failure {
     let shown = file.display();
     Failure::usage(format!("--token-file: {shown} is unusable: {error}"))
 }
@@ -145,15 +145,15 @@ pub(super) async fn explain(arguments: ExplainArguments, mut api: Api) -> Result
     };
     let asked = json!({"id": event, "occurrenceId": occurrence});
     let answer = api.call("EventQueryService", "ExplainEvent", &asked).await;
-    let answer = answer.map_err(failed)?;
+    let answer = answer.map_err(call_failure)?;
     if arguments.output.output == Output::Text && answer["rules"].is_null() {
         return output::write("there are no rules\n");
     }
-    answer::write(&answer, arguments.output.output, |answer| {
+    format::write(&answer, arguments.output.output, |answer| {
         let rules = answer["rules"].as_array().into_iter().flatten();
         let lines = rules.map(|rule| {
             let (name, reason) = (&rule["ruleName"], &rule["reason"]);
-            format!("{}\t{}\n", answer::inline(name), answer::inline(reason))
+            format!("{}\t{}\n", format::inline(name), format::inline(reason))
         });
         lines.collect::<Vec<_>>().concat()
     })

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use bellwether_tui::{why_failed, why_unreachable};
+use bellwether_tui::{failure_reason, unreachable_reason};
 use serde_json::{Value, json};
 use tonic::transport::Endpoint;
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
 
-use super::{Api, answer, away, failed};
+use super::{Api, call_failure, format, unreachable_failure};
 use crate::{
     cli::script::{QuietArguments, QuietChoice, StatusArguments},
     config::Settings,
@@ -21,9 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) async fn status(arguments: StatusArguments, mut api: Api) -> Result<(), Failure> {
     let overview = api.call("OverviewService", "GetOverview", &json!({})).await;
-    let overview = overview.map_err(failed)?;
-    let troubles = troubles(&overview);
-    answer::write(&overview, arguments.output.output, |overview| {
+    let overview = overview.map_err(call_failure)?;
+    let troubles = problems(&overview);
+    format::write(&overview, arguments.output.output, |overview| {
         let counts = overview["openBySeverity"].as_object().into_iter().flatten();
         let counts = counts.map(|(severity, count)| {
             let severity = severity.trim_start_matches("SEVERITY_").to_lowercase();
@@ -45,12 +45,12 @@ pub(super) async fn status(arguments: StatusArguments, mut api: Api) -> Result<(
 }
 
 /// Lists problems with accepting events or delivering messages, one per line.
-fn troubles(overview: &Value) -> Vec<String> {
+fn problems(overview: &Value) -> Vec<String> {
     let destinations = overview["destinations"].as_array().into_iter().flatten();
     let refusal = overview["store"]["reason"]
         .as_str()
         .filter(|it| !it.is_empty());
-    let refusal = refusal.map(|_| answer::inline(&overview["store"]["reason"]));
+    let refusal = refusal.map(|_| format::inline(&overview["store"]["reason"]));
     let quiet = overview["quietSinceTime"].as_str();
     let quiet = quiet.map(|since| {
         format!("nothing has been sent since {since}; `bellwether quiet off` resumes sending")
@@ -61,7 +61,7 @@ fn troubles(overview: &Value) -> Vec<String> {
         let number = |field: &str| destination[field].as_u64().unwrap_or_default();
         let (waiting, dead) = (number("waitingCount"), number("deadCount"));
         let is_unwell = matches!(&*state, "failing" | "paused");
-        let name = answer::inline(&destination["destinationName"]);
+        let name = format::inline(&destination["destinationName"]);
         let unheard = match destination["failureUnheard"].as_bool() {
             Some(true) => "; reported only to failing destinations",
             _ => "",
@@ -81,7 +81,7 @@ pub(super) async fn quiet(arguments: &QuietArguments, mut api: Api) -> Result<()
     let is_quiet = arguments.switch == QuietChoice::On;
     let request = json!({ "quiet": is_quiet });
     let answer = api.call("SettingsService", "SetQuiet", &request).await;
-    answer.map_err(failed)?;
+    answer.map_err(call_failure)?;
     output::write(if is_quiet {
         "nothing is sent until `bellwether quiet off`\n"
     } else {
@@ -98,13 +98,15 @@ pub(super) async fn health(settings: &Settings) -> Result<(), Failure> {
         .connect_timeout(PATIENCE)
         .timeout(PATIENCE);
     let channel = endpoint.connect().await;
-    let channel = channel.map_err(|error| away(&address, &why_unreachable(&error)))?;
+    let channel =
+        channel.map_err(|error| unreachable_failure(&address, &unreachable_reason(&error)))?;
     let answer = HealthClient::new(channel)
         .check(HealthCheckRequest::default())
         .await;
-    let answer = answer.map_err(|status| away(&address, &why_failed(&status)))?;
+    let answer =
+        answer.map_err(|status| unreachable_failure(&address, &failure_reason(&status)))?;
     match answer.into_inner().status() {
         ServingStatus::Serving => output::write("serving\n"),
-        _ => Err(Failure::away(format!("{address} is not serving"))),
+        _ => Err(Failure::unreachable(format!("{address} is not serving"))),
     }
 }

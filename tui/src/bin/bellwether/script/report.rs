@@ -5,7 +5,7 @@ use std::time::Duration;
 use bellwether_proto::{csv, json};
 use serde_json::{Value, json};
 
-use super::{Api, answer, failed};
+use super::{Api, call_failure, format};
 use crate::{
     cli::script::{NoiseArguments, ReportArguments, ReportOf},
     failure::Failure,
@@ -24,24 +24,24 @@ async fn noise(arguments: NoiseArguments, api: &mut Api) -> Result<(), Failure> 
     let now_ms = jiff::Timestamp::now().as_millisecond();
     let start = jiff::Timestamp::from_millisecond(now_ms.saturating_sub(arguments.since));
     let start = start.map_err(|_far| Failure::usage("--since reaches back too far"))?;
-    let asked = json!({
+    let request = json!({
         "start": start.to_string(),
         "by": arguments.by.word(),
         "timeZone": arguments.time_zone.unwrap_or_default(),
     });
-    let answer = api.call("InsightService", "GetNoise", &asked).await;
-    let answer = answer.map_err(failed)?;
+    let answer = api.call("InsightService", "GetNoise", &request).await;
+    let answer = answer.map_err(call_failure)?;
     if !arguments.table.csv {
-        return answer::write(&answer, arguments.table.output.output, text);
+        return format::write(&answer, arguments.table.output.output, text);
     }
     let plan = json::plan();
     let message = plan.by_name.get("bellwether.v1.GetNoiseResponse").copied();
     let table = message.and_then(|it| csv::table(plan, it, "rows", &answer));
-    output::write(&output::escaped(&table.unwrap_or_default()))
+    output::write(&output::escape(&table.unwrap_or_default()))
 }
 
 fn text(answer: &Value) -> String {
-    let time = |field: &str| answer::inline(&answer[field]);
+    let time = |field: &str| format::inline(&answer[field]);
     let (start, end) = (time("startTime"), time("endTime"));
     let rows = answer["rows"].as_array().into_iter().flatten();
     let head = format!("noise from {start} to {end}\n");
@@ -50,7 +50,7 @@ fn text(answer: &Value) -> String {
 
 fn row(row: &Value) -> String {
     let number = |field: &str| row[field].as_u64().unwrap_or_default();
-    let name = match answer::inline(&row["name"]) {
+    let name = match format::inline(&row["name"]) {
         name if name.is_empty() => "(deleted)".to_owned(),
         name => name,
     };

@@ -3,7 +3,7 @@
 use bellwether_tui::api::{Api, ConfigKind};
 use serde_json::{Value, json};
 
-use super::{answer, document, failed, secret_name};
+use super::{call_failure, document, format, secret_name};
 use crate::{
     cli::script::{DeleteArguments, ExportArguments, GetArguments, Output},
     failure::Failure,
@@ -15,22 +15,22 @@ const MASK: &str = "********";
 pub(super) async fn get(arguments: GetArguments, mut api: Api) -> Result<(), Failure> {
     let kind = arguments.kind;
     let Some(name) = arguments.name else {
-        let found = api.list(kind).await.map_err(failed)?;
+        let found = api.list(kind).await.map_err(call_failure)?;
         let found = json!({kind.plural(): found});
-        return answer::write(&found, arguments.output.output, |found| {
+        return format::write(&found, arguments.output.output, |found| {
             let rows = found[kind.plural()].as_array().into_iter().flatten();
-            rows.map(line).collect()
+            rows.map(format_line).collect()
         });
     };
-    let found = api.get(kind, &name).await.map_err(failed)?;
+    let found = api.get(kind, &name).await.map_err(call_failure)?;
     match arguments.output.output {
-        Output::Json => output::write(&answer::json(&found)),
-        Output::Text | Output::Yaml => output::write(&answer::yaml(&found)?),
+        Output::Json => output::write(&format::json(&found)),
+        Output::Text | Output::Yaml => output::write(&format::yaml(&found)?),
     }
 }
 
-fn line(resource: &Value) -> String {
-    let text = |field: &str| answer::inline(&resource[field]);
+fn format_line(resource: &Value) -> String {
+    let text = |field: &str| format::inline(&resource[field]);
     let (name, description) = (text("name"), text("description"));
     let line = format!("{name}\t{description}");
     format!("{}\n", line.trim_end())
@@ -42,7 +42,7 @@ pub(super) async fn export(arguments: ExportArguments, mut api: Api) -> Result<(
         if !arguments.kinds.is_empty() && !arguments.kinds.contains(&kind) {
             continue;
         }
-        for stored in api.list(kind).await.map_err(failed)? {
+        for stored in api.list(kind).await.map_err(call_failure)? {
             let mut body = kind.authored(stored);
             let name = body["name"].as_str().unwrap_or_default().to_owned();
             name_secrets(&mut body, &[kind.word(), &name]);
@@ -79,7 +79,7 @@ fn name_secrets(value: &mut Value, path: &[&str]) {
 pub(super) async fn delete(arguments: DeleteArguments, mut api: Api) -> Result<(), Failure> {
     let (kind, name) = (arguments.kind, &arguments.name);
     let deleted = api.delete(kind, name, arguments.force).await;
-    deleted.map_err(failed)?;
+    deleted.map_err(call_failure)?;
     output::write(&format!("deleted {} {name}\n", kind.word()))
 }
 

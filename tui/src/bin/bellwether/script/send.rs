@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 use bellwether_proto::severity;
 use serde_json::{Map, Value, json};
 
-use super::{Api, connect, failed};
+use super::{Api, call_failure, connect};
 use crate::{cli::script::SendArguments, config::Settings, failure::Failure, output};
 
 const BATCH: usize = 1_000;
@@ -24,7 +24,7 @@ pub(super) async fn run(arguments: SendArguments, settings: &Settings) -> Result
         Some(event) => sender.send(vec![event]).await?,
         None => sender.send_lines().await?,
     }
-    sender.end()
+    sender.finish()
 }
 
 fn event(arguments: SendArguments) -> Result<Value, Failure> {
@@ -85,8 +85,9 @@ impl Sender {
             if line.trim().is_empty() {
                 continue;
             }
-            let event: Value = serde_json::from_str(&line)
-                .map_err(|error| self.stopped(&format!("line {number} is not JSON: {error}")))?;
+            let event: Value = serde_json::from_str(&line).map_err(|error| {
+                self.interrupted(&format!("line {number} is not JSON: {error}"))
+            })?;
             bytes += line.len();
             batch.push(event);
             if batch.len() == BATCH || bytes >= BATCH_BYTES {
@@ -101,13 +102,13 @@ impl Sender {
     }
 
     async fn send(&mut self, events: Vec<Value>) -> Result<(), Failure> {
-        let asked = json!({"detailedResponse": true, "events": events});
-        let answer = self.api.put_events(&asked).await;
+        let request = json!({"detailedResponse": true, "events": events});
+        let answer = self.api.put_events(&request).await;
         let answer = answer.map_err(|error| {
             let sent = self.sent;
             match sent {
-                0 => failed(error),
-                _ => failed(bellwether_tui::api::CallError {
+                0 => call_failure(error),
+                _ => call_failure(bellwether_tui::api::CallError {
                     message: format!("{}; {sent} were accepted before that", error.message),
                     ..error
                 }),
@@ -122,20 +123,20 @@ impl Sender {
         Ok(())
     }
 
-    fn stopped(&self, why: &str) -> Failure {
+    fn interrupted(&self, why: &str) -> Failure {
         Failure::usage(format!(
             "{why}; {} events were accepted before that",
             self.sent
         ))
     }
 
-    fn end(self) -> Result<(), Failure> {
+    fn finish(self) -> Result<(), Failure> {
         if self.refused.is_empty() {
             return output::write(&format!("{} accepted\n", self.sent));
         }
         let (sent, refused) = (self.sent, self.refused.len());
         let text = self.refused.into_iter().take(100).collect::<Vec<_>>();
-        Err(Failure::refused(format!(
+        Err(Failure::rejected(format!(
             "{sent} accepted, {refused} rejected\n{}",
             text.join("\n")
         )))

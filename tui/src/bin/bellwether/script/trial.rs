@@ -3,7 +3,7 @@
 use bellwether_tui::api::ConfigKind;
 use serde_json::{Value, json};
 
-use super::{Api, answer, document, failed};
+use super::{Api, call_failure, document, format};
 use crate::{
     cli::script::{PreviewArguments, TestArguments, TryArguments},
     failure::Failure,
@@ -13,19 +13,19 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
 pub(super) async fn test(arguments: TestArguments, api: Api) -> Result<(), Failure> {
     let mut api = api.patient(PATIENCE);
-    let asked = json!({
+    let request = json!({
         "name": arguments.name,
         "eventId": arguments.event.unwrap_or_default(),
     });
     let answer = api
-        .call("DestinationService", "TestDestination", &asked)
+        .call("DestinationService", "TestDestination", &request)
         .await;
-    let answer = answer.map_err(failed)?;
-    answer::write(&answer, arguments.output.output, |answer| {
+    let answer = answer.map_err(call_failure)?;
+    format::write(&answer, arguments.output.output, |answer| {
         let outcome = answer["outcome"].as_str().unwrap_or_default();
         let outcome = outcome.trim_start_matches("OUTCOME_").to_lowercase();
-        let why = answer::inline(&answer["explanation"]);
-        let duration = answer::inline(&answer["duration"]);
+        let why = format::inline(&answer["explanation"]);
+        let duration = format::inline(&answer["duration"]);
         format!("{outcome}\t{duration}\t{why}\n")
     })?;
     if answer["outcome"] == "OUTCOME_DELIVERED" {
@@ -38,11 +38,11 @@ pub(super) async fn try_trigger(arguments: TryArguments, api: Api) -> Result<(),
     let mut api = api.patient(PATIENCE);
     let kind = ConfigKind::find("trigger").expect("triggers are configuration");
     let trigger = match (arguments.name, arguments.file) {
-        (Some(name), _) => kind.authored(api.get(kind, &name).await.map_err(failed)?),
+        (Some(name), _) => kind.authored(api.get(kind, &name).await.map_err(call_failure)?),
         (None, Some(file)) => {
             let documents = document::read(&[file])?;
             match &documents[..] {
-                [only] if only.kind == kind => only.resolved()?["trigger"].take(),
+                [only] if only.kind == kind => only.resolve_secrets()?["trigger"].take(),
                 _ => {
                     return Err(Failure::usage(
                         "--file: expected one document with a trigger",
@@ -53,16 +53,16 @@ pub(super) async fn try_trigger(arguments: TryArguments, api: Api) -> Result<(),
         (None, None) => return Err(Failure::usage("expected a trigger's name or --file")),
     };
     let now_ms = jiff::Timestamp::now().as_millisecond();
-    let mut asked = json!({"timeRange": {"start": now_ms - arguments.since}});
+    let mut request = json!({"timeRange": {"start": now_ms - arguments.since}});
     for field in ["name", "type"] {
-        asked[field] = trigger[field].clone();
+        request[field] = trigger[field].clone();
     }
-    let answer = api.call("TriggerService", "TestTrigger", &asked).await;
-    let answer = answer.map_err(failed)?;
-    answer::write(&answer, arguments.output.output, matches)
+    let answer = api.call("TriggerService", "TestTrigger", &request).await;
+    let answer = answer.map_err(call_failure)?;
+    format::write(&answer, arguments.output.output, format_matches)
 }
 
-fn matches(answer: &Value) -> String {
+fn format_matches(answer: &Value) -> String {
     let number = |field: &str| answer[field].as_u64().unwrap_or_default();
     let (matched, scanned) = (number("matched"), number("scanned"));
     let mut lines = vec![format!("{matched} of {scanned} matched\n")];
@@ -70,29 +70,29 @@ fn matches(answer: &Value) -> String {
         lines[0].insert_str(0, "stopped early, so there may be more: ");
     }
     let events = answer["occurrences"].as_array().into_iter().flatten();
-    lines.extend(events.map(answer::event_line));
+    lines.extend(events.map(format::event_line));
     lines.extend(warnings(answer));
     lines.concat()
 }
 
 fn warnings(answer: &Value) -> impl Iterator<Item = String> {
     let warnings = answer["warnings"].as_array().into_iter().flatten();
-    warnings.map(|warning| format!("warning: {}\n", answer::inline(warning)))
+    warnings.map(|warning| format!("warning: {}\n", format::inline(warning)))
 }
 
 pub(super) async fn preview(arguments: PreviewArguments, mut api: Api) -> Result<(), Failure> {
     let kind = ConfigKind::find("rule").expect("rules are configuration");
-    let rule = api.get(kind, &arguments.name).await.map_err(failed)?;
-    let mut asked = kind.authored(rule);
-    asked["eventId"] = arguments.event.unwrap_or_default().into();
-    let answer = api.call("RuleService", "PreviewRule", &asked).await;
-    let answer = answer.map_err(failed)?;
-    answer::write(&answer, arguments.output.output, |answer| {
+    let rule = api.get(kind, &arguments.name).await.map_err(call_failure)?;
+    let mut request = kind.authored(rule);
+    request["eventId"] = arguments.event.unwrap_or_default().into();
+    let answer = api.call("RuleService", "PreviewRule", &request).await;
+    let answer = answer.map_err(call_failure)?;
+    format::write(&answer, arguments.output.output, |answer| {
         let mut lines = Vec::new();
         for preview in answer["previews"].as_array().into_iter().flatten() {
-            let destination = answer::inline(&preview["destinationName"]);
+            let destination = format::inline(&preview["destinationName"]);
             lines.push(format!("== {destination}\n"));
-            lines.push(answer::json(&preview["rendered"]));
+            lines.push(format::json(&preview["rendered"]));
             lines.extend(warnings(preview));
         }
         lines.extend(warnings(answer));

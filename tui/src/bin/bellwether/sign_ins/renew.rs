@@ -57,11 +57,11 @@ async fn renew(sign_in: &mut SignIn, settings: &Settings, address: &str) -> Resu
     };
     let provider = provider(&sign_in.issuer, settings)?;
     let (endpoint, client_id) = (&sign_in.token_endpoint, &sign_in.client_id);
-    let tokens = provider.renewed_tokens(endpoint, client_id, refresh_token);
-    match tokens.await.map(|tokens| sign_in.take(tokens)) {
+    let tokens = provider.refresh_tokens(endpoint, client_id, refresh_token);
+    match tokens.await.map(|tokens| sign_in.apply(tokens)) {
         Ok(true) => Ok(()),
         Ok(false) | Err(Fault::Refused { .. }) => Err(ended()),
-        Err(fault) => Err(Failure::away(format!(
+        Err(fault) => Err(Failure::unreachable(format!(
             "your sign-in has expired and was not renewed: {fault}; try again, or run `{login}`"
         ))),
     }
@@ -69,7 +69,7 @@ async fn renew(sign_in: &mut SignIn, settings: &Settings, address: &str) -> Resu
 
 /// Returns the `login` command for this service, with the flags used here.
 fn login(settings: &Settings, address: &str) -> String {
-    let named = settings.in_force().get("connect").map(|it| &it.source);
+    let named = settings.effective().get("connect").map(|it| &it.source);
     match (named, &settings.context) {
         (Some(Source::Flag(flag)), Some(context)) if flag == "--context" => {
             format!("bellwether login --context {}", context.name)

@@ -54,7 +54,7 @@ impl SignIn {
             client_id: message.client_id.clone(),
             token_endpoint,
         };
-        if sign_in.take(tokens) {
+        if sign_in.apply(tokens) {
             return Ok(sign_in);
         }
         let kind = if message.takes_access_token {
@@ -69,7 +69,7 @@ impl SignIn {
 
     /// Applies renewed tokens and returns whether the token that the service expects is among them.
     /// Keeps the refresh token if there is no new one.
-    pub(crate) fn take(&mut self, tokens: Tokens) -> bool {
+    pub(crate) fn apply(&mut self, tokens: Tokens) -> bool {
         let (token, message) = if self.is_access_token {
             (tokens.access_token, tokens.expires_in)
         } else {
@@ -80,7 +80,7 @@ impl SignIn {
             let life = SignedDuration::from_secs(i64::try_from(seconds).ok()?);
             Timestamp::now().checked_add(life).ok()
         });
-        let Some(ends) = end_of(&token).or(after) else {
+        let Some(ends) = expiry(&token).or(after) else {
             return false;
         };
         (self.token, self.ends) = (token, ends);
@@ -105,7 +105,7 @@ mod moment {
 }
 
 /// Reads a token's expiry without verifying the token, which is up to the service.
-fn end_of(token: &str) -> Option<Timestamp> {
+fn expiry(token: &str) -> Option<Timestamp> {
     #[derive(Deserialize)]
     struct Claims {
         exp: i64,
@@ -137,7 +137,7 @@ impl TokenFile {
     }
 
     pub(crate) async fn lock(&self) -> Result<Lock, Failure> {
-        let failed = |error: io::Error| self.failed("write", &error);
+        let failed = |error: io::Error| self.io_failure("write", &error);
         let folder = self.0.parent().unwrap_or(Path::new("."));
         let mut make = DirBuilder::new();
         make.recursive(true).mode(0o700);
@@ -186,7 +186,7 @@ impl TokenFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Content::default());
             }
-            Err(error) => return Err(self.failed("read", &error)),
+            Err(error) => return Err(self.io_failure("read", &error)),
         };
         serde_json::from_str(&text).map_err(|error| {
             let file = self.0.display();
@@ -202,7 +202,7 @@ impl TokenFile {
     /// Replaces the file atomically with one that only the user can read. A symbolic link is
     /// replaced rather than followed.
     fn write(&self, _lock: &Lock, content: &Content) -> Result<(), Failure> {
-        let failed = |error: io::Error| self.failed("write", &error);
+        let failed = |error: io::Error| self.io_failure("write", &error);
         let text = serde_json::to_vec_pretty(content).map_err(|error| failed(error.into()))?;
         let folder = self.0.parent().unwrap_or(Path::new("."));
         let draft = tempfile::Builder::new()
@@ -216,7 +216,7 @@ impl TokenFile {
         kept.map(drop).map_err(|error| failed(error.error))
     }
 
-    fn failed(&self, what: &str, error: &io::Error) -> Failure {
+    fn io_failure(&self, what: &str, error: &io::Error) -> Failure {
         let file = self.0.display();
         Failure::new(format!("cannot {what} {file}: {error}"))
     }
@@ -288,16 +288,16 @@ mod tests {
             expires_in: Some(5),
             ..Tokens::default()
         };
-        assert!(kept.take(renewed.clone()));
+        assert!(kept.apply(renewed.clone()));
         assert_eq!(kept.ends.as_second(), 1_800_000_000);
         assert_eq!(kept.refresh_token.as_deref(), Some("r"));
         let mut other = renewed.clone();
         other.refresh_token = Some("s".to_owned());
-        assert!(kept.take(other));
+        assert!(kept.apply(other));
         assert_eq!(kept.refresh_token.as_deref(), Some("s"));
         for unfit in [None, Some(token("{}")), Some("x".to_owned())] {
             let id_token = unfit;
-            assert!(!kept.take(Tokens {
+            assert!(!kept.apply(Tokens {
                 id_token,
                 ..renewed.clone()
             }));

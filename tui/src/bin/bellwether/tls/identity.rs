@@ -58,10 +58,10 @@ impl Pair {
         })
     }
 
-    pub(super) fn loose(&self) -> Option<String> {
+    pub(super) fn permission_warning(&self) -> Option<String> {
         let (setting, file) = (self.key.0, self.key.1.display());
         let mode = Permissions::at(&self.key.1)?;
-        mode.lets_others_in().then(|| {
+        mode.is_accessible_to_others().then(|| {
             format!("{setting}: other users can read {file} (mode {mode}): `chmod 600` it")
         })
     }
@@ -72,12 +72,12 @@ impl Pair {
         let unread = |error| ConfigError(format!("{setting}: cannot read {file}: {error}"));
         let opened = plain_file::open(path).map_err(unread)?;
         let mode = Permissions::of(&opened).map_err(unread)?;
-        if mode.lets_all_write() {
+        if mode.is_world_writable() {
             return Err(ConfigError(format!(
                 "{setting}: everybody can write to {file} (mode {mode}); `chmod 600` it"
             )));
         }
-        let text = plain_file::whole(&opened, KEY_BYTES_MAX).map_err(unread)?;
+        let text = plain_file::read_rest(&opened, KEY_BYTES_MAX).map_err(unread)?;
         PrivateKeyDer::from_pem_slice(&text).map_err(|_none| {
             let is_sealed = text.windows(9).any(|it| it == b"ENCRYPTED");
             ConfigError(if is_sealed {

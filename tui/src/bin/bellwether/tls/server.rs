@@ -36,7 +36,7 @@ pub(crate) struct ServerTls {
     shown: watch::Sender<Secured>,
     files: Files,
     /// State of the files at the last load.
-    taken: Look,
+    taken: FileState,
 }
 
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ struct Files {
 }
 
 /// Modification times and sizes of the files, to detect changes.
-type Look = [Option<(SystemTime, u64)>; 4];
+type FileState = [Option<(SystemTime, u64)>; 4];
 
 impl ServerTls {
     /// Loads the configured files; `None` if there are none.
@@ -60,7 +60,7 @@ impl ServerTls {
         let Some(shown) = Pair::of_listeners(tls) else {
             return Ok(None);
         };
-        if let Some(message) = shown.loose() {
+        if let Some(message) = shown.permission_warning() {
             tracing::warn!("{message}");
         }
         let files = Files {
@@ -69,7 +69,7 @@ impl ServerTls {
             client_crl: tls.client_crl.clone(),
             client_optional: tls.client_optional,
         };
-        let taken = files.look();
+        let taken = files.file_state();
         let (shown, _) = watch::channel(files.load()?);
         Ok(Some(Self {
             shown,
@@ -79,16 +79,16 @@ impl ServerTls {
     }
 
     /// Subscribes to the current and later configurations.
-    pub(crate) fn shown(&self) -> Tls {
+    pub(crate) fn subscribe(&self) -> Tls {
         self.shown.subscribe()
     }
 
     /// Reloads changed files until shutdown, or immediately on `renewal`. If the new files are
     /// unusable, the old ones stay in use, and this is logged once.
-    pub(crate) async fn follow(&self, renewal: &Notify, shutdown: CancellationToken) {
+    pub(crate) async fn watch_files(&self, renewal: &Notify, shutdown: CancellationToken) {
         let (mut taken, mut refused) = (self.taken, None);
         loop {
-            let look = self.files.look();
+            let look = self.files.file_state();
             if look != taken {
                 match self.files.load() {
                     Ok(secured) => {
@@ -116,7 +116,7 @@ impl Files {
     fn load(&self) -> Result<Secured, ConfigError> {
         let provider = Arc::new(ring::default_provider());
         let certified = self.shown.load()?;
-        let end_ms = end_ms(&certified.cert[0])?;
+        let end_ms = expiry_ms(&certified.cert[0])?;
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| ConfigError(format!("tls_cert: cannot be used: {error}")))?;
@@ -164,7 +164,7 @@ impl Files {
             .map_err(|error| ConfigError(format!("{setting}: {error}")))
     }
 
-    fn look(&self) -> Look {
+    fn file_state(&self) -> FileState {
         let asked = [&self.client_ca, &self.client_crl].map(Option::as_ref);
         let shown = [&self.shown.certificate.1, &self.shown.key.1].map(Some);
         [shown[0], shown[1], asked[0], asked[1]].map(|file| {
@@ -174,7 +174,7 @@ impl Files {
     }
 }
 
-fn end_ms(certificate: &CertificateDer<'_>) -> Result<i64, ConfigError> {
+fn expiry_ms(certificate: &CertificateDer<'_>) -> Result<i64, ConfigError> {
     let (_, read) = x509_parser::parse_x509_certificate(certificate)
         .map_err(|error| ConfigError(format!("tls_cert: cannot be used: {error}")))?;
     Ok(read.validity().not_after.timestamp().saturating_mul(1_000))

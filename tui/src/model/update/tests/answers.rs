@@ -28,11 +28,11 @@ pub(super) fn object(kind: Kind) -> Object {
     Object { kind, json }
 }
 
-pub(super) fn none() -> Answer {
+pub(super) fn none() -> CallResult {
     Err(Failure::new(FailureKind::Unsupported, "not here"))
 }
 
-pub(super) fn answer(call: &Call) -> Answer {
+pub(super) fn answer(call: &Call) -> CallResult {
     let listed = Kind::ALL
         .iter()
         .find(|kind| kind::spec(**kind).list == call.method);

@@ -19,7 +19,7 @@ fn counted(model: &mut Model, mut effects: Vec<Effect>, took_ms: i64) -> usize {
             }
             _ => answer(&call),
         };
-        effects.extend(update(model, Msg::News(News::Answer(ticket, found))));
+        effects.extend(update(model, Msg::News(News::CallResult(ticket, found))));
     }
     calls
 }
@@ -57,7 +57,7 @@ fn answered(model: &mut Model, effects: &[Effect], method: &str, answer: &[u8]) 
         _ => None,
     });
     let tickets: Vec<_> = tickets.collect();
-    let answer = |ticket| News::Answer(ticket, Ok(answer.to_vec()));
+    let answer = |ticket| News::CallResult(ticket, Ok(answer.to_vec()));
     let follow = |ticket| update(model, Msg::News(answer(ticket)));
     tickets.into_iter().flat_map(follow).collect()
 }

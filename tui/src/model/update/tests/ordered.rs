@@ -31,7 +31,7 @@ fn events_are_sorted_by_the_service_or_the_reason_is_shown() {
         orders(&mut model, ":sort severity ↓<Enter>"),
         [severity("SORT_ORDER_DESC")]
     );
-    let sorted = model.sorted().unwrap();
+    let sorted = model.current_sort().unwrap();
     assert_eq!((sorted.column, sorted.descending), ("Severity", true));
     assert_eq!(orders(&mut model, "S"), [severity("SORT_ORDER_ASC")]);
     // Back to the initial order, which is followed live.

@@ -72,7 +72,7 @@ fn apply(model: &mut Model, step: &Step) {
                     && call.method == "ListTriggers"
                 {
                     let answer = Ok(listing(Kind::Trigger, &triggers(ids)));
-                    update(model, Msg::News(News::Answer(ticket, answer)));
+                    update(model, Msg::News(News::CallResult(ticket, answer)));
                 }
             }
             return;

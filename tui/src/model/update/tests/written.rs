@@ -8,7 +8,7 @@ fn copied_rule_starts_disabled() {
     press(&mut model, "5");
     let mut rule = object(Kind::Rule);
     rule.set("enabled", Some(true.into()));
-    model.store.of_mut(Kind::Rule).set(Ok(vec![rule]), 0);
+    model.store.resources_mut(Kind::Rule).set(Ok(vec![rule]), 0);
     settle(&mut model);
     press(&mut model, "D");
     let copy = model.page.form_mut().unwrap().draft().unwrap();
@@ -23,7 +23,7 @@ fn cursor_moves_to_a_created_resource_once_listed() {
     let mut new = object(Kind::Rule);
     new.set("name", Some("new".into()));
     let rules = vec![object(Kind::Rule), new];
-    model.store.of_mut(Kind::Rule).set(Ok(rules), 0);
+    model.store.resources_mut(Kind::Rule).set(Ok(rules), 0);
     settle(&mut model);
     assert_eq!(model.selected().as_deref(), Some("new"));
 }
@@ -47,7 +47,7 @@ fn new_deliveries_are_paged_until_they_reach_known_ones() {
             .insert(ticket, ReplyPurpose::Deliveries { more });
         model.store.deliveries.waiting = Some(ticket);
         let answer = Ok(page.encode_to_vec());
-        let effects = update(model, Msg::News(News::Answer(ticket, answer)));
+        let effects = update(model, Msg::News(News::CallResult(ticket, answer)));
         effects.into_iter().find_map(|effect| match effect {
             Effect::Send(Command::Call(_, call)) if call.method == "ListDeliveries" => {
                 call.body["pageToken"].as_str().map(str::to_owned)

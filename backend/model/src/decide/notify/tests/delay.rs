@@ -111,7 +111,7 @@ fn delay_and_silence_must_both_end() {
     let kinds: Vec<_> = waits(&life)[0]
         .held_by
         .iter()
-        .map(|it| it.kind.word())
+        .map(|it| it.kind.as_str())
         .collect();
     assert_eq!(kinds, ["silence", "delay"]);
     life.wait(400);
@@ -119,7 +119,7 @@ fn delay_and_silence_must_both_end() {
     let kinds: Vec<_> = waits(&life)[0]
         .held_by
         .iter()
-        .map(|it| it.kind.word())
+        .map(|it| it.kind.as_str())
         .collect();
     assert_eq!(kinds, ["silence"]);
     life.silences.clear();

@@ -20,7 +20,7 @@ impl Life {
         let all = self.sent.iter().map(|it| &it.content);
         all.map(|it| {
             (
-                it.known_as().number,
+                it.displayed_occurrence().number,
                 it.occurrence.is_notified_flapping(),
                 it.clear,
             )

@@ -285,7 +285,7 @@ fn random_schedules_match_an_independent_computation() {
         moments.retain(|it| (start_ms..end_ms).contains(it));
         for at_ms in moments {
             let (expected, when) = (at(at_ms), Timestamp::from_millisecond(at_ms).unwrap());
-            let contacts = loaded.at(at_ms).contacts;
+            let contacts = loaded.on_call_at(at_ms).contacts;
             assert_eq!(contacts, expected, "{number} {when} {random:#?}");
             let shift = found.shifts.partition_point(|it| it.end_ms <= at_ms);
             let shift = &found.shifts[shift];

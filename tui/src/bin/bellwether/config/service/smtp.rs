@@ -37,7 +37,7 @@ impl Smtp {
             (None, Some(_)) => return Err(missing("smtp.host", "smtp.from")),
             (None, None) => return Ok(None),
         };
-        let from = bellwether_backend::config::mailbox(&from)
+        let from = bellwether_backend::config::parse_mailbox(&from)
             .map_err(|wrong| ConfigError(format!("smtp.from: {wrong}")))?;
         let login = self.login()?;
         let security = self.security.unwrap_or(SmtpSecurity::StartTls);

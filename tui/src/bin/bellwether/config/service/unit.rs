@@ -10,10 +10,10 @@ use bellwether_backend::{
 use toml::Value;
 
 pub(crate) use crate::config::value::duration;
-use crate::config::value::{Read, number_and_unit, refuse};
+use crate::config::value::{Read, invalid, number_and_unit};
 
 pub(crate) fn text_or_empty(value: &Value) -> Read<String> {
-    let text = value.as_str().ok_or_else(|| refuse("a text", value))?;
+    let text = value.as_str().ok_or_else(|| invalid("a text", value))?;
     Ok(text.to_owned())
 }
 
@@ -30,7 +30,7 @@ where
         .filter(|number| bounds.contains(number))
         .ok_or_else(|| {
             let (low, high) = (bounds.start(), bounds.end());
-            refuse(&format!("a whole number from {low} to {high}"), value)
+            invalid(&format!("a whole number from {low} to {high}"), value)
         })
 }
 
@@ -45,12 +45,12 @@ pub(crate) fn share(value: &Value) -> Read<f64> {
     };
     share
         .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| refuse("a fraction from 0.0 to 1.0", value))
+        .ok_or_else(|| invalid("a fraction from 0.0 to 1.0", value))
 }
 
 pub(crate) fn positive_duration(value: &Value) -> Read<Duration> {
     match duration(value)? {
-        Duration::ZERO => Err(refuse("a duration above zero", value)),
+        Duration::ZERO => Err(invalid("a duration above zero", value)),
         positive => Ok(positive),
     }
 }
@@ -59,7 +59,7 @@ pub(crate) fn tenant(value: &Value) -> Read<String> {
     let text = crate::config::value::text(value)?;
     if text.chars().count() > TENANT_CHARACTERS_MAX {
         let expected = format!("a string of at most {TENANT_CHARACTERS_MAX} characters");
-        return Err(refuse(&expected, value));
+        return Err(invalid(&expected, value));
     }
     Ok(text)
 }
@@ -67,9 +67,9 @@ pub(crate) fn tenant(value: &Value) -> Read<String> {
 /// Parses named templates.
 pub(crate) fn templates(value: &Value) -> Read<Snippets> {
     let expected = "a table of templates by name";
-    let table = value.as_table().ok_or_else(|| refuse(expected, value))?;
+    let table = value.as_table().ok_or_else(|| invalid(expected, value))?;
     let pairs = table.iter().map(|(name, text)| {
-        let text = text.as_str().ok_or_else(|| refuse("a text", text))?;
+        let text = text.as_str().ok_or_else(|| invalid("a text", text))?;
         Ok((name.clone(), text.to_owned()))
     });
     let templates = pairs.collect::<Read<Snippets>>()?;
@@ -80,7 +80,7 @@ pub(crate) fn templates(value: &Value) -> Read<Snippets> {
 }
 
 /// Parses a retention period; zero, if allowed, means forever.
-pub(crate) fn kept(value: &Value, may_be_zero: bool) -> Read<Duration> {
+pub(crate) fn retention(value: &Value, may_be_zero: bool) -> Read<Duration> {
     let length = if may_be_zero {
         duration(value)?
     } else {
@@ -88,7 +88,7 @@ pub(crate) fn kept(value: &Value, may_be_zero: bool) -> Read<Duration> {
     };
     if length > SETTING_TIME_MAX {
         let days = SETTING_TIME_MAX.as_secs() / 86_400;
-        return Err(refuse(&format!("a duration up to \"{days}d\""), value));
+        return Err(invalid(&format!("a duration up to \"{days}d\""), value));
     }
     Ok(length)
 }
@@ -111,7 +111,7 @@ pub(crate) fn size<N: TryFrom<u64>>(value: &Value) -> Read<N> {
     };
     bytes
         .and_then(|bytes| N::try_from(bytes).ok())
-        .ok_or_else(|| refuse("a size in bytes such as 65536 or \"64MiB\"", value))
+        .ok_or_else(|| invalid("a size in bytes such as 65536 or \"64MiB\"", value))
 }
 
 /// Parses a list. In a flag or variable, items are separated by commas.
@@ -124,6 +124,6 @@ pub(crate) fn list<T>(value: &Value, item: impl Fn(&Value) -> Read<T>) -> Read<V
             .filter(|part| !part.is_empty())
             .map(|part| item(&Value::String(part.to_owned())))
             .collect(),
-        _ => Err(refuse("a list", value)),
+        _ => Err(invalid("a list", value)),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::answer;
+use super::format;
 use crate::{cli::script::ImpactArguments, failure::Failure};
 
 pub(super) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
@@ -18,7 +18,7 @@ pub(super) fn request(asked: &Value, days: u32) -> Value {
 pub(super) fn check(impact: &Value, arguments: &ImpactArguments) -> Result<(), Failure> {
     let count = number(impact, "messageCount");
     match arguments.max_messages {
-        Some(most) if count > most => Err(Failure::refused(format!(
+        Some(most) if count > most => Err(Failure::rejected(format!(
             "{count} messages exceed the limit of {most} (--max-messages); nothing was changed"
         ))),
         _ => Ok(()),
@@ -26,8 +26,8 @@ pub(super) fn check(impact: &Value, arguments: &ImpactArguments) -> Result<(), F
 }
 
 pub(super) fn text(impact: &Value) -> String {
-    let seen = many(number(impact, "occurrenceCount"), "occurrence");
-    let time = |field: &str| answer::inline(&impact[field]);
+    let seen = format_count(number(impact, "occurrenceCount"), "occurrence");
+    let time = |field: &str| format::inline(&impact[field]);
     let (start, end) = (time("startTime"), time("endTime"));
     let mut lines = vec![format!("impact on {seen}, {start} to {end}:\n")];
     if impact["stoppedEarly"] == true {
@@ -35,41 +35,42 @@ pub(super) fn text(impact: &Value) -> String {
     }
     for (kind, field) in [("rule", "rules"), ("destination", "destinations")] {
         for counted in impact[field].as_array().into_iter().flatten() {
-            if let Some(change) = change(counted) {
+            if let Some(change) = format_change(counted) {
                 lines.push(format!(
                     "  {kind} {}: {change}\n",
-                    answer::inline(&counted["name"])
+                    format::inline(&counted["name"])
                 ));
             }
         }
     }
     let in_all = number(impact, "messageCount");
-    let in_all = change(impact).unwrap_or_else(|| format!("{}, as now", many(in_all, "message")));
+    let in_all = format_change(impact)
+        .unwrap_or_else(|| format!("{}, as now", format_count(in_all, "message")));
     lines.push(format!("  total: {in_all}\n"));
     let newly = number(impact, "newlyNotifiedCount");
     if newly > 0 {
         lines.push(format!(
             "  {} would newly notify\n",
-            many(newly, "occurrence")
+            format_count(newly, "occurrence")
         ));
     }
     let silent = number(impact, "noLongerNotifiedCount");
     if silent > 0 {
-        let silent = many(silent, "occurrence");
+        let silent = format_count(silent, "occurrence");
         lines.push(format!("  {silent} would no longer notify:\n"));
     }
     let shown = impact["noLongerNotified"].as_array().into_iter().flatten();
-    lines.extend(shown.map(|event| format!("    {}", answer::event_line(event))));
+    lines.extend(shown.map(|event| format!("    {}", format::event_line(event))));
     lines.concat()
 }
 
-fn change(counted: &Value) -> Option<String> {
+fn format_change(counted: &Value) -> Option<String> {
     let now = number(counted, "messageCount");
     let before = number(counted, "messageCountBefore");
-    (now != before).then(|| format!("{} instead of {before}", many(now, "message")))
+    (now != before).then(|| format!("{} instead of {before}", format_count(now, "message")))
 }
 
-fn many(count: u64, what: &str) -> String {
+fn format_count(count: u64, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),
         _ => format!("{count} {what}s"),

@@ -17,13 +17,13 @@ pub(super) struct Plan {
     version: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<String>,
-    documents: Vec<Planned>,
+    documents: Vec<PlannedChange>,
     deletes: BTreeSet<(String, String)>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Planned {
+struct PlannedChange {
     kind: String,
     name: String,
     action: String,
@@ -38,7 +38,7 @@ impl Plan {
         let planned = documents
             .iter()
             .zip(changes)
-            .map(|(document, change)| Planned {
+            .map(|(document, change)| PlannedChange {
                 kind: document.kind.word().to_owned(),
                 name: document.name.clone(),
                 action: text(&change["action"]),
@@ -49,7 +49,7 @@ impl Plan {
             version: VERSION,
             owner: owner.map(str::to_owned),
             documents: planned.collect(),
-            deletes: deleted(changes),
+            deletes: deletions(changes),
         }
     }
 
@@ -94,7 +94,7 @@ impl Plan {
 
     pub(super) fn documents(&self) -> Result<Vec<Document>, Failure> {
         let planned = self.documents.iter().enumerate();
-        let document = |(at, planned): (usize, &Planned)| {
+        let document = |(at, planned): (usize, &PlannedChange)| {
             let word = &planned.kind;
             let kind = ConfigKind::find(word);
             let kind = kind.ok_or_else(|| {
@@ -126,7 +126,7 @@ impl Plan {
     /// # Errors
     /// Returns a failure that names the differences.
     pub(super) fn check(&self, changes: &[Value]) -> Result<(), Failure> {
-        let now = deleted(changes);
+        let now = deletions(changes);
         let differs: Vec<_> = now
             .symmetric_difference(&self.deletes)
             .map(|(kind, name)| format!("{kind} `{name}`"))
@@ -135,13 +135,13 @@ impl Plan {
             return Ok(());
         }
         let differs = differs.join(", ");
-        Err(Failure::refused(format!(
+        Err(Failure::rejected(format!(
             "the deletions differ from the plan: {differs}; create a new plan"
         )))
     }
 }
 
-fn deleted(changes: &[Value]) -> BTreeSet<(String, String)> {
+fn deletions(changes: &[Value]) -> BTreeSet<(String, String)> {
     let deleted = changes
         .iter()
         .filter(|change| change["action"] == "CONFIG_ACTION_DELETED");

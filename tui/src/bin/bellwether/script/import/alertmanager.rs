@@ -12,7 +12,7 @@ mod routes;
 use serde_json::Value;
 
 use super::{
-    fields::{Fields, wrong},
+    fields::{Fields, invalid},
     imported::Imported,
 };
 use crate::failure::Failure;
@@ -20,7 +20,7 @@ use crate::failure::Failure;
 pub(super) fn import(file: Value, imported: &mut Imported) -> Result<(), Failure> {
     let mut fields = Fields::of("", file)?;
     if !fields.has("route") {
-        return Err(wrong(
+        return Err(invalid(
             "route",
             "is required; expected an Alertmanager configuration file",
         ));

@@ -30,7 +30,7 @@ pub(super) struct Step {
 /// Adds a policy and returns its name; `None` if no step has a target.
 pub(super) fn add(policy: Policy<'_>, imported: &mut Imported) -> Option<String> {
     let path = policy.path;
-    let mut steps = joined(policy.steps);
+    let mut steps = merge_steps(policy.steps);
     if steps.is_empty() {
         imported.leave_out(path, "none of its steps has anyone to notify");
         return None;
@@ -50,7 +50,7 @@ pub(super) fn add(policy: Policy<'_>, imported: &mut Imported) -> Option<String>
     let mut written = Vec::new();
     for (at, step) in steps.into_iter().enumerate() {
         let wait = ends.get(at).map_or(pause, |end| end - step.after_seconds);
-        let limited = limited(wait, 0..=WAIT_MAX_SECONDS, &step.path, "wait", imported);
+        let limited = clamp_reported(wait, 0..=WAIT_MAX_SECONDS, &step.path, "wait", imported);
         if step.targets.len() > TARGETS_MAX {
             imported.leave_out(
                 &step.path,
@@ -60,13 +60,13 @@ pub(super) fn add(policy: Policy<'_>, imported: &mut Imported) -> Option<String>
         let targets: Vec<_> = step.targets.into_iter().take(TARGETS_MAX).collect();
         written.push(json!({"targets": targets, "wait": format!("{limited}s")}));
     }
-    let rounds = limited(policy.rounds, 1..=ROUNDS_MAX, path, "rounds", imported);
+    let rounds = clamp_reported(policy.rounds, 1..=ROUNDS_MAX, path, "rounds", imported);
     let name = imported.name("policy", policy.name);
     let mut body = json!({
         "name": name, "description": policy.description, "steps": written, "rounds": rounds,
     });
     if let Some(seconds) = policy.ack_timeout_seconds {
-        let seconds = limited(seconds, ACK_SECONDS, path, "ackTimeout", imported);
+        let seconds = clamp_reported(seconds, ACK_SECONDS, path, "ackTimeout", imported);
         body["ackTimeout"] = json!(format!("{seconds}s"));
     }
     imported.add("policy", body);
@@ -74,7 +74,7 @@ pub(super) fn add(policy: Policy<'_>, imported: &mut Imported) -> Option<String>
 }
 
 /// Sorts the steps by time, and merges those at the same time.
-fn joined(mut steps: Vec<Step>) -> Vec<Step> {
+fn merge_steps(mut steps: Vec<Step>) -> Vec<Step> {
     steps.sort_by_key(|step| step.after_seconds);
     let mut joined: Vec<Step> = Vec::new();
     for step in steps.into_iter().filter(|step| !step.targets.is_empty()) {
@@ -92,7 +92,7 @@ fn joined(mut steps: Vec<Step>) -> Vec<Step> {
     joined
 }
 
-fn limited(
+fn clamp_reported(
     value: i64,
     range: std::ops::RangeInclusive<i64>,
     path: &str,

@@ -21,7 +21,7 @@ impl Fields {
         let rest = match value {
             Value::Object(fields) => fields,
             Value::Null => Map::new(),
-            _ => return Err(wrong(path, "expected an object")),
+            _ => return Err(invalid(path, "expected an object")),
         };
         Ok(Self {
             path: path.to_owned(),
@@ -70,7 +70,7 @@ impl Fields {
             Some(Value::Bool(flag)) => Ok(Some(flag)),
             Some(Value::String(word)) if ["yes", "on"].contains(&&*word) => Ok(Some(true)),
             Some(Value::String(word)) if ["no", "off"].contains(&&*word) => Ok(Some(false)),
-            Some(_) => Err(wrong(&self.at(name), "expected true or false")),
+            Some(_) => Err(invalid(&self.at(name), "expected true or false")),
         }
     }
 
@@ -88,7 +88,7 @@ impl Fields {
                     .map(|(at, item)| (format!("{path}[{at}]"), item))
                     .collect())
             }
-            Some(_) => Err(wrong(&path, "expected a list")),
+            Some(_) => Err(invalid(&path, "expected a list")),
         }
     }
 
@@ -136,21 +136,21 @@ impl Fields {
     }
 }
 
-pub(super) fn wrong(path: &str, why: &str) -> Failure {
+pub(super) fn invalid(path: &str, why: &str) -> Failure {
     Failure::usage(format!("{path}: {why}"))
 }
 
 fn text(path: &str, value: Value) -> Result<String, Failure> {
     match value {
         Value::String(text) => Ok(text),
-        Value::Number(number) if number.is_f64() => Err(wrong(
+        Value::Number(number) if number.is_f64() => Err(invalid(
             path,
             "expected a string; quote the number to keep its digits",
         )),
         Value::Number(number) => Ok(number.to_string()),
         Value::Bool(flag) => Ok(flag.to_string()),
         Value::Null => Ok(String::new()),
-        _ => Err(wrong(path, "expected a string")),
+        _ => Err(invalid(path, "expected a string")),
     }
 }
 

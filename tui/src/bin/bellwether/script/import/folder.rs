@@ -23,7 +23,7 @@ pub(super) struct File {
 /// Reads the files with the extension `json`, sorted by path. It is an error if there are none.
 pub(super) fn read(folder: &Path) -> Result<Vec<File>, Failure> {
     let mut paths = Vec::new();
-    gather(folder, 0, &mut paths)?;
+    collect_files(folder, 0, &mut paths)?;
     paths.sort();
     if paths.is_empty() {
         let shown = folder.display();
@@ -46,7 +46,7 @@ fn file(folder: &Path, path: &Path) -> Result<File, Failure> {
     })
 }
 
-fn gather(folder: &Path, depth: usize, into: &mut Vec<PathBuf>) -> Result<(), Failure> {
+fn collect_files(folder: &Path, depth: usize, into: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let shown = folder.display();
     let unread = |error: io::Error| Failure::usage(format!("{shown} cannot be read: {error}"));
     for entry in fs::read_dir(folder).map_err(unread)? {
@@ -59,7 +59,7 @@ fn gather(folder: &Path, depth: usize, into: &mut Vec<PathBuf>) -> Result<(), Fa
         }
         if fs::metadata(&path).map_err(unread)?.is_dir() {
             if depth < DEPTH_MAX {
-                gather(&path, depth + 1, into)?;
+                collect_files(&path, depth + 1, into)?;
             }
         } else if path.extension().is_some_and(|ending| ending == "json") {
             into.push(path);

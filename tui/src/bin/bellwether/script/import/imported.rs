@@ -48,7 +48,7 @@ impl Imported {
         let base = base_name(kind, wanted);
         let mut name = base.clone();
         for number in 2.. {
-            let [folded, skeleton] = looks(&name);
+            let [folded, skeleton] = lookalike_keys(&name);
             let is_taken = |look: &String| self.names.contains(&(kind, look.clone()));
             if !is_taken(&folded) && !is_taken(&skeleton) {
                 self.names.extend([(kind, folded), (kind, skeleton)]);
@@ -162,7 +162,7 @@ fn base_name(kind: &str, wanted: &str) -> String {
 }
 
 /// Returns the case-folded name and its skeleton: the service rejects names that look alike.
-fn looks(name: &str) -> [String; 2] {
+fn lookalike_keys(name: &str) -> [String; 2] {
     let mut skeleton = String::new();
     for c in name.chars() {
         match c {

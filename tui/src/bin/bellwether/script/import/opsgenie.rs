@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     escalation::{self, Step},
-    fields::{Fields, wrong},
+    fields::{Fields, invalid},
     folder::File,
     imported::Imported,
     people::{self, People, Person},
@@ -65,7 +65,7 @@ const WEEKDAYS: [(&str, Weekday); 7] = [
 ];
 
 #[derive(Default)]
-struct Known {
+struct Entities {
     people: People,
     teams: BTreeMap<String, Vec<String>>,
     /// Schedules by id and name: one per rotation, as all rotations are on call.
@@ -76,11 +76,11 @@ pub(super) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Fa
     let mut entities: BTreeMap<&str, Vec<Fields>> = BTreeMap::new();
     for file in files {
         let Some(kind) = KINDS.iter().find(|(folder, ..)| *folder == file.word) else {
-            imported.leave_out(&file.path, reason(&file.word));
+            imported.leave_out(&file.path, skip_reason(&file.word));
             continue;
         };
         let into = entities.entry(kind.0).or_default();
-        gather(
+        collect_entities(
             *kind,
             &format!("{}:", file.path),
             file.content,
@@ -89,7 +89,7 @@ pub(super) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Fa
         )?;
     }
     let mut take = |kind: &str| entities.remove(kind).unwrap_or_default();
-    let mut known = Known::default();
+    let mut known = Entities::default();
     for user in take("users") {
         read_user(user, &mut known, imported)?;
     }
@@ -105,7 +105,7 @@ pub(super) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Fa
     Ok(())
 }
 
-fn reason(word: &str) -> &'static str {
+fn skip_reason(word: &str) -> &'static str {
     match word {
         "integrations" => {
             "create a key: `bellwether client create NAME --role ingest --dialect opsgenie`"
@@ -120,7 +120,7 @@ fn reason(word: &str) -> &'static str {
 }
 
 /// Collects the entities of a file: one, a list, or a REST response with either.
-fn gather(
+fn collect_entities(
     kind: (&str, &str, &str),
     path: &str,
     content: Value,
@@ -129,7 +129,7 @@ fn gather(
 ) -> Result<(), Failure> {
     if let Value::Array(items) = content {
         for (at, item) in items.into_iter().enumerate() {
-            gather(kind, &format!("{path}[{at}]"), item, into, imported)?;
+            collect_entities(kind, &format!("{path}[{at}]"), item, into, imported)?;
         }
         return Ok(());
     }
@@ -138,7 +138,7 @@ fn gather(
         if fields.has(inner) {
             let path = fields.at(inner);
             let content = fields.take(inner).unwrap_or_default();
-            gather(kind, &path, content, into, imported)?;
+            collect_entities(kind, &path, content, into, imported)?;
             ignore(&mut fields);
             fields.finish_with(imported, kind.2);
             return Ok(());
@@ -155,7 +155,7 @@ fn ignore(fields: &mut Fields) {
 }
 
 /// Takes the id and the names by which others refer to an entity.
-fn keys(fields: &mut Fields) -> Result<Vec<String>, Failure> {
+fn take_keys(fields: &mut Fields) -> Result<Vec<String>, Failure> {
     let mut keys = Vec::new();
     for name in ["id", "name", "username"] {
         keys.extend(fields.text(name)?.filter(|it| !it.is_empty()));
@@ -164,18 +164,22 @@ fn keys(fields: &mut Fields) -> Result<Vec<String>, Failure> {
 }
 
 /// Takes the name of an entity, and the keys by which others refer to it.
-fn named(fields: &mut Fields, name: &str) -> Result<(Vec<String>, String), Failure> {
+fn take_name(fields: &mut Fields, name: &str) -> Result<(Vec<String>, String), Failure> {
     let text = fields.text(name)?.filter(|it| !it.is_empty());
-    let text = text.ok_or_else(|| wrong(&fields.at(name), "is required"))?;
-    let mut keys = keys(fields)?;
+    let text = text.ok_or_else(|| invalid(&fields.at(name), "is required"))?;
+    let mut keys = take_keys(fields)?;
     keys.push(text.clone());
     Ok((keys, text))
 }
 
-fn read_user(mut user: Fields, known: &mut Known, imported: &mut Imported) -> Result<(), Failure> {
+fn read_user(
+    mut user: Fields,
+    known: &mut Entities,
+    imported: &mut Imported,
+) -> Result<(), Failure> {
     let path = user.path.clone();
     let full = user.text("fullName")?;
-    let (keys, username) = named(&mut user, "username")?;
+    let (keys, username) = take_name(&mut user, "username")?;
     let mut variables = Map::new();
     let mut mail = username.contains('@').then(|| username.clone());
     for mut contact in user.objects("userContacts")? {
@@ -233,12 +237,16 @@ fn read_user(mut user: Fields, known: &mut Known, imported: &mut Imported) -> Re
     Ok(())
 }
 
-fn read_team(mut team: Fields, known: &mut Known, imported: &mut Imported) -> Result<(), Failure> {
-    let (keys, _) = named(&mut team, "name")?;
+fn read_team(
+    mut team: Fields,
+    known: &mut Entities,
+    imported: &mut Imported,
+) -> Result<(), Failure> {
+    let (keys, _) = take_name(&mut team, "name")?;
     let mut contacts = Vec::new();
     for mut member in team.objects("members")? {
         let user = member.object("user")?;
-        contacts.extend(person(user, known, imported)?);
+        contacts.extend(contact_name(user, known, imported)?);
         if member.text("role")?.is_some() {
             let why = "roles belong to API keys and single sign-on";
             imported.leave_out(&member.at("role"), why);
@@ -260,12 +268,12 @@ fn read_team(mut team: Fields, known: &mut Known, imported: &mut Imported) -> Re
     Ok(())
 }
 
-fn person(
+fn contact_name(
     mut user: Fields,
-    known: &Known,
+    known: &Entities,
     imported: &mut Imported,
 ) -> Result<Option<String>, Failure> {
-    let keys = keys(&mut user)?;
+    let keys = take_keys(&mut user)?;
     let found = known.people.find(keys.iter().map(String::as_str));
     if found.is_none() {
         imported.leave_out(
@@ -281,11 +289,11 @@ fn person(
 
 fn read_schedule(
     mut schedule: Fields,
-    known: &mut Known,
+    known: &mut Entities,
     imported: &mut Imported,
 ) -> Result<(), Failure> {
     let path = schedule.path.clone();
-    let (keys, name) = named(&mut schedule, "name")?;
+    let (keys, name) = take_name(&mut schedule, "name")?;
     let description = schedule.text("description")?.unwrap_or_default();
     let zone = schedule
         .text("timezone")?
@@ -315,7 +323,7 @@ fn read_schedule(
         imported.add(
             "schedule",
             json!({
-                "name": schedule, "description": shown(&description, &rotation.path),
+                "name": schedule, "description": description_or_path(&description, &rotation.path),
                 "timeZone": zone, "layers": layers,
                 "gapsAllowed": several || !rotation.restrictions.is_empty(),
             }),
@@ -337,7 +345,7 @@ fn read_schedule(
 }
 
 /// Returns the description, or the path if it is empty.
-fn shown(description: &str, path: &str) -> String {
+fn description_or_path(description: &str, path: &str) -> String {
     let text = if description.is_empty() {
         path
     } else {
@@ -349,21 +357,21 @@ fn shown(description: &str, path: &str) -> String {
 fn read_rotation(
     mut fields: Fields,
     schedule: &str,
-    known: &Known,
+    known: &Entities,
     imported: &mut Imported,
 ) -> Result<Rotation, Failure> {
     let path = fields.path.clone();
     let name = fields.text("name")?.filter(|it| !it.is_empty());
-    let start = moment(&mut fields, "startDate")?;
-    let start = start.ok_or_else(|| wrong(&fields.at("startDate"), "is required"))?;
-    let end = moment(&mut fields, "endDate")?;
+    let start = parse_time(&mut fields, "startDate")?;
+    let start = start.ok_or_else(|| invalid(&fields.at("startDate"), "is required"))?;
+    let end = parse_time(&mut fields, "endDate")?;
     let unit = match fields.text("type")?.as_deref() {
         Some("hourly") => 3_600,
         Some("daily") => 86_400,
         None | Some("weekly") => 604_800,
         Some(_) => {
             let why = "expected `hourly`, `daily` or `weekly`";
-            return Err(wrong(&fields.at("type"), why));
+            return Err(invalid(&fields.at("type"), why));
         }
     };
     let length = fields.text("length")?.and_then(|it| it.parse::<i64>().ok());
@@ -371,9 +379,11 @@ fn read_rotation(
     for mut participant in fields.objects("participants")? {
         let kind = participant.text("type")?;
         slots.push(match kind.as_deref() {
-            Some("user") => person(participant, known, imported)?.into_iter().collect(),
+            Some("user") => contact_name(participant, known, imported)?
+                .into_iter()
+                .collect(),
             Some("team") => {
-                let keys = keys(&mut participant)?;
+                let keys = take_keys(&mut participant)?;
                 let team = keys.iter().find_map(|key| known.teams.get(key));
                 if team.is_none() {
                     imported.leave_out(&participant.path, "the team is not in the export");
@@ -428,7 +438,7 @@ fn read_restrictions(
             let time = hours
                 .zip(minutes)
                 .and_then(|(hours, minutes)| Time::new(hours % 24, minutes, 0, 0).ok());
-            time.ok_or_else(|| wrong(&path, "expected hours and minutes"))
+            time.ok_or_else(|| invalid(&path, "expected hours and minutes"))
         };
         let (start, end) = (time("startHour", "startMin")?, time("endHour", "endMin")?);
         let mut day = |field: &str| -> Result<Option<Weekday>, Failure> {
@@ -437,7 +447,8 @@ fn read_restrictions(
             };
             let text = text.to_lowercase();
             let found = WEEKDAYS.iter().find(|(name, _)| *name == text);
-            let found = found.ok_or_else(|| wrong(&one.at(field), "expected a day of the week"))?;
+            let found =
+                found.ok_or_else(|| invalid(&one.at(field), "expected a day of the week"))?;
             Ok(Some(found.1))
         };
         let (first, last) = (day("startDay")?, day("endDay")?);
@@ -463,7 +474,7 @@ fn read_restrictions(
 
 /// Parses a time such as `2026-01-05T08:00:00Z`, `2026-01-05 08:00` in UTC, or milliseconds since
 /// 1970.
-fn moment(fields: &mut Fields, name: &str) -> Result<Option<Timestamp>, Failure> {
+fn parse_time(fields: &mut Fields, name: &str) -> Result<Option<Timestamp>, Failure> {
     let Some(text) = fields.text(name)?.filter(|it| !it.is_empty()) else {
         return Ok(None);
     };
@@ -473,16 +484,16 @@ fn moment(fields: &mut Fields, name: &str) -> Result<Option<Timestamp>, Failure>
         Err(_no_number) => text.parse().or_else(|_long| short().parse()).ok(),
     };
     let why = "expected a time such as 2026-01-05T08:00:00Z";
-    read.map(Some).ok_or_else(|| wrong(&fields.at(name), why))
+    read.map(Some).ok_or_else(|| invalid(&fields.at(name), why))
 }
 
 fn read_escalation(
     mut fields: Fields,
-    known: &Known,
+    known: &Entities,
     imported: &mut Imported,
 ) -> Result<(), Failure> {
     let path = fields.path.clone();
-    let (_, name) = named(&mut fields, "name")?;
+    let (_, name) = take_name(&mut fields, "name")?;
     let description = fields.text("description")?.unwrap_or_default();
     let mut steps = Vec::new();
     for mut rule in fields.objects("rules")? {
@@ -535,7 +546,7 @@ fn read_escalation(
     let policy = escalation::Policy {
         path: &path,
         name: &name,
-        description: shown(&description, &path),
+        description: description_or_path(&description, &path),
         steps,
         rounds,
         pause_seconds: (pause > 0).then_some(pause),
@@ -547,7 +558,7 @@ fn read_escalation(
 
 fn read_recipient(
     mut recipient: Fields,
-    known: &Known,
+    known: &Entities,
     imported: &mut Imported,
 ) -> Result<Vec<Value>, Failure> {
     let path = recipient.path.clone();
@@ -556,9 +567,13 @@ fn read_recipient(
         targets.collect::<Vec<_>>()
     };
     let targets = match recipient.text("type")?.as_deref() {
-        Some("user") => contacts(person(recipient, known, imported)?.into_iter().collect()),
+        Some("user") => contacts(
+            contact_name(recipient, known, imported)?
+                .into_iter()
+                .collect(),
+        ),
         Some("team") => {
-            let keys = keys(&mut recipient)?;
+            let keys = take_keys(&mut recipient)?;
             contacts(
                 keys.iter()
                     .find_map(|key| known.teams.get(key))
@@ -567,7 +582,7 @@ fn read_recipient(
             )
         }
         Some("schedule") => {
-            let keys = keys(&mut recipient)?;
+            let keys = take_keys(&mut recipient)?;
             let found = keys.iter().find_map(|key| known.schedules.get(key));
             let names = found.cloned().unwrap_or_default().into_iter();
             names.map(|name| json!({"scheduleName": name})).collect()

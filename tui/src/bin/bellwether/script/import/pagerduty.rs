@@ -11,7 +11,7 @@ use serde_json::{Map, json};
 
 use super::{
     escalation::{self, Policy, Step},
-    fields::{Fields, wrong},
+    fields::{Fields, invalid},
     folder::File,
     imported::Imported,
     people::{self, People, Person},
@@ -56,7 +56,7 @@ pub(super) const IGNORED: [&str; 23] = [
 ];
 
 #[derive(Default)]
-struct Known {
+struct Entities {
     people: People,
     schedules: BTreeMap<String, String>,
     policies: BTreeMap<String, String>,
@@ -75,7 +75,7 @@ pub(super) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Fa
             let into = entities.entry(several).or_default();
             for mut entity in found {
                 let id = entity.text("id")?;
-                let id = id.ok_or_else(|| wrong(&entity.at("id"), "is required"))?;
+                let id = id.ok_or_else(|| invalid(&entity.at("id"), "is required"))?;
                 // Lists omit some fields of a schedule that the response for a single schedule has.
                 let is_whole = entity.has("schedule_layers");
                 if is_whole || !into.contains_key(&id) {
@@ -89,7 +89,7 @@ pub(super) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Fa
         fields.finish(imported);
     }
     let mut take = |kind: &str| entities.remove(kind).unwrap_or_default();
-    let mut known = Known::default();
+    let mut known = Entities::default();
     for (id, user) in take("users") {
         read_user(id, user, &mut known, imported)?;
     }
@@ -124,10 +124,10 @@ fn ignore(fields: &mut Fields) {
 
 fn name(fields: &mut Fields) -> Result<String, Failure> {
     let name = fields.text("name")?.filter(|it| !it.is_empty());
-    name.ok_or_else(|| wrong(&fields.at("name"), "is required"))
+    name.ok_or_else(|| invalid(&fields.at("name"), "is required"))
 }
 
-fn description(fields: &mut Fields) -> Result<String, Failure> {
+fn take_description(fields: &mut Fields) -> Result<String, Failure> {
     let text = fields.text("description")?.filter(|it| !it.is_empty());
     let text = text.unwrap_or_else(|| fields.path.clone());
     Ok(text.chars().take(1_000).collect())
@@ -136,7 +136,7 @@ fn description(fields: &mut Fields) -> Result<String, Failure> {
 fn read_user(
     id: String,
     mut user: Fields,
-    known: &mut Known,
+    known: &mut Entities,
     imported: &mut Imported,
 ) -> Result<(), Failure> {
     let path = user.path.clone();
@@ -202,12 +202,12 @@ fn read_user(
 fn read_schedule(
     id: String,
     mut schedule: Fields,
-    known: &mut Known,
+    known: &mut Entities,
     imported: &mut Imported,
 ) -> Result<(), Failure> {
     let path = schedule.path.clone();
     let name = name(&mut schedule)?;
-    let description = description(&mut schedule)?;
+    let description = take_description(&mut schedule)?;
     let zone = schedule
         .text("time_zone")?
         .unwrap_or_else(|| "UTC".to_owned());
@@ -285,15 +285,15 @@ fn lowest_first(rotations: &mut [Rotation]) {
 
 fn read_layer(
     mut layer: Fields,
-    known: &Known,
+    known: &Entities,
     imported: &mut Imported,
 ) -> Result<Rotation, Failure> {
     let path = layer.path.clone();
     let name = layer.text("name")?.unwrap_or_else(|| "layer".to_owned());
-    let begins = moment(&mut layer, "start")?;
-    let start = moment(&mut layer, "rotation_virtual_start")?.or(begins);
-    let start = start.ok_or_else(|| wrong(&layer.at("rotation_virtual_start"), "is required"))?;
-    let end = moment(&mut layer, "end")?;
+    let begins = parse_time(&mut layer, "start")?;
+    let start = parse_time(&mut layer, "rotation_virtual_start")?.or(begins);
+    let start = start.ok_or_else(|| invalid(&layer.at("rotation_virtual_start"), "is required"))?;
+    let end = parse_time(&mut layer, "end")?;
     let turn = layer.text("rotation_turn_length_seconds")?;
     let mut slots = Vec::new();
     for mut entry in layer.objects("users")? {
@@ -337,7 +337,7 @@ fn read_restriction(
     let start = one.text("start_time_of_day")?;
     let start = start.and_then(|it| it.parse::<Time>().ok());
     let start = start.ok_or_else(|| {
-        wrong(
+        invalid(
             &one.at("start_time_of_day"),
             "expected a time such as 08:00:00",
         )
@@ -346,7 +346,7 @@ fn read_restriction(
         .text("duration_seconds")?
         .and_then(|it| it.parse::<i64>().ok());
     let seconds = seconds.filter(|it| *it > 0);
-    let seconds = seconds.ok_or_else(|| wrong(&one.at("duration_seconds"), "is required"))?;
+    let seconds = seconds.ok_or_else(|| invalid(&one.at("duration_seconds"), "is required"))?;
     let weekday = match one.text("start_day_of_week")?.map(|it| it.parse::<i8>()) {
         None => None,
         Some(number) => {
@@ -354,7 +354,7 @@ fn read_restriction(
                 .ok()
                 .and_then(|it| Weekday::from_monday_one_offset(it).ok());
             let why = "expected 1 (Monday) to 7";
-            Some(weekday.ok_or_else(|| wrong(&one.at("start_day_of_week"), why))?)
+            Some(weekday.ok_or_else(|| invalid(&one.at("start_day_of_week"), why))?)
         }
     };
     one.take("type");
@@ -367,11 +367,11 @@ fn read_restriction(
     }))
 }
 
-fn moment(fields: &mut Fields, name: &str) -> Result<Option<Timestamp>, Failure> {
+fn parse_time(fields: &mut Fields, name: &str) -> Result<Option<Timestamp>, Failure> {
     let text = fields.text(name)?.filter(|it| !it.is_empty());
     let read = text.map(|text| text.parse()).transpose();
     read.map_err(|_unfit| {
-        wrong(
+        invalid(
             &fields.at(name),
             "expected a time such as 2026-01-05T08:00:00Z",
         )
@@ -381,12 +381,12 @@ fn moment(fields: &mut Fields, name: &str) -> Result<Option<Timestamp>, Failure>
 fn read_policy(
     id: &str,
     mut fields: Fields,
-    known: &mut Known,
+    known: &mut Entities,
     imported: &mut Imported,
 ) -> Result<(), Failure> {
     let path = fields.path.clone();
     let name = name(&mut fields)?;
-    let description = description(&mut fields)?;
+    let description = take_description(&mut fields)?;
     let (mut steps, mut after, mut last) = (Vec::new(), 0, None);
     for mut rule in fields.objects("escalation_rules")? {
         let minutes = rule.text("escalation_delay_in_minutes")?;
@@ -457,12 +457,12 @@ fn read_policy(
 fn read_service(
     mut service: Fields,
     policy: Option<String>,
-    known: &Known,
+    known: &Entities,
     imported: &mut Imported,
 ) -> Result<(), Failure> {
     let path = service.path.clone();
     let name = name(&mut service)?;
-    let description = description(&mut service)?;
+    let description = take_description(&mut service)?;
     let policy = policy.and_then(|id| known.policies.get(&id));
     let Some(policy) = policy else {
         imported.leave_out(&path, "its escalation policy could not be imported");

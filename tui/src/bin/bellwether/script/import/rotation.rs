@@ -53,12 +53,12 @@ impl Restriction {
             }
         };
         let dtstart = day.to_datetime(self.start);
-        let mut window = json!({"dtstart": local(dtstart), "rrule": rule});
+        let mut window = json!({"dtstart": format_local(dtstart), "rrule": rule});
         if self.seconds < DAY && self.seconds % 60 == 0 {
             let end = dtstart.saturating_add(jiff::Span::new().seconds(self.seconds));
             window["endTimeOfDay"] = json!(format!("{:02}:{:02}", end.hour(), end.minute()));
         } else {
-            window["duration"] = json!(length(self.seconds));
+            window["duration"] = json!(format_duration(self.seconds));
         }
         window
     }
@@ -73,7 +73,7 @@ pub(super) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -
         return Vec::new();
     };
     let now = Timestamp::now();
-    if let Some(why) = unfit(rotation, now) {
+    if let Some(why) = unsupported_reason(rotation, now) {
         imported.leave_out(&rotation.path, why);
         return Vec::new();
     }
@@ -123,16 +123,16 @@ pub(super) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -
             };
             let mut layer = json!({
                 "name": name.chars().take(100).collect::<String>(),
-                "slots": slots, "dtstart": local(start),
+                "slots": slots, "dtstart": format_local(start),
             });
             if !rule.is_empty() {
                 layer["rrule"] = json!(rule);
             }
             if let Some(from) = from.filter(|from| *from > start) {
-                layer["from"] = json!(local(from));
+                layer["from"] = json!(format_local(from));
             }
             if let Some(until) = until {
-                layer["until"] = json!(local(until));
+                layer["until"] = json!(format_local(until));
             }
             let times = if times.is_empty() {
                 &rotation.restrictions
@@ -167,7 +167,7 @@ fn first_hand_off(rotation: &Rotation, zone: &TimeZone) -> DateTime {
 }
 
 /// Returns the reason if a rotation cannot be a layer.
-fn unfit(rotation: &Rotation, now: Timestamp) -> Option<&'static str> {
+fn unsupported_reason(rotation: &Rotation, now: Timestamp) -> Option<&'static str> {
     if rotation.end.is_some_and(|end| end <= now) {
         return Some("it is over");
     }
@@ -241,12 +241,12 @@ fn rule(frequency: &str, interval: i64) -> String {
     }
 }
 
-fn local(at: DateTime) -> String {
+fn format_local(at: DateTime) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S").to_string()
 }
 
 /// Formats seconds as an ISO 8601 duration of calendar days and hours.
-fn length(seconds: i64) -> String {
+fn format_duration(seconds: i64) -> String {
     let (days, rest) = (seconds / DAY, seconds % DAY);
     let part = |value: i64, unit: &str| match value {
         0 => String::new(),

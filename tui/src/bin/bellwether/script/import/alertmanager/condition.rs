@@ -76,24 +76,26 @@ impl Condition {
     ///
     /// # Errors
     /// Returns the reason if it has no equivalent.
-    pub(super) fn written(&self) -> Result<Written, &'static str> {
+    pub(super) fn to_filter(&self) -> Result<FilterOrQuery, &'static str> {
         let Self::Where(clause) = self else {
             return Err("its matchers match everything or nothing");
         };
-        let clause = in_lists(clause);
+        let clause = split_lists(clause);
         if count(&clause) > CLAUSES_MAX {
             return Err("the condition has more than 500 clauses; split the route");
         }
         let text = filter::print(&clause);
         match filter::parse(&text, None) {
-            Ok(read) if read.clause == clause => Ok(Written::Filter(text)),
+            Ok(read) if read.clause == clause => Ok(FilterOrQuery::Filter(text)),
             _ if text.len() > filter::BYTES_MAX => {
                 let query = Query {
                     clause: Some((&clause).into()),
                 };
                 let query = json::to_json(&query).ok();
                 let query = query.and_then(|json| serde_json::from_slice(&json).ok());
-                query.map(Written::Query).ok_or("it cannot be expressed")
+                query
+                    .map(FilterOrQuery::Query)
+                    .ok_or("it cannot be expressed")
             }
             _ => Err("a regular expression is too large or unsupported"),
         }
@@ -117,18 +119,18 @@ impl Condition {
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Written {
+pub(super) enum FilterOrQuery {
     Filter(String),
     Query(Value),
 }
 
 /// Splits lists of values that are too long.
-fn in_lists(clause: &Clause) -> Clause {
-    let all = |clauses: &[Clause]| clauses.iter().map(in_lists).collect();
+fn split_lists(clause: &Clause) -> Clause {
+    let all = |clauses: &[Clause]| clauses.iter().map(split_lists).collect();
     match clause {
         Clause::And(clauses) => Clause::And(all(clauses)),
         Clause::Or(clauses) => Clause::Or(all(clauses)),
-        Clause::Not(inner) => Clause::Not(Box::new(in_lists(inner))),
+        Clause::Not(inner) => Clause::Not(Box::new(split_lists(inner))),
         Clause::In(field, values) if values.len() > VALUES_MAX => {
             let parts = values.chunks(VALUES_MAX);
             Clause::Or(
@@ -215,8 +217,8 @@ mod tests {
 
     impl Condition {
         pub(in super::super) fn text(&self) -> String {
-            match self.written() {
-                Ok(Written::Filter(text)) => text,
+            match self.to_filter() {
+                Ok(FilterOrQuery::Filter(text)) => text,
                 other => panic!("{other:?}"),
             }
         }
@@ -243,14 +245,14 @@ mod tests {
         assert_eq!(Condition::any([a.clone(), a.clone()]), a);
         assert!(a.clone().not().is_open_ended() && !both.is_open_ended());
         let many = (0..600).map(|at| matches("a", &at.to_string()));
-        assert!(Condition::any(many).written().is_err());
+        assert!(Condition::any(many).to_filter().is_err());
     }
 
     #[test]
     fn condition_too_long_for_a_filter_becomes_a_query() {
         let values: Vec<_> = (0..1_200).map(|at| format!("{at:020}")).collect();
         let texts = values.iter().map(String::as_str);
-        let Ok(Written::Query(query)) = one_of("a", texts).not().written() else {
+        let Ok(FilterOrQuery::Query(query)) = one_of("a", texts).not().to_filter() else {
             panic!("no query");
         };
         let lists = &query["clause"]["not"]["clause"]["or"]["clauses"];

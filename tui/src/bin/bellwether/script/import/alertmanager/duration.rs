@@ -1,6 +1,6 @@
 //! Durations in the notation of Prometheus.
 
-use super::super::fields::{Fields, wrong};
+use super::super::fields::{Fields, invalid};
 use crate::failure::Failure;
 
 const UNITS: [(&str, u64); 7] = [
@@ -21,7 +21,7 @@ pub(super) fn field(fields: &mut Fields, name: &str) -> Result<Option<u64>, Fail
     let found = parse(&text);
     found
         .map(Some)
-        .ok_or_else(|| wrong(&fields.at(name), "expected a duration such as 30s or 1h30m"))
+        .ok_or_else(|| invalid(&fields.at(name), "expected a duration such as 30s or 1h30m"))
 }
 
 fn parse(text: &str) -> Option<u64> {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     super::{fields::Fields, imported::Imported},
-    condition::{Condition, Written, exists},
+    condition::{Condition, FilterOrQuery, exists},
     matcher::{self, ALERT},
 };
 use crate::failure::Failure;
@@ -45,7 +45,8 @@ pub(super) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<(), F
             found if found.is_open_ended() => Condition::all([exists(ALERT), found]),
             found => found,
         };
-        let (Ok(source), Ok(target)) = (side(&source).written(), side(&target).written()) else {
+        let (Ok(source), Ok(target)) = (side(&source).to_filter(), side(&target).to_filter())
+        else {
             let why = "its matchers match nothing, or are too large";
             imported.leave_out(&path, why);
             continue;
@@ -59,8 +60,8 @@ pub(super) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<(), F
         });
         for (side, written) in [("source", source), ("target", target)] {
             match written {
-                Written::Filter(text) => body[format!("{side}Filter")] = json!(text),
-                Written::Query(query) => body[side] = query,
+                FilterOrQuery::Filter(text) => body[format!("{side}Filter")] = json!(text),
+                FilterOrQuery::Query(query) => body[side] = query,
             }
         }
         imported.add("inhibition", body);

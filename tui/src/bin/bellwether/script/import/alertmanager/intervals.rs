@@ -6,7 +6,7 @@ use jiff::civil::{Date, Weekday};
 use serde_json::{Value, json};
 
 use super::super::{
-    fields::{Fields, wrong},
+    fields::{Fields, invalid},
     imported::Imported,
 };
 use crate::failure::Failure;
@@ -67,7 +67,7 @@ pub(super) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<Inter
         for mut interval in fields.objects(list)? {
             let name = interval.text("name")?;
             let path = interval.path.clone();
-            let name = name.ok_or_else(|| wrong(&format!("{path}.name"), "is required"))?;
+            let name = name.ok_or_else(|| invalid(&format!("{path}.name"), "is required"))?;
             let mut zones: BTreeMap<String, Vec<Value>> = BTreeMap::new();
             for mut one in interval.objects("time_intervals")? {
                 let zone = one.text("location")?.unwrap_or_else(|| ZONE.to_owned());
@@ -125,7 +125,7 @@ impl Intervals {
         for name in names {
             let found = self.named.get(name).ok_or_else(|| {
                 let path = format!("{}.{field}", times.path);
-                wrong(&path, "expected names of `time_intervals`")
+                invalid(&path, "expected names of `time_intervals`")
             })?;
             calendars.extend(found.iter().cloned());
         }
@@ -161,7 +161,7 @@ impl Intervals {
                 if let Some(made) = self.joined.get(&key) {
                     return Ok(made.clone());
                 }
-                let made = joined(times, &active, &muted, imported);
+                let made = combine(times, &active, &muted, imported);
                 self.joined.insert(key, made.clone());
                 Ok(made)
             }
@@ -169,7 +169,7 @@ impl Intervals {
     }
 }
 
-fn joined(
+fn combine(
     times: &Times<'_>,
     active: &[Calendar],
     muted: &[Calendar],
@@ -249,12 +249,13 @@ fn spans(one: &mut Fields, imported: &mut Imported) -> Result<Vec<(u16, u16)>, F
         let path = times.path.clone();
         let mut read = |name| {
             let minutes = times.text(name)?.and_then(|text| minutes(&text));
-            minutes.ok_or_else(|| wrong(&format!("{path}.{name}"), "expected a time such as 09:00"))
+            minutes
+                .ok_or_else(|| invalid(&format!("{path}.{name}"), "expected a time such as 09:00"))
         };
         let (start, end) = (read("start_time")?, read("end_time")?);
         times.finish(imported);
         if start >= end {
-            return Err(wrong(&path, "expected `start_time` before `end_time`"));
+            return Err(invalid(&path, "expected `start_time` before `end_time`"));
         }
         spans.push((start, end));
     }
@@ -299,7 +300,7 @@ fn days(one: &mut Fields, imported: &mut Imported) -> Result<Option<Days>, Failu
             Some((first, last)) if first <= last && (first > 0) == (last > 0) => {
                 days.dates.extend(first..=last);
             }
-            _ => return Err(wrong(&path, "expected days such as 1:5 or -3:-1")),
+            _ => return Err(invalid(&path, "expected days such as 1:5 or -3:-1")),
         }
     }
     Ok(Some(days))
@@ -315,7 +316,7 @@ fn ranges<T: PartialOrd>(
     let texts = one.texts(name)?.into_iter();
     let ranges = texts.map(|text| {
         let range = range(&text, &read).filter(|(first, last)| first <= last);
-        range.ok_or_else(|| wrong(&path, why))
+        range.ok_or_else(|| invalid(&path, why))
     });
     ranges.collect()
 }
@@ -427,7 +428,7 @@ mod tests {
             none.is_empty() && report[0].starts_with("x.days_of_month: "),
             "{report:?}"
         );
-        for wrong in [
+        for invalid in [
             json!({"months": ["5:2"]}),
             json!({"weekdays": ["saturday:sunday"]}),
             json!({"days_of_month": ["-1:-3"]}),
@@ -435,9 +436,9 @@ mod tests {
             json!({"times": [{"start_time": "9:00", "end_time": "08:00"}]}),
             json!({"years": ["x"]}),
         ] {
-            let mut fields = Fields::of("x", wrong.clone()).unwrap();
+            let mut fields = Fields::of("x", invalid.clone()).unwrap();
             let mut imported = Imported::new("test", false);
-            assert!(windows(&mut fields, &mut imported).is_err(), "{wrong}");
+            assert!(windows(&mut fields, &mut imported).is_err(), "{invalid}");
         }
         let (none, report) = read_one(json!({"months": [2], "days_of_month": [30]}));
         assert!(none.is_empty(), "{none:?}");

@@ -7,7 +7,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::{
     super::{
-        fields::{Fields, wrong},
+        fields::{Fields, invalid},
         imported::Imported,
     },
     condition::{Condition, equals, exists, matches, one_of},
@@ -49,7 +49,7 @@ impl Matcher {
                 .size_limit(REGEX_BYTES_MAX)
                 .build();
             built.map_err(|_unfit| {
-                wrong(path, "a regular expression is invalid or larger than 1 MiB")
+                invalid(path, "a regular expression is invalid or larger than 1 MiB")
             })
         });
         let regex = compiled.transpose()?;
@@ -73,7 +73,7 @@ impl Matcher {
 
     /// Returns the alternatives of a regular expression such as `a|b`; `None` if it has another
     /// form.
-    fn listed(&self) -> Option<Vec<&str>> {
+    fn alternatives(&self) -> Option<Vec<&str>> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '|');
         let pattern = &self.text.value;
         let values: Vec<_> = pattern.split('|').collect();
@@ -108,7 +108,7 @@ impl Matcher {
             } else {
                 equals(field, value)
             }
-        } else if let Some(values) = self.listed() {
+        } else if let Some(values) = self.alternatives() {
             one_of(field, values)
         } else if value.is_empty() {
             exists(field).not()
@@ -122,7 +122,7 @@ impl Matcher {
         } else {
             matches(field, value)
         };
-        self.signed(found)
+        self.negate_if_unequal(found)
     }
 
     /// Condition on the event's severity; a label that is not the name of a severity is stored as
@@ -145,18 +145,18 @@ impl Matcher {
             } else {
                 equals(SENT_SEVERITY, value)
             }
-        } else if let Some(values) = self.listed() {
+        } else if let Some(values) = self.alternatives() {
             let others = values.into_iter().filter(|it| !SEVERITIES.contains(it));
             one_of(SENT_SEVERITY, others)
         } else if matches!(value.as_str(), ".*" | ".+") {
-            return self.signed(Condition::Always);
+            return self.negate_if_unequal(Condition::Always);
         } else {
             matches(SENT_SEVERITY, value)
         };
-        self.signed(Condition::any([by_word, sent]))
+        self.negate_if_unequal(Condition::any([by_word, sent]))
     }
 
-    fn signed(&self, condition: Condition) -> Condition {
+    fn negate_if_unequal(&self, condition: Condition) -> Condition {
         if self.text.is_equal {
             condition
         } else {
@@ -194,7 +194,7 @@ pub(super) fn read(
     for (at, line) in lines(fields, list)?.into_iter().enumerate() {
         let path = format!("{path}[{at}]");
         let read = MatcherText::parse_list(&line)
-            .ok_or_else(|| wrong(&path, "expected a matcher such as `team=\"db\"`"))?;
+            .ok_or_else(|| invalid(&path, "expected a matcher such as `team=\"db\"`"))?;
         for text in read {
             matchers.push((path.clone(), text));
         }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        fields::{Fields, wrong},
+        fields::{Fields, invalid},
         imported::Imported,
     },
     duration,
@@ -48,7 +48,7 @@ pub(super) fn read(
     let mut receivers = BTreeMap::new();
     for mut receiver in fields.objects("receivers")? {
         let name = receiver.text("name")?;
-        let name = name.ok_or_else(|| wrong(&receiver.at("name"), "is required"))?;
+        let name = name.ok_or_else(|| invalid(&receiver.at("name"), "is required"))?;
         let mut made = Receiver {
             is_silent: true,
             ..Receiver::default()
@@ -129,17 +129,17 @@ struct Writer<'a> {
 }
 
 /// Whether closings are sent by default, and the destination's type with its settings.
-type Made = Option<(bool, Value)>;
+type Converted = Option<(bool, Value)>;
 
 impl Writer<'_> {
-    fn destination(&mut self, config: &mut Fields) -> Result<Made, Failure> {
+    fn destination(&mut self, config: &mut Fields) -> Result<Converted, Failure> {
         match self.kind {
             "webhook" => self.webhook(config),
             "email" => self.email(config),
             "slack" => self.slack(config),
             "pagerduty" => self.pagerduty(config),
             "msteams" | "msteamsv2" => {
-                let url = self.needed(config, "webhook_url", "url")?;
+                let url = self.required_secret(config, "webhook_url", "url")?;
                 Ok(Some((true, json!({"msteams": {"url": url}}))))
             }
             kind => {
@@ -175,7 +175,7 @@ impl Writer<'_> {
         Ok(name)
     }
 
-    fn placed(&mut self, (path, secret): (String, Secret), word: &str) -> Value {
+    fn secret_value(&mut self, (path, secret): (String, Secret), word: &str) -> Value {
         match secret {
             Secret::File(file) => json!({"fromFile": file}),
             Secret::Value(value) => {
@@ -185,14 +185,19 @@ impl Writer<'_> {
         }
     }
 
-    fn needed(&mut self, config: &mut Fields, name: &str, word: &str) -> Result<Value, Failure> {
+    fn required_secret(
+        &mut self,
+        config: &mut Fields,
+        name: &str,
+        word: &str,
+    ) -> Result<Value, Failure> {
         let found = secret(config, name)?;
-        let found = found.ok_or_else(|| wrong(&config.at(name), "is required"))?;
-        Ok(self.placed(found, word))
+        let found = found.ok_or_else(|| invalid(&config.at(name), "is required"))?;
+        Ok(self.secret_value(found, word))
     }
 
-    fn webhook(&mut self, config: &mut Fields) -> Result<Made, Failure> {
-        let url = self.needed(config, "url", "url")?;
+    fn webhook(&mut self, config: &mut Fields) -> Result<Converted, Failure> {
+        let url = self.required_secret(config, "url", "url")?;
         let mut webhook = json!({"secretUrl": url});
         let what =
             "the body is this service's document, not Alertmanager's; see the topic «webhook»";
@@ -217,13 +222,13 @@ impl Writer<'_> {
         if http.has("basic_auth") {
             let mut basic = http.object("basic_auth")?;
             if let Some(username) = basic.text("username")? {
-                let password = self.needed(&mut basic, "password", "password")?;
+                let password = self.required_secret(&mut basic, "password", "password")?;
                 webhook["auth"] = json!({"basic": {"username": username, "password": password}});
             }
             basic.finish(self.imported);
         }
         if let Some(token) = secret(http, "bearer_token")? {
-            webhook["auth"] = json!({"bearer": {"token": self.placed(token, "token")}});
+            webhook["auth"] = json!({"bearer": {"token": self.secret_value(token, "token")}});
         }
         if http.has("authorization") {
             let mut authorization = http.object("authorization")?;
@@ -231,12 +236,12 @@ impl Writer<'_> {
                 .text("type")?
                 .unwrap_or_else(|| "Bearer".to_owned());
             if kind.eq_ignore_ascii_case("bearer") {
-                let token = self.needed(&mut authorization, "credentials", "token")?;
+                let token = self.required_secret(&mut authorization, "credentials", "token")?;
                 webhook["auth"] = json!({"bearer": {"token": token}});
             } else {
                 let found = secret(&mut authorization, "credentials")?;
-                let (path, found) =
-                    found.ok_or_else(|| wrong(&authorization.at("credentials"), "is required"))?;
+                let (path, found) = found
+                    .ok_or_else(|| invalid(&authorization.at("credentials"), "is required"))?;
                 let what =
                     format!("the value of the header is `{kind}`, a space and the credentials");
                 self.imported.note(&authorization.path, &what);
@@ -244,7 +249,7 @@ impl Writer<'_> {
                     Secret::Value(value) => Secret::Value(format!("{kind} {value}")),
                     file @ Secret::File(_) => file,
                 };
-                let header = self.placed((path, header), "authorization");
+                let header = self.secret_value((path, header), "authorization");
                 webhook["headers"] = json!({"authorization": header});
             }
             authorization.finish(self.imported);
@@ -268,10 +273,10 @@ impl Writer<'_> {
 
     fn oauth2(&mut self, mut oauth2: Fields, webhook: &mut Value) -> Result<(), Failure> {
         let id = oauth2.text("client_id")?;
-        let id = id.ok_or_else(|| wrong(&oauth2.at("client_id"), "is required"))?;
+        let id = id.ok_or_else(|| invalid(&oauth2.at("client_id"), "is required"))?;
         let token_url = oauth2.text("token_url")?;
-        let token_url = token_url.ok_or_else(|| wrong(&oauth2.at("token_url"), "is required"))?;
-        let secret = self.needed(&mut oauth2, "client_secret", "client_secret")?;
+        let token_url = token_url.ok_or_else(|| invalid(&oauth2.at("token_url"), "is required"))?;
+        let secret = self.required_secret(&mut oauth2, "client_secret", "client_secret")?;
         let scopes = oauth2.texts("scopes")?.join(" ");
         let mut auth = json!({"clientId": id, "clientSecret": secret, "tokenUrl": token_url});
         if !scopes.is_empty() {
@@ -293,9 +298,9 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn email(&mut self, config: &mut Fields) -> Result<Made, Failure> {
+    fn email(&mut self, config: &mut Fields) -> Result<Converted, Failure> {
         let to = config.text("to")?;
-        let to = to.ok_or_else(|| wrong(&config.at("to"), "is required"))?;
+        let to = to.ok_or_else(|| invalid(&config.at("to"), "is required"))?;
         if is_template(&to) {
             self.imported
                 .leave_out(&config.path, "`to` is a template; addresses are fixed here");
@@ -327,7 +332,7 @@ impl Writer<'_> {
     }
 
     /// Returns a `slack` destination for a bot token, or a webhook for an incoming webhook.
-    fn slack(&mut self, config: &mut Fields) -> Result<Made, Failure> {
+    fn slack(&mut self, config: &mut Fields) -> Result<Converted, Failure> {
         let channel = config.text("channel")?;
         let mut token = secret(config, "app_token")?;
         let url = secret(config, "api_url")?;
@@ -343,14 +348,14 @@ impl Writer<'_> {
             None => self.global.slack_token.clone(),
         });
         if let (Some(token), Some(channel)) = (token, &channel) {
-            let token = self.placed(token, "token");
+            let token = self.secret_value(token, "token");
             return Ok(Some((
                 false,
                 json!({"slack": {"channel": channel, "token": token}}),
             )));
         }
         let Some(url) = url.or_else(|| self.global.slack.clone()) else {
-            return Err(wrong(
+            return Err(invalid(
                 &config.at("api_url"),
                 "is required, or `global.slack_api_url`",
             ));
@@ -361,7 +366,7 @@ impl Writer<'_> {
              {{{{headline}}}} {{{{link}}}}\"}}",
             channel.unwrap_or_default()
         );
-        let url = self.placed(url, "url");
+        let url = self.secret_value(url, "url");
         let what = "a webhook instead of the type `slack`, which needs a bot token";
         self.imported.note(&config.path, what);
         Ok(Some((
@@ -370,7 +375,7 @@ impl Writer<'_> {
         )))
     }
 
-    fn pagerduty(&mut self, config: &mut Fields) -> Result<Made, Failure> {
+    fn pagerduty(&mut self, config: &mut Fields) -> Result<Converted, Failure> {
         let Some(key) = secret(config, "routing_key")? else {
             let why =
                 "an integration of PagerDuty's Events API v1; create one for the Events API v2";
@@ -384,7 +389,7 @@ impl Writer<'_> {
             self.imported
                 .leave_out(&path, "the address of PagerDuty's Events API is fixed");
         }
-        let mut pagerduty = json!({"routingKey": self.placed(key, "routing_key")});
+        let mut pagerduty = json!({"routingKey": self.secret_value(key, "routing_key")});
         for name in ["class", "component", "group"] {
             match config.text(name)? {
                 Some(text) if is_template(&text) => {

@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 
 use super::{
     super::{
-        fields::{Fields, wrong},
+        fields::{Fields, invalid},
         imported::Imported,
     },
-    condition::{Condition, Written, exists},
+    condition::{Condition, FilterOrQuery, exists},
     duration,
     intervals::{Intervals, Times},
     matcher::{self, ALERT, Matcher},
@@ -31,19 +31,19 @@ const REPEAT_MAX_MS: u64 = 31_536_000_000;
 #[derive(Debug, Clone)]
 struct Options {
     receiver: String,
-    group_by: Given<Vec<String>>,
-    wait_ms: Given<u64>,
-    interval_ms: Given<u64>,
-    repeat_ms: Given<u64>,
+    group_by: Inherited<Vec<String>>,
+    wait_ms: Inherited<u64>,
+    interval_ms: Inherited<u64>,
+    repeat_ms: Inherited<u64>,
 }
 
 #[derive(Debug, Clone)]
-struct Given<T> {
+struct Inherited<T> {
     path: String,
     value: T,
 }
 
-impl<T: Clone> Given<T> {
+impl<T: Clone> Inherited<T> {
     fn default(value: T) -> Self {
         Self {
             path: "route".to_owned(),
@@ -74,17 +74,17 @@ pub(super) fn read(
 ) -> Result<(), Failure> {
     let defaults = Options {
         receiver: String::new(),
-        group_by: Given::default(Vec::new()),
-        wait_ms: Given::default(30_000),
-        interval_ms: Given::default(300_000),
-        repeat_ms: Given::default(14_400_000),
+        group_by: Inherited::default(Vec::new()),
+        wait_ms: Inherited::default(30_000),
+        interval_ms: Inherited::default(300_000),
+        repeat_ms: Inherited::default(14_400_000),
     };
     let root = route(fields.object("route")?, &defaults, 0, imported)?;
     let (mut routes, mut matchers) = (0, Vec::new());
     collect(&root, &mut routes, &mut matchers);
     if routes > ROUTES_MAX {
         let why = format!("expected at most {ROUTES_MAX} routes; found {routes}");
-        return Err(wrong("route", &why));
+        return Err(invalid("route", &why));
     }
     matcher::check_case(matchers.into_iter(), imported);
     let mut writer = Writer {
@@ -113,21 +113,21 @@ fn route(
 ) -> Result<Route, Failure> {
     if depth == DEPTH_MAX {
         let why = format!("expected at most {DEPTH_MAX} levels of nested routes");
-        return Err(wrong(&fields.path, &why));
+        return Err(invalid(&fields.path, &why));
     }
     let matchers = matcher::read(&mut fields, ["matchers", "match", "match_re"], imported)?;
     let groups = fields.has("group_by").then(|| fields.texts("group_by"));
     let receiver = fields.text("receiver")?;
-    let mut length = |name: &str, around: &Given<u64>| -> Result<Given<u64>, Failure> {
+    let mut length = |name: &str, around: &Inherited<u64>| -> Result<Inherited<u64>, Failure> {
         let value = duration::field(&mut fields, name)?;
-        Ok(Given::or(fields.at(name), value, around))
+        Ok(Inherited::or(fields.at(name), value, around))
     };
     let wait_ms = length("group_wait", &around.wait_ms)?;
     let interval_ms = length("group_interval", &around.interval_ms)?;
     let repeat_ms = length("repeat_interval", &around.repeat_ms)?;
     let options = Options {
         receiver: receiver.unwrap_or_else(|| around.receiver.clone()),
-        group_by: Given::or(fields.at("group_by"), groups.transpose()?, &around.group_by),
+        group_by: Inherited::or(fields.at("group_by"), groups.transpose()?, &around.group_by),
         wait_ms,
         interval_ms,
         repeat_ms,
@@ -193,7 +193,7 @@ impl Writer<'_> {
         let name = &route.options.receiver;
         let path = &route.path;
         let receiver = self.receivers.get(name).ok_or_else(|| {
-            wrong(
+            invalid(
                 &format!("{path}.receiver"),
                 "expected the name of a receiver",
             )
@@ -217,9 +217,9 @@ impl Writer<'_> {
         } else {
             condition.clone()
         };
-        let matched = match condition.written() {
-            Ok(Written::Filter(text)) => json!({"filter": text}),
-            Ok(Written::Query(query)) => json!({"query": query}),
+        let matched = match condition.to_filter() {
+            Ok(FilterOrQuery::Filter(text)) => json!({"filter": text}),
+            Ok(FilterOrQuery::Query(query)) => json!({"query": query}),
             Err(why) => {
                 self.imported.leave_out(path, why);
                 return Ok(());
@@ -263,7 +263,7 @@ impl Writer<'_> {
         calendar: Option<String>,
     ) -> Map<String, Value> {
         let options = &route.options;
-        let repeat_ms = self.limited(&options.repeat_ms, 0..=REPEAT_MAX_MS);
+        let repeat_ms = self.clamp_setting(&options.repeat_ms, 0..=REPEAT_MAX_MS);
         let mut rule = Map::new();
         rule.insert("description".into(), json!(description));
         rule.insert("triggerNames".into(), json!([trigger]));
@@ -273,8 +273,8 @@ impl Writer<'_> {
             rule.insert("activeCalendarName".into(), json!(calendar));
         }
         if !options.group_by.value.iter().any(|label| label == "...") {
-            let wait_ms = self.limited(&options.wait_ms, 0..=WAIT_MAX_MS);
-            let interval_ms = self.limited(&options.interval_ms, INTERVAL_MS);
+            let wait_ms = self.clamp_setting(&options.wait_ms, 0..=WAIT_MAX_MS);
+            let interval_ms = self.clamp_setting(&options.interval_ms, INTERVAL_MS);
             let by = self.group_by(&options.group_by);
             let group = json!({
                 "by": by, "wait": duration::wire(wait_ms), "interval": duration::wire(interval_ms),
@@ -284,7 +284,7 @@ impl Writer<'_> {
         rule
     }
 
-    fn group_by(&mut self, labels: &Given<Vec<String>>) -> Vec<String> {
+    fn group_by(&mut self, labels: &Inherited<Vec<String>>) -> Vec<String> {
         let path = &labels.path;
         let mut by = Vec::new();
         for label in &labels.value {
@@ -306,7 +306,11 @@ impl Writer<'_> {
         by
     }
 
-    fn limited(&mut self, given: &Given<u64>, range: std::ops::RangeInclusive<u64>) -> u64 {
+    fn clamp_setting(
+        &mut self,
+        given: &Inherited<u64>,
+        range: std::ops::RangeInclusive<u64>,
+    ) -> u64 {
         let limited = given.value.clamp(*range.start(), *range.end());
         if limited != given.value {
             let what = format!(

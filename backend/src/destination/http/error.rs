@@ -13,7 +13,7 @@ use crate::destination::{
 
 /// How a request failed on one connection.
 #[derive(Debug)]
-pub(super) enum Lost {
+pub(super) enum RequestFailure {
     Unprocessed,
     /// The connection was reused and closed; whether the request arrived first is unknown.
     Stale(SendFailure),
@@ -23,24 +23,24 @@ pub(super) enum Lost {
     Broken(SendFailure),
 }
 
-pub(super) fn classify(error: &legacy::Error, progress: Progress) -> Lost {
+pub(super) fn classify(error: &legacy::Error, progress: Progress) -> RequestFailure {
     if let Some(dial) = find::<DialError>(error) {
-        return Lost::Refused(match dial {
+        return RequestFailure::Refused(match dial {
             DialError::Blocked(refusal) => SendFailure::Blocked(refusal.clone()),
             other => SendFailure::Unreachable(other.to_string()),
         });
     }
     if error.is_connect() {
-        let said = format!("secure connection failed: {}", reason(error));
-        return Lost::Refused(SendFailure::Unreachable(said));
+        let said = format!("secure connection failed: {}", root_cause(error));
+        return RequestFailure::Refused(SendFailure::Unreachable(said));
     }
     if let Some(refused) = refused_identity(error) {
         let reason = cause::explain(&refused, "egress.ca_file");
         let said = format!("secure connection failed: {reason}");
-        return Lost::Refused(SendFailure::Unreachable(said));
+        return RequestFailure::Refused(SendFailure::Unreachable(said));
     }
     if find::<h2::Error>(error).is_some_and(is_unprocessed) {
-        return Lost::Unprocessed;
+        return RequestFailure::Unprocessed;
     }
     let hyper = find::<hyper::Error>(error);
     let is_sent = progress.is_sent && !hyper.is_some_and(hyper::Error::is_canceled);
@@ -49,7 +49,7 @@ pub(super) fn classify(error: &legacy::Error, progress: Progress) -> Lost {
             SendFailure::Unreachable("the connection was closed before the request was sent".into())
         }
         Some(hyper) if hyper.is_parse() => {
-            return Lost::Broken(SendFailure::Unknown(
+            return RequestFailure::Broken(SendFailure::Unknown(
                 "the request was sent, but the response is not HTTP".into(),
             ));
         }
@@ -62,9 +62,9 @@ pub(super) fn classify(error: &legacy::Error, progress: Progress) -> Lost {
         )),
     };
     match (progress.is_kept, is_sent) {
-        (true, true) => Lost::Stale(failure),
-        (true, false) => Lost::Unprocessed,
-        (false, _) => Lost::Broken(failure),
+        (true, true) => RequestFailure::Stale(failure),
+        (true, false) => RequestFailure::Unprocessed,
+        (false, _) => RequestFailure::Broken(failure),
     }
 }
 
@@ -93,7 +93,7 @@ fn refused_identity(error: &(dyn Error + 'static)) -> Option<rustls::Error> {
 }
 
 /// Describes the root cause of an error.
-pub(crate) fn reason(error: &(dyn Error + 'static)) -> String {
+pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
     match find::<rustls::Error>(error) {
         Some(error) => cause::explain(error, "egress.ca_file"),
         None => innermost(error),

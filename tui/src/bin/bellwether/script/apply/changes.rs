@@ -3,7 +3,7 @@
 use bellwether_tui::{api::ConfigKind, unified};
 use serde_json::Value;
 
-use super::answer;
+use super::format;
 use crate::failure::Failure;
 
 const AROUND: u32 = 2;
@@ -27,7 +27,7 @@ pub(super) fn text(changes: &[Value]) -> Result<String, Failure> {
             }
         };
         let (kind, name) = (&change["kind"], &change["name"]);
-        let (kind, name) = (answer::inline(kind), answer::inline(name));
+        let (kind, name) = (format::inline(kind), format::inline(name));
         lines.push(format!("{sign} {kind} {name} {done}\n"));
         lines.extend(differences(change)?);
         match change["stoppedResponses"].as_u64() {
@@ -47,19 +47,22 @@ fn differences(change: &Value) -> Result<Vec<String>, Failure> {
     if change["action"] != "CONFIG_ACTION_UPDATED" {
         return Ok(lines);
     }
-    if let (Some(before), Some(after)) = (authored(change, "before"), authored(change, "after")) {
-        let (before, after) = (answer::yaml(&before)?, answer::yaml(&after)?);
+    if let (Some(before), Some(after)) = (
+        authored_resource(change, "before"),
+        authored_resource(change, "after"),
+    ) {
+        let (before, after) = (format::yaml(&before)?, format::yaml(&after)?);
         let unified = unified(&before, &after, AROUND);
-        let shown = unified.lines().map(|line| answer::inline(&line.into()));
+        let shown = unified.lines().map(|line| format::inline(&line.into()));
         lines.extend(shown.map(|line| format!("    {line}\n")));
     }
     for secret in change["changedSecrets"].as_array().into_iter().flatten() {
-        lines.push(format!("    secret {} changed\n", answer::inline(secret)));
+        lines.push(format!("    secret {} changed\n", format::inline(secret)));
     }
     Ok(lines)
 }
 
-fn authored(change: &Value, side: &str) -> Option<Value> {
+fn authored_resource(change: &Value, side: &str) -> Option<Value> {
     let word = change["kind"].as_str()?;
     let resource = change[side].get(word)?;
     Some(ConfigKind::find(word)?.authored(resource.clone()))

@@ -16,7 +16,7 @@ use crate::{
 
 /// Notes how many running responses each rule change stops, by deleting the rule or removing its
 /// escalation.
-pub(super) async fn note(
+pub(super) async fn note_stopped_responses(
     (before, after): (&Store, &Store),
     changes: &mut [Change],
 ) -> Result<(), EngineError> {
@@ -41,14 +41,14 @@ pub(super) async fn note(
         return Ok(());
     }
     for state in ResponseState::ALL.into_iter().filter(|it| !it.is_over()) {
-        let mut range = Range::under(&by_response(state).build());
+        let mut range = Range::with_prefix(&by_response(state).build());
         loop {
             let (index, ascending) = (Index::OccurrenceByResponse, Direction::Ascending);
             let found =
                 before.page_by::<Occurrence>(index, range.clone(), ascending, PAGE_SIZE_MAX);
             let found = found.await?;
             let Some((last, _)) = found.last() else { break };
-            range.go_on_after(last);
+            range.exclude_through(last);
             for (key, stored) in &found {
                 let is_it = |id: Option<RecordId>| id.is_some() && id == id_at(key, 1);
                 let mut notified = stored.value.notified.iter();

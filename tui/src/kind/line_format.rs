@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::data::when;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum LineFormat {
     /// Methods of a contact, such as `call after 2m from error in office hours: phone=+49301234`.
     Methods,
     /// `nights: ana, -, ben + cleo from 2027-01-04T08:00:00 weekly since 2027-02-01T08:00:00 until
@@ -25,7 +25,7 @@ const RECURRENCES: [(&str, &str); 3] = [
     ("monthly", "FREQ=MONTHLY"),
 ];
 
-impl Written {
+impl LineFormat {
     pub(crate) fn show(self, value: Option<&Value>) -> String {
         let all = value.and_then(Value::as_array).into_iter().flatten();
         let line = match self {
@@ -53,11 +53,11 @@ fn text<'a>(of: &'a Value, field: &str) -> &'a str {
 
 fn length(of: &Value, field: &str) -> Option<String> {
     let seconds = text(of, field).strip_suffix('s')?.parse::<i64>().ok()?;
-    (seconds > 0).then(|| when::length(seconds.saturating_mul(1_000)))
+    (seconds > 0).then(|| when::format_duration(seconds.saturating_mul(1_000)))
 }
 
 fn read_length(written: &str) -> Result<Value, String> {
-    let ms = when::length_ms(written)
+    let ms = when::parse_duration_ms(written)
         .ok_or_else(|| format!("`{written}` is not a duration; expected {}", when::LENGTHS))?;
     Ok(json!(format!("{}s", ms / 1_000)))
 }
@@ -250,30 +250,30 @@ mod tests {
     #[test]
     fn lines_round_trip() {
         let cases = [
-            (Written::Methods, "push"),
+            (LineFormat::Methods, "push"),
             (
-                Written::Methods,
+                LineFormat::Methods,
                 "call out after 2m from error in office hours: name=ana, phone=+49 30",
             ),
-            (Written::Layers, "ana from 2027-01-04T08:00:00"),
+            (LineFormat::Layers, "ana from 2027-01-04T08:00:00"),
             (
-                Written::Layers,
+                LineFormat::Layers,
                 "nights: ana, ben + cleo from 2027-01-04T08:00:00 weekly in office hours",
             ),
             (
-                Written::Layers,
+                LineFormat::Layers,
                 "ana, - from 2027-01-04T08:00:00 daily since 2027-02-01T08:00:00 until 2027-06-01T08:00:00 in x",
             ),
             (
-                Written::Layers,
+                LineFormat::Layers,
                 "- from 2027-01-04T08:00:00 until 2027-06-01T08:00:00",
             ),
             (
-                Written::Layers,
+                LineFormat::Layers,
                 "ana, ben from 2027-01-04T08:00:00 FREQ=WEEKLY;BYDAY=MO,FR",
             ),
             (
-                Written::Steps,
+                LineFormat::Steps,
                 "schedule nights, contact cleo, chat room wait 10m",
             ),
         ];
@@ -286,11 +286,11 @@ mod tests {
     #[test]
     fn invalid_lines_are_rejected() {
         let cases = [
-            (Written::Methods, "push from bad", "not a severity"),
-            (Written::Methods, "push after soon", "not a duration"),
-            (Written::Methods, "push: phone", "name=value"),
-            (Written::Layers, "ana weekly", "from 2027"),
-            (Written::Steps, "ana wait long", "not a duration"),
+            (LineFormat::Methods, "push from bad", "not a severity"),
+            (LineFormat::Methods, "push after soon", "not a duration"),
+            (LineFormat::Methods, "push: phone", "name=value"),
+            (LineFormat::Layers, "ana weekly", "from 2027"),
+            (LineFormat::Steps, "ana wait long", "not a duration"),
         ];
         for (form, line, expected) in cases {
             let fault = form.read(line).unwrap_err();

@@ -10,7 +10,7 @@ use crate::{
     ops::wire::time::duration,
 };
 
-pub(super) fn shown(kind: DestinationKind) -> Type {
+pub(super) fn destination_type_to_wire(kind: DestinationKind) -> Type {
     match kind {
         DestinationKind::Webhook(webhook) => Type::Webhook(v1::Webhook {
             url: webhook.url,

@@ -4,6 +4,6 @@ use std::borrow::Cow;
 
 use minijinja::{Error, ErrorKind};
 
-pub(super) fn wrong(detail: impl Into<Cow<'static, str>>) -> Error {
+pub(super) fn invalid_operation(detail: impl Into<Cow<'static, str>>) -> Error {
     Error::new(ErrorKind::InvalidOperation, detail)
 }

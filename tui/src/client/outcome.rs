@@ -1,7 +1,7 @@
 //! Results of writes.
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub(crate) enum WriteOutcome {
     All,
     /// Some items failed: their number, and the first error.
     AllBut {

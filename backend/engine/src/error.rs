@@ -35,12 +35,12 @@ pub enum EngineError {
 
 impl EngineError {
     /// An entry to remove does not point to the expected record.
-    pub(super) fn missing(index: Index) -> Self {
+    pub(super) fn missing_entry(index: Index) -> Self {
         Self::Corrupt(format!("an entry of {index:?} is missing"))
     }
 
     /// An entry points to a record that does not exist.
-    pub(super) fn leads_nowhere(index: Index) -> Self {
+    pub(super) fn dangling_entry(index: Index) -> Self {
         Self::Corrupt(format!("an entry of {index:?} refers to a missing record"))
     }
 
@@ -51,7 +51,7 @@ impl EngineError {
 
     /// Returns a copy of the error for another caller.
     #[must_use]
-    pub fn again(&self) -> Self {
+    pub fn copy_for_caller(&self) -> Self {
         match self {
             Self::Conflict(records) => Self::Conflict(records.clone()),
             Self::Unavailable(text) => Self::Unavailable(text.clone()),

@@ -2,7 +2,7 @@
 
 use bellwether_proto::v1;
 
-use super::{event, list::count};
+use super::{event, list::to_i32};
 use crate::ops::test_trigger::TestRun;
 
 /// Converts a test request to the draft and the time span.
@@ -18,11 +18,11 @@ pub fn draft(wire: v1::TestTriggerRequest) -> (v1::Trigger, (Option<i64>, Option
 
 /// Converts the progress of a test, with the result at its end.
 pub fn progress(run: &TestRun) -> v1::TestTriggerWithProgressResponse {
-    let test = run.so_far();
+    let test = run.results();
     v1::TestTriggerWithProgressResponse {
-        matched: Some(count(test.matched)),
-        matched_by_saved: test.matched_by_saved.map(count),
-        scanned: Some(count(test.scanned)),
+        matched: Some(to_i32(test.matched)),
+        matched_by_saved: test.matched_by_saved.map(to_i32),
+        scanned: Some(to_i32(test.scanned)),
         reached_time: test.reached_ms,
         time_range: Some(span(run)),
         result: run.is_over().then(|| result(run)),
@@ -31,12 +31,12 @@ pub fn progress(run: &TestRun) -> v1::TestTriggerWithProgressResponse {
 
 /// Converts the result.
 pub fn result(run: &TestRun) -> v1::TestTriggerResponse {
-    let test = run.so_far();
+    let test = run.results();
     let occurrences = test.occurrences.iter().cloned();
     v1::TestTriggerResponse {
-        matched: Some(count(test.matched)),
-        matched_by_saved: test.matched_by_saved.map(count),
-        scanned: Some(count(test.scanned)),
+        matched: Some(to_i32(test.matched)),
+        matched_by_saved: test.matched_by_saved.map(to_i32),
+        scanned: Some(to_i32(test.scanned)),
         occurrences: occurrences.map(event::single).collect(),
         stopped_early: test.stopped_early,
         reached_time: test.reached_ms.filter(|_| test.stopped_early),

@@ -21,7 +21,7 @@ pub(super) fn write(
 }
 
 pub(super) fn json(value: &Value) -> String {
-    output::escaped(&format!("{value:#}\n"))
+    output::escape(&format!("{value:#}\n"))
 }
 
 /// Formats a YAML document. Texts with control or bidirectional characters are written in JSON
@@ -37,7 +37,7 @@ pub(super) fn yaml(value: &Value) -> Result<String, Failure> {
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    if output::escaped(&text) != text {
+    if output::escape(&text) != text {
         return Ok(json(value));
     }
     Ok(text)
@@ -49,7 +49,7 @@ pub(super) fn inline(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => bellwether_proto::text::visible(text, false),
-        other => output::escaped(&other.to_string()),
+        other => output::escape(&other.to_string()),
     }
 }
 

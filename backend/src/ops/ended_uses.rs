@@ -3,7 +3,7 @@
 use super::{references::References, revision};
 use crate::{
     decide::{Calendars, LoadedSchedule},
-    domain::{Name, Revised, Schedule, Silence},
+    domain::{Name, RevisedResource, Schedule, Silence},
     error::Error,
     store::{Changes, Kind, Record as _, Store},
 };
@@ -16,11 +16,11 @@ pub(super) async fn users_in_force(
     now_ms: i64,
     changes: &mut Changes,
 ) -> Result<References, Error> {
-    let mut users = References::of(store, kind, name).await?;
+    let mut users = References::find(store, kind, name).await?;
     for (word, user) in users.take_all() {
-        let is_in_use = if word == Kind::Schedule.word() {
+        let is_in_use = if word == Kind::Schedule.as_str() {
             is_used_by_schedule(store, (kind, name), &user, now_ms, changes).await?
-        } else if word == Kind::Silence.word() {
+        } else if word == Kind::Silence.as_str() {
             is_used_by_silence(store, &user, now_ms, changes).await?
         } else {
             true
@@ -43,7 +43,11 @@ async fn is_used_by_schedule(
         return Ok(false);
     };
     let next = prune_ended(&stored.value, used, now_ms);
-    if next.refers().iter().any(|it| (it.kind, it.name) == used) {
+    if next
+        .references()
+        .iter()
+        .any(|it| (it.kind, it.name) == used)
+    {
         return Ok(true);
     }
     let next = Schedule {
@@ -51,8 +55,8 @@ async fn is_used_by_schedule(
         update_ms: now_ms,
         ..next
     };
-    let was = Revised::Schedule(stored.value.clone());
-    revision::keep(store, was, now_ms, false, changes).await?;
+    let was = RevisedResource::Schedule(stored.value.clone());
+    revision::store_revision(store, was, now_ms, false, changes).await?;
     changes.update(&stored, &next);
     Ok(false)
 }
@@ -98,8 +102,8 @@ async fn is_used_by_silence(
         update_ms: now_ms,
         ..stored.value.clone()
     };
-    let was = Revised::Silence(stored.value.clone());
-    revision::keep(store, was, now_ms, false, changes).await?;
+    let was = RevisedResource::Silence(stored.value.clone());
+    revision::store_revision(store, was, now_ms, false, changes).await?;
     changes.update(&stored, &next);
     Ok(false)
 }

@@ -34,7 +34,7 @@ impl<'a> Templates<'a> {
 
     /// Adds a new delivery for an ended one, and marks the ended one as sent again. Returns
     /// [`Error::FailedPrecondition`] if the destination was deleted.
-    pub(super) async fn again(
+    pub(super) async fn resend(
         &mut self,
         changes: &mut Changes,
         old: &Stored<Delivery>,
@@ -59,7 +59,7 @@ impl<'a> Templates<'a> {
             create_ms: now_ms,
             end_ms: None,
             retry_of: Some(old.value.id),
-            origin: Some(old.value.place().0),
+            origin: Some(old.value.thread_position().0),
             retried_as: None,
             folding: Folding::Open,
             in_thread: true,

@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Instant};
 use tokio::sync::oneshot;
 
 use super::{
-    Intake, accepted,
+    Intake, accept_events,
     job::{Job, Outcome},
-    stopping, weight_kib,
+    stopping_error, weight_kib,
 };
 use crate::{
     domain::{IncomingEvent, Name, Refusal},
@@ -19,7 +19,7 @@ use crate::{
 
 /// The outcome of a request with an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Once {
+pub enum IdempotentOutcome {
     /// Carried out now; contains the number of opened occurrences.
     Now(usize),
     /// Carried out before; contains the events that were refused then.
@@ -43,8 +43,8 @@ impl Intake {
         events: Vec<IncomingEvent>,
         author: Option<Name>,
         claim: Claim,
-    ) -> Result<Once, Error> {
-        let events = accepted(events);
+    ) -> Result<IdempotentOutcome, Error> {
+        let events = accept_events(events);
         let reasons = claim.refused.iter().map(|refusal| refusal.reason.len());
         let kib = 1 + weight_kib(&events) + reasons.sum::<usize>() / 1024;
         let (reply, answer) = oneshot::channel();
@@ -61,11 +61,14 @@ impl Intake {
             stored: None,
         };
         if !self.queue.push(job) {
-            return Err(stopping());
+            return Err(stopping_error());
         }
-        match answer.await.unwrap_or_else(|_closed| Err(stopping()))? {
-            Outcome::Taken { opened, .. } => Ok(Once::Now(opened)),
-            Outcome::Earlier(refused) => Ok(Once::Earlier(refused)),
+        match answer
+            .await
+            .unwrap_or_else(|_closed| Err(stopping_error()))?
+        {
+            Outcome::Taken { opened, .. } => Ok(IdempotentOutcome::Now(opened)),
+            Outcome::Earlier(refused) => Ok(IdempotentOutcome::Earlier(refused)),
             Outcome::KeyUsed => Err(Error::KeyUsed),
         }
     }
@@ -103,21 +106,24 @@ mod tests {
         let (intake, _guard) = samples::intake(&deciding);
         let head = store.engine().log_head().await.unwrap();
         let first = intake.submit_once(hosts(), None, claim("k", 1)).await;
-        assert_eq!(first.unwrap(), Once::Now(8));
+        assert_eq!(first.unwrap(), IdempotentOutcome::Now(8));
         assert_eq!(
             store.engine().log_head().await.unwrap().steps_since(head),
             1
         );
         for _ in 0..2 {
             let again = intake.submit_once(hosts(), None, claim("k", 1)).await;
-            assert_eq!(again.unwrap(), Once::Earlier(claim("k", 1).refused));
+            assert_eq!(
+                again.unwrap(),
+                IdempotentOutcome::Earlier(claim("k", 1).refused)
+            );
         }
         let other = intake.submit_once(hosts(), None, claim("k", 2)).await;
         assert!(matches!(other, Err(Error::KeyUsed)), "{other:?}");
         let mut elsewhere = claim("k", 2);
         elsewhere.client = samples::id("other sender");
         let elsewhere = intake.submit_once(Vec::new(), None, elsewhere).await;
-        assert_eq!(elsewhere.unwrap(), Once::Now(0));
+        assert_eq!(elsewhere.unwrap(), IdempotentOutcome::Now(0));
         let occurrences = samples::all::<Occurrence>(&store).await;
         assert_eq!(occurrences.len(), 8);
         assert!(occurrences.iter().all(|it| it.count == 1));
@@ -136,11 +142,13 @@ mod tests {
             intake.submit_once(list, None, claim("k", u8::try_from(at % 8).unwrap()))
         });
         let answers = futures_util::future::join_all(calls).await;
-        let now = answers.iter().filter(|it| matches!(it, Ok(Once::Now(_))));
+        let now = answers
+            .iter()
+            .filter(|it| matches!(it, Ok(IdempotentOutcome::Now(_))));
         assert_eq!(now.count(), 1);
         let earlier = answers
             .iter()
-            .filter(|it| matches!(it, Ok(Once::Earlier(_))));
+            .filter(|it| matches!(it, Ok(IdempotentOutcome::Earlier(_))));
         assert_eq!(earlier.count(), 4);
         let used = answers
             .iter()
@@ -166,7 +174,7 @@ mod tests {
         assert!(
             with_key
                 .into_iter()
-                .all(|it| matches!(it, Ok(Once::Now(_))))
+                .all(|it| matches!(it, Ok(IdempotentOutcome::Now(_))))
         );
         assert!(without.into_iter().all(|it| it.unwrap().failed.is_empty()));
         let occurrences = samples::all::<Occurrence>(&store).await;

@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::together::Together;
+use super::together::JointRelease;
 use crate::{
     decide::{Causes, Step, StepKind, Transition, notify},
     domain::{
@@ -16,9 +16,9 @@ use crate::{
     error::{Error, log_failure},
     limits::{LOOK_BATCH, TELL_BATCH, TELL_TIME_MAX, TELLS_AT_ONCE},
     ops::{
-        cause_lookup::settled,
+        cause_lookup::decide_with_causes,
         commit::commit,
-        deciding::{Deciding, new_id},
+        decision_context::{DecisionContext, new_id},
         group::{
             notify::{self, DueGroup},
             respond,
@@ -40,14 +40,14 @@ use futures_util::{
 };
 
 pub(super) struct Batch<'a> {
-    deciding: &'a Deciding,
+    deciding: &'a DecisionContext,
     intake: &'a Intake,
     /// Inhibitions for which everything open has been marked, although this is not recorded yet.
     marked: BTreeSet<(RecordId, u64)>,
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(deciding: &'a Deciding, intake: &'a Intake) -> Self {
+    pub(super) fn new(deciding: &'a DecisionContext, intake: &'a Intake) -> Self {
         Self {
             deciding,
             intake,
@@ -55,7 +55,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    pub(super) fn marked(self, marked: BTreeSet<(RecordId, u64)>) -> Self {
+    pub(super) fn with_marked(self, marked: BTreeSet<(RecordId, u64)>) -> Self {
         Self { marked, ..self }
     }
 
@@ -67,10 +67,10 @@ impl<'a> Batch<'a> {
     pub(super) async fn mark(&self, keys: &[Vec<u8>]) -> Result<(), Error> {
         let store = &self.deciding.store;
         let decide = async || {
-            let snapshot = self.deciding.ruleset.refreshed().await?;
+            let snapshot = self.deciding.ruleset.refresh().await?;
             let now_ms = self.deciding.clock.now_ms();
             let mut changes = store.changes();
-            changes.rest_on(&snapshot);
+            changes.depend_on(&snapshot);
             let found = self.read(keys.to_vec()).await?;
             for stored in &found {
                 let mut next = stored.value.clone();
@@ -90,14 +90,14 @@ impl<'a> Batch<'a> {
     ///
     /// # Errors
     /// Returns the first error.
-    pub(super) async fn look_at(
+    pub(super) async fn review(
         &self,
         keys: Vec<Vec<u8>>,
-        together: &Together,
+        together: &JointRelease,
     ) -> Result<(), Error> {
         let mut found = self.read(keys).await?;
-        let freed = self.free_held(&mut found).await;
-        let told = self.tell(&mut found).await;
+        let freed = self.review_held(&mut found).await;
+        let told = self.send_group_messages(&mut found).await;
         let moved = self.move_responses(&mut found).await;
         let decided = self.decide_all(found, together).await;
         freed.and(told).and(moved).and(decided)
@@ -116,9 +116,9 @@ impl<'a> Batch<'a> {
         };
         let mut found = self.read(keys).await?;
         found.retain(is_due);
-        let freed = self.free_held(&mut found).await;
+        let freed = self.review_held(&mut found).await;
         let moved = self.move_responses(&mut found).await;
-        let decided = self.decide_all(found, &Together::default()).await;
+        let decided = self.decide_all(found, &JointRelease::default()).await;
         freed.and(moved).and(decided)
     }
 
@@ -129,8 +129,8 @@ impl<'a> Batch<'a> {
 
     /// Re-evaluates notifications held by occurrences that are no longer causes. Removes
     /// occurrences for which this failed from `found`, so that they remain due.
-    async fn free_held(&self, found: &mut Vec<Stored<Occurrence>>) -> Result<(), Error> {
-        let snapshot = self.deciding.ruleset.refreshed().await?;
+    async fn review_held(&self, found: &mut Vec<Stored<Occurrence>>) -> Result<(), Error> {
+        let snapshot = self.deciding.ruleset.refresh().await?;
         if snapshot.inhibitions().all().is_empty() {
             return Ok(());
         }
@@ -139,7 +139,7 @@ impl<'a> Batch<'a> {
         let over = found.iter().map(|it| &it.value);
         let (mut left, mut freed) = (BTreeSet::new(), Ok(()));
         for cause in over.filter(|it| it.causes.iter().any(is_over)) {
-            if let Err(error) = self.free_held_by(cause).await {
+            if let Err(error) = self.review_held_by(cause).await {
                 left.insert(cause.key);
                 freed = freed.and(Err(error));
             }
@@ -148,23 +148,23 @@ impl<'a> Batch<'a> {
         freed
     }
 
-    async fn free_held_by(&self, cause: &Occurrence) -> Result<(), Error> {
+    async fn review_held_by(&self, cause: &Occurrence) -> Result<(), Error> {
         let inhibited = SilenceStanding::Inhibited;
-        let freed = self.free_standing(inhibited, cause).await;
+        let freed = self.review_standing(inhibited, cause).await;
         let responses = SilenceStanding::ResponseInhibited;
-        freed.and(self.free_standing(responses, cause).await)
+        freed.and(self.review_standing(responses, cause).await)
     }
 
-    async fn free_standing(
+    async fn review_standing(
         &self,
         standing: SilenceStanding,
         cause: &Occurrence,
     ) -> Result<(), Error> {
         let prefix = Key::new().byte(standing as u8).id(cause.key);
-        let mut range = Range::under(&prefix.build());
+        let mut range = Range::with_prefix(&prefix.build());
         let is_freed = |it: &HeldBy| it.kind == HoldKind::Inhibition && it.id == cause.key;
         let index = Index::OccurrenceBySilence;
-        let together = Together::of(self.deciding, index, range.clone(), &is_freed).await?;
+        let together = JointRelease::find(self.deciding, index, range.clone(), &is_freed).await?;
         let mut freed = Ok(());
         loop {
             let engine = self.deciding.store.engine();
@@ -173,7 +173,7 @@ impl<'a> Batch<'a> {
             let Some((last, _)) = held.last() else {
                 return freed;
             };
-            range.go_on_after(last);
+            range.exclude_through(last);
             let keys = held.into_iter().map(|(_, record)| record).collect();
             let mut held = self.read(keys).await?;
             let moved = self.move_responses(&mut held).await;
@@ -184,17 +184,17 @@ impl<'a> Batch<'a> {
 
     /// Sends the due group messages that some of the occurrences wait for, and keeps only
     /// occurrences that need further evaluation.
-    async fn tell(&self, found: &mut Vec<Stored<Occurrence>>) -> Result<(), Error> {
+    async fn send_group_messages(&self, found: &mut Vec<Stored<Occurrence>>) -> Result<(), Error> {
         let now_ms = self.deciding.clock.now_ms();
         let is_due = |it: &&Pending| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
         let pending = found.iter().flat_map(|it| &it.value.pending);
         let due = pending.filter(is_due);
         let due: BTreeSet<_> = due.filter_map(|it| Some((it.rule, it.group()?))).collect();
-        let due = notify::distinct(&self.deciding.store, due).await?;
+        let due = notify::normalize(&self.deciding.store, due).await?;
         let due: Vec<_> = due.into_iter().collect();
         let of_one_rule = due.chunk_by(|one, next| one.0 == next.0);
         let batches = of_one_rule.flat_map(|it| it.chunks(TELL_BATCH));
-        let tells = batches.map(|batch| self.tell_in_time(batch));
+        let tells = batches.map(|batch| self.send_in_time(batch));
         let tells: Vec<_> = tells.collect();
         let tells = stream::iter(tells).buffer_unordered(TELLS_AT_ONCE);
         let (mut settled, mut told) = (BTreeSet::new(), Ok(()));
@@ -233,8 +233,8 @@ impl<'a> Batch<'a> {
 
     /// Sends the messages of groups of one rule, within a time limit. Returns the occurrences
     /// settled by them, and the first error.
-    async fn tell_in_time(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
-        match tokio::time::timeout(TELL_TIME_MAX, self.tell_all(due)).await {
+    async fn send_in_time(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
+        match tokio::time::timeout(TELL_TIME_MAX, self.send_together(due)).await {
             Ok(done) => done,
             Err(_elapsed) => {
                 let why =
@@ -246,8 +246,8 @@ impl<'a> Batch<'a> {
 
     /// Sends the messages of groups of one rule together, or one by one if that fails. Returns the
     /// occurrences settled by them, and the first error.
-    async fn tell_all(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
-        match self.tell_some(due).await {
+    async fn send_together(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
+        match self.send_some(due).await {
             Ok(settled) => return (settled, Ok(())),
             Err(error) => {
                 log_failure("failed to notify groups together", &error);
@@ -255,7 +255,7 @@ impl<'a> Batch<'a> {
         }
         let (mut all_settled, mut result) = (Vec::new(), Ok(()));
         for due in due.chunks(1) {
-            match self.tell_some(due).await {
+            match self.send_some(due).await {
                 Ok(settled) => all_settled.extend(settled),
                 Err(error) => {
                     log_failure("failed to notify a group", &error);
@@ -266,7 +266,7 @@ impl<'a> Batch<'a> {
         (all_settled, result)
     }
 
-    async fn tell_some(&self, due: &[DueGroup]) -> Result<Vec<RecordId>, Error> {
+    async fn send_some(&self, due: &[DueGroup]) -> Result<Vec<RecordId>, Error> {
         let deciding = (self.deciding, self.intake);
         let notify::Outcome {
             rest, mut settled, ..
@@ -274,7 +274,7 @@ impl<'a> Batch<'a> {
         settled.extend(rest.iter().filter_map(|key| id_at(key, 0)));
         for keys in rest.chunks(LOOK_BATCH) {
             let found = self.read(keys.to_vec()).await?;
-            self.decide_all(found, &Together::default()).await?;
+            self.decide_all(found, &JointRelease::default()).await?;
         }
         Ok(settled)
     }
@@ -286,7 +286,7 @@ impl<'a> Batch<'a> {
     async fn decide_all(
         &self,
         found: Vec<Stored<Occurrence>>,
-        together: &Together,
+        together: &JointRelease,
     ) -> Result<(), Error> {
         let mut found = found.into_iter();
         let batches = std::iter::from_fn(|| {
@@ -322,7 +322,7 @@ impl<'a> Batch<'a> {
         &self,
         keys: &[Vec<u8>],
         read: Option<Vec<Stored<Occurrence>>>,
-        together: &Together,
+        together: &JointRelease,
     ) -> Result<(), Error> {
         let store = &self.deciding.store;
         let read = Mutex::new(read);
@@ -333,7 +333,10 @@ impl<'a> Batch<'a> {
                 None => self.read(keys.to_vec()).await?,
             };
             let causes = Causes::default();
-            settled(store, &causes, || self.decided(&found, &causes, together)).await
+            decide_with_causes(store, &causes, || {
+                self.decide_changes(&found, &causes, together)
+            })
+            .await
         };
         let (reports, _) = commit(store, Lane::Bulk, decide).await?;
         self.intake.report_all(reports);
@@ -341,21 +344,23 @@ impl<'a> Batch<'a> {
     }
 
     /// Decides the changes of some occurrences, given the causes resolved so far.
-    async fn decided(
+    async fn decide_changes(
         &self,
         found: &[Stored<Occurrence>],
         causes: &Causes,
-        together: &Together,
+        together: &JointRelease,
     ) -> Result<(Changes, RecordedReports), Error> {
         let store = &self.deciding.store;
-        let snapshot = self.deciding.ruleset.refreshed().await?;
-        let past = revision::past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
-        let failed = failed(store, found.iter().map(|it| &it.value)).await?;
-        let past = past.asking(causes).freeing(together.groups.clone());
-        let past = past.failing(failed).marked(self.marked.clone());
+        let snapshot = self.deciding.ruleset.refresh().await?;
+        let past = revision::read_past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
+        let failed = failed_deliveries(store, found.iter().map(|it| &it.value)).await?;
+        let past = past
+            .with_causes(causes)
+            .with_released_groups(together.groups.clone());
+        let past = past.with_failed(failed).with_marked(self.marked.clone());
         let now_ms = self.deciding.clock.now_ms();
         let mut changes = store.changes();
-        changes.rest_on(&snapshot);
+        changes.depend_on(&snapshot);
         let mut reports = Reports::default();
         let silences = snapshot.silences().all();
         let is_ended = |it: &HeldBy| {
@@ -380,7 +385,7 @@ impl<'a> Batch<'a> {
             };
             let mut notices = notify(&mut next, &step, &snapshot, &mut || new_id(now_ms));
             respond::report_on_groups((store, &*snapshot), &mut notices).await?;
-            reports.note(&notices, &next, now_ms);
+            reports.add_reports(&notices, &next, now_ms);
             let change = (&stored.value, &next);
             cancel_pages(store, change, &mut notices.deliveries, now_ms, &mut changes).await?;
             for delivery in &notices.deliveries {
@@ -396,14 +401,14 @@ impl<'a> Batch<'a> {
 }
 
 /// Returns the deliveries of responses that failed for good or wait for a paused destination.
-async fn failed(
+async fn failed_deliveries(
     store: &Store,
     occurrences: impl Iterator<Item = &Occurrence>,
 ) -> Result<BTreeSet<RecordId>, EngineError> {
     let notified = occurrences.flat_map(|it| &it.notified);
     let active = notified.filter_map(|it| it.response.as_ref());
     let active = active.filter(|it| it.state == ResponseState::Active);
-    let pages = active.flat_map(|it| it.of_last_step());
+    let pages = active.flat_map(|it| it.last_step_receivers());
     let keys: Vec<Vec<u8>> = pages.map(|it| it.delivery.to_bytes().into()).collect();
     if keys.is_empty() {
         return Ok(BTreeSet::new());

@@ -55,15 +55,15 @@ pub(super) async fn held_messages(
     };
     let mut by_rule: BTreeMap<String, usize> = BTreeMap::new();
     let mut stopped_early = false;
-    let end = Deadline::of(clock);
+    let end = Deadline::start(clock);
     loop {
         let page = store
             .page::<Delivery>(range.clone(), Direction::Ascending, BATCH)
             .await?;
         let Some(last) = page.last() else { break };
-        range.go_on_after(&last.value.key());
+        range.exclude_through(&last.value.key());
         for delivery in page.into_iter().map(|it| it.value) {
-            scan::turn().await;
+            scan::yield_if_needed().await;
             let content = &delivery.content;
             let is_counted = !delivery.test
                 && delivery.retry_of.is_none()
@@ -96,11 +96,11 @@ pub(super) struct Deadline(Duration);
 
 impl Deadline {
     /// Returns a deadline after the maximum time for a test.
-    pub(super) fn of(clock: &dyn Clock) -> Self {
-        Self(clock.passed() + TRIGGER_TEST_TIME_MAX)
+    pub(super) fn start(clock: &dyn Clock) -> Self {
+        Self(clock.elapsed() + TRIGGER_TEST_TIME_MAX)
     }
 
     pub(super) fn is_over(&self, clock: &dyn Clock) -> bool {
-        clock.passed() >= self.0
+        clock.elapsed() >= self.0
     }
 }

@@ -15,7 +15,7 @@ pub(crate) trait Fields {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum HeldFilter {
+pub(crate) enum LocalFilter {
     All,
     /// Matches rows that contain this text, in lower case.
     Text(String),
@@ -26,7 +26,7 @@ pub(crate) enum HeldFilter {
 /// Characters that occur only in comparisons and combinations.
 const OPERATORS: [char; 9] = ['=', '<', '>', '~', '!', '(', ')', '"', '|'];
 
-impl HeldFilter {
+impl LocalFilter {
     /// Parses a filter of a list with these fields.
     ///
     /// # Errors
@@ -59,16 +59,16 @@ impl HeldFilter {
     }
 
     /// Parses a filter while it is typed; an incomplete condition is searched as text.
-    pub(crate) fn typed(text: &str, known: &[String], clock: &Clock) -> Self {
+    pub(crate) fn parse_partial(text: &str, known: &[String], clock: &Clock) -> Self {
         let text = text.trim();
         Self::read(text, known, clock).unwrap_or_else(|_| Self::Text(text.to_lowercase()))
     }
 
-    pub(crate) fn keeps(&self, row: &dyn Fields) -> bool {
+    pub(crate) fn matches(&self, row: &dyn Fields) -> bool {
         match self {
             Self::All => true,
             Self::Text(text) => row.shown().iter().any(|shown| shown.contains(text)),
-            Self::Clause(clause, expressions) => holds(clause, expressions, row),
+            Self::Clause(clause, expressions) => clause_matches(clause, expressions, row),
         }
     }
 }
@@ -118,9 +118,9 @@ fn compile(clause: &Clause, into: &mut HashMap<String, Regex>) {
     }
 }
 
-fn holds(clause: &Clause, expressions: &HashMap<String, Regex>, row: &dyn Fields) -> bool {
+fn clause_matches(clause: &Clause, expressions: &HashMap<String, Regex>, row: &dyn Fields) -> bool {
     if filter::is_search(clause) {
-        return searched(clause).is_some_and(|text| {
+        return search_text(clause).is_some_and(|text| {
             let text = text.to_lowercase();
             row.shown().iter().any(|shown| shown.contains(&text))
         });
@@ -131,9 +131,9 @@ fn holds(clause: &Clause, expressions: &HashMap<String, Regex>, row: &dyn Fields
     };
     let text = |text: &str| text.to_lowercase();
     match clause {
-        Clause::And(all) => all.iter().all(|it| holds(it, expressions, row)),
-        Clause::Or(all) => all.iter().any(|it| holds(it, expressions, row)),
-        Clause::Not(inner) => !holds(inner, expressions, row),
+        Clause::And(all) => all.iter().all(|it| clause_matches(it, expressions, row)),
+        Clause::Or(all) => all.iter().any(|it| clause_matches(it, expressions, row)),
+        Clause::Not(inner) => !clause_matches(inner, expressions, row),
         Clause::Equals(field, literal) => any(field, &|value| equals(value, literal)),
         Clause::In(field, literals) => any(field, &|value| {
             literals.iter().any(|literal| equals(value, literal))
@@ -158,13 +158,13 @@ fn holds(clause: &Clause, expressions: &HashMap<String, Regex>, row: &dyn Fields
     }
 }
 
-fn searched(clause: &Clause) -> Option<&str> {
+fn search_text(clause: &Clause) -> Option<&str> {
     match clause {
         Clause::Contains(_, text)
         | Clause::StartsWith(_, text)
         | Clause::EndsWith(_, text)
         | Clause::Equals(_, Literal::Text(text)) => Some(text),
-        Clause::Or(all) | Clause::And(all) => searched(all.first()?),
+        Clause::Or(all) | Clause::And(all) => search_text(all.first()?),
         _ => None,
     }
 }
@@ -225,9 +225,9 @@ mod tests {
         ("tags", "db"),
     ]);
 
-    fn read(text: &str) -> Result<HeldFilter, Fault> {
+    fn read(text: &str) -> Result<LocalFilter, Fault> {
         let known: Vec<String> = HOOK.0.iter().map(|(name, _)| (*name).to_owned()).collect();
-        HeldFilter::read(text, &known, &Clock::new(0, TimeZone::UTC))
+        LocalFilter::read(text, &known, &Clock::new(0, TimeZone::UTC))
     }
 
     #[test]
@@ -254,7 +254,7 @@ mod tests {
             ("(health=slow or tags=prod) -healthy", true),
         ] {
             let found = read(text).unwrap_or_else(|fault| panic!("{text}: {fault}"));
-            assert_eq!(found.keeps(&HOOK), keeps, "{text}: {found:?}");
+            assert_eq!(found.matches(&HOOK), keeps, "{text}: {found:?}");
         }
     }
 

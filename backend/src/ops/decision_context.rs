@@ -6,7 +6,7 @@ use crate::{
     clock::Clock,
     decide::{Past, Snapshot, Step, StepKind, notify},
     domain::{Delivery, Occurrence},
-    lifecycle::{Cause, StateChange, alter},
+    lifecycle::{Cause, StateChange, apply_change},
     ops::{beats::Beats, loop_guard::Reports, ruleset::Ruleset},
     store::{Duty, Store},
 };
@@ -15,7 +15,7 @@ pub use super::identity::new_id;
 
 /// The context of decisions about occurrences. Clones share it.
 #[derive(Debug, Clone)]
-pub struct Deciding {
+pub struct DecisionContext {
     /// Store of occurrences and deliveries.
     pub store: Store,
     /// Clock of the service.
@@ -26,12 +26,12 @@ pub struct Deciding {
     pub beats: Arc<Beats>,
 }
 
-impl Deciding {
-    /// Returns a copy for work that only the leader does; see [`Store::leading`].
+impl DecisionContext {
+    /// Returns a copy for work that only the leader does; see [`Store::for_leader`].
     #[must_use]
-    pub fn leading(&self, duty: Duty) -> Self {
+    pub fn for_leader(&self, duty: Duty) -> Self {
         Self {
-            store: self.store.leading(duty),
+            store: self.store.for_leader(duty),
             ..self.clone()
         }
     }
@@ -40,31 +40,31 @@ impl Deciding {
 /// The consequences of a change to an occurrence.
 #[derive(Debug, Default)]
 #[must_use]
-pub struct Altered {
+pub struct AlteredOccurrence {
     /// Deliveries to store in the same commit.
     pub deliveries: Vec<Delivery>,
     /// Events to report once that is committed.
     pub reports: Reports,
 }
 
-impl Deciding {
+impl DecisionContext {
     /// Changes an occurrence on behalf of an operator or ageing, and returns the consequences.
     ///
     /// `past` is the result of [`crate::ops::revision::past`] for the occurrence.
-    pub fn alter(
+    pub fn apply_change(
         &self,
         (snapshot, past): (&Snapshot, &Past),
         occurrence: &mut Occurrence,
         change: &StateChange,
         cause: Cause<'_>,
-    ) -> Altered {
+    ) -> AlteredOccurrence {
         let before = occurrence.clone();
-        let transition = alter(occurrence, change, cause, snapshot.settings());
+        let transition = apply_change(occurrence, change, cause, snapshot.settings());
         if *occurrence == before {
-            return Altered::default();
+            return AlteredOccurrence::default();
         }
         let matches = snapshot.matches(occurrence);
-        self.store.metrics().evaluated(matches.len());
+        self.store.metrics().record_evaluation(matches.len());
         let step = Step {
             kind: StepKind::Change,
             transition,
@@ -74,8 +74,8 @@ impl Deciding {
         };
         let notices = notify(occurrence, &step, snapshot, &mut || new_id(cause.now_ms));
         let mut reports = Reports::default();
-        reports.note(&notices, occurrence, cause.now_ms);
-        Altered {
+        reports.add_reports(&notices, occurrence, cause.now_ms);
+        AlteredOccurrence {
             deliveries: notices.deliveries,
             reports,
         }

@@ -11,7 +11,7 @@ use std::{
 
 use tokio::sync::Mutex;
 
-use self::{batch::Batch, together::Together};
+use self::{batch::Batch, together::JointRelease};
 use crate::{
     decide::{Responders, Silences, Snapshot},
     domain::{HeldBy, HoldKind, Inhibition, Progress, RecordId, ResponseState, Rule, Status},
@@ -19,7 +19,7 @@ use crate::{
     limits::{LOOK_BATCH, LOOKS_AT_ONCE},
     ops::{
         commit::commit,
-        deciding::Deciding,
+        decision_context::DecisionContext,
         intake::Intake,
         search::{Filter, NEWEST_FIRST, Walk},
         silence::lifecycle,
@@ -40,7 +40,7 @@ mod together;
 /// Re-evaluates held notifications.
 #[derive(Debug)]
 pub struct PendingReview {
-    deciding: Deciding,
+    deciding: DecisionContext,
     intake: Intake,
     seen: Mutex<Seen>,
     /// Whether the last pass did nothing because the service was quiet.
@@ -78,7 +78,7 @@ enum Scan {
 impl PendingReview {
     /// Re-evaluates the notifications held in the given store; the service's own events go through
     /// the intake.
-    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+    pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self {
             deciding,
             intake,
@@ -92,9 +92,9 @@ impl PendingReview {
     ///
     /// # Errors
     /// Returns the first error.
-    pub async fn pass(&self) -> Result<(), Error> {
+    pub async fn run_once(&self) -> Result<(), Error> {
         let mut seen = self.seen.lock().await;
-        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let snapshot = self.deciding.ruleset.refresh().await?;
         let is_quiet = snapshot.settings().is_quiet();
         self.was_quiet.store(is_quiet, Ordering::Relaxed);
         if is_quiet {
@@ -106,15 +106,15 @@ impl PendingReview {
         let due = Key::new().moment(now_ms.saturating_add(1)).build();
         let range = |end| Range {
             end: Some(end),
-            ..Range::under(&[])
+            ..Range::with_prefix(&[])
         };
         let is_edited = seen.is_left || seen.edition != Some(snapshot.edition());
         let is_first = seen.edition.is_none();
         // Escalation comes first: no group, silence or edit may delay the responders.
         let escalated = self.escalate(range(due.clone())).await;
-        let freed = self.free(&in_force).await;
+        let freed = self.review_released(&in_force).await;
         let bound = self
-            .bind((&snapshot, &in_force), is_edited && !is_first)
+            .scan_new_holds((&snapshot, &in_force), is_edited && !is_first)
             .await;
         // Notifications held for an active window are released as soon as it begins.
         let is_freed = |it: &HeldBy| {
@@ -122,10 +122,11 @@ impl PendingReview {
             is_over && it.kind == HoldKind::ActiveTimes
         };
         let index = Index::OccurrenceByDue;
-        let mut together = Together::default();
+        let mut together = JointRelease::default();
         let has_window = |it: &Arc<Rule>| it.active_calendar.is_some() && it.group.is_none();
         if snapshot.rules().iter().any(has_window) {
-            together = Together::of(&self.deciding, index, range(due.clone()), &is_freed).await?;
+            together =
+                JointRelease::find(&self.deciding, index, range(due.clone()), &is_freed).await?;
         }
         let decided = self.walk(index, range(due.clone()), &together).await;
         let mut edited = Ok(());
@@ -139,7 +140,7 @@ impl PendingReview {
         if is_edited || !seen.has_responders(&snapshot) {
             // Neither stopped nor unanswered responses have a due time.
             for state in [ResponseState::Stopped, ResponseState::Active] {
-                let range = Range::under(&by_response(state).build());
+                let range = Range::with_prefix(&by_response(state).build());
                 let index = Index::OccurrenceByResponse;
                 edited = edited.and(self.walk_once(index, range, &together).await);
             }
@@ -157,7 +158,7 @@ impl PendingReview {
         use ResponseState::{Acknowledged, Active, Held};
         let mut under_way = HashSet::new();
         for state in [Active, Held, Acknowledged] {
-            let mut range = Range::under(&by_response(state).build());
+            let mut range = Range::with_prefix(&by_response(state).build());
             let index = Index::OccurrenceByResponse;
             while let Some(records) = self.next_of(index, &mut range).await? {
                 under_way.extend(records);
@@ -177,7 +178,7 @@ impl PendingReview {
 
     /// Scans everything open for new or edited silences and inhibitions, and records that this was
     /// done.
-    async fn bind(
+    async fn scan_new_holds(
         &self,
         (snapshot, in_force): (&Snapshot, &BTreeSet<(RecordId, u64)>),
         is_edited: bool,
@@ -203,7 +204,7 @@ impl PendingReview {
             self.open(&self.batch(), Scan::Marks).await?;
         }
         if !new.is_empty() || !marked.is_empty() {
-            let batch = self.batch().marked(marked);
+            let batch = self.batch().with_marked(marked);
             self.open(&batch, Scan::Effects).await?;
         }
         for inhibition in unseen {
@@ -212,7 +213,7 @@ impl PendingReview {
         for silence in new {
             let revision = silence.revision;
             let counted = |progress: &mut Progress| progress.counted_revision = revision;
-            lifecycle::note(&self.deciding, silence, &counted, None).await?;
+            lifecycle::update_progress(&self.deciding, silence, &counted, None).await?;
         }
         Ok(())
     }
@@ -223,7 +224,7 @@ impl PendingReview {
     /// # Errors
     /// Returns an error if the store fails.
     pub async fn is_outdated(&self) -> Result<bool, Error> {
-        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let snapshot = self.deciding.ruleset.refresh().await?;
         let is_quiet = snapshot.settings().is_quiet();
         if is_quiet || self.was_quiet.load(Ordering::Relaxed) {
             return Ok(!is_quiet);
@@ -236,7 +237,7 @@ impl PendingReview {
     }
 
     /// Re-evaluates occurrences held or covered by silences that are not in force.
-    async fn free(&self, in_force: &BTreeSet<(RecordId, u64)>) -> Result<(), Error> {
+    async fn review_released(&self, in_force: &BTreeSet<(RecordId, u64)>) -> Result<(), Error> {
         let ids: BTreeSet<_> = in_force.iter().map(|(id, _)| *id).collect();
         let mut freed = Ok(());
         for standing in [
@@ -244,7 +245,7 @@ impl PendingReview {
             SilenceStanding::Pending,
             SilenceStanding::Response,
         ] {
-            let mut range = Range::under(&[standing as u8]);
+            let mut range = Range::with_prefix(&[standing as u8]);
             loop {
                 let engine = self.deciding.store.engine();
                 let index = Index::OccurrenceBySilence;
@@ -254,7 +255,7 @@ impl PendingReview {
                     break;
                 };
                 let prefix = Key::new().byte(standing as u8).id(id).build();
-                let under = Range::under(&prefix);
+                let under = Range::with_prefix(&prefix);
                 if let Some(end) = &under.end {
                     range.start.clone_from(end);
                 }
@@ -262,14 +263,14 @@ impl PendingReview {
                     let is_freed =
                         |it: &HeldBy| it.kind == HoldKind::Silence && !ids.contains(&it.id);
                     let range = under.clone();
-                    let together = Together {
+                    let together = JointRelease {
                         frees_silenced: true,
-                        ..Together::of(&self.deciding, index, range, &is_freed).await?
+                        ..JointRelease::find(&self.deciding, index, range, &is_freed).await?
                     };
                     let walked = self.walk(index, under, &together).await;
                     freed = freed.and(walked);
                 }
-                if under_is_last(&range) {
+                if is_empty_range(&range) {
                     break;
                 }
             }
@@ -294,7 +295,7 @@ impl PendingReview {
             let keys: Vec<_> = places.into_iter().map(|(_, key)| key).collect();
             let done = match scan {
                 Scan::Marks => batch.mark(&keys).await,
-                Scan::Effects => batch.look_at(keys, &Together::default()).await,
+                Scan::Effects => batch.review(keys, &JointRelease::default()).await,
             };
             scanned = scanned.and(done);
             tokio::task::yield_now().await;
@@ -303,10 +304,15 @@ impl PendingReview {
 
     /// Evaluates all records of a range of an index. Records that move to a later key within the
     /// range are evaluated again, for example if both a delay and the wait of a group have ended.
-    async fn walk(&self, index: Index, mut range: Range, together: &Together) -> Result<(), Error> {
+    async fn walk(
+        &self,
+        index: Index,
+        mut range: Range,
+        together: &JointRelease,
+    ) -> Result<(), Error> {
         let mut walked = Ok(());
         while let Some(records) = self.next_of(index, &mut range).await? {
-            let batch = self.batch().look_at(records, together).await;
+            let batch = self.batch().review(records, together).await;
             walked = walked.and(batch);
         }
         walked
@@ -319,12 +325,12 @@ impl PendingReview {
         &self,
         index: Index,
         mut range: Range,
-        together: &Together,
+        together: &JointRelease,
     ) -> Result<(), Error> {
         let (mut decided, mut walked) = (HashSet::new(), Ok(()));
         while let Some(mut records) = self.next_of(index, &mut range).await? {
             records.retain(|it| decided.insert(it.clone()));
-            let batch = self.batch().look_at(records, together).await;
+            let batch = self.batch().review(records, together).await;
             walked = walked.and(batch);
         }
         walked
@@ -343,7 +349,7 @@ impl PendingReview {
         let Some((last, _)) = found.last() else {
             return Ok(None);
         };
-        range.go_on_after(last);
+        range.exclude_through(last);
         Ok(Some(found.into_iter().map(|(_, record)| record).collect()))
     }
 
@@ -392,6 +398,6 @@ fn in_force(snapshot: &Snapshot, now_ms: i64) -> BTreeSet<(RecordId, u64)> {
 }
 
 /// Whether a range is empty.
-fn under_is_last(range: &Range) -> bool {
+fn is_empty_range(range: &Range) -> bool {
     range.end.as_ref().is_some_and(|end| *end <= range.start)
 }

@@ -3,41 +3,41 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    decide::freed_key,
+    decide::release_key,
     domain::{GroupKey, HeldBy, Occurrence, RecordId, Status},
     error::Error,
     limits::LOOK_BATCH,
-    ops::deciding::Deciding,
+    ops::decision_context::DecisionContext,
     store::{Direction, Index, engine::Range},
 };
 
 /// The group of the notifications released together, by rule.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Together {
+pub(super) struct JointRelease {
     pub(super) groups: BTreeMap<RecordId, GroupKey>,
     /// Whether notifications held by ended silences are counted in it. Otherwise they stay held,
     /// as releasing them one by one would miss that they end together.
     pub(super) frees_silenced: bool,
 }
 
-impl Together {
+impl JointRelease {
     /// Finds the rules without groups for which enough notifications are released at once to
     /// combine them. Counts only notifications of the range that nothing else holds.
-    pub(super) async fn of(
-        deciding: &Deciding,
+    pub(super) async fn find(
+        deciding: &DecisionContext,
         index: Index,
         mut range: Range,
         is_freed: &(dyn Fn(&HeldBy) -> bool + Sync),
     ) -> Result<Self, Error> {
         let store = &deciding.store;
-        let snapshot = deciding.ruleset.refreshed().await?;
+        let snapshot = deciding.ruleset.refresh().await?;
         let mut counts: BTreeMap<RecordId, usize> = BTreeMap::new();
         loop {
             let (ascending, most) = (Direction::Ascending, LOOK_BATCH);
             let found = store.page_by::<Occurrence>(index, range.clone(), ascending, most);
             let found = found.await?;
             let Some((last, _)) = found.last() else { break };
-            range.go_on_after(last);
+            range.exclude_through(last);
             let open = found
                 .iter()
                 .filter(|(_, it)| it.value.status == Status::Open);
@@ -49,11 +49,11 @@ impl Together {
         }
         counts.retain(|rule, count| {
             let rule = snapshot.rule(*rule);
-            *count > snapshot.settings().released_singly_max()
+            *count > snapshot.settings().separate_release_max()
                 && rule.is_some_and(|it| it.group.is_none())
         });
         let now_ms = deciding.clock.now_ms();
-        let key = |rule| (rule, freed_key(rule, now_ms));
+        let key = |rule| (rule, release_key(rule, now_ms));
         Ok(Self {
             groups: counts.into_keys().map(key).collect(),
             frees_silenced: false,

@@ -8,14 +8,14 @@ use bellwether_proto::{
 use super::span_ms;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Back {
+pub(crate) enum ChartPeriod {
     #[default]
     Hour,
     Day,
     Month,
 }
 
-impl Back {
+impl ChartPeriod {
     pub(crate) const ALL: [Self; 3] = [Self::Hour, Self::Day, Self::Month];
 
     /// Returns the next longer period; the shortest after the longest.
@@ -45,15 +45,15 @@ impl Back {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Counted {
-    pub(crate) back: Back,
+pub(crate) struct ChartData {
+    pub(crate) back: ChartPeriod,
     pub(crate) statistics: GetStatisticsResponse,
     /// Open events by name and by host; `None` if the service does not report them.
     pub(crate) names: Option<GroupEventsResponse>,
     pub(crate) hosts: Option<GroupEventsResponse>,
 }
 
-impl Counted {
+impl ChartData {
     pub(crate) fn step_minutes(&self) -> f64 {
         let step_ms = self.statistics.step.as_ref().map_or(60_000, span_ms);
         #[expect(clippy::cast_precision_loss, reason = "a few hours at most")]

@@ -2,7 +2,7 @@
 
 use tokio_postgres::{Error, error::SqlState};
 
-use crate::fault::EngineError;
+use crate::error::EngineError;
 
 /// What an error in a commit implies.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(super) enum Meaning {
     Refused(EngineError),
 }
 
-pub(super) fn meaning(error: &Error) -> Meaning {
+pub(super) fn classify(error: &Error) -> Meaning {
     let Some(state) = error.code() else {
         return Meaning::Lost;
     };
@@ -24,7 +24,7 @@ pub(super) fn meaning(error: &Error) -> Meaning {
         "23505" | "22012" => Meaning::Unexpected,
         "40001" | "40P01" | "55P03" => Meaning::Passing,
         code if is_about_the_connection(code) => Meaning::Lost,
-        _ => Meaning::Refused(refusal(error, state)),
+        _ => Meaning::Refused(rejection_error(error, state)),
     }
 }
 
@@ -45,23 +45,23 @@ fn is_about_the_connection(code: &str) -> bool {
 }
 
 /// Converts the error of a failed read.
-pub(super) fn unread(error: &Error) -> EngineError {
+pub(super) fn read_error(error: &Error) -> EngineError {
     match error.code() {
-        Some(state) => refusal(error, state),
-        None => EngineError::Unavailable(sentence(error)),
+        Some(state) => rejection_error(error, state),
+        None => EngineError::Unavailable(describe(error)),
     }
 }
 
-fn refusal(error: &Error, state: &SqlState) -> EngineError {
+fn rejection_error(error: &Error, state: &SqlState) -> EngineError {
     match state.code() {
-        "53100" => EngineError::Full(sentence(error)),
-        "XX001" | "XX002" => EngineError::Corrupt(sentence(error)),
-        _ => EngineError::Unavailable(sentence(error)),
+        "53100" => EngineError::Full(describe(error)),
+        "XX001" | "XX002" => EngineError::Corrupt(describe(error)),
+        _ => EngineError::Unavailable(describe(error)),
     }
 }
 
 /// Describes an error, in the database's own words if it sent any.
-pub(super) fn sentence(error: &Error) -> String {
+pub(super) fn describe(error: &Error) -> String {
     if let Some(said) = error.as_db_error() {
         let (message, code) = (said.message(), said.code().code());
         return format!("the database says: {message} ({code})");

@@ -1,7 +1,7 @@
 //! Panics on demand in debug builds, to test the state that a panic leaves behind.
 
 #[cfg(debug_assertions)]
-mod asked {
+mod imp {
     use std::io;
 
     use tokio::{
@@ -10,13 +10,13 @@ mod asked {
     };
 
     /// SIGUSR1 causes a panic in a separate task, SIGUSR2 in the main loop.
-    pub(crate) struct Fault {
+    pub(crate) struct PanicTrigger {
         task: Signal,
         main: Signal,
         tasks: JoinSet<()>,
     }
 
-    impl Fault {
+    impl PanicTrigger {
         pub(crate) fn listen() -> io::Result<Self> {
             Ok(Self {
                 task: signal(SignalKind::user_defined1())?,
@@ -26,7 +26,7 @@ mod asked {
         }
 
         #[expect(clippy::panic, reason = "that is what it is for")]
-        pub(crate) async fn when_asked(&mut self) {
+        pub(crate) async fn wait(&mut self) {
             loop {
                 tokio::select! {
                     _ = self.task.recv() => {
@@ -40,20 +40,20 @@ mod asked {
 }
 
 #[cfg(not(debug_assertions))]
-mod asked {
+mod imp {
     use std::io;
 
-    pub(crate) struct Fault;
+    pub(crate) struct PanicTrigger;
 
-    impl Fault {
+    impl PanicTrigger {
         pub(crate) fn listen() -> io::Result<Self> {
             Ok(Self)
         }
 
-        pub(crate) async fn when_asked(&mut self) {
+        pub(crate) async fn wait(&mut self) {
             std::future::pending().await
         }
     }
 }
 
-pub(super) use asked::Fault;
+pub(super) use imp::PanicTrigger;

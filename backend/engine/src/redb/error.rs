@@ -3,11 +3,11 @@
 use std::io::{self, ErrorKind};
 
 use super::closed::Closed;
-use crate::fault::EngineError;
+use crate::error::EngineError;
 
 /// A failed read or write.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum Failure {
     /// Concerns only the request; the file is intact.
     Asked(EngineError),
     Closed(Closed),
@@ -15,7 +15,7 @@ pub(super) enum Fault {
     File(redb::Error),
 }
 
-impl Fault {
+impl Failure {
     pub(super) fn is_full(&self) -> bool {
         match self {
             Self::Asked(error) => matches!(error, EngineError::Full(_)),
@@ -30,69 +30,69 @@ impl Fault {
     }
 }
 
-impl From<Fault> for EngineError {
+impl From<Failure> for EngineError {
     /// Valid for reads, and for writes whose commit was not started.
-    fn from(fault: Fault) -> Self {
+    fn from(fault: Failure) -> Self {
         let is_full = fault.is_full();
         match fault {
-            Fault::Asked(error) => error,
-            Fault::Closed(closed) => Self::from(&closed),
-            Fault::File(error) if is_full => Self::Full(error.to_string()),
-            Fault::File(redb::Error::Corrupted(why)) => Self::Corrupt(why),
-            Fault::File(redb::Error::Io(error)) if error.kind() == ErrorKind::InvalidData => {
+            Failure::Asked(error) => error,
+            Failure::Closed(closed) => Self::from(&closed),
+            Failure::File(error) if is_full => Self::Full(error.to_string()),
+            Failure::File(redb::Error::Corrupted(why)) => Self::Corrupt(why),
+            Failure::File(redb::Error::Io(error)) if error.kind() == ErrorKind::InvalidData => {
                 Self::Corrupt(error.to_string())
             }
-            Fault::File(redb::Error::PreviousIo | redb::Error::DatabaseClosed) => {
+            Failure::File(redb::Error::PreviousIo | redb::Error::DatabaseClosed) => {
                 Self::Unavailable("its file is being reopened after an error".into())
             }
-            Fault::File(error) => Self::Unavailable(error.to_string()),
+            Failure::File(error) => Self::Unavailable(error.to_string()),
         }
     }
 }
 
-impl From<EngineError> for Fault {
+impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         Self::Asked(error)
     }
 }
 
-impl From<Closed> for Fault {
+impl From<Closed> for Failure {
     fn from(closed: Closed) -> Self {
         Self::Closed(closed)
     }
 }
 
-impl From<io::Error> for Fault {
+impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::File(redb::Error::Io(error))
     }
 }
 
-impl From<redb::StorageError> for Fault {
+impl From<redb::StorageError> for Failure {
     fn from(error: redb::StorageError) -> Self {
         Self::File(error.into())
     }
 }
 
-impl From<redb::TableError> for Fault {
+impl From<redb::TableError> for Failure {
     fn from(error: redb::TableError) -> Self {
         Self::File(error.into())
     }
 }
 
-impl From<redb::TransactionError> for Fault {
+impl From<redb::TransactionError> for Failure {
     fn from(error: redb::TransactionError) -> Self {
         Self::File(error.into())
     }
 }
 
-impl From<redb::CommitError> for Fault {
+impl From<redb::CommitError> for Failure {
     fn from(error: redb::CommitError) -> Self {
         Self::File(error.into())
     }
 }
 
-impl From<redb::DatabaseError> for Fault {
+impl From<redb::DatabaseError> for Failure {
     fn from(error: redb::DatabaseError) -> Self {
         Self::File(error.into())
     }

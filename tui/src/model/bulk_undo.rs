@@ -7,14 +7,14 @@ use crate::{
 };
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct DoneEvents {
+pub(crate) struct BulkUndo {
     groups: Vec<(StatusChange, Vec<String>)>,
     /// Whether they were closed; if so, an undo reopens them.
     was_closed: bool,
     updates: i64,
 }
 
-impl DoneEvents {
+impl BulkUndo {
     pub(super) fn new(
         groups: Vec<(StatusChange, Vec<String>)>,
         was_closed: bool,
@@ -52,7 +52,7 @@ impl DoneEvents {
     }
 
     /// Returns the calls of the undo. They send updates only if the change did.
-    pub(crate) fn back_calls(&self) -> Vec<Call> {
+    pub(crate) fn undo_calls(&self) -> Vec<Call> {
         let is_quiet = self.updates == 0;
         let parts = self.groups.iter().flat_map(|(change, ids)| {
             let parts = ids.chunks(limits::BULK_UNDO_STEP);
@@ -68,5 +68,5 @@ impl DoneEvents {
 
 fn counted(count: i64, word: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
-    format!("{} {word}{plural}", text::grouped(count))
+    format!("{} {word}{plural}", text::group_digits(count))
 }
