@@ -239,6 +239,8 @@ fn open(
     } else {
         Status::Open
     });
+    let severity = event.severity.unwrap_or(Severity::Info);
+    let acknowledged = event.acknowledged.unwrap_or(false);
     let mut opened = Occurrence {
         key,
         event: before.map_or_else(|| event.id(), |before| before.event),
@@ -252,9 +254,9 @@ fn open(
         metadata: event.metadata.clone(),
         summary: event.summary.clone(),
         body: event.body.clone(),
-        severity: event.severity.unwrap_or(Severity::Info),
+        severity,
         status,
-        acknowledged: event.acknowledged.unwrap_or(false),
+        acknowledged,
         start_ms: event.timestamp_ms,
         last_seen_ms: event.timestamp_ms,
         received_ms: received_ms(arrival),
@@ -289,6 +291,7 @@ fn open(
         assignee: None,
         trace: arrival.trace,
         acknowledged_until_ms: None,
+        acknowledged_severity: acknowledged.then_some(severity),
         age_shift_ms: 0,
     };
     opened.review_ms = review_time_ms(&opened, arrival.now_ms, settings);
@@ -306,7 +309,6 @@ pub fn apply_change(
     let mut transition = Transition {
         from: Some(occurrence.status),
         closed: false,
-        acknowledged: change.acknowledged == Some(true),
     };
     let before = occurrence.state();
     if let Some(severity) = change.severity.filter(|it| *it != occurrence.severity) {
@@ -330,6 +332,7 @@ pub fn apply_change(
         occurrence.note_change(before, change.without_updates);
     }
     if change.acknowledged.is_some() {
+        occurrence.acknowledged_severity = occurrence.acknowledged.then_some(occurrence.severity);
         let for_ms = change.acknowledge_for_ms;
         let for_ms = for_ms.filter(|_| occurrence.acknowledged);
         occurrence.acknowledged_until_ms = for_ms.map(|it| cause.now_ms.saturating_add(it));

@@ -211,13 +211,8 @@ impl<'a> Message<'a> {
     /// Whether a member was acknowledged before it became more severe than anything that the
     /// response of the group has seen.
     fn is_acknowledgement_outdated(&self, member: &Occurrence) -> bool {
-        let mut notified = member.notified.iter();
-        let entry = notified.find(|it| it.rule == self.about.rule);
-        let last = entry.and_then(|it| it.last_notified);
-        let was_acknowledged =
-            last.is_some_and(|it| it.acknowledged && it.severity < member.severity);
         let is_exceeded = self.worst.is_some_and(|it| it < member.severity);
-        member.acknowledged && was_acknowledged && is_exceeded
+        is_exceeded && member.is_more_severe_than_acknowledged()
     }
 
     /// Whether earlier receivers are notified of a change.

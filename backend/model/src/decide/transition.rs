@@ -9,6 +9,4 @@ pub struct Transition {
     pub from: Option<Status>,
     /// Whether it was closed by the step.
     pub closed: bool,
-    /// Whether the step states that the occurrence is acknowledged.
-    pub acknowledged: bool,
 }

@@ -90,12 +90,21 @@ pub struct Occurrence {
     pub trace: Option<TraceContext>,
     /// Time the acknowledgement expires, in milliseconds since 1970; `None` if it does not.
     pub acknowledged_until_ms: Option<i64>,
+    /// Severity when it was last acknowledged; `None` if it is not acknowledged, or was by a version
+    /// that did not record it.
+    pub acknowledged_severity: Option<Severity>,
     /// Clock steps since its newest event or its close, in milliseconds; added before its age is
     /// computed.
     pub age_shift_ms: i64,
 }
 
 impl Occurrence {
+    /// Whether it is acknowledged, but became more severe since.
+    pub fn is_more_severe_than_acknowledged(&self) -> bool {
+        let earlier = self.acknowledged_severity;
+        self.acknowledged && earlier.is_none_or(|it| it < self.severity)
+    }
+
     /// Whether it reports that no one responded.
     pub fn is_no_response(&self) -> bool {
         is_own(&self.dimensions) && self.kind == ESCALATION_KIND

@@ -65,6 +65,7 @@ pub(super) fn occurrence() -> Occurrence {
         assignee: None,
         trace: None,
         acknowledged_until_ms: None,
+        acknowledged_severity: None,
         age_shift_ms: 0,
     }
 }

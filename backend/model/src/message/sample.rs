@@ -59,6 +59,7 @@ pub fn occurrence(now_ms: i64) -> Occurrence {
         assignee: None,
         trace: None,
         acknowledged_until_ms: None,
+        acknowledged_severity: None,
         age_shift_ms: 0,
     }
 }

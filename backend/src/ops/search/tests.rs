@@ -66,6 +66,7 @@ fn occurrence(number: u32) -> Occurrence {
         assignee: None,
         trace: None,
         acknowledged_until_ms: None,
+        acknowledged_severity: None,
         age_shift_ms: 0,
     }
 }

@@ -75,6 +75,7 @@ pub fn occurrence(number: u32) -> Occurrence {
         assignee: None,
         trace: None,
         acknowledged_until_ms: None,
+        acknowledged_severity: None,
         age_shift_ms: 0,
     }
 }

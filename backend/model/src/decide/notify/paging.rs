@@ -85,6 +85,7 @@ pub(super) fn withdraw_exceeded_acknowledgement(
     }
     if !occurrence.acknowledged || occurrence.status == Status::Closed {
         occurrence.acknowledged_until_ms = None;
+        occurrence.acknowledged_severity = None;
         return;
     }
     let until_ms = occurrence.acknowledged_until_ms;
@@ -98,7 +99,7 @@ pub(super) fn withdraw_exceeded_acknowledgement(
             && in_force(entry, snapshot).1.is_some()
     };
     let is_outdated = occurrence.status == Status::Open
-        && !step.transition.acknowledged
+        && occurrence.is_more_severe_than_acknowledged()
         && occurrence.notified.iter().any(is_exceeded);
     if is_expired || is_outdated {
         withdraw_acknowledgement(occurrence, step.now_ms);
@@ -110,6 +111,7 @@ pub(in crate::decide) fn withdraw_acknowledgement(occurrence: &mut Occurrence, n
     let before = occurrence.state();
     occurrence.acknowledged = false;
     occurrence.acknowledged_until_ms = None;
+    occurrence.acknowledged_severity = None;
     if occurrence.history.len() >= HISTORY_MAX {
         occurrence.history.remove(0);
     }

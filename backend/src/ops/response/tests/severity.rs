@@ -305,3 +305,31 @@ async fn joining_member_is_compared_with_every_earlier_round() {
     world.minutes(1).await;
     assert_eq!(world.response().await.round, 2, "critical was seen before");
 }
+
+#[tokio::test]
+async fn acknowledgement_repeated_before_the_group_message_counts() {
+    for is_repeated in [false, true] {
+        let world = paging_groups(&[&[contact("ana")]], |_| {}).await;
+        edit(&world, |it| it.send_updates = false).await;
+        let hosts = ["db-1", "db-2"];
+        for host in hosts {
+            world.event(host, |it| it.severity = Some(Warning)).await;
+        }
+        world.look().await;
+        for host in hosts {
+            world.acknowledge_host(host, true).await;
+        }
+        // A page about the carrier of the response would not wait for the message.
+        let carrier = world.response().await.event_id;
+        let is_other = |it: &&str| samples::event(it).id().to_string() != carrier;
+        let host = hosts.into_iter().find(is_other).unwrap();
+        world.severity(host, Critical).await;
+        if is_repeated {
+            world.acknowledge_host(host, true).await;
+        }
+        assert_eq!(world.pages("ana").await, 1);
+        world.minutes(2).await;
+        let pages = if is_repeated { 1 } else { 2 };
+        assert_eq!(world.pages("ana").await, pages, "repeated {is_repeated}");
+    }
+}
