@@ -35,13 +35,15 @@ pub(super) fn filter(
     placed: &[Value],
     named: &[(String, Value)],
 ) -> Result<Value, Error> {
-    let is_shallow = value.as_str().is_none() && SHALLOW.contains(&name);
-    // It reads a member of each item, or has a filter that charges for it.
-    let reads_items = is_shallow || (value.as_str().is_none() && name == "map");
-    let weight = if reads_items {
-        1
-    } else {
-        meter.weigh(state, &value)?
+    let is_list = value.as_str().is_none();
+    let compared = compared_member(name, placed, named).filter(|_| is_list);
+    let is_sorted = compared.is_some() && name != "groupby";
+    let is_shallow = is_list && (SHALLOW.contains(&name) || is_sorted);
+    let weight = match compared {
+        Some(path) => meter.weigh_members(state, &value, path)?,
+        // It reads a member of each item, or has a filter that charges for it.
+        None if is_shallow || (is_list && name == "map") => 1,
+        None => meter.weigh(state, &value)?,
     };
     let given = placed.iter().chain(named.iter().map(|(_, value)| value));
     let mut arguments = 0;
@@ -195,8 +197,25 @@ impl Each<'_> {
     }
 }
 
+/// Returns the path of the members by which a filter compares items, or several separated by commas.
+fn compared_member<'a>(
+    name: &str,
+    placed: &'a [Value],
+    named: &'a [(String, Value)],
+) -> Option<&'a str> {
+    let is_placed = match name {
+        "groupby" => true,
+        "sort" | "unique" | "min" | "max" => false,
+        _ => return None,
+    };
+    let attribute = named.iter().find(|(it, _)| it == "attribute");
+    let attribute = attribute.map(|(_, it)| it);
+    let attribute = attribute.or_else(|| placed.first().filter(|_| is_placed));
+    attribute?.as_str()
+}
+
 /// Returns the member of an item at a dotted path or an index.
-fn item_member(item: &Value, path: &Value) -> Value {
+pub(super) fn item_member(item: &Value, path: &Value) -> Value {
     let Some(path) = path.as_str() else {
         return item.get_item(path).unwrap_or_default();
     };

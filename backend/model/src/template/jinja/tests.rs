@@ -276,6 +276,46 @@ fn exponentially_nested_lists_are_refused() {
 }
 
 #[test]
+fn hundreds_of_events_can_be_sorted_and_grouped() {
+    let event = |at: usize| {
+        let dimensions: serde_json::Map<_, _> = (0..10)
+            .map(|n| (format!("d{n}"), json!(n + at % 7)))
+            .collect();
+        json!({"severity": "error", "summary": "x".repeat(120), "status": "open", "name": "disk",
+            "dimensions": dimensions, "count": at % 13, "team": format!("team {}", at % 5)})
+    };
+    let events: Vec<_> = (0..700).map(event).collect();
+    let data = Variables::new(json!({"events": events}));
+    for (source, expected) in [
+        ("{{ (events|sort(attribute='team')|last).team }}", "team 4"),
+        (
+            "{{ (events|sort(attribute='count,dimensions.d1', reverse=true)|first).count }}",
+            "12",
+        ),
+        ("{{ events|unique(attribute='team')|length }}", "5"),
+        ("{{ (events|max(attribute='count')).count }}", "12"),
+        (
+            "{{ (events|min(attribute='dimensions.d3')).dimensions.d3 }}",
+            "3",
+        ),
+        ("{{ events|groupby('team')|length }}", "5"),
+        (
+            "{{ events|groupby(attribute='dimensions.d9')|length }}",
+            "7",
+        ),
+        (
+            "{% for team, all in events|groupby('team') %}{{ team }}: {{ all|length }} {% endfor %}",
+            "team 0: 140 team 1: 140 team 2: 140 team 3: 140 team 4: 140 ",
+        ),
+    ] {
+        let text = parse(source)
+            .unwrap()
+            .render(&data, Escape::None, &mut Budget::for_message());
+        assert_eq!(text.as_deref(), Ok(expected), "{source}");
+    }
+}
+
+#[test]
 fn rendering_cost_is_bounded() {
     let long = "n.".repeat(50) + "nn";
     let data = Variables::new(json!({"m": vec![1; 1_000_000], "t": "x".repeat(60_000)}));
@@ -284,6 +324,8 @@ fn rendering_cost_is_bounded() {
         "{% for a in m %}{{ t }}{% endfor %}",
         &format!("{{% for a in m %}}{{{{ {long} }}}}{{% endfor %}}"),
         "{{ m|sort|sum }}",
+        "{{ m|sort(attribute='a') }}",
+        "{{ m|groupby('a') }}",
         "{{ m|json }}",
         "{{ m }}",
         "{{ m|map('string')|join(t) }}",
