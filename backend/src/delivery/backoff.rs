@@ -6,7 +6,7 @@ use crate::{
     clock::millis,
     config::DeliveryConfig,
     destination::Advice,
-    domain::{DeliverySettings, Destination},
+    domain::{Delivery, DeliverySettings, Destination},
     limits::CUT_OFFS_MAX,
     ops::delivery::attempt,
 };
@@ -32,10 +32,12 @@ pub(crate) struct AttemptCounts {
 }
 
 impl AttemptCounts {
-    /// Splits `attempts`, of which some were interrupted and some deferred by the receiver.
-    pub(crate) fn new(attempts: u32, cut_off: u32, deferred: u32) -> Self {
+    /// Counts the attempts of a delivery without those that do not use one up: interrupted,
+    /// deferred by the receiver, and the refused one before the reduced form.
+    pub(crate) fn of(delivery: &Delivery, attempts: u32, cut_off: u32) -> Self {
+        let unused = cut_off + delivery.deferrals + u32::from(delivery.is_reduced);
         Self {
-            made: attempts.saturating_sub(cut_off).saturating_sub(deferred),
+            made: attempts.saturating_sub(unused),
             cut_off,
         }
     }

@@ -198,7 +198,7 @@ pub(crate) fn after_attempt(
         (Some(_), _) if is_first_refusal => (DeliveryState::Retry { due_ms: now_ms }, None),
         (Some(settings), None) => {
             let cut_off = around.cut_off + u32::from(is_interrupted(ended));
-            let tried = AttemptCounts::new(number, cut_off, delivery.deferrals);
+            let tried = AttemptCounts::of(delivery, number, cut_off);
             match around.backoff.next(tried, advice, settings, now_ms, random) {
                 RetryStep::Retry { due_ms } => (DeliveryState::Retry { due_ms }, None),
                 RetryStep::Dead => (DeliveryState::Dead, Some(now_ms)),

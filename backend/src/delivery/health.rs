@@ -122,7 +122,8 @@ fn health_after_verdict(
             ..base()
         });
     }
-    let failing = old.filter(|health| health.state == HealthState::Failing);
+    // A dead message alone does not start the time after which a failing destination is paused.
+    let failing = old.filter(|it| it.state == HealthState::Failing && it.failures > 0);
     let failing_since_ms = failing.map_or(now_ms, |health| health.since_ms);
     let lasted_ms = now_ms.saturating_sub(failing_since_ms);
     let (state, since_ms) = if lasted_ms >= millis(pause_after) {
@@ -225,6 +226,11 @@ mod tests {
         let later = health_after_verdict(Some(&failing), id, &refused, true, i64::MAX, PAUSE_AFTER)
             .unwrap();
         assert_eq!(later.state, HealthState::Failing, "it is never paused");
+        let (unreachable, much_later_ms) =
+            (Verdict::unreachable("no route"), millis(PAUSE_AFTER) * 2);
+        let failing = step(Some(&later), &unreachable, much_later_ms).unwrap();
+        assert_eq!((failing.state, failing.failures), (HealthState::Failing, 1));
+        assert_eq!(failing.since_ms, much_later_ms);
         let healthy = step(Some(&later), &Verdict::delivered("ok"), 9).unwrap();
         assert_eq!(
             (healthy.state, &*healthy.last_error),

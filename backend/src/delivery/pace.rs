@@ -15,6 +15,10 @@ const TRIAL_AFTER: u32 = 8;
 const TRIAL_AFTER_MAX: u32 = 128;
 /// Longest interval that a single wait is enough for; a longer one may be the rest of a quota.
 const INTERVAL_MAX: Duration = Duration::from_secs(10);
+/// Longest interval, in milliseconds; providers that document a limit accept at least one a minute.
+const INTERVAL_MS_MAX: i64 = 60_000;
+/// Consecutive refusals, one every 15 s, that are no longer those of a rate limit but an outage.
+const REFUSALS_MAX: u32 = 7;
 /// Shortest interval that is kept, in milliseconds.
 const INTERVAL_MS_MIN: i64 = 20;
 /// Time without a refusal after which a limit is forgotten, and between two messages of one burst.
@@ -42,6 +46,8 @@ struct Run {
 struct Limit {
     /// Time from one start to the next; 0 means as soon as the message before is accepted.
     interval_ms: i64,
+    /// The interval before the refusals since.
+    worked_ms: i64,
     /// Earliest start of the next attempt.
     next_ms: i64,
     /// Refusals since the last accepted message.
@@ -136,6 +142,7 @@ impl Pace {
         let asked_ms = wait.map(|wait| now_ms.saturating_add(millis(wait)));
         let limit = self.limit.get_or_insert(Limit {
             interval_ms: 0,
+            worked_ms: 0,
             next_ms: i64::MIN,
             refusals: 0,
             refused_ms: i64::MIN,
@@ -151,6 +158,10 @@ impl Pace {
             return;
         }
         let run = std::mem::take(&mut self.run);
+        if limit.refusals == 0 {
+            limit.before = run;
+            limit.worked_ms = limit.interval_ms;
+        }
         if limit.is_trial {
             limit.interval_ms *= 2;
             limit.trial_after = (limit.trial_after * 2).min(TRIAL_AFTER_MAX);
@@ -159,10 +170,8 @@ impl Pace {
         } else if wait.is_none() {
             limit.interval_ms += limit.interval_ms / 4;
         }
-        if limit.refusals == 0 {
-            limit.before = run;
-        }
-        limit.refusals += 1;
+        limit.interval_ms = limit.interval_ms.min(INTERVAL_MS_MAX);
+        limit.refusals = limit.refusals.saturating_add(1);
         limit.is_trial = false;
         limit.accepted = 0;
         limit.refused_ms = now_ms;
@@ -182,13 +191,16 @@ impl Limit {
     fn accepted(&mut self, start_ms: i64) {
         if self.refusals > 0 {
             // A receiver that accepted a burst, or none yet, may accept the next ones as fast.
-            if self.before.count == 1 {
+            if self.refusals > REFUSALS_MAX {
+                // An outage says nothing about the rate.
+                self.interval_ms = self.worked_ms;
+            } else if self.before.count == 1 {
                 self.short_runs += 1;
                 // A little more: messages do not arrive as regularly as they start.
                 let worked_ms = start_ms.saturating_sub(self.before.start_ms);
                 let worked_ms = worked_ms.saturating_add(worked_ms / 20);
                 if worked_ms <= millis(INTERVAL_MAX) || self.short_runs > 1 {
-                    self.interval_ms = self.interval_ms.max(worked_ms);
+                    self.interval_ms = self.interval_ms.max(worked_ms.min(INTERVAL_MS_MAX));
                 }
             } else if self.before.count > 1 {
                 self.short_runs = 0;
@@ -338,6 +350,31 @@ mod tests {
         pace.accepted(700_000);
         assert!(!pace.is_limited());
     }
+
+    #[test]
+    fn outage_leaves_the_interval_as_it_was() {
+        for (stated, refusals) in [(None, 100), (Some(Duration::from_secs(15)), 10_000)] {
+            let mut pace = Pace::default();
+            let second = Some(Duration::from_secs(1));
+            pace.accepted(0);
+            pace.refused(10, second, 10);
+            pace.accepted(1_010);
+            let mut now_ms = pace.allowance(0).1;
+            let interval_ms = now_ms - 1_010;
+            assert!((1_000..1_200).contains(&interval_ms), "{interval_ms}");
+            for _ in 0..refusals {
+                pace.started(now_ms);
+                pace.refused(now_ms, stated, now_ms);
+                let (_, next_ms) = pace.allowance(0);
+                assert!((now_ms..=now_ms + 15_000).contains(&next_ms));
+                now_ms = next_ms;
+            }
+            pace.started(now_ms);
+            pace.accepted(now_ms);
+            assert_eq!(pace.allowance(0).1, now_ms + interval_ms, "{stated:?}");
+        }
+    }
+
     #[test]
     fn long_wait_of_a_quota_is_no_interval_unless_it_is_repeated() {
         let minute = Some(Duration::from_secs(60));

@@ -14,6 +14,8 @@ use crate::{
 
 /// Deferrals of a message after which others of its severity go first.
 const DEFERRALS: u32 = 2;
+/// Maximum number of attempts before it is due for a message that may have arrived.
+const UNKNOWN_EARLY_MAX: u32 = 10;
 
 /// The messages of a rule to a destination that belong together.
 pub(crate) type ThreadKey = (Option<RecordId>, RecordId);
@@ -27,7 +29,8 @@ pub(crate) struct Rank {
     thread: Option<ThreadKey>,
     is_closing: bool,
     waits_for_all: bool,
-    awaits_receiver: bool,
+    /// Whether it may be tried before it is due, because the receiver failed.
+    may_be_early: bool,
     attempts: u32,
     deferrals: u32,
 }
@@ -36,13 +39,15 @@ impl Rank {
     pub(crate) fn of(delivery: &Delivery) -> Self {
         let thread = (delivery.rule, delivery.thread());
         let is_retry = matches!(delivery.state, DeliveryState::Retry { .. });
+        // A receiver that accepts messages without responding in time would get it again and again.
+        let is_repeated = delivery.may_have_arrived && delivery.deferrals >= UNKNOWN_EARLY_MAX;
         Self {
             severity: delivery.content.occurrence.severity,
             thread_position: delivery.thread_position(),
             thread: delivery.thread_standing().map(|_| thread),
             is_closing: delivery.is_closing(),
             waits_for_all: waits_for_all(delivery),
-            awaits_receiver: is_retry && delivery.awaits_receiver,
+            may_be_early: is_retry && delivery.awaits_receiver && !is_repeated,
             attempts: delivery.attempts,
             deferrals: delivery.deferrals,
         }
@@ -128,7 +133,7 @@ pub(crate) fn choose(all: &[WaitReason], wanted: Wanted, now_ms: i64) -> Chosen 
                     .closing
                     .is_some_and(|closing| closing < it.rank.thread_position)
         });
-        let may_be_early = is_severe && it.rank.awaits_receiver;
+        let may_be_early = is_severe && it.rank.may_be_early;
         chosen.is_severe |= !is_behind && (may_be_early || is_severe && it.due_ms <= now_ms);
         let is_early = wanted.early && may_be_early;
         let is_due = it.due_ms <= now_ms || is_early;
@@ -233,7 +238,7 @@ mod tests {
                 thread: None,
                 is_closing: false,
                 waits_for_all: false,
-                awaits_receiver: false,
+                may_be_early: false,
                 attempts: 0,
                 deferrals: 0,
             },
@@ -328,9 +333,9 @@ mod tests {
             ..ALL
         };
         let mut failed = waiting(1, Error, 99);
-        failed.rank.awaits_receiver = true;
+        failed.rank.may_be_early = true;
         let mut mild = waiting(2, Warning, 99);
-        mild.rank.awaits_receiver = true;
+        mild.rank.may_be_early = true;
         let all = [failed, mild, waiting(3, Error, 99), waiting(4, Warning, 0)];
         assert_eq!(numbers(&all, early), [1]);
         assert_eq!(numbers(&all, ALL), [4]);

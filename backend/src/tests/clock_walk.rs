@@ -402,18 +402,22 @@ impl Walk {
         let steps = steps.unwrap().expect("the log has them");
         let Some(last) = steps.last() else { return };
         self.position = last.position;
+        let (mut deliveries, mut occurrences) = (Vec::new(), Vec::new());
         for (kind, key) in steps.into_iter().flat_map(|it| it.changed) {
             match kind {
-                Kind::Delivery if self.seen.insert(key.clone()) => {
-                    let found = store.get::<Delivery>(key).await.unwrap().unwrap();
-                    self.delivered(&found.value);
-                }
-                Kind::Occurrence => {
-                    let found = store.get::<Occurrence>(key).await.unwrap().unwrap();
-                    self.changed(&found.value);
-                }
+                Kind::Delivery if self.seen.insert(key.clone()) => deliveries.push(key),
+                Kind::Occurrence => occurrences.push(key),
                 _ => {}
             }
+        }
+        // An occurrence is read as it is now, so it may have been closed after it was paged.
+        for key in deliveries {
+            let found = store.get::<Delivery>(key).await.unwrap().unwrap();
+            self.delivered(&found.value);
+        }
+        for key in occurrences {
+            let found = store.get::<Occurrence>(key).await.unwrap().unwrap();
+            self.changed(&found.value);
         }
     }
 
@@ -428,6 +432,7 @@ impl Walk {
         let about = format!("{to} of h{number} at {passed_ms}: {host:?}");
         assert!(!delivery.content.clear, "{about}");
         assert_eq!(occurrence.number, host.number, "{about}");
+        assert_eq!(occurrence.status, Status::Open, "{about}");
         let waited_ms = passed_ms - host.opened_ms;
         let what = match to {
             "delayed" => {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::{Page, Responders};
 use crate::{
     domain::{
-        EscalationPlan, EscalationPolicy, EscalationTarget, HeldBy, Name, PagedReceiver,
-        QueuedMethod, RecordId, Response, ResponseHold, ResponseState, Severity,
+        EscalationPlan, EscalationPolicy, EscalationTarget, HeldBy, Name, PagedReceiver, RecordId,
+        Response, ResponseHold, ResponseState, Severity,
     },
     limits::{RESPONSE_HELD_LOOK_MS, RESPONSE_HOLDS_MAX},
 };
@@ -243,16 +243,16 @@ impl Response {
             return;
         }
         for contact in failed.iter().filter_map(|it| it.contact.as_ref()) {
-            let mut queued = self
-                .queued
-                .iter_mut()
-                .filter(|it| it.contact == contact.name);
-            if let Some(next) = queued.next() {
+            let queued = self.queued.iter_mut();
+            let queued = queued.filter(|it| it.contact == contact.name);
+            if let Some(next) = queued.min_by_key(|it| it.due_ms) {
                 next.due_ms = next.due_ms.min(asked.now_ms);
             }
         }
         let is_all = failed.len() == self.last_step_receivers().count();
-        if is_all && self.queued.is_empty() && self.next_ms.is_some() {
+        let (round, step) = (self.round, self.step);
+        let waits = self.queued.iter().any(|it| it.is_of(round, step));
+        if is_all && !waits && self.next_ms.is_some() {
             self.next_ms = Some(asked.now_ms);
         }
     }
@@ -330,8 +330,8 @@ impl Response {
         }
         self.checks = 0;
         self.step_ms = asked.now_ms;
-        let waits = |it: &QueuedMethod| (it.round, it.step) == (round, number);
-        let has_someone = pages.len() > before || self.queued.iter().any(waits);
+        let mut queued = self.queued.iter();
+        let has_someone = pages.len() > before || queued.any(|it| it.is_of(round, number));
         let wait_ms = if has_someone { step.wait_ms } else { 0 };
         self.next_ms = Some(asked.now_ms.saturating_add(wait_ms));
         has_someone

@@ -89,7 +89,8 @@ impl ResponseState {
     }
 }
 
-/// A method of a contact to use later in the same step.
+/// A method of a contact to use later, by the step that notified it, though others may follow
+/// before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedMethod {
     /// The contact.
@@ -106,6 +107,13 @@ pub struct QueuedMethod {
     pub round: u32,
     /// The step of that round, from 1.
     pub step: u32,
+}
+
+impl QueuedMethod {
+    /// Whether this step of a round notified the contact last.
+    pub fn is_of(&self, round: u32, step: u32) -> bool {
+        (self.round, self.step) == (round, step)
+    }
 }
 
 /// A receiver notified by a response.

@@ -242,12 +242,10 @@ impl Ledger {
         }
         let backoff = self.backoff(&delivery.value);
         // While the total is below the limit, the interrupted ones need not be counted.
-        let deferred = delivery.value.deferrals;
-        if backoff.is_exhausted(AttemptCounts::new(attempts, 0, deferred), settings)
-            || attempts - deferred.min(attempts) >= CUT_OFFS_MAX
-        {
+        let most = AttemptCounts::of(&delivery.value, attempts, 0);
+        if backoff.is_exhausted(most, settings) || most.made >= CUT_OFFS_MAX {
             let cut_off = self.interrupted_count(delivery.value.id, attempts).await?;
-            let tried = AttemptCounts::new(attempts, cut_off, deferred);
+            let tried = AttemptCounts::of(&delivery.value, attempts, cut_off);
             if backoff.is_exhausted(tried, settings) {
                 let dead = decide::exhausted_delivery(&delivery.value, tried, now_ms);
                 plan.changes.update(delivery, &dead);

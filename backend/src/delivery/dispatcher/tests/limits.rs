@@ -250,13 +250,35 @@ async fn only_critical_message_is_probed_for_hours_without_using_its_attempts() 
 }
 
 #[tokio::test]
+async fn message_that_may_have_arrived_is_probed_ten_times_at_most() {
+    let mut world = World::new();
+    world.config.delivery.jitter = 0.0;
+    let receiver = Receiver::start(|_| Reply::Close).await;
+    let settings = DeliverySettings::default();
+    let destination = world.destination("hook", receiver.url("/"), settings).await;
+    world.start();
+    let id = world.notify_of(&destination, Severity::Critical).await;
+    world.live(120 * MINUTE).await;
+    let waiting = world.delivery(id).await;
+    assert!(waiting.may_have_arrived);
+    assert_eq!(waiting.deferrals, 10);
+    assert_eq!(receiver.count(), waiting.attempts as usize);
+    assert!(receiver.count() <= 14, "{}", receiver.count());
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn refused_form_is_followed_by_the_reduced_one() {
     let mut world = World::new();
     let receiver = Receiver::start(|request| {
         Reply::status(if request.body.len() > 3_000 { 413 } else { 200 })
     })
     .await;
-    let settings = DeliverySettings::default();
+    // The refused form does not use up the only attempt.
+    let settings = DeliverySettings {
+        max_attempts: Some(1),
+        ..DeliverySettings::default()
+    };
     let destination = world.destination("hook", receiver.url("/"), settings).await;
     let id = world.id();
     let kind = destination.kind.clone();

@@ -376,3 +376,23 @@ async fn new_severity_keeps_waiting_methods() {
     pages.retain(|it| !it.starts_with('-'));
     assert_eq!(pages, ["chat", "push", "push", "call"]);
 }
+
+#[tokio::test]
+async fn method_of_an_earlier_step_does_not_delay_the_next_step() {
+    let steps = [&[contact("ana")][..], &[contact("ben")], &[contact("cleo")]];
+    let world = world(&steps, |it| {
+        for step in &mut it.steps {
+            step.wait = Some(length(300_000));
+        }
+    })
+    .await;
+    world
+        .methods("ana", &[method("push", 0), method("call", 1_800)])
+        .await;
+    world.event("db-1", |_| {}).await;
+    world.minutes(5).await;
+    assert_eq!(world.notified().await, ["chat", "push", "ben"]);
+    world.kill_deliveries("ben").await;
+    world.wait(15).await;
+    assert_eq!(world.notified().await[3..], ["cleo"]);
+}
