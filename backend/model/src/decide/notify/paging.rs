@@ -171,8 +171,8 @@ impl Writer<'_> {
         let was_closed = self.step.transition.from == Some(Status::Closed);
         for entry in notified.iter_mut() {
             let (rule, policy) = in_force(entry, self.snapshot);
-            let is_under_way = |it: &Response| it.state != ResponseState::Ended;
-            if !entry.response.as_deref().is_some_and(is_under_way) {
+            let is_active = |it: &Response| it.state != ResponseState::Ended;
+            if !entry.response.as_deref().is_some_and(is_active) {
                 let is_new = self.waiting.was_sent(entry.rule)
                     && self.occurrence.status == Status::Open
                     && !self.occurrence.acknowledged
@@ -258,13 +258,13 @@ impl Writer<'_> {
         if entry.group.is_some() && self.step.kind != StepKind::Look {
             return response.schedule_evaluation();
         }
-        let asked = AdvanceContext {
+        let context = AdvanceContext {
             responders: self.snapshot.responders(),
             severity: self.occurrence.severity,
             failed: self.step.past.failed_deliveries(),
             now_ms,
         };
-        for page in advance(response, &asked).pages {
+        for page in advance(response, &context).pages {
             self.page(entry, response, rule, page);
         }
         response.schedule_evaluation();

@@ -236,17 +236,17 @@ fn held_response_is_evaluated_no_later_than_before() {
         100,
     );
     response.hold(&[], 100);
-    let look_ms = response.look_ms.unwrap();
+    let review_ms = response.look_ms.unwrap();
     response.shift(50);
     assert_eq!(
         (response.look_ms, response.next_ms),
-        (Some(look_ms), Some(150))
+        (Some(review_ms), Some(150))
     );
     response.shift(-50);
-    assert_eq!(response.look_ms, Some(look_ms - 50));
+    assert_eq!(response.look_ms, Some(review_ms - 50));
     response.state = ResponseState::Active;
     response.shift(50);
-    assert_eq!(response.look_ms, Some(look_ms));
+    assert_eq!(response.look_ms, Some(review_ms));
 }
 
 #[test]
