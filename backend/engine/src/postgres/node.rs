@@ -211,11 +211,11 @@ impl Node {
     }
 
     async fn renew(&self, follows: LogPosition, is_steady: bool) -> Result<Duration, EngineError> {
-        let mut kept = self.session.lock().await;
+        let mut cached = self.session.lock().await;
         if *self.is_gone.borrow() {
             return Ok(STORE_NODE_RENEWED_EVERY);
         }
-        let session = match kept.take().filter(|it| !it.client.is_closed()) {
+        let session = match cached.take().filter(|it| !it.client.is_closed()) {
             Some(session) => session,
             None => Session::open(&self.address, Role::Writer).await?,
         };
@@ -228,10 +228,10 @@ impl Node {
         if self.address.requires_standby && !has_standby(&session).await? {
             let why = "the database has lost its synchronous standby";
             tracing::warn!("{why}; this node is not ready");
-            *kept = Some(session);
+            *cached = Some(session);
             return Err(EngineError::Unavailable(why.into()));
         }
-        *kept = Some(session);
+        *cached = Some(session);
         Ok(pace)
     }
 
@@ -342,10 +342,10 @@ impl Node {
 
     /// Leaves the store, so that no one waits for it.
     pub(super) async fn leave(&self) {
-        let mut kept = self.session.lock().await;
+        let mut cached = self.session.lock().await;
         self.claims.forget();
         self.is_gone.send_replace(true);
-        let Some(session) = kept.take() else {
+        let Some(session) = cached.take() else {
             return;
         };
         let left = async {

@@ -92,8 +92,8 @@ async fn has_little(engine: &RedbEngine) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let all = Range::with_prefix(b"");
-    let kept = engine.count(Index::OccurrenceByEvent, all.clone(), usize::MAX);
-    assert_eq!(kept.await.unwrap(), (KEPT * EACH) as usize);
+    let stored = engine.count(Index::OccurrenceByEvent, all.clone(), usize::MAX);
+    assert_eq!(stored.await.unwrap(), (KEPT * EACH) as usize);
     let shown = engine.entries(
         Index::OccurrenceByEvent,
         all,
