@@ -54,7 +54,7 @@ fn change(kind: Kind, key: &[u8]) -> Change {
 }
 
 #[tokio::test]
-async fn intact_store_has_no_faults() {
+async fn intact_store_has_no_errors() {
     let findings = findings(&with_clients().await).await;
     assert_eq!(findings.descriptions, Vec::<String>::new());
     assert_eq!(findings.records["client"], 3);
@@ -125,7 +125,7 @@ async fn inconsistent_records_and_entries_are_reported() {
             let is_reported = findings
                 .descriptions
                 .iter()
-                .any(|fault| fault.contains(expected));
+                .any(|error| error.contains(expected));
             assert!(is_reported, "{expected}: {:?}", findings.descriptions);
         }
     }
@@ -180,7 +180,7 @@ async fn keep_changing(store: &Store, seed: u64) {
 }
 
 #[tokio::test]
-async fn concurrent_changes_are_not_reported_as_faults() {
+async fn concurrent_changes_are_not_reported_as_errors() {
     let store = with_clients().await;
     let checking = async {
         for _ in 0..5 {
@@ -227,7 +227,7 @@ async fn dangling_references_are_reported() {
         let is_reported = findings
             .descriptions
             .iter()
-            .any(|fault| fault.contains(expected));
+            .any(|error| error.contains(expected));
         assert!(is_reported, "{expected}: {:?}", findings.descriptions);
     }
 }
