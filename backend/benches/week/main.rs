@@ -101,13 +101,13 @@ async fn pass_a_week(events: u64) {
             service = Service::start(folder.path(), &clock).await;
         }
         if (minute + 1) % REPORT_EVERY == 0 {
-            let taken = Taken::now(folder.path(), &service.page().await);
-            let sent = outside.taken.load(Ordering::Relaxed);
+            let figures = Taken::now(folder.path(), &service.page().await);
+            let sent = outside.received.load(Ordering::Relaxed);
             println!(
                 "{}",
-                taken.row(minute + 1, (minute + 1) * a_minute * BATCH, sent)
+                figures.row(minute + 1, (minute + 1) * a_minute * BATCH, sent)
             );
-            all.push(taken);
+            all.push(figures);
         }
     }
     service.stop().await;
