@@ -106,7 +106,7 @@ impl Backoff {
         let off = 1.0 + self.jitter * (2.0 * random - 1.0);
         let wait = step.mul_f64(off.max(0.0));
         let wait = match advice {
-            Advice::AgainAfter(asked) => wait.max(asked.min(ASKED_WAIT_MAX)),
+            Advice::AgainAfter(requested) => wait.max(requested.min(ASKED_WAIT_MAX)),
             _ => wait,
         };
         RetryStep::Retry {
@@ -206,7 +206,7 @@ mod tests {
             max_attempts: Some(2),
             ..default
         };
-        let asked = |seconds| Advice::AgainAfter(Duration::from_secs(seconds));
+        let retry_after = |seconds| Advice::AgainAfter(Duration::from_secs(seconds));
         let cases = [
             (1, Advice::GiveUp, default, None),
             (1, Advice::Reduce, default, None),
@@ -216,9 +216,9 @@ mod tests {
             (8, Advice::Mend, default, None),
             (1, Advice::Again, two, Some(5_000)),
             (2, Advice::Again, two, None),
-            (1, asked(60), default, Some(60_000)),
-            (1, asked(1), default, Some(5_000)),
-            (1, asked(30 * DAY_SECONDS), default, Some(86_400_000)),
+            (1, retry_after(60), default, Some(60_000)),
+            (1, retry_after(1), default, Some(5_000)),
+            (1, retry_after(30 * DAY_SECONDS), default, Some(86_400_000)),
             (8, Advice::Limited(None), default, Some(0)),
             (
                 1,

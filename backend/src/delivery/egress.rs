@@ -132,10 +132,12 @@ impl EgressWatch {
     }
 
     /// Returns the destinations that can be connected to from here.
-    async fn reachable_destinations(&self, asked: &[String]) -> Vec<String> {
+    async fn reachable_destinations(&self, requested: &[String]) -> Vec<String> {
         let snapshot = self.ruleset.current();
         let tries = snapshot.destinations().filter_map(|destination| {
-            let name = asked.iter().find(|it| **it == destination.name.as_str())?;
+            let name = requested
+                .iter()
+                .find(|it| **it == destination.name.as_str())?;
             let kind = destination.kind.clone();
             Some(async move { self.sender.can_connect(&kind).await.then(|| name.clone()) })
         });
@@ -148,8 +150,8 @@ impl EgressWatch {
 fn requested_destinations(nodes: &[ClusterNode]) -> Vec<String> {
     let others = nodes.iter().filter(|it| !it.is_this);
     let unreached = others.flat_map(|it| NodeReport::read(&it.about).unreached);
-    let asked: BTreeSet<String> = unreached.collect();
-    asked.into_iter().take(ASKED_MAX).collect()
+    let requested: BTreeSet<String> = unreached.collect();
+    requested.into_iter().take(ASKED_MAX).collect()
 }
 
 /// Returns another node that can connect to a destination unreachable from here, and that

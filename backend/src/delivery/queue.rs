@@ -307,8 +307,8 @@ impl DestinationQueue {
         let was_failing = self.breaker.is_failing() || self.pace.is_refused();
         self.breaker
             .record_outcome(delivery, &report.verdict, now_ms);
-        let asked_wait = advice.asked_wait().map(|wait| wait.min(ASKED_WAIT_MAX));
-        if let (Some(wait), false) = (asked_wait, delivered) {
+        let requested_wait = advice.requested_wait().map(|wait| wait.min(ASKED_WAIT_MAX));
+        if let (Some(wait), false) = (requested_wait, delivered) {
             let until_ms = now_ms.saturating_add(millis(wait));
             self.asked_until_ms = self.asked_until_ms.max(until_ms);
         }
@@ -316,7 +316,7 @@ impl DestinationQueue {
         if delivered {
             self.pace.accepted(start_ms);
         } else if let Advice::Limited(_) = advice {
-            self.pace.refused(start_ms, asked_wait, now_ms);
+            self.pace.refused(start_ms, requested_wait, now_ms);
         }
         let is_failing = self.breaker.is_failing() || self.pace.is_refused();
         self.has_backlog |= is_failing;

@@ -101,8 +101,8 @@ impl ClockWatch {
         shutdown.run_until_cancelled(work).await;
     }
 
-    async fn pause(&self, looked: Result<(), Error>) {
-        if let Err(error) = looked {
+    async fn pause(&self, checked: Result<(), Error>) {
+        if let Err(error) = checked {
             log_failure("failed to apply a clock change", &error);
         }
         let below = self.clock.underlying();

@@ -32,7 +32,7 @@ pub struct OnCallWatch {
     deciding: DecisionContext,
     intake: Intake,
     /// Schedules checked, with the time of their next check in milliseconds since the epoch.
-    looked: HashMap<Name, (i64, Arc<LoadedSchedule>)>,
+    checked: HashMap<Name, (i64, Arc<LoadedSchedule>)>,
 }
 
 impl OnCallWatch {
@@ -41,7 +41,7 @@ impl OnCallWatch {
         Self {
             deciding,
             intake,
-            looked: HashMap::new(),
+            checked: HashMap::new(),
         }
     }
 
@@ -72,10 +72,10 @@ impl OnCallWatch {
     pub async fn run_once(&mut self) -> Result<(), Error> {
         let snapshot = self.deciding.ruleset.refresh().await?;
         let schedules = &snapshot.responders().schedules;
-        self.looked.retain(|it, _| schedules.contains_key(it));
+        self.checked.retain(|it, _| schedules.contains_key(it));
         let now_ms = self.deciding.clock.now_ms();
         for (name, schedule) in schedules {
-            let known = self.looked.get(name);
+            let known = self.checked.get(name);
             let is_known = known.is_some_and(|(until_ms, it)| {
                 *until_ms > now_ms && it.schedule == schedule.schedule
             });
@@ -86,8 +86,8 @@ impl OnCallWatch {
             self.report_gap(schedule, now_ms).await?;
             let next_ms = schedule.next(now_ms).map_or(i64::MAX, |it| it.start_ms);
             let latest_ms = now_ms.saturating_add(millis(ON_CALL_LOOK_MAX));
-            let looked = (next_ms.min(latest_ms), Arc::clone(schedule));
-            self.looked.insert(name.clone(), looked);
+            let checked = (next_ms.min(latest_ms), Arc::clone(schedule));
+            self.checked.insert(name.clone(), checked);
         }
         Ok(())
     }

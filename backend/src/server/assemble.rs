@@ -590,9 +590,9 @@ impl Modules {
         let (reporter, health) = health_reporter();
         report_health(&reporter, &Condition::default(), false).await;
         services.add_service(health);
-        let fault = |fault| Error::Internal(Box::new(fault));
-        services.add_service(reflection().build_v1().map_err(fault)?);
-        services.add_service(reflection().build_v1alpha().map_err(fault)?);
+        let internal = |error| Error::Internal(Box::new(error));
+        services.add_service(reflection().build_v1().map_err(internal)?);
+        services.add_service(reflection().build_v1alpha().map_err(internal)?);
         Ok((services.routes(), reporter))
     }
 }

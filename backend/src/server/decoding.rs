@@ -27,7 +27,7 @@ fn is_of_bytes(text: &str) -> bool {
         "Missing request message.",
         "Unexpected EOF decoding stream.",
     ];
-    FAULTS.iter().any(|fault| text.starts_with(fault))
+    FAULTS.iter().any(|message| text.starts_with(message))
 }
 
 /// Rewrites tonic's response to an undecodable message; other responses are unchanged.

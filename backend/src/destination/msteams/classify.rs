@@ -38,7 +38,7 @@ pub(super) fn classify_response(
 }
 
 fn classify_success(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) -> Verdict {
-    let taken = || Verdict::delivered("Teams accepted the message");
+    let accepted = || Verdict::delivered("Teams accepted the message");
     let said = String::from_utf8_lossy(&answer.body);
     // Workflows may return any body, but not an HTML page.
     let content_type = answer.headers.get(header::CONTENT_TYPE);
@@ -48,7 +48,7 @@ fn classify_success(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) ->
     }
     let is_workflow = is_workflow(url) || (answer.status != StatusCode::OK && !is_connector(url));
     if !said.contains(FAILED) && (is_workflow || answer.body.trim_ascii() == TAKEN) {
-        return taken();
+        return accepted();
     }
     let explanation = format!("Teams did not accept the message: {}", said.trim());
     Verdict::rejected(

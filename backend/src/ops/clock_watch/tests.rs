@@ -146,12 +146,12 @@ impl Process {
 
     async fn check(&self) {
         let findings = verify(&self.store, &|_| {}).await;
-        let faults: Vec<_> = findings
+        let failures: Vec<_> = findings
             .descriptions
             .iter()
             .filter(|it| it.contains("index"))
             .collect();
-        assert!(faults.is_empty(), "{faults:?}");
+        assert!(failures.is_empty(), "{failures:?}");
     }
 }
 

@@ -65,8 +65,8 @@ pub(crate) async fn predecessors(
             opening: None,
         });
     }
-    let tells_of_change = delivery.content.clear || delivery.content.group.is_some();
-    let opening = if earlier.is_none() && tells_of_change {
+    let reports_change = delivery.content.clear || delivery.content.group.is_some();
+    let opening = if earlier.is_none() && reports_change {
         opening_delivery(store, delivery).await?
     } else {
         None

@@ -37,7 +37,7 @@ fn to_move(carrier: &Occurrence, now_ms: i64) -> Option<(RecordId, &Response)> {
         .filter_map(|it| Some((it.group?, it.response.as_deref()?)));
     let is_due = |it: &Response| {
         let is_held = it.state == ResponseState::Held;
-        is_held || it.look_ms.is_some_and(|look_ms| look_ms <= now_ms)
+        is_held || it.look_ms.is_some_and(|review_ms| review_ms <= now_ms)
     };
     let is_closed = carrier.status == Status::Closed;
     responses.find(|(_, it)| is_due(it) && it.is_to_move(is_closed, carrier.acknowledged))
@@ -227,8 +227,8 @@ async fn candidate(
         let past = past.with_causes(causes);
         for stored in found {
             let mut member = stored.value.clone();
-            let taken = adopted_response(response, &member, now_ms);
-            set(&mut member, group, Some(taken));
+            let adopted = adopted_response(response, &member, now_ms);
+            set(&mut member, group, Some(adopted));
             let step = Step {
                 kind: StepKind::Look,
                 transition: Transition::default(),
@@ -255,15 +255,15 @@ async fn candidate(
 
 /// Returns a response as adopted by a member.
 fn adopted_response(response: &Response, member: &Occurrence, now_ms: i64) -> Response {
-    let mut taken = response.clone();
-    match taken.state {
-        ResponseState::Stopped => return taken,
-        _ if member.acknowledged => taken.acknowledge(member.severity),
+    let mut adopted = response.clone();
+    match adopted.state {
+        ResponseState::Stopped => return adopted,
+        _ if member.acknowledged => adopted.acknowledge(member.severity),
         ResponseState::Acknowledged => {}
-        _ => taken.state = ResponseState::Active,
+        _ => adopted.state = ResponseState::Active,
     }
-    taken.look_ms = Some(now_ms);
-    taken
+    adopted.look_ms = Some(now_ms);
+    adopted
 }
 
 /// Returns whether the new carrier continues the response.

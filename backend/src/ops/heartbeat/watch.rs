@@ -188,13 +188,13 @@ impl HeartbeatWatch {
     /// Deletes the expectations of deleted and disabled heartbeats, and closes their events.
     async fn sweep(&self, heartbeats: &Heartbeats) -> Result<(), Error> {
         let ids = heartbeats.iter().map(|it| it.heartbeat.id);
-        let mut kept: HashSet<RecordId> = ids.collect();
-        self.deciding.beats.retain(&kept);
+        let mut retained: HashSet<RecordId> = ids.collect();
+        self.deciding.beats.retain(&retained);
         let of_calendars = heartbeats.iter().map(|it| &it.heartbeat);
         let of_calendars = of_calendars.filter(|it| it.has_windows());
         let of_calendars: HashSet<_> = of_calendars.map(|it| it.id).collect();
         self.sweep_windows(|it| of_calendars.contains(&it)).await?;
-        kept.insert(SERVICE);
+        retained.insert(SERVICE);
         let store = &self.deciding.store;
         let mut range = Range::with_prefix(&[]);
         loop {
@@ -205,7 +205,7 @@ impl HeartbeatWatch {
                 return Ok(());
             };
             let heartbeat = found.value.heartbeat;
-            if !kept.contains(&heartbeat) {
+            if !retained.contains(&heartbeat) {
                 self.delete_range(
                     Range::with_prefix(&Key::new().id(heartbeat).build()),
                     "its heartbeat was deleted or disabled",
@@ -398,9 +398,9 @@ impl HeartbeatWatch {
         time: &Time,
     ) -> Result<(), Error> {
         match self.report(loaded, stored, time).await {
-            Err(Error::Invalid(faults)) => {
+            Err(Error::Invalid(violations)) => {
                 let heartbeat = &loaded.heartbeat.name;
-                error!(%heartbeat, ?faults, "failed to ingest the event of a heartbeat");
+                error!(%heartbeat, ?violations, "failed to ingest the event of a heartbeat");
                 Ok(())
             }
             done => done,

@@ -156,20 +156,20 @@ impl PendingReview {
 
     async fn escalate(&self, mut due: Range) -> Result<(), Error> {
         use ResponseState::{Acknowledged, Active, Held};
-        let mut under_way = HashSet::new();
+        let mut in_progress = HashSet::new();
         for state in [Active, Held, Acknowledged] {
             let mut range = Range::with_prefix(&by_response(state).build());
             let index = Index::OccurrenceByResponse;
             while let Some(records) = self.next_of(index, &mut range).await? {
-                under_way.extend(records);
+                in_progress.extend(records);
             }
         }
         let mut escalated = Ok(());
-        if under_way.is_empty() {
+        if in_progress.is_empty() {
             return escalated;
         }
         while let Some(mut records) = self.next_of(Index::OccurrenceByDue, &mut due).await? {
-            records.retain(|it| under_way.contains(it));
+            records.retain(|it| in_progress.contains(it));
             let batch = self.batch().escalate(records).await;
             escalated = escalated.and(batch);
         }

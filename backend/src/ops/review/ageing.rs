@@ -278,8 +278,8 @@ impl Ageing {
                 }
             }
             // Commits may have made something due earlier; one check covers many commits.
-            let look_ms = clock.now_ms().saturating_add(millis(REVIEW_LOOK_INTERVAL));
-            clock.wait_until(look_ms.min(next_ms)).await;
+            let review_ms = clock.now_ms().saturating_add(millis(REVIEW_LOOK_INTERVAL));
+            clock.wait_until(review_ms.min(next_ms)).await;
         }
     }
 

@@ -49,8 +49,8 @@ impl Answered {
                 (status, headers, None)
             }
         };
-        let told = ["ratelimit", "ratelimit-policy", "idempotent-replayed"];
-        let headers = told.iter().filter_map(|name| {
+        let shown = ["ratelimit", "ratelimit-policy", "idempotent-replayed"];
+        let headers = shown.iter().filter_map(|name| {
             let value = headers.get(*name)?.to_str().unwrap();
             Some(((*name).to_owned(), value.to_owned()))
         });
@@ -324,9 +324,9 @@ async fn in_flight_capacity_is_shared_by_both_paths() {
         >());
         let request = request(world.headers("sender", &[]), Body::new(never));
         let mut call = Box::pin(world.front.clone().oneshot(request));
-        let is_under_way =
+        let is_in_flight =
             std::future::poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_pending()));
-        assert!(is_under_way.await);
+        assert!(is_in_flight.await);
         calls.push(call);
     }
     let [past, over] = world.both("sender", &[], &events(1, false)).await;

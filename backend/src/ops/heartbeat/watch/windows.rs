@@ -167,7 +167,7 @@ impl HeartbeatWatch {
     /// Deletes the windows of heartbeats without a calendar.
     pub(super) async fn sweep_windows(
         &self,
-        is_kept: impl Fn(RecordId) -> bool,
+        is_retained: impl Fn(RecordId) -> bool,
     ) -> Result<(), Error> {
         let mut range = Range::with_prefix(&Key::new().id(SERVICE).build());
         loop {
@@ -181,7 +181,7 @@ impl HeartbeatWatch {
             range.exclude_through(&Key::new().id(SERVICE).id(last.value.key).build());
             let mut changes = store.changes();
             for stored in &found {
-                if stored.value.window.is_some() && !is_kept(stored.value.key) {
+                if stored.value.window.is_some() && !is_retained(stored.value.key) {
                     changes.delete(stored);
                 }
             }

@@ -97,10 +97,10 @@ impl<'a> Batch<'a> {
     ) -> Result<(), Error> {
         let mut found = self.read(keys).await?;
         let freed = self.review_held(&mut found).await;
-        let told = self.send_group_messages(&mut found).await;
+        let sent = self.send_group_messages(&mut found).await;
         let moved = self.move_responses(&mut found).await;
         let decided = self.decide_all(found, together).await;
-        freed.and(told).and(moved).and(decided)
+        freed.and(sent).and(moved).and(decided)
     }
 
     /// Runs the due escalation steps of the responses that these occurrences carry.
@@ -112,7 +112,7 @@ impl<'a> Batch<'a> {
         let is_due = |it: &Stored<Occurrence>| {
             let responses = it.value.notified.iter();
             let mut responses = responses.filter_map(|it| it.response.as_ref());
-            responses.any(|it| it.look_ms.is_some_and(|look_ms| look_ms <= now_ms))
+            responses.any(|it| it.look_ms.is_some_and(|review_ms| review_ms <= now_ms))
         };
         let mut found = self.read(keys).await?;
         found.retain(is_due);
@@ -194,13 +194,13 @@ impl<'a> Batch<'a> {
         let due: Vec<_> = due.into_iter().collect();
         let of_one_rule = due.chunk_by(|one, next| one.0 == next.0);
         let batches = of_one_rule.flat_map(|it| it.chunks(TELL_BATCH));
-        let tells = batches.map(|batch| self.send_in_time(batch));
-        let tells: Vec<_> = tells.collect();
-        let tells = stream::iter(tells).buffer_unordered(TELLS_AT_ONCE);
-        let (mut settled, mut told) = (BTreeSet::new(), Ok(()));
-        for (some, result) in tells.collect::<Vec<_>>().await {
+        let sending = batches.map(|batch| self.send_in_time(batch));
+        let sending: Vec<_> = sending.collect();
+        let sending = stream::iter(sending).buffer_unordered(TELLS_AT_ONCE);
+        let (mut settled, mut sent) = (BTreeSet::new(), Ok(()));
+        for (some, result) in sending.collect::<Vec<_>>().await {
             settled.extend(some);
-            told = told.and(result);
+            sent = sent.and(result);
         }
         found.retain(|it| {
             let mut due = it.value.pending.iter().filter(is_due);
@@ -208,7 +208,7 @@ impl<'a> Batch<'a> {
             let is_left = is_due || !it.value.causes.is_empty();
             is_left || respond::is_to_move(&it.value, now_ms) || !settled.contains(&it.value.key)
         });
-        told
+        sent
     }
 
     /// Moves responses from occurrences that no longer carry them to other members of their groups,
