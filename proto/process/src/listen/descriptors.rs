@@ -35,8 +35,8 @@ pub(super) fn for_connections() -> usize {
 
 #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix has such a limit"))]
 fn share(given: usize) -> usize {
-    let kept = (given / 4).clamp(KEPT.0, KEPT.1);
-    (given.saturating_sub(kept) / LISTENERS).max(1)
+    let reserved = (given / 4).clamp(KEPT.0, KEPT.1);
+    (given.saturating_sub(reserved) / LISTENERS).max(1)
 }
 
 #[cfg(test)]

@@ -481,8 +481,8 @@ fn nesting_limit_matches_the_backend_decoder() {
     let subject = Subject::kinds();
     let nested =
         |levels| format!("{}{}", r#"{"child":"#.repeat(levels), "{}") + &"}".repeat(levels);
-    let taken = subject.read(&nested(100)).unwrap();
-    subject.reference_decode(&taken);
+    let accepted = subject.read(&nested(100)).unwrap();
+    subject.reference_decode(&accepted);
     let Err(Rejected::Violations(violations)) = subject.read(&nested(101)) else {
         panic!("taken")
     };
