@@ -168,7 +168,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         endpoint(Method::PUT, PING, PINGS, ping),
         endpoint(Method::PATCH, PING, PINGS, ping),
     ],
-    fault: error_response,
+    error_response,
 };
 
 const ALERTS: &str = "/v2/alerts";
@@ -262,18 +262,18 @@ fn elapsed_seconds(took: Duration) -> f64 {
 }
 
 /// Opsgenie returns 422 for an invalid body.
-fn unprocessable(fault: DialectError) -> DialectError {
+fn unprocessable(error: DialectError) -> DialectError {
     DialectError {
         status: StatusCode::UNPROCESSABLE_ENTITY,
-        ..fault
+        ..error
     }
 }
 
-fn error_response(context: &ErrorContext<'_>, fault: &DialectError) -> Answer {
+fn error_response(context: &ErrorContext<'_>, error: &DialectError) -> Answer {
     let body = json!({
-        "message": fault.message,
+        "message": error.message,
         "took": elapsed_seconds(context.took),
         "requestId": context.request_id,
     });
-    Answer::json(fault.status, &body)
+    Answer::json(error.status, &body)
 }

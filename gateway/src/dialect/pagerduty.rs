@@ -37,7 +37,7 @@ pub(super) const DIALECT: Dialect = Dialect {
             read: change,
         },
     ],
-    fault: error_response,
+    error_response,
 };
 
 /// Name of all events of this dialect; the dimension distinguishes them.
@@ -169,19 +169,19 @@ fn change(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
 }
 
 fn collect_error<T>(wrong: &mut Vec<String>, read: Result<T, DialectError>) -> Option<T> {
-    read.map_err(|fault| wrong.push(fault.message)).ok()
+    read.map_err(|error| wrong.push(error.message)).ok()
 }
 
 /// PagerDuty returns 400 for an invalid request, including an invalid key. Some of its clients
 /// retry after a 403.
-fn error_response(_: &ErrorContext<'_>, fault: &DialectError) -> Answer {
-    let (status, word, message) = match fault.status {
+fn error_response(_: &ErrorContext<'_>, error: &DialectError) -> Answer {
+    let (status, word, message) = match error.status {
         StatusCode::TOO_MANY_REQUESTS => (
-            fault.status,
+            error.status,
             "throttle exceeded",
             "Requests are arriving too quickly",
         ),
-        StatusCode::PAYLOAD_TOO_LARGE => (fault.status, "invalid event", "Event is too large"),
+        StatusCode::PAYLOAD_TOO_LARGE => (error.status, "invalid event", "Event is too large"),
         other if other.is_server_error() => (other, "error", "Event was not processed"),
         _ => (
             StatusCode::BAD_REQUEST,
@@ -189,10 +189,10 @@ fn error_response(_: &ErrorContext<'_>, fault: &DialectError) -> Answer {
             "Event object is invalid",
         ),
     };
-    let each = if fault.each.is_empty() {
-        vec![fault.message.clone()]
+    let each = if error.each.is_empty() {
+        vec![error.message.clone()]
     } else {
-        fault.each.clone()
+        error.each.clone()
     };
     let body = json!({"status": word, "message": message, "errors": each});
     Answer::json(status, &body)

@@ -132,10 +132,10 @@ fn alert_json(event: &StoredEvent, alias: &str) -> serde_json::Value {
         moment.to_string()
     };
     let fields = newest.metadata_fields.unwrap_or_default().fields;
-    let kept = fields
+    let present = fields
         .iter()
         .map(|(name, value)| (name.clone(), json::to_json(value)));
-    let mut alert: serde_json::Map<_, _> = kept.collect();
+    let mut alert: serde_json::Map<_, _> = present.collect();
     // Clients expect an id, so entries with only a name are dropped.
     for list in ["responders", "visibleTo"] {
         if let Some(serde_json::Value::Array(list)) = alert.get_mut(list) {
