@@ -235,15 +235,15 @@ async fn response_bodies_are_stored_up_to_16_kib() {
                 ..Reply::status(status)
             });
             let whole = length <= KEPT_BYTES;
-            let kept = |response: &Value| {
-                let kept = response["body"].as_str().expect("a body").to_owned();
+            let check_body = |response: &Value| {
+                let text = response["body"].as_str().expect("a body").to_owned();
                 if whole {
-                    assert_eq!(kept, body, "{name}");
+                    assert_eq!(text, body, "{name}");
                 } else {
                     // A truncation notice may be appended.
-                    assert!(kept.len() >= KEPT_BYTES - 64, "{name}: {}", kept.len());
-                    assert!(kept.len() <= KEPT_BYTES + 64, "{name}: {}", kept.len());
-                    assert!(kept.starts_with(&body[..KEPT_BYTES - 64]), "{name}");
+                    assert!(text.len() >= KEPT_BYTES - 64, "{name}: {}", text.len());
+                    assert!(text.len() <= KEPT_BYTES + 64, "{name}: {}", text.len());
+                    assert!(text.starts_with(&body[..KEPT_BYTES - 64]), "{name}");
                 }
             };
 
@@ -259,7 +259,7 @@ async fn response_bodies_are_stored_up_to_16_kib() {
             let tested = wire
                 .ok("DestinationService/TestDestination", &json!({"name": name}))
                 .await;
-            kept(&tested["response"]);
+            check_body(&tested["response"]);
 
             let clause = json!({"equals": {"field": "dimensions.host", "stringVal": name}});
             let trigger = json!({"name": name, "type": {"event": {"query": {"clause": clause}}}});
@@ -284,7 +284,7 @@ async fn response_bodies_are_stored_up_to_16_kib() {
                 response.is_object().then_some(response)
             })
             .await;
-            kept(&response);
+            check_body(&response);
         }
     }
 }
