@@ -41,7 +41,7 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     /// Creates the metrics for these operations, identified by index, and one more for all other
-    /// requests; `under_way` is the pool of requests in flight.
+    /// requests; `in_flight` is their pool.
     pub(crate) fn new(
         operations: impl Iterator<Item = String>,
         in_flight: Arc<Pool<Owner>>,

@@ -311,10 +311,10 @@ impl Follower {
                 queue.wronged.clone_from(&queue.refusals.messages);
             }
         }
-        if let Some(until_ms) = health.as_ref().and_then(|health| health.asked_until_ms) {
+        if let Some(until_ms) = health.as_ref().and_then(|health| health.requested_until_ms) {
             // Whatever happened to the clock, nothing waits longer than a receiver can request.
             let latest_ms = self.clock.now_ms().saturating_add(millis(ASKED_WAIT_MAX));
-            queue.asked_until_ms = until_ms.min(latest_ms);
+            queue.requested_until_ms = until_ms.min(latest_ms);
         }
         let settings = queue.destination.as_ref().map(|found| found.delivery);
         let per_minute = settings.and_then(|found| found.max_per_minute);

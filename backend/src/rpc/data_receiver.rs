@@ -396,7 +396,7 @@ fn as_invalid(refusal: Refusal) -> (Refusal, Code) {
     (refusal, Code::InvalidArgument)
 }
 
-/// Builds the response to a list; `kept` contains the events if the caller wants rejected ones
+/// Builds the response to a list; `retained` contains the events if the caller wants rejected ones
 /// returned.
 fn build_result(
     total: usize,

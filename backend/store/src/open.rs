@@ -196,10 +196,7 @@ pub fn open_to_read(
                 .await
                 .err();
         }
-        Ok(ReadOnlyStore {
-            store,
-            key_fault: key_error,
-        })
+        Ok(ReadOnlyStore { store, key_error })
     })
 }
 
@@ -209,7 +206,7 @@ pub struct ReadOnlyStore {
     /// The store.
     pub store: Store,
     /// The reason why secrets cannot be opened; `None` if they can.
-    pub key_fault: Option<OpenError>,
+    pub key_error: Option<OpenError>,
 }
 
 async fn open_engine(

@@ -41,7 +41,7 @@ pub struct Findings {
     /// Number of steps of the change log.
     pub log_steps: u64,
     /// Number of errors.
-    pub faults: u64,
+    pub errors: u64,
     /// Descriptions of the first hundred errors, one sentence each.
     pub descriptions: Vec<String>,
     /// Whether everything was read. An unreadable part counts as an error, and ends the
@@ -52,7 +52,7 @@ pub struct Findings {
 impl Findings {
     /// Adds an error.
     pub fn add_error(&mut self, error: impl Into<String>) {
-        self.faults += 1;
+        self.errors += 1;
         if self.descriptions.len() < FAULTS_DESCRIBED_MAX {
             self.descriptions.push(error.into());
         }

@@ -48,7 +48,7 @@ pub struct State {
 pub struct Board(Arc<Mutex<State>>);
 
 impl Board {
-    /// Calls `look` with the receiver's state, which it may change.
+    /// Calls `apply` with the receiver's state, which it may change.
     ///
     /// # Panics
     /// Panics if another thread panicked while holding the lock.

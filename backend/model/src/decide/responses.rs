@@ -41,7 +41,7 @@ impl Response {
             step_ms: now_ms,
             checks: 0,
             next_ms: Some(now_ms),
-            look_ms: Some(now_ms),
+            review_ms: Some(now_ms),
             queued: Vec::new(),
             paged: Vec::new(),
             begin_ms: now_ms,
@@ -102,7 +102,7 @@ impl Response {
     /// Clears everything that would be sent later and sets the state.
     fn rest(&mut self, state: ResponseState) {
         self.state = state;
-        self.look_ms = None;
+        self.review_ms = None;
         self.queued.clear();
         self.next_ms = None;
         self.held_by.clear();
@@ -114,7 +114,7 @@ impl Response {
             self.state = ResponseState::Stopped;
             self.end_ms = Some(now_ms);
         }
-        self.look_ms = None;
+        self.review_ms = None;
         self.held_by.clear();
     }
 
@@ -140,7 +140,7 @@ impl Response {
         let last_ms = ends.collect::<Option<Vec<_>>>();
         let last_ms = last_ms.and_then(|it| it.into_iter().max());
         let again_ms = now_ms.saturating_add(RESPONSE_HELD_LOOK_MS);
-        self.look_ms = last_ms.filter(|it| *it > now_ms).or(Some(again_ms));
+        self.review_ms = last_ms.filter(|it| *it > now_ms).or(Some(again_ms));
     }
 
     /// Adds holds that must end before another member of its group can carry it.
@@ -161,7 +161,7 @@ impl Response {
             .and_then(|at| CHECKS_MS.get(at))
             .filter(|_| has_sent)
             .map(|after_ms| self.step_ms.saturating_add(*after_ms));
-        self.look_ms = queued.chain(self.next_ms).chain(check_ms).min();
+        self.review_ms = queued.chain(self.next_ms).chain(check_ms).min();
     }
 }
 

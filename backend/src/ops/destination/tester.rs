@@ -314,7 +314,7 @@ impl TestRunner {
         match rendered.exceeded {
             Some(exceeded) => {
                 let field = if exceeded.of_rule { "message" } else { "type" };
-                Err(Error::invalid(field, exceeded.fault))
+                Err(Error::invalid(field, exceeded.message))
             }
             None => Ok(rendered),
         }

@@ -102,7 +102,7 @@ fn simulate(
             record_notified(&mut response, page, at_ms);
         }
         response.schedule_evaluation();
-        let next_ms = response.look_ms.filter(|it| *it > at_ms);
+        let next_ms = response.review_ms.filter(|it| *it > at_ms);
         let is_full = answer.notices.len() >= ESCALATION_NOTICES_MAX;
         let Some(next_ms) = next_ms.filter(|_| !response.is_unanswered && !is_full) else {
             answer.stopped_early = is_full && !response.is_unanswered;

@@ -37,7 +37,7 @@ fn to_move(carrier: &Occurrence, now_ms: i64) -> Option<(RecordId, &Response)> {
         .filter_map(|it| Some((it.group?, it.response.as_deref()?)));
     let is_due = |it: &Response| {
         let is_held = it.state == ResponseState::Held;
-        is_held || it.look_ms.is_some_and(|review_ms| review_ms <= now_ms)
+        is_held || it.review_ms.is_some_and(|review_ms| review_ms <= now_ms)
     };
     let is_closed = carrier.status == Status::Closed;
     responses.find(|(_, it)| is_due(it) && it.is_to_move(is_closed, carrier.acknowledged))
@@ -133,7 +133,7 @@ async fn move_response(
             // It is retried as soon as any of the holds ends.
             response.held_by.clear();
             response.add_holds(holds);
-            response.look_ms = Some(now_ms.saturating_add(RESPONSE_HELD_LOOK_MS));
+            response.review_ms = Some(now_ms.saturating_add(RESPONSE_HELD_LOOK_MS));
             true
         }
         (Candidate::Member(..), None) => true,
@@ -262,7 +262,7 @@ fn adopted_response(response: &Response, member: &Occurrence, now_ms: i64) -> Re
         ResponseState::Acknowledged => {}
         _ => adopted.state = ResponseState::Active,
     }
-    adopted.look_ms = Some(now_ms);
+    adopted.review_ms = Some(now_ms);
     adopted
 }
 

@@ -171,11 +171,7 @@ impl Rules {
                 (destination::render(&content, &around), name)
             });
             let (rendered, name) = rendered.await?;
-            if let Some(ExceededLimit {
-                of_rule,
-                fault: message,
-            }) = rendered.exceeded
-            {
+            if let Some(ExceededLimit { of_rule, message }) = rendered.exceeded {
                 return Err(if of_rule {
                     Error::invalid("message", message)
                 } else {

@@ -424,7 +424,7 @@ async fn forged_clients_and_destinations_are_refused_in_any_layout() {
         let refused = destination("to 0").await.unwrap_err().to_string();
         assert!(refused.contains("under another record's key"), "{refused}");
         let findings = verify(&store, &|_| {}).await;
-        assert!(findings.faults > 0);
+        assert!(findings.errors > 0);
         drop(store);
         let store = open(&Location::folder(folder.path())).await.unwrap();
         let found = store.get::<Destination>(b"to 0".into()).await;

@@ -163,13 +163,13 @@ mod tests {
     async fn interrupted_reorder_resumes() {
         for steps in 0..4 {
             let store = old_store(5).await;
-            assert!(verify(&store, &|_| {}).await.faults > 0);
+            assert!(verify(&store, &|_| {}).await.errors > 0);
             for _ in 0..steps {
                 step(&store, 2).await.unwrap();
             }
             reorder(&store).await.unwrap();
             let findings = verify(&store, &|_| {}).await;
-            assert_eq!((findings.faults, findings.descriptions), (0, Vec::new()));
+            assert_eq!((findings.errors, findings.descriptions), (0, Vec::new()));
             assert!(read_mark(&store).await.unwrap().is_none());
         }
     }

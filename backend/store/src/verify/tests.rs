@@ -121,7 +121,7 @@ async fn inconsistent_records_and_entries_are_reported() {
             (findings(&store).await, at_rest),
             (verify_in_use(&store, &|_| {}).await, in_use),
         ] {
-            assert!(findings.faults > 0);
+            assert!(findings.errors > 0);
             let is_reported = findings
                 .descriptions
                 .iter()
@@ -141,7 +141,7 @@ async fn dangling_entries_are_reported_while_store_is_in_use() {
     };
     apply(&store, deleted).await;
     let findings = verify_in_use(&store, &|_| {}).await;
-    assert_eq!(findings.faults, 1, "{:?}", findings.descriptions);
+    assert_eq!(findings.errors, 1, "{:?}", findings.descriptions);
     assert!(
         findings.descriptions[0].contains("points to client `client 1` but does not belong to it")
     );
@@ -216,7 +216,7 @@ async fn dangling_references_are_reported() {
     changes.insert(&samples::attempt(3, 5));
     store.apply(Lane::Admin, changes).await.unwrap();
     let findings = findings(&store).await;
-    assert_eq!(findings.faults, 5, "{:?}", findings.descriptions);
+    assert_eq!(findings.errors, 5, "{:?}", findings.descriptions);
     for expected in [
         "rule `page` names the trigger `disk`",
         "rule `page` names the destination `pager`",

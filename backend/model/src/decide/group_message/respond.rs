@@ -44,7 +44,7 @@ impl Message<'_> {
             (Some(_), None) => before.map(|(at, mut response)| {
                 // The group changed, so another member may be able to carry it now.
                 if matches!(response.state, ResponseState::Held | ResponseState::Stopped) {
-                    response.look_ms = Some(now_ms);
+                    response.review_ms = Some(now_ms);
                 }
                 (at, response)
             }),

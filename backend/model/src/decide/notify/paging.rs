@@ -147,7 +147,7 @@ fn hold_response(entry: &Notified, response: &mut Response, holding: &[HeldBy], 
         response.hold(holding, now_ms);
     }
     if is_new && entry.group.is_some() {
-        response.look_ms = Some(now_ms);
+        response.review_ms = Some(now_ms);
     }
 }
 
@@ -216,7 +216,7 @@ impl Writer<'_> {
                 return response.end(now_ms);
             }
             response.stop(now_ms);
-            response.look_ms = is_moving.then_some(now_ms);
+            response.review_ms = is_moving.then_some(now_ms);
             return;
         };
         if response.state == ResponseState::Stopped && !is_over {
@@ -225,7 +225,7 @@ impl Writer<'_> {
         if entry.group.is_some() && response.is_to_move(is_over, acknowledged) {
             // Whether another member carries it is decided when it is next evaluated.
             if is_over || acknowledged {
-                response.look_ms = Some(now_ms);
+                response.review_ms = Some(now_ms);
                 return;
             }
         } else if is_over {
@@ -241,7 +241,7 @@ impl Writer<'_> {
         if self.occurrence.status == Status::Suppressed {
             hold_response(entry, response, &[], now_ms);
             // Decided once it is open again.
-            response.look_ms = response.look_ms.filter(|_| entry.group.is_some());
+            response.review_ms = response.review_ms.filter(|_| entry.group.is_some());
             return;
         }
         let mut holding = self.held_by((rule.id, &rule.name), SendKind::Repeat, None);

@@ -20,7 +20,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("Destination", "create_ms update_ms"),
     ("DigestContent", "start_ms end_ms"),
     ("DigestItem", "at_ms"),
-    ("Earlier", "end_ms length_ms"),
+    ("EarlierOccurrence", "end_ms length_ms"),
     ("EscalationPolicy", "create_ms update_ms"),
     ("Evaluation", "at_ms rules_ms"),
     ("Group", "create_ms end_ms"),
@@ -32,8 +32,8 @@ const OTHERS: &[(&str, &str)] = &[
     ("IntakeMapping", "create_ms update_ms"),
     ("Occurrence", "start_ms last_seen_ms received_ms content_ms"),
     ("Opening", "at_ms"),
-    ("Paged", "at_ms"),
-    ("RefusedRecipient", "since_ms"),
+    ("PagedReceiver", "at_ms"),
+    ("RejectedRecipient", "since_ms"),
     ("Response", "begin_ms end_ms"),
     ("Revision", "until_ms"),
     ("Rule", "create_ms update_ms"),
@@ -71,7 +71,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("ExpectedWindow", "length_ms service_ms slack_ms"),
     ("HeartbeatRun", "since_service_ms start_service_ms start_ms"),
     ("OpenAlarm", "service_ms"),
-    ("Outage", "service_ms away_ms"),
+    ("Outage", "service_ms down_ms"),
 ];
 
 type Times = BTreeSet<(String, String)>;
@@ -236,17 +236,17 @@ fn held_response_is_evaluated_no_later_than_before() {
         100,
     );
     response.hold(&[], 100);
-    let review_ms = response.look_ms.unwrap();
+    let review_ms = response.review_ms.unwrap();
     response.shift(50);
     assert_eq!(
-        (response.look_ms, response.next_ms),
+        (response.review_ms, response.next_ms),
         (Some(review_ms), Some(150))
     );
     response.shift(-50);
-    assert_eq!(response.look_ms, Some(review_ms - 50));
+    assert_eq!(response.review_ms, Some(review_ms - 50));
     response.state = ResponseState::Active;
     response.shift(50);
-    assert_eq!(response.look_ms, Some(review_ms));
+    assert_eq!(response.review_ms, Some(review_ms));
 }
 
 #[test]

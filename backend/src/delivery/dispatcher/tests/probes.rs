@@ -309,7 +309,7 @@ async fn retry_after_survives_a_restart() {
         world.live(2 * SECOND).await;
         assert_eq!(busy.count(), 5);
         let health = world.health(&destination).await.unwrap();
-        assert_eq!(health.asked_until_ms, None, "it has passed");
+        assert_eq!(health.requested_until_ms, None, "it has passed");
         world.stop().await;
     }
 }

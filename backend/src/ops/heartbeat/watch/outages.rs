@@ -40,14 +40,14 @@ impl Time {
     pub(super) fn note_outage(&mut self, down_ms: i64) {
         match self.outages.last_mut() {
             Some(last) if last.service_ms == self.now_ms => {
-                last.away_ms = last.away_ms.saturating_add(down_ms);
+                last.down_ms = last.down_ms.saturating_add(down_ms);
             }
             _ => {
                 let too_many = (self.outages.len() + 1).saturating_sub(OUTAGES_MAX);
                 self.outages.drain(..too_many);
                 self.outages.push(Outage {
                     service_ms: self.now_ms,
-                    away_ms: down_ms,
+                    down_ms,
                 });
             }
         }
@@ -68,7 +68,7 @@ impl Time {
             if outage.service_ms.saturating_sub(since_ms) >= length_ms {
                 (since_ms, left_ms) = (outage.service_ms, grace_ms);
             }
-            let more_ms = outage.away_ms.min(left_ms);
+            let more_ms = outage.down_ms.min(left_ms);
             left_ms -= more_ms;
             until_ms = outage.service_ms.saturating_add(more_ms);
         }
@@ -89,7 +89,7 @@ mod tests {
     fn time(now_s: i64, outages: &[(i64, i64)]) -> Time {
         let outages = outages.iter().map(|(service_s, down_s)| Outage {
             service_ms: service_s * SECOND_MS,
-            away_ms: down_s.saturating_mul(SECOND_MS),
+            down_ms: down_s.saturating_mul(SECOND_MS),
         });
         Time {
             now_ms: now_s * SECOND_MS,

@@ -112,7 +112,7 @@ impl<'a> Batch<'a> {
         let is_due = |it: &Stored<Occurrence>| {
             let responses = it.value.notified.iter();
             let mut responses = responses.filter_map(|it| it.response.as_ref());
-            responses.any(|it| it.look_ms.is_some_and(|review_ms| review_ms <= now_ms))
+            responses.any(|it| it.review_ms.is_some_and(|review_ms| review_ms <= now_ms))
         };
         let mut found = self.read(keys).await?;
         found.retain(is_due);

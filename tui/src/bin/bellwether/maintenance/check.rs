@@ -139,10 +139,7 @@ async fn check_data_folder(settings: &Settings) -> Result<Option<CheckFindings>,
     }
     let cache_bytes = config.store.cache_bytes;
     let opened = store::open::open_to_read(&settings.data_dir, cache_bytes).await;
-    let ReadOnlyStore {
-        store,
-        key_fault: key_error,
-    } = match opened {
+    let ReadOnlyStore { store, key_error } = match opened {
         Ok(reading) => reading,
         Err(error @ (OpenError::Damaged { .. } | OpenError::Incomplete { .. })) => {
             let mut findings = Findings::default();
