@@ -57,7 +57,7 @@ const NOT_SERVED: [&str; 2] = ["/v1/data-receiver/metrics", "/v1/data-receiver/m
 
 /// CORS: methods and headers available to pages of other origins.
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE";
-const TAKEN: &str = "authorization, zenoss-api-key, content-type, content-encoding, accept, \
+const ACCEPTED_HEADERS: &str = "authorization, zenoss-api-key, content-type, content-encoding, accept, \
                      if-match, if-none-match, idempotency-key, x-request-id, traceparent, tracestate";
 const SHOWN: &str = "etag, retry-after, x-request-id, ratelimit, ratelimit-policy, \
                      idempotent-replayed, deprecation, sunset, www-authenticate";
@@ -155,7 +155,7 @@ impl Handler {
         Ok(Self {
             metrics_page: Some(Arc::new(MetricsPage::new(counted.into(), None))),
             metrics,
-            cors: Cors::new(config.origins.clone(), METHODS, TAKEN, SHOWN),
+            cors: Cors::new(config.origins.clone(), METHODS, ACCEPTED_HEADERS, SHOWN),
             recognised: KnownKeys::default(),
             in_flight,
             // A client may use a quarter, which is enough for at least one body.

@@ -54,7 +54,7 @@ const IN_FLIGHT: usize = 4;
 /// Services that events are about; every tenth has a rule.
 const SERVICES: u64 = 5_000;
 /// How long what is kept is kept, so that a day has all of it.
-const KEPT: Duration = HOUR.saturating_mul(6);
+const RETENTION: Duration = HOUR.saturating_mul(6);
 /// Messages that may wait before the next minute begins.
 const WAITING_MAX: i64 = 20_000;
 const REPORT_EVERY: u64 = 6 * 60;
@@ -206,9 +206,9 @@ impl Service {
         config.grpc_listen = "127.0.0.1:0".parse().unwrap();
         config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
         config.shared = SharedSettings {
-            event_retention: KEPT,
-            delivery_retention: KEPT,
-            audit_retention: KEPT,
+            event_retention: RETENTION,
+            delivery_retention: RETENTION,
+            audit_retention: RETENTION,
             ..SharedSettings::default()
         };
         config.given = [

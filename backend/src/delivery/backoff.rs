@@ -14,7 +14,7 @@ use crate::{
 /// Attempts for a message that the receiver rejected because of its content.
 const FEW: u32 = 3;
 /// The longest wait that a receiver can request.
-pub(crate) const ASKED_WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
+pub(crate) const REQUESTED_WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Backoff {
@@ -93,7 +93,7 @@ impl Backoff {
             Advice::Reduce | Advice::GiveUp => true,
             Advice::FewMore => tried.made >= FEW,
             Advice::Limited(wait) => {
-                let wait = wait.unwrap_or_default().min(ASKED_WAIT_MAX);
+                let wait = wait.unwrap_or_default().min(REQUESTED_WAIT_MAX);
                 let due_ms = now_ms.saturating_add(millis(wait));
                 return RetryStep::Retry { due_ms };
             }
@@ -106,7 +106,7 @@ impl Backoff {
         let off = 1.0 + self.jitter * (2.0 * random - 1.0);
         let wait = step.mul_f64(off.max(0.0));
         let wait = match advice {
-            Advice::AgainAfter(requested) => wait.max(requested.min(ASKED_WAIT_MAX)),
+            Advice::AgainAfter(requested) => wait.max(requested.min(REQUESTED_WAIT_MAX)),
             _ => wait,
         };
         RetryStep::Retry {

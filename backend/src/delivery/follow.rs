@@ -8,7 +8,7 @@ use std::{
 use crate::{
     clock::{Clock, millis},
     delivery::{
-        backoff::ASKED_WAIT_MAX,
+        backoff::REQUESTED_WAIT_MAX,
         ledger::Ledger,
         notices::Notices,
         ownership::{Ownership, OwnershipChange},
@@ -313,7 +313,10 @@ impl Follower {
         }
         if let Some(until_ms) = health.as_ref().and_then(|health| health.requested_until_ms) {
             // Whatever happened to the clock, nothing waits longer than a receiver can request.
-            let latest_ms = self.clock.now_ms().saturating_add(millis(ASKED_WAIT_MAX));
+            let latest_ms = self
+                .clock
+                .now_ms()
+                .saturating_add(millis(REQUESTED_WAIT_MAX));
             queue.requested_until_ms = until_ms.min(latest_ms);
         }
         let settings = queue.destination.as_ref().map(|found| found.delivery);

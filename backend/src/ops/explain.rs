@@ -43,7 +43,7 @@ const POINTS_MAX: usize = 32;
 /// Maximum number of evaluations: definitions times decisions.
 const LOOKS_MAX: usize = 50_000;
 /// Deliveries per explanation for which the ones ahead are counted.
-const WAITS_LOOKED_MAX: usize = 20;
+const WAITS_SCANNED_MAX: usize = 20;
 /// Rules explained before yielding to other tasks.
 const RULES_AT_ONCE: usize = 50;
 /// Maximum time for which an edit may have been in progress before a decision that missed it.
@@ -336,7 +336,7 @@ pub async fn add_waits(all: &Deliveries, rules: &mut [RuleExplanation]) -> Resul
     let sent = rules.iter_mut().flat_map(|rule| &mut rule.deliveries);
     let is_waiting = |it: &&mut SentDelivery| it.ended().due_ms().is_some();
     for (at, sent) in sent.filter(is_waiting).enumerate() {
-        let looking = at < WAITS_LOOKED_MAX;
+        let looking = at < WAITS_SCANNED_MAX;
         sent.waiting = match &sent.digest {
             None => reasons.reason(&sent.delivery, looking).await?,
             Some(digest) => {

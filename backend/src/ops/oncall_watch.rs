@@ -11,7 +11,7 @@ use crate::{
         EventId, IncomingEvent, Name, OwnEvent, Schedule, Severity, Status, Value, own_dimensions,
     },
     error::{Error, log_failure},
-    limits::{ON_CALL_AHEAD, ON_CALL_LOOK_INTERVAL, ON_CALL_LOOK_MAX, ON_CALL_NEWS_AGE},
+    limits::{ON_CALL_AHEAD, ON_CALL_CHECK_INTERVAL, ON_CALL_CHECK_MAX, ON_CALL_NEWS_AGE},
     ops::{
         decision_context::{DecisionContext, new_id},
         find,
@@ -54,7 +54,9 @@ impl OnCallWatch {
                     log_failure("failed to check schedules", &error);
                 }
                 let clock = &self.deciding.clock;
-                let next_ms = clock.now_ms().saturating_add(millis(ON_CALL_LOOK_INTERVAL));
+                let next_ms = clock
+                    .now_ms()
+                    .saturating_add(millis(ON_CALL_CHECK_INTERVAL));
                 clock.wait_until(next_ms).await;
             }
         };
@@ -85,7 +87,7 @@ impl OnCallWatch {
             self.report_hand_off(schedule, now_ms).await?;
             self.report_gap(schedule, now_ms).await?;
             let next_ms = schedule.next(now_ms).map_or(i64::MAX, |it| it.start_ms);
-            let latest_ms = now_ms.saturating_add(millis(ON_CALL_LOOK_MAX));
+            let latest_ms = now_ms.saturating_add(millis(ON_CALL_CHECK_MAX));
             let checked = (next_ms.min(latest_ms), Arc::clone(schedule));
             self.checked.insert(name.clone(), checked);
         }

@@ -12,7 +12,7 @@ pub use self::ageing::Ageing;
 use crate::{
     clock::millis,
     error::{Error, log_failure},
-    limits::{REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL, REVIEW_RETRY},
+    limits::{REVIEW_CHECK_INTERVAL, REVIEW_INTERVAL_MAX, REVIEW_RETRY},
     ops::{
         decision_context::DecisionContext, group, intake::Intake, pending::review::PendingReview,
         revision, silence::lifecycle, unanswered,
@@ -129,7 +129,7 @@ impl Reviewer {
                 }
             }
             // Commits may have made something due earlier; one check covers many commits.
-            let review_ms = clock.now_ms().saturating_add(millis(REVIEW_LOOK_INTERVAL));
+            let review_ms = clock.now_ms().saturating_add(millis(REVIEW_CHECK_INTERVAL));
             clock.wait_until(review_ms.min(next_ms)).await;
             // Edits may release notifications that no time would.
             if self.pending.is_outdated().await.unwrap_or(true) {

@@ -29,7 +29,7 @@ use crate::{
 
 const PAGE: usize = 500;
 /// Maximum number of described errors; others are only counted.
-const FAULTS_DESCRIBED_MAX: usize = 100;
+const ERRORS_DESCRIBED_MAX: usize = 100;
 
 /// The result of verifying a store.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Findings {
     /// Adds an error.
     pub fn add_error(&mut self, error: impl Into<String>) {
         self.errors += 1;
-        if self.descriptions.len() < FAULTS_DESCRIBED_MAX {
+        if self.descriptions.len() < ERRORS_DESCRIBED_MAX {
             self.descriptions.push(error.into());
         }
     }

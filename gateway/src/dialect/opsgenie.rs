@@ -138,7 +138,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::POST,
             path: HEARTBEATS,
-            about: KEPT_ELSEWHERE,
+            about: IGNORED_DEFINITION,
             success: StatusCode::CREATED,
             open: false,
             read: set_heartbeat,
@@ -149,18 +149,28 @@ pub(super) const DIALECT: Dialect = Dialect {
             "Returns an Opsgenie heartbeat.",
             set_heartbeat,
         ),
-        read_endpoint(Method::PATCH, ONE_HEARTBEAT, KEPT_ELSEWHERE, set_heartbeat),
-        read_endpoint(Method::DELETE, ONE_HEARTBEAT, KEPT_ELSEWHERE, set_heartbeat),
+        read_endpoint(
+            Method::PATCH,
+            ONE_HEARTBEAT,
+            IGNORED_DEFINITION,
+            set_heartbeat,
+        ),
+        read_endpoint(
+            Method::DELETE,
+            ONE_HEARTBEAT,
+            IGNORED_DEFINITION,
+            set_heartbeat,
+        ),
         read_endpoint(
             Method::POST,
             "/v2/heartbeats/{id}/enable",
-            KEPT_ELSEWHERE,
+            IGNORED_DEFINITION,
             set_heartbeat,
         ),
         read_endpoint(
             Method::POST,
             "/v2/heartbeats/{id}/disable",
-            KEPT_ELSEWHERE,
+            IGNORED_DEFINITION,
             set_heartbeat,
         ),
         endpoint(Method::GET, PING, PINGS, ping),
@@ -177,7 +187,7 @@ const NOTED: &str =
     "Adds a note about the action that Opsgenie would perform, if the key may annotate.";
 const HEARTBEATS: &str = "/v2/heartbeats";
 const ONE_HEARTBEAT: &str = "/v2/heartbeats/{id}";
-const KEPT_ELSEWHERE: &str =
+const IGNORED_DEFINITION: &str =
     "Accepts and ignores the definition of an Opsgenie heartbeat: heartbeats are defined here.";
 const PING: &str = "/v2/heartbeats/{id}/ping";
 const PINGS: &str = "Accepts an Opsgenie heartbeat as a closed event.";

@@ -45,7 +45,7 @@ const NAME: &str = "pagerduty";
 const DEDUP_KEY: &str = "dedup_key";
 const CHANGE: &str = "change";
 
-const KEPT: [&str; 7] = [
+const STORED: [&str; 7] = [
     "source",
     "severity",
     "timestamp",
@@ -54,7 +54,7 @@ const KEPT: [&str; 7] = [
     "class",
     "custom_details",
 ];
-const KEPT_AROUND: [&str; 4] = ["client", "client_url", "links", "images"];
+const STORED_AROUND: [&str; 4] = ["client", "client_url", "links", "images"];
 
 fn routing_key(body: &[u8]) -> Option<String> {
     let body: Value = serde_json::from_slice(body).ok()?;
@@ -103,7 +103,7 @@ fn enqueue(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     if let Some(payload) = &payload {
         fill_payload(&mut draft, payload, is_trigger, &mut wrong);
     }
-    draft.store_members(&message, &KEPT_AROUND);
+    draft.store_members(&message, &STORED_AROUND);
     if !wrong.is_empty() {
         return Err(DialectError::all(wrong));
     }
@@ -140,7 +140,7 @@ fn fill_payload(
         },
         _ => {}
     }
-    draft.store_members(payload, &KEPT);
+    draft.store_members(payload, &STORED);
 }
 
 fn severity(word: &str) -> Option<Severity> {
@@ -161,8 +161,8 @@ fn change(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     draft.severity(Severity::Info);
     draft.summary(&summary);
     draft.set_closed();
-    draft.store_members(&payload, &KEPT);
-    draft.store_members(&message, &KEPT_AROUND);
+    draft.store_members(&payload, &STORED);
+    draft.store_members(&message, &STORED_AROUND);
     let answer = json!({"status": "success", "message": "Change event processed"});
     let success = Success::whole(move |_| Answer::json(StatusCode::ACCEPTED, &answer));
     Ok(Translation::from_events(vec![draft.finish()], success))

@@ -43,7 +43,7 @@ const PULSE_EVERY: Duration = Duration::from_millis(250);
 /// and the delay that shows it.
 const SUSPENDED_FROM: Duration = Duration::from_secs(1);
 /// Interval of the check whether others have followed the log.
-const LOOK_EVERY: Duration = Duration::from_millis(25);
+const CHECK_EVERY: Duration = Duration::from_millis(25);
 /// A gap between two responses that counts as an outage: no node could renew during it.
 const STEADY_GAP: Duration = Duration::from_secs(3);
 
@@ -444,6 +444,6 @@ pub(super) async fn wait_until_followed(
         if begin.elapsed() > within {
             return Ok(false);
         }
-        sleep(LOOK_EVERY).await;
+        sleep(CHECK_EVERY).await;
     }
 }

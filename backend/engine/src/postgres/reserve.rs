@@ -6,7 +6,7 @@ use tokio::{sync::watch, time::sleep};
 
 use super::{address::Address, readers::Readers};
 
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Reserve {
@@ -47,7 +47,7 @@ impl Reserve {
                 is_other
             });
             tokio::select! {
-                () = sleep(LOOK_EVERY) => {}
+                () = sleep(CHECK_EVERY) => {}
                 // The sender outlives this call.
                 _ = reach.changed() => continue,
             }

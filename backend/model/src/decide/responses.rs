@@ -8,7 +8,7 @@ use crate::{
         EscalationPlan, EscalationPolicy, EscalationTarget, HeldBy, Name, PagedReceiver,
         QueuedMethod, RecordId, Response, ResponseHold, ResponseState, Severity,
     },
-    limits::{RESPONSE_HELD_LOOK_MS, RESPONSE_HOLDS_MAX},
+    limits::{RESPONSE_HELD_REVIEW_MS, RESPONSE_HOLDS_MAX},
 };
 
 /// The inputs for advancing a response.
@@ -139,7 +139,7 @@ impl Response {
         let ends = holding.iter().map(|it| it.until_ms);
         let last_ms = ends.collect::<Option<Vec<_>>>();
         let last_ms = last_ms.and_then(|it| it.into_iter().max());
-        let again_ms = now_ms.saturating_add(RESPONSE_HELD_LOOK_MS);
+        let again_ms = now_ms.saturating_add(RESPONSE_HELD_REVIEW_MS);
         self.review_ms = last_ms.filter(|it| *it > now_ms).or(Some(again_ms));
     }
 

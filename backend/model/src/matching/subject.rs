@@ -7,11 +7,11 @@ use crate::{domain::Occurrence, effort};
 
 /// Minimum length of a text whose folded form is cached, in bytes. Shorter ones are cheaper to fold
 /// than to look up.
-const KEPT_FROM: usize = 256;
+const CACHED_FROM: usize = 256;
 /// Bytes compared between checks whether the caller is gone.
-const ASKED_EVERY: usize = 512 * 1024;
+const CHECK_EVERY: usize = 512 * 1024;
 /// Cost of comparing a value in addition to its length, in bytes.
-const LOOK_BYTES: usize = 64;
+const COMPARE_BYTES: usize = 64;
 
 /// An occurrence to match queries against.
 #[derive(Debug)]
@@ -36,8 +36,8 @@ impl<'a> Subject<'a> {
 
     /// Records that many bytes as compared.
     pub(super) fn spend(&self, bytes: usize) {
-        let compared = self.compared.get().saturating_add(bytes + LOOK_BYTES);
-        if compared < ASKED_EVERY {
+        let compared = self.compared.get().saturating_add(bytes + COMPARE_BYTES);
+        if compared < CHECK_EVERY {
             self.compared.set(compared);
         } else {
             self.compared.set(0);
@@ -50,21 +50,21 @@ impl<'a> Subject<'a> {
     }
 
     pub(super) fn equals(&self, text: &str, other: &FoldedText) -> bool {
-        if text.len() < KEPT_FROM {
+        if text.len() < CACHED_FROM {
             return other.equals(text);
         }
         self.with_folded(text, |whole| whole == other.as_str())
     }
 
     pub(super) fn starts_with(&self, text: &str, start: &FoldedText) -> bool {
-        if text.len() < KEPT_FROM {
+        if text.len() < CACHED_FROM {
             return start.is_prefix_of(text);
         }
         self.with_folded(text, |whole| whole.starts_with(start.as_str()))
     }
 
     pub(super) fn ends_with(&self, text: &str, end: &FoldedText) -> bool {
-        if text.len() < KEPT_FROM {
+        if text.len() < CACHED_FROM {
             return end.is_suffix_of(text);
         }
         self.with_folded(text, |whole| whole.ends_with(end.as_str()))
@@ -72,7 +72,7 @@ impl<'a> Subject<'a> {
 
     /// Calls `check` with the folded form of a text of the occurrence.
     pub(super) fn with_folded<T>(&self, text: &str, check: impl FnOnce(&str) -> T) -> T {
-        if text.len() < KEPT_FROM {
+        if text.len() < CACHED_FROM {
             return check(&fold(text));
         }
         let address = text.as_ptr().addr();

@@ -10,7 +10,7 @@ use crate::{
 
 const STEP_BYTES: usize = 64;
 /// Number of steps between checks whether the caller is gone.
-const LOOK_EVERY: usize = 512;
+const CHECK_EVERY: usize = 512;
 const JSON_STEP_BYTES: usize = 4;
 
 /// The reason a template was not rendered.
@@ -107,7 +107,7 @@ impl Budget {
     /// if the caller is gone or its time is over.
     pub fn spend(&mut self, steps: usize) -> Result<(), RenderError> {
         self.used = self.used.wrapping_add(1);
-        if self.used.is_multiple_of(LOOK_EVERY) && effort::is_over() {
+        if self.used.is_multiple_of(CHECK_EVERY) && effort::is_over() {
             self.exhaust();
             return Err(RenderError::TooSlow);
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::{
     clock::millis,
     domain::{Delivery, DeliveryState, RecordId, ThreadStanding},
-    limits::THREAD_LOOKED_AT_MAX,
+    limits::THREAD_SCANNED_MAX,
     store::{
         Direction, EngineError, Index, Store, Stored,
         engine::Range,

@@ -14,7 +14,9 @@ use crate::{
         Status,
     },
     error::Error,
-    limits::{GROUP_ALL_SHOWN_MAX, GROUP_SHOWN_MAX, RESPONSE_HELD_LOOK_MS, RESPONSE_MOVES_AT_ONCE},
+    limits::{
+        GROUP_ALL_SHOWN_MAX, GROUP_SHOWN_MAX, RESPONSE_HELD_REVIEW_MS, RESPONSE_MOVES_AT_ONCE,
+    },
     ops::{
         cause_lookup::decide_with_causes,
         commit::commit,
@@ -133,7 +135,7 @@ async fn move_response(
             // It is retried as soon as any of the holds ends.
             response.held_by.clear();
             response.add_holds(holds);
-            response.review_ms = Some(now_ms.saturating_add(RESPONSE_HELD_LOOK_MS));
+            response.review_ms = Some(now_ms.saturating_add(RESPONSE_HELD_REVIEW_MS));
             true
         }
         (Candidate::Member(..), None) => true,

@@ -22,7 +22,7 @@ use crate::{
         heartbeat::{Outage, SERVICE},
     },
     error::{Error, log_failure},
-    limits::{BEATS_APART, HEARTBEAT_LOOK_INTERVAL, SERVICE_TIME_INTERVAL},
+    limits::{BEATS_APART, HEARTBEAT_CHECK_INTERVAL, SERVICE_TIME_INTERVAL},
     ops::{beats::new_expectation, decision_context::DecisionContext, intake::Intake},
     store::{
         Changes, Direction, EngineError, Index, Lane, Stored,
@@ -318,7 +318,7 @@ impl HeartbeatWatch {
         let first = first.await?.into_iter().next();
         let since_ms = first.and_then(|(_, it)| (waiting.since)(&it.value));
         let due_ms = since_ms.map(|it| it.saturating_add(waiting.length_ms));
-        let latest_ms = time.now_ms.saturating_add(millis(HEARTBEAT_LOOK_INTERVAL));
+        let latest_ms = time.now_ms.saturating_add(millis(HEARTBEAT_CHECK_INTERVAL));
         Ok(due_ms.map_or(latest_ms, |it| it.clamp(time.now_ms + 1, latest_ms)))
     }
 

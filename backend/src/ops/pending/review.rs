@@ -16,7 +16,7 @@ use crate::{
     decide::{Responders, Silences, Snapshot},
     domain::{HeldBy, HoldKind, Inhibition, Progress, RecordId, ResponseState, Rule, Status},
     error::Error,
-    limits::{LOOK_BATCH, LOOKS_AT_ONCE},
+    limits::{HOLDS_AT_ONCE, HOLDS_BATCH},
     ops::{
         commit::commit,
         decision_context::DecisionContext,
@@ -288,7 +288,7 @@ impl PendingReview {
         let store = self.deciding.store.clone();
         let mut walk = Walk::new(&store, &open, NEWEST_FIRST, None);
         loop {
-            let places = walk.next_places(LOOK_BATCH).await?;
+            let places = walk.next_places(HOLDS_BATCH).await?;
             if places.is_empty() {
                 return scanned;
             }
@@ -343,7 +343,7 @@ impl PendingReview {
         range: &mut Range,
     ) -> Result<Option<Vec<Vec<u8>>>, Error> {
         let engine = self.deciding.store.engine();
-        let most = LOOK_BATCH * LOOKS_AT_ONCE;
+        let most = HOLDS_BATCH * HOLDS_AT_ONCE;
         let found = engine.entries(index, range.clone(), Direction::Ascending, most);
         let found = found.await?;
         let Some((last, _)) = found.last() else {

@@ -7,7 +7,9 @@ use crate::{
     clock::millis,
     domain::{Name, RecordId, RevisedResource, Schedule, schedule::Override},
     error::Error,
-    limits::{OVERRIDE_KEPT, OVERRIDE_LENGTH_MAX, OVERRIDE_REASON_CHARACTERS_MAX, OVERRIDES_MAX},
+    limits::{
+        OVERRIDE_LENGTH_MAX, OVERRIDE_REASON_CHARACTERS_MAX, OVERRIDE_RETENTION, OVERRIDES_MAX,
+    },
     ops::{
         commit::commit,
         refers::ReferenceChecker,
@@ -125,7 +127,7 @@ impl Schedules {
 
 /// Returns the overrides of a schedule that have not ended, or only recently.
 fn retained_overrides(schedule: &Schedule, now_ms: i64) -> Vec<Override> {
-    let since_ms = now_ms.saturating_sub(millis(OVERRIDE_KEPT));
+    let since_ms = now_ms.saturating_sub(millis(OVERRIDE_RETENTION));
     let all = schedule.overrides.iter();
     all.filter(|it| it.end_ms > since_ms).cloned().collect()
 }

@@ -20,7 +20,7 @@ use crate::{
 /// Default length of the range for which shifts are listed.
 const AHEAD_MS: i64 = 30 * 24 * 3_600_000;
 /// Reason of the override that `keep_current` adds.
-const KEPT_REASON: &str = "on call until the hand-off";
+const CURRENT_REASON: &str = "on call until the hand-off";
 
 /// The contacts on call at a moment.
 #[derive(Debug)]
@@ -286,7 +286,7 @@ impl Schedules {
             contacts: current.to_vec(),
             start_ms: now_ms,
             end_ms,
-            reason: KEPT_REASON.into(),
+            reason: CURRENT_REASON.into(),
             author: audit::current_actor().and_then(|it| Name::parse(&it.client).ok()),
         });
         Ok(())

@@ -25,9 +25,9 @@ use super::{
 use crate::{
     domain::RecordId,
     limits::{
-        CALLS_ARRIVING_MAX, CHANGES_UNDER_WAY_MAX, HEALTH_WATCHES_MAX, INTAKE_UNDER_WAY_MAX,
-        OVERLOAD_RETRY_AFTER, PAGES_UNDER_WAY_MAX, READS_UNDER_WAY_MAX, REQUEST_MEMORY_KIB_MAX,
-        STREAMS_UNDER_WAY_MAX, WATCHES_OPEN_MAX,
+        CALLS_ARRIVING_MAX, CHANGES_IN_FLIGHT_MAX, HEALTH_WATCHES_MAX, INTAKE_IN_FLIGHT_MAX,
+        OVERLOAD_RETRY_AFTER, PAGES_IN_FLIGHT_MAX, READS_IN_FLIGHT_MAX, REQUEST_MEMORY_KIB_MAX,
+        STREAMS_IN_FLIGHT_MAX, WATCHES_OPEN_MAX,
     },
     ops::client::Caller,
     rpc::methods::Class,
@@ -81,12 +81,12 @@ struct Classes {
 impl Capacities {
     pub(super) fn new() -> Self {
         Self(Arc::new(Classes {
-            intake: Pool::new(INTAKE_UNDER_WAY_MAX),
-            pages: Pool::new(PAGES_UNDER_WAY_MAX),
-            reads: Pool::new(READS_UNDER_WAY_MAX),
-            changes: Pool::new(CHANGES_UNDER_WAY_MAX),
+            intake: Pool::new(INTAKE_IN_FLIGHT_MAX),
+            pages: Pool::new(PAGES_IN_FLIGHT_MAX),
+            reads: Pool::new(READS_IN_FLIGHT_MAX),
+            changes: Pool::new(CHANGES_IN_FLIGHT_MAX),
             watches: Pool::new(WATCHES_OPEN_MAX),
-            streams: Pool::new(STREAMS_UNDER_WAY_MAX),
+            streams: Pool::new(STREAMS_IN_FLIGHT_MAX),
             health_watches: Pool::new(HEALTH_WATCHES_MAX),
             arriving: Pool::new(CALLS_ARRIVING_MAX),
             memory: Pool::new(REQUEST_MEMORY_KIB_MAX),

@@ -17,7 +17,7 @@ use crate::{
     config::Config,
     domain::{Rates, Role},
     limits::{
-        EVENTS_PER_REQUEST_MAX, INTAKE_UNDER_WAY_MAX, MESSAGE_ENTRIES_MAX, REQUEST_BYTES_MAX,
+        EVENTS_PER_REQUEST_MAX, INTAKE_IN_FLIGHT_MAX, MESSAGE_ENTRIES_MAX, REQUEST_BYTES_MAX,
     },
     ops::client::{ClientDraft, Clients},
     server::{

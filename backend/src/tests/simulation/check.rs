@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
     model::Sent,
-    outside::{ASKED_WAIT_SECONDS, Mood, Seen},
+    outside::{Mood, REQUESTED_WAIT_SECONDS, Seen},
     scenario::{BUDGET, BUDGETED, Scenario, event_of, groups, is_shadow},
 };
 use crate::{
@@ -231,7 +231,7 @@ fn check_waits(attempts: &[Attempt]) {
         let is_limited = response.is_some_and(|response| response.status == 429);
         if is_limited && !is_interrupted(&pair[0]) {
             let waited_ms = pair[1].start_ms - pair[0].start_ms;
-            let least_ms = i64::try_from(ASKED_WAIT_SECONDS * 1000).unwrap();
+            let least_ms = i64::try_from(REQUESTED_WAIT_SECONDS * 1000).unwrap();
             assert!(waited_ms >= least_ms, "{waited_ms} ms: {pair:?}");
         }
     }

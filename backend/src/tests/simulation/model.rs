@@ -43,7 +43,7 @@ pub(super) struct Occurrence {
     /// The earlier of the newest event's timestamp and its arrival.
     order_ms: i64,
     /// Whether it was suppressed from its start, and not open since.
-    unheard: bool,
+    never_open: bool,
     /// Notifications, by rule.
     notes: BTreeMap<usize, Note>,
     /// Held notifications, by rule.
@@ -131,7 +131,7 @@ impl Model {
                 last_seen_ms: event.timestamp_ms,
                 order_ms,
                 count: 1,
-                unheard: event.status == Some(Status::Suppressed),
+                never_open: event.status == Some(Status::Suppressed),
                 notes: BTreeMap::new(),
                 waits: BTreeMap::new(),
             }),
@@ -243,7 +243,7 @@ impl Model {
             let there = note.destinations.difference(&self.gone);
             there.for_each(|destination| say(*number, *destination, clear));
         }
-        if !(is_closed && occurrence.unheard) {
+        if !(is_closed && occurrence.never_open) {
             let rules = self.rules.keys().copied().collect();
             let question = RuleQuestion {
                 rules: &rules,
@@ -342,7 +342,7 @@ fn alter(
     occurrence.severity = severity.unwrap_or(old.severity);
     occurrence.status = status.unwrap_or(old.status);
     occurrence.acknowledged = acknowledged.unwrap_or(old.acknowledged);
-    occurrence.unheard &= occurrence.status != Status::Open;
+    occurrence.never_open &= occurrence.status != Status::Open;
     Changed {
         is_event: false,
         is_review: false,

@@ -30,7 +30,7 @@ pub(super) enum Mood {
 }
 
 /// The pause that a busy destination requests.
-pub(super) const ASKED_WAIT_SECONDS: u64 = 90;
+pub(super) const REQUESTED_WAIT_SECONDS: u64 = 90;
 
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
@@ -66,7 +66,7 @@ impl Outside {
                 Mood::Gone if is_mended.load(Ordering::Relaxed) => Reply::status(200),
                 Mood::Gone => Reply::status(410),
                 Mood::Busy if is_first => {
-                    let wait = vec![("retry-after", ASKED_WAIT_SECONDS.to_string())];
+                    let wait = vec![("retry-after", REQUESTED_WAIT_SECONDS.to_string())];
                     Reply::Answer(429, wait, String::new())
                 }
                 Mood::Flaps if minute % 10 < 2 => Reply::status(503),

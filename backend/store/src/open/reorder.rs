@@ -12,14 +12,14 @@ use crate::{
 };
 
 const STEP: usize = 1_000;
-const STEPS_TOLD: usize = 100;
+const STEPS_PER_REPORT: usize = 100;
 const MARK: &[u8] = b"reordered";
 
 pub(super) async fn reorder(store: &Store) -> Result<(), EngineError> {
     let mut steps = 0_usize;
     while step(store, STEP).await? {
         steps += 1;
-        if steps.is_multiple_of(STEPS_TOLD) {
+        if steps.is_multiple_of(STEPS_PER_REPORT) {
             tracing::info!(done = steps * STEP, "reordering occurrences");
         }
     }

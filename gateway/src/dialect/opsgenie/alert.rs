@@ -25,7 +25,7 @@ use crate::dialect::{
 const NAME: &str = "opsgenie";
 const ALIAS: &str = "alias";
 
-const KEPT: [&str; 9] = [
+const STORED: [&str; 9] = [
     "entity",
     "tags",
     "details",
@@ -61,7 +61,7 @@ fn alert(body: &Value<'_>, fresh: &str) -> Result<(Event, String), DialectError>
     if alert.get("priority").is_none_or(|it| it.as_str().is_none()) {
         draft.store_members(&alert, &["priority"]);
     }
-    draft.store_members(&alert, &KEPT);
+    draft.store_members(&alert, &STORED);
     Ok((draft.finish(), alias))
 }
 

@@ -4,7 +4,7 @@ use super::{Subject, normalized};
 use crate::json::read::Rejected;
 
 /// Accepted JSON, and the same after a round trip.
-const TAKEN: &[(&str, &str)] = &[
+const ACCEPTED: &[(&str, &str)] = &[
     ("{}", "{}"),
     (" { } \n", "{}"),
     // Both forms of field names.
@@ -294,7 +294,7 @@ const NOT_JSON: &[&str] = &[
 #[test]
 fn valid_json_is_rewritten_in_canonical_form() {
     let subject = Subject::kinds();
-    for (json, canonical) in TAKEN {
+    for (json, canonical) in ACCEPTED {
         let wire = subject
             .read(json)
             .unwrap_or_else(|error| panic!("{json}: {error:?}"));

@@ -14,7 +14,7 @@ use crate::{
         heartbeat::{ExpectedWindow, SERVICE},
     },
     error::Error,
-    limits::{CLOCK_SLACK_MAX, CLOCK_SLACK_TIME, CLOCK_STEP_MIN, HEARTBEAT_LOOK_INTERVAL},
+    limits::{CLOCK_SLACK_MAX, CLOCK_SLACK_TIME, CLOCK_STEP_MIN, HEARTBEAT_CHECK_INTERVAL},
     ops::{beats::new_expectation, heartbeat::due::stored_window},
     store::{
         Direction, Stored,
@@ -112,7 +112,7 @@ impl HeartbeatWatch {
             self.store_window(loaded.heartbeat.id, stored, window)
                 .await?;
         }
-        let latest_ms = time.now_ms.saturating_add(millis(HEARTBEAT_LOOK_INTERVAL));
+        let latest_ms = time.now_ms.saturating_add(millis(HEARTBEAT_CHECK_INTERVAL));
         let next_ms = if window.is_over {
             latest_ms
         } else {

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::config::{ConfigError, Settings};
 
-const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// ALPN protocols: HTTP/2 for gRPC, HTTP/1.1 for the rest.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
@@ -106,7 +106,7 @@ impl ServerTls {
             tokio::select! {
                 () = shutdown.cancelled() => return,
                 () = renewal.notified() => {}
-                () = time::sleep(LOOK_INTERVAL) => {}
+                () = time::sleep(CHECK_INTERVAL) => {}
             }
         }
     }
