@@ -428,7 +428,7 @@ pub const RENDER_TIME_MAX: Duration =
 /// Duration of a rendering after which its thread counts as stuck.
 pub const RENDER_STUCK_AFTER: Duration = Duration::from_secs(10);
 /// Interval at which stuck threads are searched for.
-pub const RENDER_STUCK_LOOK: Duration = Duration::from_secs(2);
+pub const RENDER_STUCK_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// Concurrent steps of streams, such as watches, on these threads.
 pub const SCAN_STEPS_RUNNING_MAX: usize = 16;
 /// Time slice of such a step.

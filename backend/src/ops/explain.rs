@@ -41,7 +41,7 @@ use crate::{
 /// Maximum number of decisions evaluated per occurrence.
 const POINTS_MAX: usize = 32;
 /// Maximum number of evaluations: definitions times decisions.
-const LOOKS_MAX: usize = 50_000;
+const EVALUATIONS_MAX: usize = 50_000;
 /// Deliveries per explanation for which the ones ahead are counted.
 const WAITS_SCANNED_MAX: usize = 20;
 /// Rules explained before yielding to other tasks.
@@ -270,7 +270,7 @@ pub async fn explain(
     let notified = notified.map(|(id, name)| (*id, name));
     let current = snapshot.destinations().map(|it| (it.id, &it.name));
     let pauses = Pauses::read(store, notified.chain(current)).await?;
-    let limit = (LOOKS_MAX / definitions.len().max(1)).clamp(2, POINTS_MAX);
+    let limit = (EVALUATIONS_MAX / definitions.len().max(1)).clamp(2, POINTS_MAX);
     let points = timeline::points(occurrence, limit).into_iter();
     let now = Point {
         at_ms: now_ms,

@@ -56,7 +56,7 @@ use crate::{
     delivery::{Dispatcher, DispatcherStatus, EgressWatch, Pings, Retention, recovery},
     destination::{Guard as EgressGuard, PingFailure, Purpose, Renderers, Sender},
     error::{Error, log_failure},
-    limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX, RENDER_STUCK_LOOK, REQUEST_BYTES_MAX},
+    limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX, RENDER_STUCK_CHECK_INTERVAL, REQUEST_BYTES_MAX},
     metrics::LabelValues,
     oidc::SignIns,
     ops::{
@@ -675,7 +675,7 @@ impl Health {
                     Ok(()) = self.condition.changed() => {}
                     true = reached => {}
                     Ok(()) = self.are_holds_late.changed() => {}
-                    () = sleep(RENDER_STUCK_LOOK) => {}
+                    () = sleep(RENDER_STUCK_CHECK_INTERVAL) => {}
                 }
             }
         };

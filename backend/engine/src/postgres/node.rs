@@ -37,7 +37,7 @@ use crate::{
 
 /// Minimum wait for a response before the database counts as unreachable after this process was
 /// suspended: timeouts that expired during the suspension mean nothing.
-const LOOK_BEFORE_AWAY: Duration = Duration::from_secs(3);
+const CHECK_BEFORE_UNREACHABLE: Duration = Duration::from_secs(3);
 /// Interval of the check whether this process was suspended,
 const PULSE_EVERY: Duration = Duration::from_millis(250);
 /// and the delay that shows it.
@@ -140,7 +140,7 @@ impl Node {
     /// Whether it was suspended so recently that the database may not have had time to respond.
     fn was_suspended(&self) -> bool {
         self.suspended()
-            .is_some_and(|at| at.elapsed() < LOOK_BEFORE_AWAY)
+            .is_some_and(|at| at.elapsed() < CHECK_BEFORE_UNREACHABLE)
     }
 
     async fn renew_on(&self, known: Arc<LogCache>) {
@@ -202,7 +202,7 @@ impl Node {
             return answer;
         }
         if self.was_suspended()
-            && let Ok(answer) = timeout(LOOK_BEFORE_AWAY, work.as_mut()).await
+            && let Ok(answer) = timeout(CHECK_BEFORE_UNREACHABLE, work.as_mut()).await
         {
             return answer;
         }

@@ -213,7 +213,7 @@ async fn thread(store: &Store, delivery: &Delivery) -> Result<Vec<Stored<Deliver
     range.start = [&prefix[..], &RecordId::first_at(since).to_bytes()].concat();
     let about = |it: &Delivery| (it.rule, it.destination, it.thread());
     let mut found = Vec::new();
-    for _ in 0..THREAD_LOOKED_AT_MAX.div_ceil(PAGE) {
+    for _ in 0..THREAD_SCANNED_MAX.div_ceil(PAGE) {
         let (engine, descending) = (store.engine(), Direction::Descending);
         let entries = engine.entries(index, range.clone(), descending, PAGE);
         let entries = entries.await?;

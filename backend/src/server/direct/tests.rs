@@ -318,7 +318,7 @@ async fn in_flight_capacity_is_shared_by_both_paths() {
         0
     );
     let mut calls = Vec::new();
-    for _ in 0..INTAKE_UNDER_WAY_MAX {
+    for _ in 0..INTAKE_IN_FLIGHT_MAX {
         let never = StreamBody::new(futures_util::stream::pending::<
             Result<http_body::Frame<Bytes>, Status>,
         >());

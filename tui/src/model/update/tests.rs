@@ -1,11 +1,11 @@
 //! Properties of `update`: no key sequence panics or writes without a confirmation.
 
 mod answers;
+mod copying;
 mod counted;
 mod ordered;
 mod partly;
 mod selection;
-mod taken;
 mod views;
 mod written;
 
