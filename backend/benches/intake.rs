@@ -157,7 +157,7 @@ async fn deciding(store: Store) -> DecisionContext {
 /// Stores a policy of two contacts, so many seconds apart, and a rule that follows it for some events.
 async fn page_at(store: &Store, seconds: i64) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    tell_of_everything(store).await;
+    notify_of_everything(store).await;
     let contacts = Contacts::new(store.clone(), Arc::clone(&clock));
     let targets = ["ana", "ben"].map(|name| v1::EscalationTarget {
         target: Some(Target::ContactName(name.into())),
@@ -256,7 +256,7 @@ impl Load {
     async fn run(self, folder: &Path) -> Vec<Duration> {
         let store = store::open(&Location::folder(folder)).await.unwrap();
         if matches!(self.around, Around::Rule | Around::RuleAndHolds) {
-            tell_of_everything(&store).await;
+            notify_of_everything(&store).await;
         }
         if self.around == Around::Heartbeats {
             expect_beats(&store).await;
@@ -294,8 +294,8 @@ impl Load {
             let first = next.fetch_add(self.length, Ordering::Relaxed);
             let events = (first..first + self.length).map(|at| {
                 let is_odd_round = at / self.identities % 2 == 1;
-                let is_told = matches!(self.around, Around::Rule | Around::RuleAndHolds);
-                let severity = if is_told && is_odd_round {
+                let is_notified = matches!(self.around, Around::Rule | Around::RuleAndHolds);
+                let severity = if is_notified && is_odd_round {
                     Severity::Critical
                 } else {
                     Severity::Error
@@ -333,7 +333,7 @@ fn event(number: u64) -> IncomingEvent {
 }
 
 /// Stores a rule with updates that every event matches.
-async fn tell_of_everything(store: &Store) {
+async fn notify_of_everything(store: &Store) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let query = Query {
         clause: Clause::Contains("summary".into(), "disk".into()),

@@ -173,7 +173,7 @@ pub fn check(
 }
 
 /// Validates only the templates of a destination.
-pub fn template_faults(
+pub fn template_violations(
     kind: &DestinationKind,
     language: TemplateLanguage,
     snippets: &Snippets,

@@ -49,7 +49,7 @@ pub const OVERRIDES_MAX: usize = 100;
 /// The longest override.
 pub const OVERRIDE_LENGTH_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
 /// Time for which an override is kept after its end.
-pub const OVERRIDE_KEPT: Duration = Duration::from_secs(30 * 24 * 3_600);
+pub const OVERRIDE_RETENTION: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// Length of the reason of an override, in characters.
 pub const OVERRIDE_REASON_CHARACTERS_MAX: usize = 250;
 /// Shifts in one response, and the time span of a request.
@@ -58,12 +58,12 @@ pub const SHIFTS_MAX: usize = 1_000;
 pub const SHIFTS_TIME_MAX: Duration = Duration::from_secs(400 * 24 * 3_600);
 /// Interval at which schedules are checked for hand-offs, longest time between checks of one
 /// schedule, and how far ahead a gap is reported.
-pub const ON_CALL_LOOK_INTERVAL: Duration = Duration::from_secs(5);
-/// See [`ON_CALL_LOOK_INTERVAL`].
-pub const ON_CALL_LOOK_MAX: Duration = Duration::from_secs(600);
+pub const ON_CALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+/// See [`ON_CALL_CHECK_INTERVAL`].
+pub const ON_CALL_CHECK_MAX: Duration = Duration::from_secs(600);
 /// Time after which the event of a hand-off closes.
 pub const ON_CALL_NEWS_AGE: Duration = Duration::from_secs(900);
-/// See [`ON_CALL_LOOK_INTERVAL`].
+/// See [`ON_CALL_CHECK_INTERVAL`].
 pub const ON_CALL_AHEAD: Duration = Duration::from_secs(24 * 3_600);
 /// Steps per escalation policy, targets per step, and rounds.
 pub const ESCALATION_STEPS_MAX: usize = 20;
@@ -106,7 +106,7 @@ pub const HEARTBEAT_RUN_MIN: Duration = Duration::from_secs(1);
 /// See [`HEARTBEAT_RUN_MIN`].
 pub const HEARTBEAT_RUN_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// Interval of the check whether the clock was stepped.
-pub const CLOCK_LOOK_INTERVAL: Duration = Duration::from_secs(1);
+pub const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Largest forward clock step to which due times are adjusted. After a larger one, the clock was
 /// plainly wrong before, and everything due by the new time is due.
 pub const CLOCK_FORWARD_MAX: Duration = Duration::from_secs(24 * 3_600);
@@ -137,7 +137,7 @@ pub const ALL_EXPECTATIONS_MAX: usize = 100_000;
 /// Time within which beats of a heartbeat without fields count as one.
 pub const BEATS_APART: Duration = Duration::from_secs(1);
 /// Longest time between two checks of heartbeats.
-pub const HEARTBEAT_LOOK_INTERVAL: Duration = Duration::from_secs(10);
+pub const HEARTBEAT_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 /// Interval at which the time of service is stored; nodes may differ by as much.
 pub const SERVICE_TIME_INTERVAL: Duration = Duration::from_secs(5);
 /// Size of a response in bytes: a full page of the largest events.
@@ -428,7 +428,7 @@ pub const RENDER_TIME_MAX: Duration =
 /// Duration of a rendering after which its thread counts as stuck.
 pub const RENDER_STUCK_AFTER: Duration = Duration::from_secs(10);
 /// Interval at which stuck threads are searched for.
-pub const RENDER_STUCK_LOOK: Duration = Duration::from_secs(2);
+pub const RENDER_STUCK_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// Concurrent steps of streams, such as watches, on these threads.
 pub const SCAN_STEPS_RUNNING_MAX: usize = 16;
 /// Time slice of such a step.
@@ -551,20 +551,20 @@ pub const STREAM_GATHER_TIME: Duration = Duration::from_millis(5);
 /// Occurrences per step of ageing and retention.
 pub const REVIEW_BATCH: usize = 100;
 /// Deliveries about an event, or of a group, searched for the order of a thread.
-pub const THREAD_LOOKED_AT_MAX: usize = 1_024;
+pub const THREAD_SCANNED_MAX: usize = 1_024;
 /// Occurrences whose held notifications are decided in one commit.
-pub const LOOK_BATCH: usize = 50;
+pub const HOLDS_BATCH: usize = 50;
 /// Concurrent commits of that kind.
-pub const LOOKS_AT_ONCE: usize = 4;
+pub const HOLDS_AT_ONCE: usize = 4;
 /// Groups of a rule notified in one commit.
-pub const TELL_BATCH: usize = 32;
+pub const NOTIFY_BATCH: usize = 32;
 /// Reported occurrences after which a commit takes no more groups.
-pub const TELL_MEMBERS: usize = 200;
+pub const NOTIFY_MEMBERS: usize = 200;
 /// Time limit for the groups of a rule that are notified in one commit, so that groups of other
 /// rules need not wait longer.
-pub const TELL_TIME_MAX: Duration = Duration::from_secs(30);
+pub const NOTIFY_TIME_MAX: Duration = Duration::from_secs(30);
 /// Concurrent commits of that kind.
-pub const TELLS_AT_ONCE: usize = 4;
+pub const NOTIFY_BATCHES_AT_ONCE: usize = 4;
 /// Delay before a failed review is retried.
 pub const REVIEW_RETRY: Duration = Duration::from_secs(1);
 /// Interval at which the age of the oldest due hold is checked.
@@ -577,20 +577,20 @@ pub const HOLDS_LATE_MAX: Duration = Duration::from_secs(300);
 /// Longest time between two runs of ageing and retention.
 pub const REVIEW_INTERVAL_MAX: Duration = Duration::from_secs(60);
 /// Longest time until something made due by a commit is found.
-pub const REVIEW_LOOK_INTERVAL: Duration = Duration::from_millis(500);
+pub const REVIEW_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// Concurrent lists of events. One client may use a quarter of this and each of the following
 /// limits.
-pub const INTAKE_UNDER_WAY_MAX: usize = 2_048;
+pub const INTAKE_IN_FLIGHT_MAX: usize = 2_048;
 /// Concurrent calls of other read methods.
-pub const READS_UNDER_WAY_MAX: usize = 256;
+pub const READS_IN_FLIGHT_MAX: usize = 256;
 /// Concurrent calls that change something other than events.
-pub const CHANGES_UNDER_WAY_MAX: usize = 256;
+pub const CHANGES_IN_FLIGHT_MAX: usize = 256;
 /// Concurrent calls with potentially large responses: pages of lists, previews, explanations.
-pub const PAGES_UNDER_WAY_MAX: usize = 24;
+pub const PAGES_IN_FLIGHT_MAX: usize = 24;
 /// Concurrent watches.
 pub const WATCHES_OPEN_MAX: usize = 256;
 /// Other concurrent streams.
-pub const STREAMS_UNDER_WAY_MAX: usize = 1_024;
+pub const STREAMS_IN_FLIGHT_MAX: usize = 1_024;
 /// Concurrent health check streams, which need no key.
 pub const HEALTH_WATCHES_MAX: usize = 64;
 /// Concurrent unary calls whose message has not arrived yet.

@@ -110,10 +110,10 @@ fn jinja_filters_are_documented_and_examples_render() {
 
 #[test]
 fn query_fields_are_documented_with_valid_examples() {
-    let told = names(topic("queries"), "Fields");
+    let documented = names(topic("queries"), "Fields");
     let fixed = Field::fixed_names();
     let known = fixed.into_iter().chain(["dimensions.KEY", "metadata.KEY"]);
-    assert_eq!(told, set(known));
+    assert_eq!(documented, set(known));
     let rows = table(topic("queries"), "Fields").into_iter();
     let examples = rows.map(|row| (row[0].clone(), row[2].clone()));
     for (name, example) in examples {
@@ -271,17 +271,17 @@ fn examples() -> Vec<(&'static str, &'static str, String)> {
 fn example_messages_match_rendered_output() {
     for (name, info, made) in examples() {
         let blocks = topic(name).blocks().into_iter();
-        let told = blocks.filter_map(|block| match block {
+        let shown = blocks.filter_map(|block| match block {
             Block::Code(word, lines) if word == info => Some(lines.join("\n")),
             _ => None,
         });
-        let told: Vec<_> = told.collect();
-        assert_eq!(told.len(), 1, "{name}: {info}");
+        let shown: Vec<_> = shown.collect();
+        assert_eq!(shown.len(), 1, "{name}: {info}");
         let same = if info.starts_with("json") {
-            serde_json::from_str(&told[0]).unwrap_or(json!(null))
+            serde_json::from_str(&shown[0]).unwrap_or(json!(null))
                 == serde_json::from_str::<Value>(&made).unwrap()
         } else {
-            told[0] == made
+            shown[0] == made
         };
         if !same && std::env::var_os(WRITE).is_some() {
             write(name, info, &made);

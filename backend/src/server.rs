@@ -40,7 +40,7 @@ use work::Work;
 
 /// CORS: methods and headers available to pages of other origins.
 const METHODS: &str = "POST";
-const TAKEN: &str = "authorization, zenoss-api-key, content-type, grpc-timeout, x-grpc-web, \
+const ACCEPTED_HEADERS: &str = "authorization, zenoss-api-key, content-type, grpc-timeout, x-grpc-web, \
                      x-user-agent, idempotency-key, x-request-id, traceparent, tracestate";
 const SHOWN: &str = "grpc-status, grpc-message, grpc-status-details-bin, x-request-id, ratelimit, \
                      ratelimit-policy, idempotent-replayed";
@@ -135,7 +135,7 @@ impl Backend {
                 routes: assembled.routes,
                 direct: assembled.direct,
                 front: assembled.front,
-                cors: Cors::new(config.origins.clone(), METHODS, TAKEN, SHOWN),
+                cors: Cors::new(config.origins.clone(), METHODS, ACCEPTED_HEADERS, SHOWN),
                 hosts: config.hosts.clone(),
                 work: assembled.work,
                 certificate: assembled.certificate,

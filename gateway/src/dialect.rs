@@ -94,7 +94,7 @@ pub(crate) struct Dialect {
     /// Finds the key, for senders that send it in the body.
     pub(crate) key_in_body: Option<FindKey>,
     pub(crate) endpoints: &'static [Endpoint],
-    pub(crate) fault: fn(&ErrorContext<'_>, &DialectError) -> Answer,
+    pub(crate) error_response: fn(&ErrorContext<'_>, &DialectError) -> Answer,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,14 +202,14 @@ impl RejectedItems {
                 bulk::EVENTS_MAX
             ));
         }
-        let fault = (!each.is_empty()).then(|| DialectError::all(each))?;
+        let error = (!each.is_empty()).then(|| DialectError::all(each))?;
         Some(if self.count == 0 {
             DialectError {
                 status: StatusCode::PAYLOAD_TOO_LARGE,
-                ..fault
+                ..error
             }
         } else {
-            fault
+            error
         })
     }
 }
@@ -224,7 +224,7 @@ struct Batch {
 impl Batch {
     fn add(&mut self, made: Result<Event, DialectError>) {
         match made {
-            Err(fault) => self.refused.add(fault.message),
+            Err(error) => self.refused.add(error.message),
             Ok(_) if self.events.len() >= bulk::EVENTS_MAX => self.refused.beyond += 1,
             Ok(event) => self.events.push(event),
         }
@@ -233,9 +233,9 @@ impl Batch {
     /// Returns the translated request, or the error of the items if none of them became an event.
     fn into_translation(self, success: Success) -> Result<Translation, DialectError> {
         if self.events.is_empty()
-            && let Some(fault) = self.refused.error()
+            && let Some(error) = self.refused.error()
         {
-            return Err(fault);
+            return Err(error);
         }
         Ok(Translation {
             refused: self.refused,
@@ -331,7 +331,7 @@ impl DialectError {
         if result.failed == 0 && outcome.beyond == 0 {
             return here;
         }
-        let mut each = here.map_or_else(Vec::new, |fault| fault.each);
+        let mut each = here.map_or_else(Vec::new, |error| error.each);
         if result.failed > 0 {
             each.push(result.message.clone());
         }
@@ -377,8 +377,8 @@ impl Answer {
     }
 }
 
-fn plain_error(_: &ErrorContext<'_>, fault: &DialectError) -> Answer {
-    let code = match fault.status.as_u16() {
+fn plain_error(_: &ErrorContext<'_>, error: &DialectError) -> Answer {
+    let code = match error.status.as_u16() {
         401 => 16,
         403 => 7,
         404 => 5,
@@ -389,8 +389,8 @@ fn plain_error(_: &ErrorContext<'_>, fault: &DialectError) -> Answer {
         504 => 4,
         _ => 3,
     };
-    let body = serde_json::json!({"code": code, "message": fault.message});
-    Answer::json(fault.status, &body)
+    let body = serde_json::json!({"code": code, "message": error.message});
+    Answer::json(error.status, &body)
 }
 
 #[derive(Debug)]

@@ -606,14 +606,14 @@ mod tests {
             shown.contains("/sign-out") && shown.contains("acknowledge"),
             "{shown}"
         );
-        let asked = page(&event("x"), None, Entry::SignIn("/events/a=:1".to_owned()));
+        let signed_out = page(&event("x"), None, Entry::SignIn("/events/a=:1".to_owned()));
         assert!(
-            asked.contains("href=\"/sign-in?to=%2Fevents%2Fa%3D%3A1\""),
-            "{asked}"
+            signed_out.contains("href=\"/sign-in?to=%2Fevents%2Fa%3D%3A1\""),
+            "{signed_out}"
         );
         assert!(
-            asked.contains("password") && !asked.contains("/sign-out"),
-            "{asked}"
+            signed_out.contains("password") && !signed_out.contains("/sign-out"),
+            "{signed_out}"
         );
         assert!(!welcome(Entry::Key).contains("/sign-in"));
     }

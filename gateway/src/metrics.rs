@@ -36,15 +36,15 @@ pub(crate) struct Metrics {
     answer_body_bytes: Counter,
     connections: Counter,
     panics: Counter,
-    under_way: Arc<Pool<Owner>>,
+    in_flight: Arc<Pool<Owner>>,
 }
 
 impl Metrics {
     /// Creates the metrics for these operations, identified by index, and one more for all other
-    /// requests; `under_way` is the pool of requests in flight.
+    /// requests; `in_flight` is their pool.
     pub(crate) fn new(
         operations: impl Iterator<Item = String>,
-        under_way: Arc<Pool<Owner>>,
+        in_flight: Arc<Pool<Owner>>,
     ) -> Self {
         let names = operations.chain([UNMATCHED.to_owned()]);
         let mut metrics = Self {
@@ -56,7 +56,7 @@ impl Metrics {
             answer_body_bytes: Counter::default(),
             connections: Counter::default(),
             panics: Counter::default(),
-            under_way,
+            in_flight,
         };
         let registry = &mut metrics.registry;
         registry.register("requests", "Completed requests", metrics.requests.clone());
@@ -125,8 +125,8 @@ impl Metrics {
 impl Source for Metrics {
     fn lines(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
         let mut now = Registry::with_prefix(PREFIX);
-        let under_way = ConstGauge::new(self.under_way.in_use());
-        now.register("requests_in_flight", "Requests in progress", under_way);
+        let in_flight = ConstGauge::new(self.in_flight.in_use());
+        now.register("requests_in_flight", "Requests in progress", in_flight);
         Box::pin(async move { render(&self.registry) + &render(&now) })
     }
 }

@@ -57,7 +57,7 @@ const NOT_SERVED: [&str; 2] = ["/v1/data-receiver/metrics", "/v1/data-receiver/m
 
 /// CORS: methods and headers available to pages of other origins.
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE";
-const TAKEN: &str = "authorization, zenoss-api-key, content-type, content-encoding, accept, \
+const ACCEPTED_HEADERS: &str = "authorization, zenoss-api-key, content-type, content-encoding, accept, \
                      if-match, if-none-match, idempotency-key, x-request-id, traceparent, tracestate";
 const SHOWN: &str = "etag, retry-after, x-request-id, ratelimit, ratelimit-policy, \
                      idempotent-replayed, deprecation, sunset, www-authenticate";
@@ -78,7 +78,7 @@ pub(crate) struct Handler {
     upstream: Upstream,
     cors: Cors,
     recognised: KnownKeys,
-    under_way: Arc<Pool<Owner>>,
+    in_flight: Arc<Pool<Owner>>,
     /// Memory for bodies, in KiB.
     memory: Arc<Pool<Owner>>,
     /// Memory for bodies that must be read before the key is known, in KiB.
@@ -102,13 +102,13 @@ struct AcceptHeaders(HeaderMap);
 
 impl AcceptHeaders {
     fn from_headers(headers: &HeaderMap) -> Self {
-        let mut asked = HeaderMap::new();
+        let mut accepted = HeaderMap::new();
         for name in ["accept-encoding", "origin"] {
             for value in headers.get_all(name) {
-                asked.append(HeaderName::from_static(name), value.clone());
+                accepted.append(HeaderName::from_static(name), value.clone());
             }
         }
-        Self(asked)
+        Self(accepted)
     }
 }
 
@@ -138,13 +138,13 @@ impl Handler {
         let name = |operation: &Operation| format!("{}/{}", operation.service, operation.name);
         let document = openapi::document(&plan, &operations);
         let senders = Senders::new()?;
-        let under_way = Pool::new(config.max_in_flight);
+        let in_flight = Pool::new(config.max_in_flight);
         let names = operations
             .iter()
             .map(name)
             .chain(senders.names())
             .chain(am::names());
-        let metrics = Arc::new(Metrics::new(names, Arc::clone(&under_way)));
+        let metrics = Arc::new(Metrics::new(names, Arc::clone(&in_flight)));
         let counted: [Arc<dyn Source>; 2] = [
             Arc::new(Process::starting(
                 env!("CARGO_PKG_VERSION"),
@@ -155,9 +155,9 @@ impl Handler {
         Ok(Self {
             metrics_page: Some(Arc::new(MetricsPage::new(counted.into(), None))),
             metrics,
-            cors: Cors::new(config.origins.clone(), METHODS, TAKEN, SHOWN),
+            cors: Cors::new(config.origins.clone(), METHODS, ACCEPTED_HEADERS, SHOWN),
             recognised: KnownKeys::default(),
-            under_way,
+            in_flight,
             // A client may use a quarter, which is enough for at least one body.
             memory: Pool::new(limits::BODIES_KIB.max(4 * config.body_limit_bytes.div_ceil(1024))),
             strange_memory: Pool::new(limits::STRANGE_BODIES_KIB),
@@ -193,7 +193,7 @@ impl Handler {
             let response = Reply::bare(status, headers).into_response(request_id);
             return response.map(|body| Answer::new(body, None));
         }
-        let asked = AcceptHeaders::from_headers(request.headers());
+        let requested = AcceptHeaders::from_headers(request.headers());
         let path = request.uri().path().to_owned();
         let target = self.target(&method, &path);
         let (operation, template) = match &target {
@@ -249,8 +249,8 @@ impl Handler {
         } else {
             line!(debug);
         }
-        let mut reply = compression::compress(reply, &asked.0).await;
-        self.cors.allow(&asked.0, &mut reply.headers);
+        let mut reply = compression::compress(reply, &requested.0).await;
+        self.cors.allow(&requested.0, &mut reply.headers);
         let response = reply.into_response(request_id);
         response.map(|body| Answer::new(body, permit))
     }
@@ -324,8 +324,8 @@ impl Handler {
         exchange: Exchange<'_>,
         permit: &mut Option<Permit<Owner>>,
     ) -> Reply {
-        if let Some(fault) = host_error(&request) {
-            return self.problem(&Problem::invalid(fault));
+        if let Some(message) = host_error(&request) {
+            return self.problem(&Problem::invalid(message));
         }
         if !self.config.hosts.contains_host(&request) {
             return self.problem(&Problem::wrong_host());

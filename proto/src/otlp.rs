@@ -170,15 +170,15 @@ impl Logs {
             left_out.too_large += 1;
             return;
         }
-        let is_kept = *repeated + resource.kept_bytes <= REPEATED_BYTES;
-        if is_kept {
-            *repeated += resource.kept_bytes;
+        let is_retained = *repeated + resource.retained_bytes <= REPEATED_BYTES;
+        if is_retained {
+            *repeated += resource.retained_bytes;
         }
         let mut event = event(record, severity, scope, resource);
-        if let (Some(metadata), Some(kept), true) =
-            (&mut event.metadata_fields, &resource.kept, is_kept)
+        if let (Some(metadata), Some(retained), true) =
+            (&mut event.metadata_fields, &resource.retained, is_retained)
         {
-            metadata.fields.insert("resource".into(), kept.clone());
+            metadata.fields.insert("resource".into(), retained.clone());
         }
         self.events.push(event);
     }
@@ -242,8 +242,8 @@ impl LeftOut {
 struct About {
     dimensions: Vec<(String, String)>,
     identity_bytes: usize,
-    kept: Option<WireValue>,
-    kept_bytes: usize,
+    retained: Option<WireValue>,
+    retained_bytes: usize,
 }
 
 impl About {
@@ -269,20 +269,20 @@ impl About {
             .map(|(key, value)| key.len() + value.len());
         let identity_bytes = identity_bytes.sum();
         let mut attributes = Vec::new();
-        let mut kept_bytes = 0;
+        let mut retained_bytes = 0;
         for attribute in &resource.attributes {
             let bytes = prost::Message::encoded_len(attribute);
-            if kept_bytes + bytes <= RESOURCE_BYTES {
-                kept_bytes += bytes;
+            if retained_bytes + bytes <= RESOURCE_BYTES {
+                retained_bytes += bytes;
                 attributes.push(attribute.clone());
             }
         }
-        let kept = (!attributes.is_empty()).then(|| wire_value(&members(&attributes), 0));
+        let retained = (!attributes.is_empty()).then(|| wire_value(&members(&attributes), 0));
         Self {
             dimensions,
             identity_bytes,
-            kept,
-            kept_bytes,
+            retained,
+            retained_bytes,
         }
     }
 }

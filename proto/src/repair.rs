@@ -130,7 +130,7 @@ pub(crate) trait Protocol: Copy {
     fn field(self, number: u32) -> Field<Self>;
 
     /// Returns the reason why a standalone message is unreadable; `None` if it is readable.
-    fn fault(self, _item: &[u8]) -> Option<String> {
+    fn item_error(self, _item: &[u8]) -> Option<String> {
         None
     }
 }
@@ -185,14 +185,14 @@ fn rewrite<P: Protocol>(
             Field::Item(inner) => {
                 let mut within = Vec::with_capacity(content.len());
                 let is_read = rewrite(content, inner, &mut within, repaired, depth + 1).is_some();
-                let fault = if is_read {
-                    inner.fault(&within)
+                let error = if is_read {
+                    inner.item_error(&within)
                 } else {
                     Some("is not a message, or is nested too deeply".to_owned())
                 };
-                match fault {
+                match error {
                     None => wire::put_bytes_field(out, number, &within),
-                    Some(fault) => repaired.left_out.push(fault),
+                    Some(error) => repaired.left_out.push(error),
                 }
             }
             Field::Other => wire::put_bytes_field(out, number, content),

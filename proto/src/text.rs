@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn joiners_needed_by_scripts_and_emoji_are_kept() {
+    fn joiners_needed_by_scripts_and_emoji_are_retained() {
         for text in [
             "disk /var is 97 % full",
             "größe, naïve, e\u{301}",

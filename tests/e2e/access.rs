@@ -193,7 +193,7 @@ async fn gateway_pages_need_no_key() {
 }
 
 #[tokio::test]
-async fn request_id_is_kept_or_generated() {
+async fn request_id_is_retained_or_generated() {
     let world = World::start();
     let rest = world.rest();
     let given = [("x-request-id", "from-the-client")];

@@ -175,8 +175,8 @@ async fn rejected_calls_are_audited_for_admins() {
             .post("/v1/notification/triggers", &definition)
             .await;
         assert_eq!(refused.status, 403);
-        let stranger = admin.with_key(Some("wrong"));
-        let refused = stranger
+        let unknown_client = admin.with_key(Some("wrong"));
+        let refused = unknown_client
             .send(Method::GET, "/v1/notification/rules", "")
             .await;
         assert_eq!(refused.status, 401);
@@ -197,8 +197,11 @@ async fn rejected_calls_are_audited_for_admins() {
             .as_str()
             .is_some_and(|it| it.contains("role `editor`"))
     );
-    let stranger = refused.iter().find(|it| it["clientName"] == Value::Null);
-    assert_eq!(stranger.expect("a stranger's")["address"], "127.0.0.1");
+    let unknown_client = refused.iter().find(|it| it["clientName"] == Value::Null);
+    assert_eq!(
+        unknown_client.expect("a stranger's")["address"],
+        "127.0.0.1"
+    );
 
     // Only admins see clients and rejected calls.
     let seen = entries(&operator, "").await;

@@ -198,18 +198,21 @@ async fn backup_under_load_restores_all_acknowledged_events() {
     for sender in 0..2 {
         senders.spawn(keep_sending(world.rest(), sender, Arc::clone(&answered)));
     }
-    let so_far = || answered.lock().expect("no sender failed").clone();
+    let acknowledged = || answered.lock().expect("no sender failed").clone();
     eventually("some events to be answered", async || {
-        (so_far().len() >= 100).then_some(())
+        (acknowledged().len() >= 100).then_some(())
     })
     .await;
-    let before = so_far();
+    let before = acknowledged();
 
     let copy = world.folder().join("copy");
     let copy_name = copy.to_str().expect("a name");
     let output = process::run(world.command(&["backup", copy_name, "--with-keys"]));
     assert!(output.status.success(), "{}", said(&output));
-    assert!(so_far().len() > before.len(), "nothing was sent meanwhile");
+    assert!(
+        acknowledged().len() > before.len(),
+        "nothing was sent meanwhile"
+    );
     let output = process::run(world.command(&["check", "--backup", copy_name]));
     let reported = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(

@@ -102,9 +102,9 @@ async fn calendar_can_be_edited_but_not_deleted_while_in_use() {
     world.kill();
     world.start_again();
     let rest = world.rest();
-    let kept = rest.get(&format!("{CALENDARS}/office")).await.ok();
-    assert_eq!(kept["calendar"]["etag"], made["etag"]);
-    assert_eq!(kept["calendar"]["windows"], made["windows"]);
+    let stored = rest.get(&format!("{CALENDARS}/office")).await.ok();
+    assert_eq!(stored["calendar"]["etag"], made["etag"]);
+    assert_eq!(stored["calendar"]["windows"], made["windows"]);
     rest.delete(&format!("{CALENDARS}/office")).await.ok();
     rest.delete(&format!("{CALENDARS}/holidays")).await.ok();
 }
@@ -248,7 +248,7 @@ async fn recurrence_rules_match_an_independent_library() {
     let world = World::start();
     let rest = world.rest();
     let mut chance = Chance(27);
-    let (mut asked, mut found) = (String::new(), Vec::new());
+    let (mut questions, mut found) = (String::new(), Vec::new());
     for _ in 0..RULES {
         let rrule = chance.rule();
         let day = i64::try_from(chance.below(1_500)).unwrap();
@@ -263,7 +263,7 @@ async fn recurrence_rules_match_an_independent_library() {
             "start": start.to_string(),
             "end": (start + Span::new().days(days) - Span::new().seconds(1)).to_string(),
         });
-        writeln!(asked, "{line}").unwrap();
+        writeln!(questions, "{line}").unwrap();
         found.push((rrule, start, starts));
     }
     let mut reader = Command::new(python)
@@ -273,7 +273,7 @@ async fn recurrence_rules_match_an_independent_library() {
         .spawn()
         .expect("python starts");
     let mut input = reader.stdin.take().expect("standard input");
-    let writer = std::thread::spawn(move || input.write_all(asked.as_bytes()));
+    let writer = std::thread::spawn(move || input.write_all(questions.as_bytes()));
     let output = reader.wait_with_output().expect("python ends");
     writer.join().expect("a thread").expect("python reads all");
     assert!(output.status.success());

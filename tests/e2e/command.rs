@@ -315,9 +315,13 @@ fn clients_are_created_listed_and_revoked() {
     assert!(list.contains("admin\t"), "{list}");
     assert!(!list.contains(&key));
 
-    let taken = run(&["client", "create", "grafana", "--role", "viewer"]);
-    assert_eq!(taken.status.code(), Some(5));
-    assert!(stderr(&taken).contains("grafana"), "{}", stderr(&taken));
+    let duplicate = run(&["client", "create", "grafana", "--role", "viewer"]);
+    assert_eq!(duplicate.status.code(), Some(5));
+    assert!(
+        stderr(&duplicate).contains("grafana"),
+        "{}",
+        stderr(&duplicate)
+    );
     assert!(run(&["client", "revoke", "grafana"]).status.success());
     let unknown = run(&["client", "revoke", "grafana"]);
     assert_eq!(unknown.status.code(), Some(5));

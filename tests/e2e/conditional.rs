@@ -80,15 +80,15 @@ async fn unchanged_resource_is_304_without_a_body() {
             ("\"other\"".to_owned(), 200),
             (String::new(), 200),
         ];
-        for (asked, status) in table {
-            let answer = get(&rest, path, &asked).await;
-            assert_eq!(answer.status, status, "{path} {asked}");
-            assert_eq!(answer.header("etag"), tag, "{path} {asked}");
-            assert_eq!(answer.body.is_empty(), status == 304, "{path} {asked}");
+        for (condition, status) in table {
+            let answer = get(&rest, path, &condition).await;
+            assert_eq!(answer.status, status, "{path} {condition}");
+            assert_eq!(answer.header("etag"), tag, "{path} {condition}");
+            assert_eq!(answer.body.is_empty(), status == 304, "{path} {condition}");
             assert_eq!(
                 answer.header("content-type").is_empty(),
                 status == 304,
-                "{path} {asked}"
+                "{path} {condition}"
             );
         }
     }
@@ -139,26 +139,30 @@ async fn if_match_accepts_one_several_or_any_etag() {
             .as_str()
             .expect("an etag")
             .to_owned();
-        let asked = form
+        let condition = form
             .replace("TAG", current.header("etag"))
             .replace("STORED", &stored);
-        let answer = change(&rest, Method::PUT, &asked, &body).await;
+        let answer = change(&rest, Method::PUT, &condition, &body).await;
         assert_eq!(answer.status, 200, "{form}: {}", answer.text());
     }
     let old = stale.header("etag");
-    for asked in [old.to_owned(), format!("{old}, \"x\""), "\"x\"".to_owned()] {
+    for condition in [old.to_owned(), format!("{old}, \"x\""), "\"x\"".to_owned()] {
         for method in [Method::PUT, Method::DELETE] {
-            let answer = change(&rest, method, &asked, &body).await;
+            let answer = change(&rest, method, &condition, &body).await;
             assert_eq!(
                 (answer.status.as_u16(), answer.code()),
                 (409, 10),
-                "{asked}"
+                "{condition}"
             );
         }
     }
-    for asked in ["", " ", ",", "\"a\"b\""] {
-        let answer = change(&rest, Method::PUT, asked, &body).await;
-        assert_eq!((answer.status.as_u16(), answer.code()), (400, 3), "{asked}");
+    for condition in ["", " ", ",", "\"a\"b\""] {
+        let answer = change(&rest, Method::PUT, condition, &body).await;
+        assert_eq!(
+            (answer.status.as_u16(), answer.code()),
+            (400, 3),
+            "{condition}"
+        );
     }
     let current = rest.get(TRIGGER).await.header("etag").to_owned();
     let mut other = body.clone();

@@ -192,8 +192,8 @@ async fn burst(world: &mut World, round: usize, answered: &Arc<Mutex<BTreeSet<St
         });
     }
     eventually("half of the burst to be answered", async || {
-        let so_far = answered.lock().expect("no sender failed").len() - before;
-        (so_far >= BURST / 2).then_some(())
+        let acknowledged = answered.lock().expect("no sender failed").len() - before;
+        (acknowledged >= BURST / 2).then_some(())
     })
     .await;
     world.kill();

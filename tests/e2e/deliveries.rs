@@ -20,7 +20,7 @@ const SIGNING: &str = "whsec_Y2FuYXJ5LTQ3MTEtY2FuYXJ5LTQ3MTEt";
 async fn draft_uses_stored_secrets_only_for_their_own_address() {
     let world = World::start();
     let rest = world.rest();
-    let (home, away) = (Receiver::start().await, Receiver::start().await);
+    let (home, remote) = (Receiver::start().await, Receiver::start().await);
     let hook = |url: String, secret: &str| json!({"name": "hook", "type": {"webhook": {"url": url, "signingSecret": secret}}});
     rest.post(
         "/v1/notification/destinations",
@@ -33,30 +33,30 @@ async fn draft_uses_stored_secrets_only_for_their_own_address() {
 
     operator.post(test, &hook(home.url("/a"), "")).await.ok();
     for caller in [&operator, &rest] {
-        for elsewhere in [home.url("/b"), home.url("/a?x=1"), away.url("/a")] {
+        for elsewhere in [home.url("/b"), home.url("/a?x=1"), remote.url("/a")] {
             let refused = caller.post(test, &hook(elsewhere, "")).await;
             assert_eq!(refused.status, 400, "{}", refused.text());
-            let fault = refused.json()["details"][1]["fieldViolations"][0].clone();
+            let violation = refused.json()["details"][1]["fieldViolations"][0].clone();
             assert_eq!(
-                fault["field"],
+                violation["field"],
                 "type.webhook.signingSecret",
                 "{}",
                 refused.text()
             );
-            let sentence = fault["description"].as_str().expect("a sentence");
+            let sentence = violation["description"].as_str().expect("a sentence");
             assert!(
                 sentence.contains("enter it again for the new address"),
                 "{sentence}"
             );
         }
     }
-    assert!(away.received().is_empty());
+    assert!(remote.received().is_empty());
 
     operator
-        .post(test, &hook(away.url("/a"), SIGNING))
+        .post(test, &hook(remote.url("/a"), SIGNING))
         .await
         .ok();
-    for receiver in [home, away] {
+    for receiver in [home, remote] {
         let received = receiver.received();
         assert_eq!(received.len(), 1);
         assert!(received[0].headers.contains_key("webhook-signature"));

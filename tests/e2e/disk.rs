@@ -98,8 +98,8 @@ async fn full_disk_rejects_only_new_events_until_space_is_freed() {
     let tries = AtomicU32::new(0);
     eventually("intake to be refused", async || {
         let host = format!("full-{}", tries.fetch_add(1, Ordering::Relaxed));
-        let is_taken = send(&rest, &[host]).await;
-        (!is_taken).then_some(())
+        let is_accepted = send(&rest, &[host]).await;
+        (!is_accepted).then_some(())
     })
     .await;
 
@@ -184,17 +184,17 @@ async fn disk_filling_under_load_loses_no_acknowledged_event() {
         });
     }
     for _ in 0..5 {
-        let so_far = answered.lock().expect("no sender failed").len();
-        let refused_so_far = *refused.lock().expect("no sender failed");
+        let answered_before = answered.lock().expect("no sender failed").len();
+        let refused_before = *refused.lock().expect("no sender failed");
         eventually("events to be taken in", async || {
             let count = answered.lock().expect("no sender failed").len();
-            (count >= so_far + 100).then_some(())
+            (count >= answered_before + 100).then_some(())
         })
         .await;
         disk.fill(0);
         eventually("events to be refused", async || {
             let count = *refused.lock().expect("no sender failed");
-            (count > refused_so_far).then_some(())
+            (count > refused_before).then_some(())
         })
         .await;
         disk.free();

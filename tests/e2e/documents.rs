@@ -51,10 +51,11 @@ fn anchors(text: &str) -> BTreeSet<String> {
     headings
         .map(|line| {
             let heading = line.trim_start_matches('#').trim().to_lowercase();
-            let kept = heading
+            let letters = heading
                 .chars()
                 .filter(|&letter| letter.is_alphanumeric() || " -_".contains(letter));
-            kept.map(|letter| if letter == ' ' { '-' } else { letter })
+            letters
+                .map(|letter| if letter == ' ' { '-' } else { letter })
                 .collect()
         })
         .collect()

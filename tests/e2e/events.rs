@@ -227,9 +227,9 @@ async fn notes_are_added_replaced_and_removed() {
                 "annotationId": note, "annotation": text}])
     };
     annotate(item("it is the log")).await;
-    let kept = newest(&rest, "e1").await["occurrences"][0]["annotations"].clone();
-    assert_eq!(kept[0]["annotation"], "it is the log");
-    assert_eq!(kept[0]["author"], "admin");
+    let notes = newest(&rest, "e1").await["occurrences"][0]["annotations"].clone();
+    assert_eq!(notes[0]["annotation"], "it is the log");
+    assert_eq!(notes[0]["author"], "admin");
     annotate(item("")).await;
     assert_eq!(
         newest(&rest, "e1").await["occurrences"][0].get("annotations"),
@@ -238,7 +238,7 @@ async fn notes_are_added_replaced_and_removed() {
 }
 
 #[tokio::test]
-async fn manual_status_changes_are_kept_in_the_history() {
+async fn manual_status_changes_are_retained_in_the_history() {
     let world = World::start();
     let rest = world.rest();
     let stored = send(
@@ -323,8 +323,8 @@ async fn event_is_assigned_and_found_by_assignee() {
         item
     };
     let found = async |filter: &str| {
-        let asked = json!({"query": {"filter": filter}});
-        let answer = rest.post("/v1/events:count", &asked).await;
+        let request = json!({"query": {"filter": filter}});
+        let answer = rest.post("/v1/events:count", &request).await;
         answer.ok()["count"].clone()
     };
     assert_eq!(assign("admin").await["success"], true);
@@ -336,8 +336,8 @@ async fn event_is_assigned_and_found_by_assignee() {
     let mine = found("name=assigned assignee=admin").await;
     let nobodys = found("name=assigned -has:assignee").await;
     assert_eq!((mine, nobodys), (json!(1), json!(1)));
-    let asked = json!({"field": "assignee", "query": {"filter": "name=assigned"}});
-    let groups = rest.post("/v1/events:group", &asked).await.ok();
+    let request = json!({"field": "assignee", "query": {"filter": "name=assigned"}});
+    let groups = rest.post("/v1/events:group", &request).await.ok();
     assert!(groups.to_string().contains("\"admin\""), "{groups}");
     assert_eq!(assign("").await["success"], true);
     assert_eq!(found("name=assigned has:assignee").await, 0);

@@ -134,7 +134,7 @@ fn client_input(world: &World, calls: &[Call]) -> String {
 }
 
 /// Runs a client that reads the calls and prints one line per call.
-fn run(mut client: Command, asked: &str) -> Vec<Value> {
+fn run(mut client: Command, calls: &str) -> Vec<Value> {
     let mut child = client
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -143,7 +143,7 @@ fn run(mut client: Command, asked: &str) -> Vec<Value> {
         .unwrap();
     let mut input = child.stdin.take().unwrap();
     // A client that ends early reports the reason on standard error.
-    drop(input.write_all(asked.as_bytes()));
+    drop(input.write_all(calls.as_bytes()));
     drop(input);
     let output = child.wait_with_output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -160,7 +160,7 @@ fn has(details: &Value, name: &str, holds: impl Fn(&Value) -> bool) -> bool {
 }
 
 /// Returns the error in a result, if any.
-fn fault(result: &Value) -> Option<&'static str> {
+fn error_of(result: &Value) -> Option<&'static str> {
     let (code, details) = (
         result["code"].as_str().unwrap_or_default(),
         &result["details"],
@@ -198,8 +198,8 @@ fn check(calls: &[Call], results: &[Value]) {
     let found: BTreeSet<_> = results.iter().map(reported).collect();
     assert_eq!(found, expected);
     let wrong = results.iter().filter_map(|result| {
-        let fault = fault(result)?;
-        Some(format!("{fault}: {result}"))
+        let error = error_of(result)?;
+        Some(format!("{error}: {result}"))
     });
     let wrong: Vec<_> = wrong.collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -29,14 +29,14 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Returns the number of rounds requested; each takes half a minute.
 fn rounds() -> Option<usize> {
-    let asked = std::env::var_os("BELLWETHER_TEST_FAILOVERS");
-    let asked = asked.and_then(|asked| asked.to_str()?.parse().ok());
-    if asked.is_none() {
+    let value = std::env::var_os("BELLWETHER_TEST_FAILOVERS");
+    let value = value.and_then(|value| value.to_str()?.parse().ok());
+    if value.is_none() {
         // Written to standard error directly, so that a skipped test is visible.
         let notice = "skipped: another server takes over when `just failovers` asks for it\n";
         drop(std::io::stderr().write_all(notice.as_bytes()));
     }
-    asked
+    value
 }
 
 #[tokio::test(flavor = "multi_thread")]

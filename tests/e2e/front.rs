@@ -48,7 +48,7 @@ async fn raw(address: &str, request: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn client_address_is_taken_only_from_trusted_proxies() {
+async fn client_address_is_accepted_only_from_trusted_proxies() {
     for (settings, expected) in [
         ("trusted_proxies = [\"127.0.0.0/8\"]", "192.0.2.7"),
         ("", "127.0.0.1"),

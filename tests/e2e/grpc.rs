@@ -300,9 +300,9 @@ async fn reflection_describes_error_details() {
             host: String::new(),
             message_request: Some(MessageRequest::FileContainingSymbol(symbol.into())),
         };
-        let asked = tokio_stream::iter([request]);
+        let requests = tokio_stream::iter([request]);
         let mut answers = client
-            .server_reflection_info(asked)
+            .server_reflection_info(requests)
             .await
             .unwrap()
             .into_inner();

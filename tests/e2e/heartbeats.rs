@@ -39,8 +39,8 @@ async fn expectations(rest: &Rest) -> Vec<Value> {
 }
 
 async fn status(rest: &Rest) -> Option<String> {
-    let asked = json!({"query": {"filter": "name=\"backup missing\""}});
-    let found = rest.post("/v1/events:search", &asked).await.ok();
+    let request = json!({"query": {"filter": "name=\"backup missing\""}});
+    let found = rest.post("/v1/events:search", &request).await.ok();
     let status = &found["results"][0]["occurrences"][0]["status"];
     Some(status.as_str()?.to_owned())
 }

@@ -209,9 +209,9 @@ async fn imported_routes_match_amtool() {
     };
     let world = World::start();
     let receiver = Receiver::start().await;
-    let asked = std::env::var_os("BELLWETHER_TEST_ROUTES");
-    let asked = asked.map(|it| it.to_string_lossy().parse().unwrap());
-    let configurations: usize = asked.unwrap_or(15);
+    let value = std::env::var_os("BELLWETHER_TEST_ROUTES");
+    let value = value.map(|it| it.to_string_lossy().parse().unwrap());
+    let configurations: usize = value.unwrap_or(15);
     let mut chance = Chance(0x5EED);
     for batch in 0..configurations {
         let file = world.folder().join("generated.yml");

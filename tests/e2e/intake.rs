@@ -242,8 +242,8 @@ async fn event_with_invalid_json_is_rejected_and_others_are_stored() {
 #[tokio::test]
 async fn overlong_list_of_invalid_events_is_rejected_as_a_whole() {
     let world = World::start();
-    let faults = vec![json!(0); 5_000];
-    let answer = world.rest().post(INTAKE, &json!({"events": faults})).await;
+    let invalid = vec![json!(0); 5_000];
+    let answer = world.rest().post(INTAKE, &json!({"events": invalid})).await;
     assert_eq!(answer.status, 400, "{}", answer.text());
 }
 
@@ -266,8 +266,8 @@ async fn severity_and_status_accept_common_words() {
         ("Suppressed", "STATUS_SUPPRESSED"),
         ("CLOSED", "STATUS_CLOSED"),
     ];
-    for (at, (sent, kept)) in severities.into_iter().enumerate() {
-        let (status, kept_status) = statuses[at % statuses.len()];
+    for (at, (sent, stored)) in severities.into_iter().enumerate() {
+        let (status, stored_status) = statuses[at % statuses.len()];
         let host = format!("words{at}");
         let one = event(&host, &json!({"severity": sent, "status": status}));
         let answer = rest.post(INTAKE, &json!({"events": [one]})).await.ok();
@@ -280,7 +280,7 @@ async fn severity_and_status_accept_common_words() {
         let occurrence = &found["results"][0]["occurrences"][0];
         assert_eq!(
             (&occurrence["severity"], &occurrence["status"]),
-            (&json!(kept), &json!(kept_status)),
+            (&json!(stored), &json!(stored_status)),
             "{sent}"
         );
     }

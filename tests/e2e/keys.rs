@@ -203,9 +203,9 @@ fn process_memory_is_protected_from_other_programs_of_the_user() {
     let mut other = powerless(other.arg("60")).spawn().unwrap();
 
     let can_read = |process: u32| {
-        let mut look = Command::new("cat");
-        look.arg(format!("/proc/{process}/environ"));
-        process::run(powerless(&look)).status.success()
+        let mut command = Command::new("cat");
+        command.arg(format!("/proc/{process}/environ"));
+        process::run(powerless(&command)).status.success()
     };
     let is_seen = eventually_blocking("a program that keeps nothing back", || {
         can_read(other.id()).then_some(true)

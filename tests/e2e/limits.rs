@@ -23,7 +23,7 @@ const OPERATIONS: [&str; 10] = [
 struct Case {
     field: String,
     body: Value,
-    is_taken: bool,
+    is_accepted: bool,
     why: &'static str,
 }
 
@@ -208,8 +208,8 @@ impl<'d> Walk<'d> {
                 let pairs = (0..count).map(|at| (format!("x{at}"), value.clone()));
                 Value::Object(pairs.collect())
             };
-            let (taken, refused) = (pairs(most), pairs(most + 1));
-            self.add(base, place, taken, true, "as many as may be");
+            let (accepted, refused) = (pairs(most), pairs(most + 1));
+            self.add(base, place, accepted, true, "as many as may be");
             self.add(base, place, refused, false, "are too many");
         }
     }
@@ -229,13 +229,13 @@ impl<'d> Walk<'d> {
         base: &Value,
         place: &Place,
         value: Value,
-        is_taken: bool,
+        is_accepted: bool,
         why: &'static str,
     ) {
         self.cases.push(Case {
             field: place.field.clone(),
             body: with(base, &place.pointer, value),
-            is_taken,
+            is_accepted,
             why,
         });
     }
@@ -293,8 +293,8 @@ async fn fields_enforce_the_documented_limits() {
         assert!(base.is_object(), "{path} has no example");
         walk.object(&base, &Place::default(), &content["schema"], &[]);
         // A dry run stores nothing.
-        let asked = operation["parameters"].as_array().unwrap();
-        let is_dry = asked
+        let parameters = operation["parameters"].as_array().unwrap();
+        let is_dry = parameters
             .iter()
             .any(|parameter| parameter["name"] == "validateOnly");
         let uri = if is_dry {
@@ -305,7 +305,7 @@ async fn fields_enforce_the_documented_limits() {
         for case in walk.cases {
             count += 1;
             let found = violations(&rest, &uri, &case.body).await;
-            let is_named = if case.is_taken {
+            let is_named = if case.is_accepted {
                 found.contains(&case.field)
             } else {
                 let is_it = |field: &String| {
@@ -314,7 +314,7 @@ async fn fields_enforce_the_documented_limits() {
                 };
                 found.iter().any(is_it)
             };
-            if is_named == case.is_taken {
+            if is_named == case.is_accepted {
                 wrong.push(format!("{path} {} {}: {found:?}", case.field, case.why));
             }
         }

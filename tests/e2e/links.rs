@@ -35,8 +35,8 @@ async fn start_with_link(settings: &str, grouped: bool) -> (World, String) {
     let events = json!({"events": [event]});
     rest.post("/v1/data-receiver/events", &events).await.ok();
     let link = eventually("a message", async || {
-        let taken: Vec<Received> = receiver.received();
-        Some(taken.first()?.json()["link"].as_str()?.to_owned())
+        let received: Vec<Received> = receiver.received();
+        Some(received.first()?.json()["link"].as_str()?.to_owned())
     })
     .await;
     let path = link.strip_prefix(BASE).expect("a link to the service");
@@ -65,9 +65,9 @@ async fn call(grpc: &Grpc, path: &str) -> Result<Value, tonic::Code> {
         let found = query.split('&').find_map(|pair| pair.strip_prefix(name));
         found.unwrap_or_default().to_owned()
     };
-    let asked = json!({"id": id, "until": part("until="), "sign": part("sign=")});
+    let request = json!({"id": id, "until": part("until="), "sign": part("sign=")});
     let wire = bellwether_tests::wire::Wire::Grpc(grpc.clone());
-    let answer = wire.call("LinkService/OpenLink", &asked).await;
+    let answer = wire.call("LinkService/OpenLink", &request).await;
     answer.map_err(|refusal| refusal.code)
 }
 

@@ -301,8 +301,8 @@ async fn standard_webhooks_are_accepted_only_while_recent() {
     };
     let old = send(3_600).await;
     assert_eq!(old.status, 403, "{}", old.text());
-    let taken = send(0).await;
-    assert_eq!(taken.ok(), json!({"succeeded": 2, "dropped": 1}));
+    let accepted = send(0).await;
+    assert_eq!(accepted.ok(), json!({"succeeded": 2, "dropped": 1}));
     let events = newest(&rest, "orders").await;
     let mut reported: Vec<_> = events
         .iter()

@@ -341,12 +341,12 @@ fn alert_rules_and_dashboard_use_existing_metrics() {
     let of_panels = panels
         .iter()
         .flat_map(|panel| panel["targets"].as_array().unwrap());
-    let mut asked: Vec<String> = of_panels
+    let mut queries: Vec<String> = of_panels
         .map(|target| target["expr"].as_str().unwrap().to_owned())
         .collect();
-    assert!(asked.len() > 15, "{asked:?}");
-    asked.push(read("alerts.yml"));
-    for text in asked {
+    assert!(queries.len() > 15, "{queries:?}");
+    queries.push(read("alerts.yml"));
+    for text in queries {
         let words = text.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
         let of_ours = |word: &&str| word.starts_with("bellwether_") || word.starts_with("process_");
         for name in words.filter(of_ours) {
@@ -464,8 +464,8 @@ async fn prometheus_alerts_when_a_destination_fails() {
     let _prometheus = Running::start(folder.path(), &prometheus, &arguments);
     let prometheus = Rest::new(&address, None);
     let firing = async || {
-        let asked = prometheus.try_send(Method::GET, "/api/v1/alerts", &[], "");
-        let found = asked.await.ok()?;
+        let response = prometheus.try_send(Method::GET, "/api/v1/alerts", &[], "");
+        let found = response.await.ok()?;
         let found: Value = serde_json::from_slice(&found.body).ok()?;
         let alerts = found["data"]["alerts"].as_array()?;
         let is_it = |alert: &&Value| {

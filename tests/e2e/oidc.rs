@@ -282,7 +282,7 @@ impl Terminal {
         state.join("sign-ins.json")
     }
 
-    fn kept(&self) -> Value {
+    fn stored_sign_in(&self) -> Value {
         let text = std::fs::read_to_string(self.file()).unwrap();
         let content: Value = serde_json::from_str(&text).unwrap();
         let sign_ins = content["sign_ins"].as_object().unwrap();
@@ -339,14 +339,17 @@ async fn terminal_login_replaces_the_key_until_logout() {
     let (_, entries) = terminal.run(&["audit"]);
     assert!(entries.contains("oidc:ada@example.org"), "{entries}");
 
-    let kept = terminal.kept();
-    assert_eq!(kept["issuer"], provider.issuer);
-    assert_eq!(kept["client_id"], "bellwether");
-    assert_eq!(kept["token_endpoint"], format!("{}/token", provider.issuer));
+    let stored = terminal.stored_sign_in();
+    assert_eq!(stored["issuer"], provider.issuer);
+    assert_eq!(stored["client_id"], "bellwether");
+    assert_eq!(
+        stored["token_endpoint"],
+        format!("{}/token", provider.issuer)
+    );
     let mode = std::fs::metadata(terminal.file()).unwrap().permissions();
     assert_eq!(mode.mode() & 0o777, 0o600);
     let log = world.service().log();
-    assert!(!log.contains(kept["token"].as_str().unwrap()), "{log}");
+    assert!(!log.contains(stored["token"].as_str().unwrap()), "{log}");
 
     // An explicit key takes precedence.
     let mut command = terminal.command(&["audit"]);
@@ -376,11 +379,11 @@ async fn sign_in_is_renewed_before_expiry_or_explains_the_failure() {
     ));
     let (went_well, reported) = terminal.login(&provider, "/approve?account=ada").await;
     assert!(went_well, "{reported}");
-    let first = terminal.kept();
+    let first = terminal.stored_sign_in();
     assert!(first["refresh_token"].is_string(), "{first}");
     let (went_well, reported) = terminal.run(&["client", "list"]);
     assert!(went_well, "{reported}");
-    let second = terminal.kept();
+    let second = terminal.stored_sign_in();
     // A token issued within the same second is identical, so refresh tokens are compared.
     assert!(second["refresh_token"].is_string(), "{second}");
     assert_ne!(first["refresh_token"], second["refresh_token"]);
@@ -396,7 +399,7 @@ async fn sign_in_is_renewed_before_expiry_or_explains_the_failure() {
         assert!(went_well, "{reported}");
     }
 
-    let mut past = terminal.kept();
+    let mut past = terminal.stored_sign_in();
     past["ends"] = json!("2026-01-01T00:00:00Z");
     let mut without = past.clone();
     without.as_object_mut().unwrap().remove("refresh_token");

@@ -272,12 +272,12 @@ async fn schedule_feed_is_served_by_address_until_deleted() {
     let world = World::start();
     let rest = world.rest();
     prepare(&rest, &receiver.url("/")).await;
-    let asked = format!("{NOTIFICATION}/schedules/database:feed");
-    let url = rest.get(&asked).await.ok()["url"].clone();
+    let feed = format!("{NOTIFICATION}/schedules/database:feed");
+    let url = rest.get(&feed).await.ok()["url"].clone();
     let url = url.as_str().unwrap();
     assert!(url.starts_with("/schedules/database.ics?sign="), "{url}");
-    let stranger = rest.with_key(None);
-    let found = stranger.get(url).await;
+    let anonymous = rest.with_key(None);
+    let found = anonymous.get(url).await;
     assert_eq!(found.status, 200);
     let text = found.text();
     for line in ["BEGIN:VCALENDAR", "SUMMARY:On call: ana", "END:VCALENDAR"] {
@@ -290,7 +290,7 @@ async fn schedule_feed_is_served_by_address_until_deleted() {
         format!("/schedules/database.ics?sign={shorter}"),
         format!("/schedules/other.ics?sign={sign}"),
     ] {
-        assert_eq!(stranger.get(&wrong).await.status, 401, "{wrong}");
+        assert_eq!(anonymous.get(&wrong).await.status, 401, "{wrong}");
     }
     // A new schedule with the same name has another address.
     for path in [
@@ -300,7 +300,7 @@ async fn schedule_feed_is_served_by_address_until_deleted() {
     ] {
         rest.delete(&format!("{NOTIFICATION}/{path}")).await.ok();
     }
-    assert_eq!(stranger.get(url).await.status, 401);
+    assert_eq!(anonymous.get(url).await.status, 401);
     let again = json!({
         "name": "database",
         "timeZone": "UTC",
@@ -308,7 +308,7 @@ async fn schedule_feed_is_served_by_address_until_deleted() {
     });
     let path = format!("{NOTIFICATION}/schedules");
     rest.post(&path, &again).await.ok();
-    assert_eq!(stranger.get(url).await.status, 401);
+    assert_eq!(anonymous.get(url).await.status, 401);
 }
 
 #[tokio::test]
@@ -444,9 +444,9 @@ async fn acknowledgement_by_link_is_audited_as_its_contact() {
     let message = receiver.received()[0].json();
     let link = message["ack"].as_str().unwrap();
     let path = link.strip_prefix("https://events.example").unwrap();
-    let stranger = rest.with_key(None);
-    assert_eq!(stranger.get(path).await.status, 200);
-    let done = stranger.post(path, &json!({})).await;
+    let anonymous = rest.with_key(None);
+    assert_eq!(anonymous.get(path).await.status, 200);
+    let done = anonymous.post(path, &json!({})).await;
     assert!(done.text().contains("contact:admin"), "{}", done.text());
     let acknowledged = response(&rest).await;
     assert_eq!(acknowledged["acknowledgedBy"], "contact:admin");
@@ -494,17 +494,17 @@ async fn feed_address_requests_are_audited_and_can_be_replaced() {
     let url = |found: &Value| found["url"].as_str().unwrap().to_owned();
     let first = url(&rest.get(&of("feed")).await.ok());
     assert_eq!(url(&rest.get(&of("feed")).await.ok()), first);
-    let stranger = rest.with_key(None);
-    assert_eq!(stranger.get(&first).await.status, 200);
+    let anonymous = rest.with_key(None);
+    assert_eq!(anonymous.get(&first).await.status, 200);
     let second = url(&rest.post(&of("rotateFeed"), &json!({})).await.ok());
     assert_eq!(url(&rest.get(&of("feed")).await.ok()), second);
-    assert_eq!(stranger.get(&first).await.status, 401);
-    assert_eq!(stranger.get(&second).await.status, 200);
+    assert_eq!(anonymous.get(&first).await.status, 401);
+    assert_eq!(anonymous.get(&second).await.status, 200);
     // An edit does not change the address.
     let path = format!("{NOTIFICATION}/schedules/database");
     let schedule = rest.get(&path).await.ok()["schedule"].clone();
     rest.put(&path, &schedule).await.ok();
-    assert_eq!(stranger.get(&second).await.status, 200);
+    assert_eq!(anonymous.get(&second).await.status, 200);
     eventually("what was issued, read, rotated and refused", async || {
         let found = rest.get("/v1/audit?pageSize=200").await.ok();
         let entries = found["entries"].as_array()?;
@@ -540,10 +540,10 @@ async fn guessed_addresses_are_throttled_and_reported() {
     rest.post(&format!("{NOTIFICATION}/heartbeats"), &heartbeat)
         .await
         .ok();
-    let stranger = rest.with_key(None);
+    let anonymous = rest.with_key(None);
     for guess in 0..25 {
         let path = format!("/v1/data-receiver/heartbeats/cron/guess{guess}");
-        assert_eq!(stranger.get(&path).await.status, 401);
+        assert_eq!(anonymous.get(&path).await.status, 401);
     }
     eventually("an event of the service about it", async || {
         let search = json!({"query": {"filter": "source=bellwether and type=key-refused"}});

@@ -26,9 +26,9 @@ async fn alarm(world: &World) -> Option<Value> {
 #[tokio::test]
 async fn senders_cannot_forge_or_close_service_alarms() {
     let world = World::start();
-    let stranger = world.rest().with_key(Some("bw_wrong"));
+    let unknown = world.rest().with_key(Some("bw_wrong"));
     for _ in 0..20 {
-        stranger.get("/v1/notification/rules").await;
+        unknown.get("/v1/notification/rules").await;
     }
     let open = eventually("the alarm", async || alarm(&world).await).await;
     assert_eq!(open, json!([1, "STATUS_OPEN"]));

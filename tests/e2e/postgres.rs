@@ -200,10 +200,10 @@ pub(crate) async fn none_is_lost(rest: &Rest, reported: &Mutex<SendOutcomes>) ->
     let reported = std::mem::take(&mut *reported.lock().unwrap());
     let lost: Vec<_> = reported.answered.difference(&stored).collect();
     assert!(lost.is_empty(), "answered and lost: {lost:?}");
-    let kept: Vec<_> = reported.refused.intersection(&stored).collect();
+    let contradictory: Vec<_> = reported.refused.intersection(&stored).collect();
     assert!(
-        kept.is_empty(),
-        "refused and stored: {kept:?}, {}",
+        contradictory.is_empty(),
+        "refused and stored: {contradictory:?}, {}",
         reported.why
     );
     stored
@@ -342,12 +342,12 @@ async fn running_service_can_be_checked_and_backed_up() {
 }
 
 pub(crate) fn assert_refused(command: Command, why: &str) {
-    let asked = format!("{command:?}");
+    let shown = format!("{command:?}");
     let ended = process::run(command);
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     let said = said + &String::from_utf8_lossy(&ended.stdout);
-    assert!(!ended.status.success(), "{asked}");
-    assert!(said.contains(why), "{asked}: {said}");
+    assert!(!ended.status.success(), "{shown}");
+    assert!(said.contains(why), "{shown}: {said}");
     assert!(!said.contains(PASSWORD), "{said}");
 }
 

@@ -63,11 +63,11 @@ async fn every_response_has_a_request_id() {
         .insert("x-request-id", "mine-2".parse().unwrap());
     let answer = rules.list_rules(named).await.unwrap();
     assert_eq!(answer.metadata().get("x-request-id").unwrap(), "mine-2");
-    let mut stranger = RuleServiceClient::new(bellwether_tests::grpc::channel(
+    let mut anonymous = RuleServiceClient::new(bellwether_tests::grpc::channel(
         world.service().address("grpc"),
         None,
     ));
-    let refused = stranger
+    let refused = anonymous
         .list_rules(ListRulesRequest::default())
         .await
         .unwrap_err();
@@ -111,12 +111,12 @@ async fn only_configured_cors_origins_are_allowed() {
     ];
     let allowed = "access-control-allow-origin";
     let usual = World::start();
-    let asked = usual
+    let response = usual
         .rest()
         .try_send(Method::OPTIONS, RULES, &preflight, "")
         .await
         .unwrap();
-    assert_eq!(asked.header(allowed), "", "none over REST");
+    assert_eq!(response.header(allowed), "", "none over REST");
     let answer = usual
         .rest()
         .try_send(Method::GET, RULES, &preflight[..1], "")
@@ -127,16 +127,16 @@ async fn only_configured_cors_origins_are_allowed() {
     let world = World::with_settings(&format!("cors.origins = [{PAGE:?}]"));
     for part in ["rest", "grpc"] {
         let page = Rest::new(world.service().address(part), None);
-        let asked = page
+        let response = page
             .try_send(Method::OPTIONS, RULES, &preflight, "")
             .await
             .unwrap();
         assert_eq!(
-            (asked.status.as_u16(), asked.header(allowed)),
+            (response.status.as_u16(), response.header(allowed)),
             (204, PAGE),
             "{part}"
         );
-        let named = asked.header("access-control-allow-headers");
+        let named = response.header("access-control-allow-headers");
         assert!(
             named.contains("authorization") && !named.contains('*'),
             "{part}: {named}"
@@ -146,11 +146,11 @@ async fn only_configured_cors_origins_are_allowed() {
             preflight[1],
             preflight[2],
         ];
-        let asked = page
+        let response = page
             .try_send(Method::OPTIONS, RULES, &other, "")
             .await
             .unwrap();
-        assert_eq!(asked.header(allowed), "", "{part}");
+        assert_eq!(response.header(allowed), "", "{part}");
         let answer = page
             .try_send(Method::GET, RULES, &preflight[..1], "")
             .await
@@ -282,8 +282,8 @@ async fn log_line_of_a_call_has_client_and_request_id() {
     let sent = rest.try_send(Method::POST, "/v1/data-receiver/events", &headers, body);
     assert_eq!(sent.await.unwrap().status, 200);
     let channel = bellwether_tests::grpc::channel(world.service().address("grpc"), None);
-    let mut stranger = RuleServiceClient::new(channel);
-    let refused = stranger.list_rules(ListRulesRequest::default()).await;
+    let mut anonymous = RuleServiceClient::new(channel);
+    let refused = anonymous.list_rules(ListRulesRequest::default()).await;
     assert_eq!(refused.unwrap_err().code(), Code::Unauthenticated);
 
     let log = world.service().log();

@@ -100,15 +100,15 @@ async fn resources_support_create_read_list_update_and_delete() {
 }
 
 #[tokio::test]
-async fn taken_unknown_or_changed_names_are_rejected() {
+async fn duplicate_unknown_or_changed_names_are_rejected() {
     let (_world, rest) = world().await;
     rest.post("/v1/notification/rules", &definition("rules", "base"))
         .await
         .ok();
     for (kind, _) in KINDS {
         let path = format!("/v1/notification/{kind}");
-        let taken = rest.post(&path, &definition(kind, "base")).await;
-        let message = refused(&taken, 409, 6, kind);
+        let duplicate = rest.post(&path, &definition(kind, "base")).await;
+        let message = refused(&duplicate, 409, 6, kind);
         assert!(message.contains("base"), "{kind}: {message}");
 
         for method in [Method::GET, Method::DELETE] {

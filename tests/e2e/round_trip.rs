@@ -127,7 +127,7 @@ fn actions(changes: &[Value]) -> BTreeSet<&str> {
 }
 
 /// Asserts that the response contains everything in the draft, with secrets masked.
-fn is_kept(draft: &Value, answer: &Value, path: &str, name: &str) {
+fn assert_stored(draft: &Value, answer: &Value, path: &str, name: &str) {
     if SECRETS.contains(&(name, path)) {
         let shown = answer.as_str().unwrap();
         assert!(
@@ -138,7 +138,7 @@ fn is_kept(draft: &Value, answer: &Value, path: &str, name: &str) {
     }
     if let Value::Object(fields) = draft {
         for (field, value) in fields {
-            is_kept(value, &answer[field], &format!("{path}/{field}"), name);
+            assert_stored(value, &answer[field], &format!("{path}/{field}"), name);
         }
         return;
     }
@@ -213,7 +213,7 @@ async fn every_field_round_trips_over_rest_and_grpc() {
         for (kind, draft) in &documents {
             let name = draft["name"].as_str().unwrap();
             let mut answer = stored(wire, kind, name).await;
-            is_kept(draft, &answer, "", name);
+            assert_stored(draft, &answer, "", name);
             answer.as_object_mut().unwrap().remove("etag");
             read.push((*kind, answer));
         }

@@ -393,7 +393,7 @@ fn pipe_in_place_of_a_file_is_rejected_without_blocking() {
     ];
     for name in names {
         let path = data_dir.join(name);
-        let kept = fs::read(&path).ok();
+        let original = fs::read(&path).ok();
         drop(fs::remove_file(&path));
         pipe(&path);
         let (code, _, said) = start();
@@ -402,8 +402,8 @@ fn pipe_in_place_of_a_file_is_rejected_without_blocking() {
             "{name}: {code} {said}"
         );
         fs::remove_file(&path).unwrap();
-        if let Some(kept) = kept {
-            fs::write(&path, kept).unwrap();
+        if let Some(original) = original {
+            fs::write(&path, original).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         }
     }

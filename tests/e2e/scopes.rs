@@ -102,14 +102,14 @@ async fn source_scoped_sender_sends_only_its_sources() {
         )
     };
     assert_eq!(send(json!({"source": "cron"})).await.0, 1);
-    let (taken, answer) = send(json!({"source": "web"})).await;
-    assert_eq!(taken, 0);
+    let (accepted, answer) = send(json!({"source": "web"})).await;
+    assert_eq!(accepted, 0);
     assert!(
         answer.contains("is `web`; this key may send only events of `cron`"),
         "{answer}"
     );
-    let (taken, answer) = send(json!({"host": "a"})).await;
-    assert_eq!(taken, 0);
+    let (accepted, answer) = send(json!({"host": "a"})).await;
+    assert_eq!(accepted, 0);
     assert!(answer.contains("is missing"), "{answer}");
     // Sends an event in another dialect.
     let event = json!({ "specversion": "1.0", "id": "1", "type": "job", "source": "web" });
@@ -236,12 +236,12 @@ async fn tag_scoped_client_cannot_silence_or_notify_others() {
         rule["destinationNames"] = json!(destinations);
         rule
     };
-    let kept = [
+    let allowed = [
         (SILENCES, silence("kept", &json!({"ruleNames": ["ours"]}))),
         (INHIBITIONS, inhibition("kept", "name=full and team=db")),
         (RULES, rule("kept", &["ours"])),
     ];
-    for (all, draft) in kept {
+    for (all, draft) in allowed {
         db.post(all, &draft).await.ok();
     }
     // The request, and the text of the rejection; `None` if it is allowed.

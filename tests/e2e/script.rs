@@ -251,8 +251,8 @@ async fn impact_replays_past_events_and_can_fail_the_diff() {
     assert_eq!(wrong.code, 2, "{wrong:?}");
     let alone = fed(&world, &["diff", "-f", "-", "--max-messages", "2"], draft);
     assert_eq!(alone.code, 2, "{alone:?}");
-    let asked = json!({"documents": [], "days": 40});
-    let refused = rest.post("/v1/config:impact", &asked).await;
+    let request = json!({"documents": [], "days": 40});
+    let refused = rest.post("/v1/config:impact", &request).await;
     assert_eq!(refused.status, 400);
     assert!(refused.text().contains("1 to 30"), "{}", refused.text());
 }
@@ -453,9 +453,12 @@ fn unreachable_service_and_wrong_key_have_distinct_exit_codes() {
         &["health"],
         &["send", "a", "-d", "b=c"],
     ] {
-        let away = run(&world, arguments);
-        assert_eq!(away.code, 3, "{away:?}");
-        assert!(away.err.contains("bellwether serve"), "{away:?}");
+        let unreachable = run(&world, arguments);
+        assert_eq!(unreachable.code, 3, "{unreachable:?}");
+        assert!(
+            unreachable.err.contains("bellwether serve"),
+            "{unreachable:?}"
+        );
     }
     let usage = run(&world, &["send", "a", "--severity", "awful"]);
     assert_eq!(usage.code, 2, "{usage:?}");

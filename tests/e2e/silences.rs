@@ -292,9 +292,9 @@ async fn operator_releases_a_waiting_notification() {
         .ok();
     let event = send(&rest, "a", json!({})).await;
     for wire in world.wires() {
-        let asked = json!({"silenceName": "quiet", "kinds": ["OPENING"]});
+        let request = json!({"silenceName": "quiet", "kinds": ["OPENING"]});
         let listed = wire
-            .call("PendingService/ListPending", &asked)
+            .call("PendingService/ListPending", &request)
             .await
             .unwrap();
         assert_eq!(listed["pending"][0]["ruleName"], "page", "{listed}");
@@ -310,11 +310,11 @@ async fn operator_releases_a_waiting_notification() {
         .post(&release, &json!({"ruleName": "page", "eventId": "x"}))
         .await;
     assert_eq!(refused.status, 400);
-    let asked = json!({"ruleName": "page", "eventId": event});
-    let sent = rest.post(&release, &asked).await.ok();
+    let request = json!({"ruleName": "page", "eventId": event});
+    let sent = rest.post(&release, &request).await.ok();
     assert_eq!(sent["deliveryIds"].as_array().unwrap().len(), 1);
     receiver.wait_for(1).await;
-    assert_eq!(rest.post(&release, &asked).await.status, 404);
+    assert_eq!(rest.post(&release, &request).await.status, 404);
 }
 
 #[tokio::test]

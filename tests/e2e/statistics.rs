@@ -149,9 +149,9 @@ async fn statistics_are_exact_at_any_size_and_after_a_kill() {
     let mut world = World::with_settings(SETTINGS);
     // The receiver accepts every other message, so that the rejections are attributed to the
     // messages rather than the destination.
-    let asked = AtomicUsize::new(0);
+    let requests = AtomicUsize::new(0);
     let receiver = Receiver::with_rule(move |request| match request.path.as_str() {
-        "/bad" if asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) => Reply::status(400),
+        "/bad" if requests.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) => Reply::status(400),
         _ => Reply::status(200),
     })
     .await;

@@ -52,8 +52,8 @@ fn wanted() -> usize {
         clippy::disallowed_methods,
         reason = "how tests run is no configuration"
     )]
-    let asked = std::env::var("BELLWETHER_TEST_STORM").ok();
-    asked.map_or(EVENTS, |it| it.parse().expect("a number of events"))
+    let value = std::env::var("BELLWETHER_TEST_STORM").ok();
+    value.map_or(EVENTS, |it| it.parse().expect("a number of events"))
 }
 
 struct Storm {

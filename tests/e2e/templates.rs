@@ -211,7 +211,7 @@ async fn variables_are_escaped_for_headers_paths_and_queries() {
 async fn invalid_header_templates_are_rejected_on_save() {
     let world = World::start();
     let rest = world.rest();
-    for (header, value, fault) in [
+    for (header, value, expected) in [
         ("X-A", "{{#open}}", "not closed"),
         (
             "X-A",
@@ -233,11 +233,11 @@ async fn invalid_header_templates_are_rejected_on_save() {
         assert_eq!(answer.status, 400, "{value}");
         let text = answer.text();
         assert!(
-            text.contains(fault) && text.contains(header),
+            text.contains(expected) && text.contains(header),
             "{value}: {text}"
         );
     }
-    for (address, fault) in [
+    for (address, expected) in [
         ("https://{{event.name}}.example.com/", "before its path"),
         ("{{event.name}}", "before its path"),
         ("https://example.com:{{event.name}}/", "before its path"),
@@ -254,7 +254,7 @@ async fn invalid_header_templates_are_rejected_on_save() {
                 .await;
             assert_eq!(answer.status, 400, "{address}");
             assert!(
-                answer.text().contains(fault),
+                answer.text().contains(expected),
                 "{address}: {}",
                 answer.text()
             );

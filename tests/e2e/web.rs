@@ -69,8 +69,8 @@ async fn grpc_web_over_http1_has_trailers_in_the_body() {
     assert!(body.contains("admin"), "{body:?}");
     assert!(body.to_lowercase().contains("grpc-status:0"), "{body:?}");
 
-    let stranger = Rest::new(world.service().address("grpc"), None);
-    let refused = stranger
+    let anonymous = Rest::new(world.service().address("grpc"), None);
+    let refused = anonymous
         .try_send(Method::POST, PATH, &headers, empty_message)
         .await
         .expect("an answer");

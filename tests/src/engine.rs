@@ -49,13 +49,13 @@ impl Engine {
     /// Panics if the variable names an unknown engine.
     pub fn of_this_thread() -> Self {
         CHOSEN.get().unwrap_or_else(|| {
-            let Some(asked) = std::env::var_os("BELLWETHER_TEST_STORE") else {
+            let Some(value) = std::env::var_os("BELLWETHER_TEST_STORE") else {
                 return Self::Folder;
             };
-            let named = Self::ALL.into_iter().find(|it| asked == *it.word());
+            let named = Self::ALL.into_iter().find(|it| value == *it.word());
             named.unwrap_or_else(|| {
-                let asked = asked.display();
-                panic!("BELLWETHER_TEST_STORE is {asked}; expected folder or database")
+                let value = value.display();
+                panic!("BELLWETHER_TEST_STORE is {value}; expected folder or database")
             })
         })
     }

@@ -10,8 +10,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 ///
 /// # Panics
 /// Panics after two minutes without a value; the message names `what`.
-pub async fn eventually<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
-    eventually_within(PATIENCE, what, look).await
+pub async fn eventually<T>(what: &str, check: impl AsyncFnMut() -> Option<T>) -> T {
+    eventually_within(PATIENCE, what, check).await
 }
 
 /// Like [`eventually`], with another timeout.
@@ -21,11 +21,11 @@ pub async fn eventually<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> 
 pub async fn eventually_within<T>(
     patience: Duration,
     what: &str,
-    mut look: impl AsyncFnMut() -> Option<T>,
+    mut check: impl AsyncFnMut() -> Option<T>,
 ) -> T {
     let start = Instant::now();
     loop {
-        if let Some(found) = look().await {
+        if let Some(found) = check().await {
             return found;
         }
         assert!(start.elapsed() < patience, "waited in vain for {what}");
@@ -37,10 +37,10 @@ pub async fn eventually_within<T>(
 ///
 /// # Panics
 /// Panics after two minutes without a value; the message names `what`.
-pub fn eventually_blocking<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub fn eventually_blocking<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
-        if let Some(found) = look() {
+        if let Some(found) = check() {
             return found;
         }
         assert!(start.elapsed() < PATIENCE, "waited in vain for {what}");

@@ -196,11 +196,11 @@ async fn answer(
         }
         Some(Change::Message(make)) => {
             let (head, body) = sender.send_request(request).await?.into_parts();
-            let (pieces, taken) = mpsc::channel(WAITING_MAX);
+            let (pieces, received) = mpsc::channel(WAITING_MAX);
             let mut makers = shared.makers.lock().unwrap();
             while makers.try_join_next().is_some() {}
             makers.spawn(transform(body, make, pieces));
-            Ok(Response::from_parts(head, streamed(taken)))
+            Ok(Response::from_parts(head, streamed(received)))
         }
     }
 }

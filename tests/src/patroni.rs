@@ -237,12 +237,12 @@ impl Member {
 
     /// Returns the member's status if it matches this path.
     fn state(&self, path: &str) -> Option<Value> {
-        let asked = Command::new("curl")
+        let output = Command::new("curl")
             .args(["--silent", "--fail", "--max-time", "2"])
             .arg(format!("http://127.0.0.1:{}{path}", self.api_port))
             .output()
             .unwrap();
-        let said = asked.status.success().then_some(asked.stdout)?;
+        let said = output.status.success().then_some(output.stdout)?;
         serde_json::from_slice(&said).ok()
     }
 }

@@ -168,10 +168,10 @@ impl Postgres {
     }
 
     fn is_ready(&self) -> bool {
-        let asked = Command::new(self.programs.join("pg_isready"))
+        let ready = Command::new(self.programs.join("pg_isready"))
             .args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()])
             .status();
-        asked.is_ok_and(|status| status.success())
+        ready.is_ok_and(|status| status.success())
     }
 
     /// Kills the server, as a failure of its machine would: data that is not on disk is lost.

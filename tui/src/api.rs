@@ -195,8 +195,8 @@ impl Api {
         let spec = kind::spec(stored);
         let (mut found, mut token) = (Vec::new(), String::new());
         loop {
-            let asked = json!({"pageSize": PAGE, "pageToken": token});
-            let mut page = self.call(spec.service, spec.list, &asked).await?;
+            let request = json!({"pageSize": PAGE, "pageToken": token});
+            let mut page = self.call(spec.service, spec.list, &request).await?;
             if let Value::Array(rows) = page[kind.plural()].take() {
                 found.extend(rows);
             }
@@ -249,8 +249,8 @@ impl Api {
             });
         };
         let spec = kind::spec(stored);
-        let asked = json!({"name": name, "force": force});
-        self.call(spec.service, spec.delete.unwrap_or_default(), &asked)
+        let request = json!({"name": name, "force": force});
+        self.call(spec.service, spec.delete.unwrap_or_default(), &request)
             .await?;
         Ok(())
     }

@@ -41,7 +41,7 @@ pub(crate) const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 pub(crate) const CALLS_AT_ONCE: usize = 4;
 /// Interval of renewing the key, and the interval while no key is pressed.
 pub(crate) const KEY_LOOK: Duration = Duration::from_secs(15);
-pub(crate) const KEY_LOOK_UNATTENDED: Duration = Duration::from_secs(120);
+pub(crate) const KEY_CHECK_UNATTENDED: Duration = Duration::from_secs(120);
 pub(crate) const CONNECT: Duration = Duration::from_secs(3);
 /// Silence of the service after which it is pinged; together with [`PING_TIMEOUT`], a dead peer is
 /// detected within 3 s.

@@ -117,31 +117,31 @@ fn row(out: &mut String, buffer: &Buffer, y: u16) {
     let mut x = 0;
     while x < buffer.area.width {
         let start = x;
-        let look = cell_style(&buffer[(x, y)]);
+        let style = cell_style(&buffer[(x, y)]);
         let mut text = String::new();
-        while x < buffer.area.width && cell_style(&buffer[(x, y)]) == look {
+        while x < buffer.area.width && cell_style(&buffer[(x, y)]) == style {
             text.push_str(buffer[(x, y)].symbol());
             x += 1;
         }
-        draw_run(out, (start, x, y), &look, &text);
+        draw_run(out, (start, x, y), &style, &text);
     }
 }
 
 /// Draws cells of the same style: the background, block characters as shapes, and text.
-fn draw_run(out: &mut String, (start, end, y): (u16, u16, u16), look: &CellStyle, text: &str) {
+fn draw_run(out: &mut String, (start, end, y): (u16, u16, u16), style: &CellStyle, text: &str) {
     let (left, top) = (
         MARGIN + usize::from(start) * CELL.0,
         MARGIN + usize::from(y) * CELL.1,
     );
     let cells = usize::from(end - start);
-    if look.ground != GROUND {
-        rect(out, (left, top), (cells * CELL.0, CELL.1), &look.ground);
+    if style.ground != GROUND {
+        rect(out, (left, top), (cells * CELL.0, CELL.1), &style.ground);
     }
     let mut letters = String::new();
     for (at, char) in text.chars().enumerate() {
         let x = left + at * CELL.0;
         if let Some((from, size)) = block(char) {
-            rect(out, (x, top + from), (CELL.0, size), &look.text);
+            rect(out, (x, top + from), (CELL.0, size), &style.text);
             letters.push(' ');
         } else {
             letters.push(char);
@@ -158,13 +158,13 @@ fn draw_run(out: &mut String, (start, end, y): (u16, u16, u16), look: &CellStyle
         .replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;");
-    let weight = if look.bold {
+    let weight = if style.bold {
         " font-weight=\"bold\""
     } else {
         ""
     };
-    let dim = if look.dim { " opacity=\"0.6\"" } else { "" };
-    let line = if look.underlined {
+    let dim = if style.dim { " opacity=\"0.6\"" } else { "" };
+    let line = if style.underlined {
         " text-decoration=\"underline\""
     } else {
         ""
@@ -176,7 +176,7 @@ fn draw_run(out: &mut String, (start, end, y): (u16, u16, u16), look: &CellStyle
         left + before * CELL.0,
         top + BASE,
         count * CELL.0,
-        look.text,
+        style.text,
     );
 }
 

@@ -145,22 +145,22 @@ impl Bare {
 
     /// New events in batches, one batch after the other.
     pub(crate) async fn new_events(&mut self, time: Duration) -> (f64, Vec<Event>) {
-        let (begin, mut kept) = (Instant::now(), Vec::new());
+        let (begin, mut stored) = (Instant::now(), Vec::new());
         while begin.elapsed() < time {
-            let first = kept.len() as u64;
+            let first = stored.len() as u64;
             let batch: Vec<_> = (first..first + BATCH as u64).map(Event::numbered).collect();
             self.insert(&batch).await;
-            kept.extend(batch);
+            stored.extend(batch);
         }
-        (per_second(kept.len() as u64, begin), kept)
+        (per_second(stored.len() as u64, begin), stored)
     }
 
     /// Repeats of events that are there, in batches.
-    pub(crate) async fn repeats(&mut self, kept: &mut [Event], time: Duration) -> f64 {
+    pub(crate) async fn repeats(&mut self, stored: &mut [Event], time: Duration) -> f64 {
         let [_, update] = self.narrow.as_ref().unwrap();
         let (begin, mut count, client) = (Instant::now(), 0, &self.client);
         'all: loop {
-            for batch in kept.chunks_mut(BATCH) {
+            for batch in stored.chunks_mut(BATCH) {
                 if begin.elapsed() >= time {
                     break 'all;
                 }

@@ -70,8 +70,8 @@ fn main() {
     reason = "how long is asked for from outside"
 )]
 fn seconds(variable: &str, unless: u64) -> Duration {
-    let asked = std::env::var(variable).ok();
-    Duration::from_secs(asked.map_or(unless, |asked| asked.parse().unwrap()))
+    let value = std::env::var(variable).ok();
+    Duration::from_secs(value.map_or(unless, |value| value.parse().unwrap()))
 }
 
 fn span() -> Duration {
@@ -86,7 +86,7 @@ enum Goal {
     Most(f64),
 }
 
-fn tell(name: &str, value: f64, unit: &str, goal: Option<Goal>, reference: Option<(&str, f64)>) {
+fn report(name: &str, value: f64, unit: &str, goal: Option<Goal>, reference: Option<(&str, f64)>) {
     let goal = goal.map(|goal| match goal {
         Goal::Least(least) => json!({"least": least}),
         Goal::Most(most) => json!({"most": most}),
@@ -136,22 +136,22 @@ fn per_second(count: u64, since: Instant) -> f64 {
 
 /// New events in batches, one batch after the other; the rate, and the events with their versions.
 async fn new_events(engine: &Arc<dyn Engine>, time: Duration) -> (f64, Vec<(Event, u64)>) {
-    let (begin, mut kept) = (Instant::now(), Vec::new());
+    let (begin, mut stored) = (Instant::now(), Vec::new());
     while begin.elapsed() < time {
-        let first = kept.len() as u64;
+        let first = stored.len() as u64;
         let batch: Vec<_> = (first..first + BATCH as u64).map(Event::numbered).collect();
         let set: Vec<_> = batch.iter().map(Event::appears).collect();
         let version = engine.apply(Lane::Bulk, set.into()).await.unwrap().version;
-        kept.extend(batch.into_iter().map(|event| (event, version)));
+        stored.extend(batch.into_iter().map(|event| (event, version)));
     }
-    (per_second(kept.len() as u64, begin), kept)
+    (per_second(stored.len() as u64, begin), stored)
 }
 
 /// Repeats of events that are there, in batches.
-async fn repeats(engine: &Arc<dyn Engine>, kept: &mut [(Event, u64)]) -> f64 {
+async fn repeats(engine: &Arc<dyn Engine>, stored: &mut [(Event, u64)]) -> f64 {
     let (begin, mut count) = (Instant::now(), 0);
     'all: loop {
-        for batch in kept.chunks_mut(BATCH) {
+        for batch in stored.chunks_mut(BATCH) {
             if begin.elapsed() >= span() {
                 break 'all;
             }
@@ -183,9 +183,9 @@ async fn batches(place: &Place<'_>) {
 
     let (address, schema) = place.store().await;
     let engine = open(&address).await;
-    let (new, mut kept) = new_events(&engine, span()).await;
+    let (new, mut stored) = new_events(&engine, span()).await;
     let insert = Some(("bare INSERT", of_columns));
-    tell(
+    report(
         "new events, batches of 100",
         new,
         "/s",
@@ -193,7 +193,7 @@ async fn batches(place: &Place<'_>) {
         insert,
     );
     let redb = Some(("redb", of_redb));
-    tell(
+    report(
         "new events, batches of 100, beside redb",
         new,
         "/s",
@@ -201,17 +201,17 @@ async fn batches(place: &Place<'_>) {
         redb,
     );
     let without = Some(("without log", new_without_log));
-    tell(
+    report(
         "log and order, one writer",
         new,
         "/s",
         Some(Goal::Least(0.85)),
         without,
     );
-    size(place, &schema, kept.len());
-    let again = repeats(&engine, &mut kept).await;
+    size(place, &schema, stored.len());
+    let again = repeats(&engine, &mut stored).await;
     let without = Some(("without log", repeats_without_log));
-    tell(
+    report(
         "repeats, batches of 100",
         again,
         "/s",
@@ -225,11 +225,11 @@ async fn batches(place: &Place<'_>) {
     let begin = Instant::now();
     let mut beside = again;
     while begin.elapsed() < held {
-        beside = repeats(&engine, &mut kept).await;
+        beside = repeats(&engine, &mut stored).await;
     }
     drop(snapshot);
     let name = format!("repeats, a snapshot held for {} s", held.as_secs());
-    tell(
+    report(
         &name,
         beside,
         "/s",
@@ -246,7 +246,7 @@ fn size(place: &Place<'_>, schema: &str, events: usize) {
     );
     let bytes: f64 = place.0.execute(&text).parse().unwrap();
     let each = bytes / events as f64;
-    tell(
+    report(
         "disk, an event of 500 bytes",
         each,
         "B",
@@ -305,7 +305,7 @@ async fn singles(place: &Place<'_>) {
     let count = writers.join_all().await.into_iter().sum();
     let without = per_second(count, all);
     let name = format!("log and order, three nodes, single events, batches of {batch} came about");
-    tell(
+    report(
         &name,
         rate,
         "/s",
@@ -331,7 +331,7 @@ async fn one_by_one(place: &Place<'_>) {
     let needed = (2 * trip + commit).as_secs_f64() * 1e3;
     let most = Some(Goal::Most((needed + 1.0) / needed));
     let reference = Some(("two round trips and a commit", needed));
-    tell(
+    report(
         "a single event, nothing else under way",
         took,
         "ms",

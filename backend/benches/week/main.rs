@@ -13,8 +13,8 @@
 )]
 
 mod definitions;
+mod figures;
 mod outside;
-mod taken;
 
 use std::{
     path::Path,
@@ -34,7 +34,7 @@ use tokio::{task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Endpoint;
 
-use self::{definitions::Grpc, outside::Outside, taken::Taken};
+use self::{definitions::Grpc, figures::Figures, outside::Outside};
 
 /// That of the command: glibc's keeps 300 MB of fragments of the threads of such a process.
 #[global_allocator]
@@ -54,7 +54,7 @@ const IN_FLIGHT: usize = 4;
 /// Services that events are about; every tenth has a rule.
 const SERVICES: u64 = 5_000;
 /// How long what is kept is kept, so that a day has all of it.
-const KEPT: Duration = HOUR.saturating_mul(6);
+const RETENTION: Duration = HOUR.saturating_mul(6);
 /// Messages that may wait before the next minute begins.
 const WAITING_MAX: i64 = 20_000;
 const REPORT_EVERY: u64 = 6 * 60;
@@ -81,7 +81,7 @@ async fn pass_a_week(events: u64) {
     let mut service = Service::start(folder.path(), &clock).await;
     definitions::define(&service.grpc, &outside).await;
     let a_minute = (events / MINUTES / BATCH).max(1);
-    println!("{}", Taken::HEAD);
+    println!("{}", Figures::HEAD);
     let (begun, mut all) = (Instant::now(), Vec::new());
     for minute in 0..MINUTES {
         if minute % 60 == 0 {
@@ -101,13 +101,13 @@ async fn pass_a_week(events: u64) {
             service = Service::start(folder.path(), &clock).await;
         }
         if (minute + 1) % REPORT_EVERY == 0 {
-            let taken = Taken::now(folder.path(), &service.page().await);
-            let sent = outside.taken.load(Ordering::Relaxed);
+            let figures = Figures::now(folder.path(), &service.page().await);
+            let sent = outside.received.load(Ordering::Relaxed);
             println!(
                 "{}",
-                taken.row(minute + 1, (minute + 1) * a_minute * BATCH, sent)
+                figures.row(minute + 1, (minute + 1) * a_minute * BATCH, sent)
             );
-            all.push(taken);
+            all.push(figures);
         }
     }
     service.stop().await;
@@ -118,7 +118,7 @@ async fn pass_a_week(events: u64) {
     );
     let a_day = usize::try_from(DAY / REPORT_EVERY).unwrap();
     let (first, last) = (&all[a_day..3 * a_day], &all[5 * a_day..]);
-    taken::compare(first, last, GROWTH_MAX);
+    figures::compare(first, last, GROWTH_MAX);
 }
 
 /// Sends so many batches: what is repeated, what opens, and what closes.
@@ -206,9 +206,9 @@ impl Service {
         config.grpc_listen = "127.0.0.1:0".parse().unwrap();
         config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
         config.shared = SharedSettings {
-            event_retention: KEPT,
-            delivery_retention: KEPT,
-            audit_retention: KEPT,
+            event_retention: RETENTION,
+            delivery_retention: RETENTION,
+            audit_retention: RETENTION,
             ..SharedSettings::default()
         };
         config.given = [
@@ -242,13 +242,13 @@ impl Service {
 
     /// What it says of itself.
     async fn page(&self) -> String {
-        taken::page(self.metrics.as_ref()).await
+        figures::page(self.metrics.as_ref()).await
     }
 
     /// Waits until few messages wait, but those of receivers that do not take any.
     async fn catch_up(&self) {
         for _ in 0..600 {
-            let waiting = taken::of(&self.page().await, "bellwether_destination_waiting");
+            let waiting = figures::of(&self.page().await, "bellwether_destination_waiting");
             if waiting < WAITING_MAX {
                 return;
             }

@@ -26,7 +26,7 @@ const HOUR_MS: u64 = 3_600_000;
 pub(super) struct Outside {
     address: SocketAddr,
     /// Messages that were answered with success.
-    pub(super) taken: Arc<AtomicU64>,
+    pub(super) received: Arc<AtomicU64>,
     _listening: JoinSet<()>,
 }
 
@@ -34,11 +34,11 @@ impl Outside {
     pub(super) async fn start(clock: Arc<ManualClock>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let taken = Arc::<AtomicU64>::default();
-        let listening = listen(listener, clock, Arc::clone(&taken));
+        let received = Arc::<AtomicU64>::default();
+        let listening = listen(listener, clock, Arc::clone(&received));
         Self {
             address,
-            taken,
+            received,
             _listening: JoinSet::from_iter([listening]),
         }
     }
@@ -48,14 +48,14 @@ impl Outside {
     }
 }
 
-async fn listen(listener: TcpListener, clock: Arc<ManualClock>, taken: Arc<AtomicU64>) {
+async fn listen(listener: TcpListener, clock: Arc<ManualClock>, received: Arc<AtomicU64>) {
     let mut connections = JoinSet::new();
     loop {
         let (stream, _) = listener.accept().await.unwrap();
         while connections.try_join_next().is_some() {}
-        let (clock, taken) = (Arc::clone(&clock), Arc::clone(&taken));
+        let (clock, received) = (Arc::clone(&clock), Arc::clone(&received));
         connections.spawn(async move {
-            let answer = service_fn(|request| answer(request, &clock, &taken));
+            let answer = service_fn(|request| answer(request, &clock, &received));
             let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
             // A sender may close it at any time.
             let _ = connection.await;
@@ -66,7 +66,7 @@ async fn listen(listener: TcpListener, clock: Arc<ManualClock>, taken: Arc<Atomi
 async fn answer(
     request: Request<Incoming>,
     clock: &ManualClock,
-    taken: &AtomicU64,
+    received: &AtomicU64,
 ) -> Result<Response<Empty<Bytes>>, Infallible> {
     let number: u64 = request.uri().path()[1..].parse().unwrap();
     let read = request.into_body().collect().await;
@@ -75,7 +75,7 @@ async fn answer(
     if read.is_err() || (hour + number).is_multiple_of(CYCLE_HOURS) {
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     } else {
-        taken.fetch_add(1, Ordering::Relaxed);
+        received.fetch_add(1, Ordering::Relaxed);
     }
     Ok(response)
 }

@@ -128,8 +128,8 @@ impl Tables {
             }
         }
         for change in changes {
-            let mut taken = change.add.iter().filter(|entry| !removed.contains(entry));
-            if taken.any(|entry| target(entry).is_some()) {
+            let mut added_entries = change.add.iter().filter(|entry| !removed.contains(entry));
+            if added_entries.any(|entry| target(entry).is_some()) {
                 contested.push((change.kind, change.key.clone()));
             }
         }

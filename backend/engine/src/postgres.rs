@@ -249,8 +249,8 @@ async fn read_counters(
     let mut found = Vec::new();
     while found.len() < limit {
         let query = Query::Page(Kind::Counter, Way::from(direction));
-        let asked = limit - found.len();
-        let (start, end, count) = (&*range.start, range_end(&range), count_of(asked));
+        let requested = limit - found.len();
+        let (start, end, count) = (&*range.start, range_end(&range), count_of(requested));
         let rows = readers.rows(query, &[&start, &end, &count]).await?;
         let mut last = None;
         for row in &rows {
@@ -262,10 +262,12 @@ async fn read_counters(
             }
         }
         match (last, direction) {
-            (Some(last), Direction::Ascending) if rows.len() == asked => {
+            (Some(last), Direction::Ascending) if rows.len() == requested => {
                 range.exclude_through(&last)
             }
-            (Some(last), Direction::Descending) if rows.len() == asked => range.end = Some(last),
+            (Some(last), Direction::Descending) if rows.len() == requested => {
+                range.end = Some(last);
+            }
             _ => break,
         }
     }
@@ -474,8 +476,8 @@ impl Engine for PostgresEngine {
     }
 
     fn condition(&self) -> Condition {
-        let is_away = |it: watch::Receiver<bool>| !*it.borrow();
-        if self.watch_reachability().is_some_and(is_away) {
+        let is_unreachable = |it: watch::Receiver<bool>| !*it.borrow();
+        if self.watch_reachability().is_some_and(is_unreachable) {
             return Condition::Unreachable;
         }
         self.address.observed.condition().unwrap_or_default()

@@ -312,8 +312,8 @@ impl Shared {
     /// reused.
     fn read<T>(&self, work: impl Fn(&View<'_>) -> Result<T, Failure>) -> Result<T, Unread> {
         let layers = self.layers.get();
-        work(&View::from_layers(&layers)).map_err(|fault| {
-            let is_of_file = match &fault {
+        work(&View::from_layers(&layers)).map_err(|failure| {
+            let is_of_file = match &failure {
                 Failure::Asked(_) => false,
                 Failure::Closed(closed) => closed.is_passing,
                 Failure::File(_) => {
@@ -323,7 +323,7 @@ impl Shared {
                     true
                 }
             };
-            let error = EngineError::from(fault);
+            let error = EngineError::from(failure);
             Unread {
                 is_passing: is_of_file && !matches!(error, EngineError::Corrupt(_)),
                 error,

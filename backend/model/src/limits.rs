@@ -47,11 +47,11 @@ pub const HISTORY_MAX: usize = 100;
 pub const RESPONSE_RECEIVERS_MAX: usize = 500;
 /// Interval between evaluations of a held response whose hold ends at no known time, in
 /// milliseconds.
-pub const RESPONSE_HELD_LOOK_MS: i64 = 60_000;
+pub const RESPONSE_HELD_REVIEW_MS: i64 = 60_000;
 /// Number of group members read at a time to find one that can carry the response.
 pub const RESPONSE_MOVES_AT_ONCE: usize = 20;
 /// Maximum number of silences and causes recorded for a held response; beyond these it is evaluated
-/// every [`RESPONSE_HELD_LOOK_MS`].
+/// every [`RESPONSE_HELD_REVIEW_MS`].
 pub const RESPONSE_HOLDS_MAX: usize = 256;
 
 /// Maximum number of custom variables of a webhook.

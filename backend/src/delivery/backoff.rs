@@ -14,7 +14,7 @@ use crate::{
 /// Attempts for a message that the receiver rejected because of its content.
 const FEW: u32 = 3;
 /// The longest wait that a receiver can request.
-pub(crate) const ASKED_WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
+pub(crate) const REQUESTED_WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Backoff {
@@ -95,7 +95,7 @@ impl Backoff {
             Advice::Reduce | Advice::GiveUp => true,
             Advice::FewMore => tried.made >= FEW,
             Advice::Limited(wait) => {
-                let wait = wait.unwrap_or_default().min(ASKED_WAIT_MAX);
+                let wait = wait.unwrap_or_default().min(REQUESTED_WAIT_MAX);
                 let due_ms = now_ms.saturating_add(millis(wait));
                 return RetryStep::Retry { due_ms };
             }
@@ -108,7 +108,7 @@ impl Backoff {
         let off = 1.0 + self.jitter * (2.0 * random - 1.0);
         let wait = step.mul_f64(off.max(0.0));
         let wait = match advice {
-            Advice::AgainAfter(asked) => wait.max(asked.min(ASKED_WAIT_MAX)),
+            Advice::AgainAfter(requested) => wait.max(requested.min(REQUESTED_WAIT_MAX)),
             _ => wait,
         };
         RetryStep::Retry {
@@ -208,7 +208,7 @@ mod tests {
             max_attempts: Some(2),
             ..default
         };
-        let asked = |seconds| Advice::AgainAfter(Duration::from_secs(seconds));
+        let retry_after = |seconds| Advice::AgainAfter(Duration::from_secs(seconds));
         let cases = [
             (1, Advice::GiveUp, default, None),
             (1, Advice::Reduce, default, None),
@@ -218,9 +218,9 @@ mod tests {
             (8, Advice::Mend, default, None),
             (1, Advice::Again, two, Some(5_000)),
             (2, Advice::Again, two, None),
-            (1, asked(60), default, Some(60_000)),
-            (1, asked(1), default, Some(5_000)),
-            (1, asked(30 * DAY_SECONDS), default, Some(86_400_000)),
+            (1, retry_after(60), default, Some(60_000)),
+            (1, retry_after(1), default, Some(5_000)),
+            (1, retry_after(30 * DAY_SECONDS), default, Some(86_400_000)),
             (8, Advice::Limited(None), default, Some(0)),
             (
                 1,

@@ -104,12 +104,12 @@ impl Breaker {
         if verdict.advice.is_inconclusive() {
             return;
         }
-        let Some(fault @ (FailureCause::Receiver | FailureCause::Destination)) = verdict.cause()
+        let Some(cause @ (FailureCause::Receiver | FailureCause::Destination)) = verdict.cause()
         else {
             *self = Self::default();
             return;
         };
-        self.last = Some((message, fault == FailureCause::Destination));
+        self.last = Some((message, cause == FailureCause::Destination));
         self.failures = self.failures.saturating_add(1);
         self.failed_ms = now_ms;
         if self.failures == FAILURES_MAX {

@@ -32,9 +32,9 @@ impl Concurrency {
     /// Records the outcome of an attempt, and whether more deliveries wait: one more after a quick
     /// response, half as many after trouble. A rejected message says nothing about its receiver.
     pub(crate) fn record_outcome(&mut self, report: &Report, waiting: bool) {
-        let fault = report.verdict.cause();
+        let cause = report.verdict.cause();
         let in_trouble = matches!(
-            fault,
+            cause,
             Some(FailureCause::Receiver | FailureCause::Destination)
         );
         if in_trouble || report.duration > SLOW {

@@ -22,7 +22,7 @@ pub(crate) struct DigestCascade {
     clock: Arc<dyn Clock>,
     left: BTreeMap<(RecordId, RecordId), Range>,
     /// Whether pending digests from before the start are included.
-    is_taken_up: bool,
+    includes_pending: bool,
 }
 
 impl DigestCascade {
@@ -31,7 +31,7 @@ impl DigestCascade {
             store,
             clock,
             left: BTreeMap::new(),
-            is_taken_up: false,
+            includes_pending: false,
         }
     }
 
@@ -45,7 +45,7 @@ impl DigestCascade {
     pub(crate) fn apply_moves(&mut self, moved: &OwnershipChange) {
         self.left
             .retain(|(destination, _), _| !moved.has_lost(*destination));
-        self.is_taken_up &= !moved.is_gain();
+        self.includes_pending &= !moved.is_gain();
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -54,9 +54,9 @@ impl DigestCascade {
 
     /// Updates some deliveries of dead digests.
     pub(crate) async fn advance(&mut self, ownership: &Ownership) -> Result<(), Error> {
-        if !self.is_taken_up {
+        if !self.includes_pending {
             self.resume(ownership).await?;
-            self.is_taken_up = true;
+            self.includes_pending = true;
         }
         let Some(mut next) = self.left.first_entry() else {
             return Ok(());

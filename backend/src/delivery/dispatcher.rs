@@ -279,8 +279,8 @@ impl Dispatcher {
     /// Reports the slots that can be handed over.
     fn vacate(&self) {
         let to_send_again = self.queues.ids_where(|queue| !queue.wronged.is_empty());
-        let under_way = self.ledger.destinations().chain(to_send_again);
-        self.ownership.vacate(&self.store, under_way);
+        let in_flight = self.ledger.destinations().chain(to_send_again);
+        self.ownership.vacate(&self.store, in_flight);
     }
 
     /// Resends messages that failed before their destination was known to be at fault.

@@ -19,9 +19,9 @@ const UNREACHED_FOR: Duration = Duration::from_secs(5);
 /// Maximum number of destinations reported.
 const NAMED_MAX: usize = 8;
 /// Maximum number of destinations of other nodes that are tried.
-const ASKED_MAX: usize = 32;
+const REQUESTED_MAX: usize = 32;
 /// Interval at which nodes check each other's reports.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+const CHECK_EVERY: Duration = Duration::from_secs(2);
 
 /// The destinations that were unreachable since the last successful connection.
 #[derive(Debug, Default)]
@@ -91,7 +91,7 @@ impl EgressWatch {
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
             loop {
-                sleep(LOOK_EVERY).await;
+                sleep(CHECK_EVERY).await;
                 // Without the store no node delivers either.
                 if let Ok(nodes) = self.store.engine().cluster().nodes().await {
                     self.check(&nodes).await;
@@ -132,10 +132,12 @@ impl EgressWatch {
     }
 
     /// Returns the destinations that can be connected to from here.
-    async fn reachable_destinations(&self, asked: &[String]) -> Vec<String> {
+    async fn reachable_destinations(&self, requested: &[String]) -> Vec<String> {
         let snapshot = self.ruleset.current();
         let tries = snapshot.destinations().filter_map(|destination| {
-            let name = asked.iter().find(|it| **it == destination.name.as_str())?;
+            let name = requested
+                .iter()
+                .find(|it| **it == destination.name.as_str())?;
             let kind = destination.kind.clone();
             Some(async move { self.sender.can_connect(&kind).await.then(|| name.clone()) })
         });
@@ -148,8 +150,8 @@ impl EgressWatch {
 fn requested_destinations(nodes: &[ClusterNode]) -> Vec<String> {
     let others = nodes.iter().filter(|it| !it.is_this);
     let unreached = others.flat_map(|it| NodeReport::read(&it.about).unreached);
-    let asked: BTreeSet<String> = unreached.collect();
-    asked.into_iter().take(ASKED_MAX).collect()
+    let requested: BTreeSet<String> = unreached.collect();
+    requested.into_iter().take(REQUESTED_MAX).collect()
 }
 
 /// Returns another node that can connect to a destination unreachable from here, and that

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     clock::{Clock, millis},
     delivery::{
-        backoff::ASKED_WAIT_MAX,
+        backoff::REQUESTED_WAIT_MAX,
         ledger::Ledger,
         notices::Notices,
         ownership::{Ownership, OwnershipChange},
@@ -113,8 +113,8 @@ impl Follower {
             let is_any_gone = self.reload(to, &destinations).await?;
             // Scanning costs one entry per destination and reads no records, and is the only way to
             // find deliveries for a destination that was created and deleted in between.
-            let is_look_due = is_any_gone && self.store.engine().is_shared();
-            if is_look_due || deliveries.len() > to.queues.len() {
+            let is_scan_due = is_any_gone && self.store.engine().is_shared();
+            if is_scan_due || deliveries.len() > to.queues.len() {
                 self.scan_owned(to, destinations.is_empty()).await?;
             } else {
                 self.record_due(to, deliveries.into_iter().collect())
@@ -124,11 +124,11 @@ impl Follower {
         }
         if self.moved.is_gain() {
             let moved = std::mem::take(&mut self.moved);
-            let looked = self.scan_destinations(to, |id| moved.has_gained(id)).await;
-            if looked.is_err() {
+            let scanned = self.scan_destinations(to, |id| moved.has_gained(id)).await;
+            if scanned.is_err() {
                 self.moved = moved;
             }
-            looked?;
+            scanned?;
         }
         to.ledger.forget_through(self.log.position());
         Ok(())
@@ -311,10 +311,13 @@ impl Follower {
                 queue.wronged.clone_from(&queue.refusals.messages);
             }
         }
-        if let Some(until_ms) = health.as_ref().and_then(|health| health.asked_until_ms) {
+        if let Some(until_ms) = health.as_ref().and_then(|health| health.requested_until_ms) {
             // Whatever happened to the clock, nothing waits longer than a receiver can request.
-            let latest_ms = self.clock.now_ms().saturating_add(millis(ASKED_WAIT_MAX));
-            queue.asked_until_ms = until_ms.min(latest_ms);
+            let latest_ms = self
+                .clock
+                .now_ms()
+                .saturating_add(millis(REQUESTED_WAIT_MAX));
+            queue.requested_until_ms = until_ms.min(latest_ms);
         }
         let settings = queue.destination.as_ref().map(|found| found.delivery);
         let per_minute = settings.and_then(|found| found.max_per_minute);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     clock::millis,
-    delivery::backoff::ASKED_WAIT_MAX,
+    delivery::backoff::REQUESTED_WAIT_MAX,
     destination::{RecipientAnswer, Report, Verdict, verdict::FailureCause},
     domain::{Destination, Health, HealthState, RecordId, destination::RejectedRecipient},
 };
@@ -78,10 +78,13 @@ fn note_recipients(health: &mut Health, verdict: &Verdict, now_ms: i64) {
 
 /// Records the requested pause, so that it survives a restart.
 fn note_requested_pause(health: &mut Health, verdict: &Verdict, now_ms: i64) {
-    let before = health.asked_until_ms.filter(|until_ms| *until_ms > now_ms);
-    let asked = verdict.advice.asked_wait();
-    let asked = asked.map(|wait| now_ms.saturating_add(millis(wait.min(ASKED_WAIT_MAX))));
-    health.asked_until_ms = before.max(asked);
+    let before = health
+        .requested_until_ms
+        .filter(|until_ms| *until_ms > now_ms);
+    let requested = verdict.advice.requested_wait();
+    let requested =
+        requested.map(|wait| now_ms.saturating_add(millis(wait.min(REQUESTED_WAIT_MAX))));
+    health.requested_until_ms = before.max(requested);
 }
 
 /// Returns a destination's health after a verdict, or `None` if it is unchanged.

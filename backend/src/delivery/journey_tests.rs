@@ -131,12 +131,16 @@ async fn event_is_delivered_and_recorded_end_to_end() {
     let channel = Channel::from_shared(uri).unwrap().connect().await.unwrap();
     set_up(&channel, key, receiver.url("/hook")).await;
     let mut intake = DataReceiverServiceClient::new(channel.clone());
-    let taken = intake
+    let accepted = intake
         .put_events(with_key(key, disk_event()))
         .await
         .unwrap()
         .into_inner();
-    assert_eq!((taken.succeeded, taken.failed), (1, 0), "{taken:?}");
+    assert_eq!(
+        (accepted.succeeded, accepted.failed),
+        (1, 0),
+        "{accepted:?}"
+    );
     let mut log = DeliveryServiceClient::new(channel.clone());
     let entry = tokio::time::timeout(PATIENCE, async {
         loop {

@@ -43,7 +43,7 @@ pub(crate) struct Ledger {
     /// own.
     recorded: HashMap<RecordId, LogPosition>,
     /// Number of leases that have not ended.
-    under_way: usize,
+    in_flight: usize,
     /// Dead digests, with their destinations first.
     dead_digests: Vec<(RecordId, RecordId)>,
     ranks: Ranks,
@@ -152,7 +152,7 @@ impl Ledger {
             random,
             unrecorded: HashMap::new(),
             recorded: HashMap::new(),
-            under_way: 0,
+            in_flight: 0,
             dead_digests: Vec::new(),
             ranks: Ranks::default(),
         }
@@ -174,8 +174,8 @@ impl Ledger {
     pub(crate) fn forget(&mut self, is_lost: impl Fn(RecordId) -> bool) -> usize {
         let before = self.unrecorded.len();
         self.unrecorded.retain(|_, it| !is_lost(it.destination));
-        let under_way = self.unrecorded.values().filter(|it| it.end.is_none());
-        self.under_way = under_way.count();
+        let in_flight = self.unrecorded.values().filter(|it| it.end.is_none());
+        self.in_flight = in_flight.count();
         self.dead_digests
             .retain(|(destination, _)| !is_lost(*destination));
         before - self.unrecorded.len()
@@ -183,12 +183,12 @@ impl Ledger {
 
     /// Whether there are no outcomes to record.
     pub(crate) fn is_recorded(&self) -> bool {
-        self.under_way == self.unrecorded.len()
+        self.in_flight == self.unrecorded.len()
     }
 
     /// Whether an attempt must end before more can be leased.
     pub(crate) fn is_full(&self) -> bool {
-        self.under_way >= self.config.max_in_flight
+        self.in_flight >= self.config.max_in_flight
     }
 
     /// Whether a logged change of a delivery was made by this process.
@@ -230,7 +230,7 @@ impl Ledger {
     fn finish(&mut self, delivery: RecordId, end: LeaseEnd) -> Option<RecordId> {
         let unrecorded = self.unrecorded.get_mut(&delivery)?;
         unrecorded.end = Some(end);
-        self.under_way -= 1;
+        self.in_flight -= 1;
         Some(unrecorded.destination)
     }
 
@@ -375,7 +375,7 @@ impl Ledger {
                 end: None,
             };
             self.unrecorded.insert(lease.delivery.value.id, unrecorded);
-            self.under_way += 1;
+            self.in_flight += 1;
             queues.keep_lease(lease, now_ms);
         }
         if let Some(applied) = applied {

@@ -141,12 +141,12 @@ impl Ownership {
     }
 
     /// Reports slots to be left that have no work in flight.
-    pub(crate) fn vacate(&self, store: &Store, under_way: impl IntoIterator<Item = RecordId>) {
+    pub(crate) fn vacate(&self, store: &Store, in_flight: impl IntoIterator<Item = RecordId>) {
         let leaving = self.adopted.borrow().slots_to_leave();
         if leaving.is_empty() {
             return;
         }
-        let busy: BTreeSet<u8> = under_way.into_iter().map(slot).collect();
+        let busy: BTreeSet<u8> = in_flight.into_iter().map(slot).collect();
         for (slot, number) in leaving {
             if !busy.contains(&slot) {
                 store.engine().cluster().vacate(slot, number);

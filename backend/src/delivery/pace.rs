@@ -139,7 +139,7 @@ impl Pace {
 
     /// Records that the receiver refused the attempt with this start, and the delay that it asks for.
     pub(crate) fn refused(&mut self, start_ms: i64, wait: Option<Duration>, now_ms: i64) {
-        let asked_ms = wait.map(|wait| now_ms.saturating_add(millis(wait)));
+        let requested_ms = wait.map(|wait| now_ms.saturating_add(millis(wait)));
         let limit = self.limit.get_or_insert(Limit {
             interval_ms: 0,
             worked_ms: 0,
@@ -154,7 +154,7 @@ impl Pace {
         });
         if start_ms <= limit.refused_ms {
             // Part of a burst whose first refusal was recorded.
-            limit.next_ms = limit.next_ms.max(asked_ms.unwrap_or(i64::MIN));
+            limit.next_ms = limit.next_ms.max(requested_ms.unwrap_or(i64::MIN));
             return;
         }
         let run = std::mem::take(&mut self.run);
@@ -177,7 +177,7 @@ impl Pace {
         limit.refused_ms = now_ms;
         let doublings = limit.refusals.saturating_sub(1).min(8);
         let wait = WAIT.saturating_mul(1 << doublings).min(WAIT_MAX);
-        limit.next_ms = asked_ms.unwrap_or_else(|| now_ms.saturating_add(millis(wait)));
+        limit.next_ms = requested_ms.unwrap_or_else(|| now_ms.saturating_add(millis(wait)));
     }
 }
 

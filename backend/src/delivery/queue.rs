@@ -8,7 +8,7 @@ use std::{
 use crate::{
     clock::millis,
     delivery::{
-        backoff::ASKED_WAIT_MAX,
+        backoff::REQUESTED_WAIT_MAX,
         breaker::Breaker,
         concurrency::{Concurrency, QUICK},
         pace::Pace,
@@ -71,7 +71,7 @@ pub(crate) struct DestinationQueue {
     /// Messages that failed because of the destination and must be resent.
     pub(crate) wronged: Vec<RecordId>,
     /// End of the pause requested by the receiver, in milliseconds since 1970.
-    pub(crate) asked_until_ms: i64,
+    pub(crate) requested_until_ms: i64,
     pub(crate) rate: Rate,
     pub(crate) pace: Pace,
     /// Whether more deliveries wait than may be sent now, so that they are sent by severity.
@@ -127,7 +127,7 @@ impl DestinationQueue {
             breaker: Breaker::after_failures(failures),
             refusals: RepeatedRejections::default(),
             wronged: Vec::new(),
-            asked_until_ms: i64::MIN,
+            requested_until_ms: i64::MIN,
             rate: Rate::default(),
             pace: Pace::default(),
             has_backlog: failures > 0,
@@ -176,7 +176,9 @@ impl DestinationQueue {
             return None;
         }
         let (allowed, full_until_ms) = self.rate.allowance(settings.max_per_minute, now_ms);
-        let limited_until_ms = full_until_ms.max(paced_until_ms).max(self.asked_until_ms);
+        let limited_until_ms = full_until_ms
+            .max(paced_until_ms)
+            .max(self.requested_until_ms);
         let from_ms = self.due_ms.max(closed_until_ms).max(limited_until_ms);
         let early_ms = self.early_ms(held).map(|at_ms| at_ms.max(limited_until_ms));
         let is_early = early_ms.is_some_and(|early_ms| early_ms < from_ms);
@@ -219,8 +221,8 @@ impl DestinationQueue {
         if self.paused {
             return Some(Hold::Paused);
         }
-        if self.asked_until_ms > now_ms {
-            let until_ms = self.asked_until_ms;
+        if self.requested_until_ms > now_ms {
+            let until_ms = self.requested_until_ms;
             return Some(Hold::Asked { until_ms });
         }
         let (permitted, closed_until_ms) = self.breaker.allowance(self.lease_count());
@@ -266,7 +268,7 @@ impl DestinationQueue {
         // A lease before the end of the pause is that of a severe message.
         let early_ms = self.breaker.severe_probe_ms().filter(|_| self.running == 0);
         let until_ms = closed_until_ms.min(early_ms.unwrap_or(i64::MAX));
-        let until_ms = until_ms.max(self.asked_until_ms).max(paced_until_ms);
+        let until_ms = until_ms.max(self.requested_until_ms).max(paced_until_ms);
         let is_stopped = self.paused || self.owner == Owner::Another || self.destination.is_none();
         is_stopped || permitted.min(paced) == 0 || until_ms > now_ms
     }
@@ -276,7 +278,7 @@ impl DestinationQueue {
         self.breaker = Breaker::default();
         self.refusals = RepeatedRejections::default();
         self.pace = Pace::default();
-        self.asked_until_ms = i64::MIN;
+        self.requested_until_ms = i64::MIN;
     }
 
     /// Adjusts its times to a clock step.
@@ -288,7 +290,7 @@ impl DestinationQueue {
         }
         self.pace.shift(by_ms);
         self.sorted_ms = i64::MIN;
-        self.asked_until_ms = self.asked_until_ms.saturating_add(by_ms);
+        self.requested_until_ms = self.requested_until_ms.saturating_add(by_ms);
         self.add_waiting(i64::MIN);
     }
 
@@ -307,16 +309,18 @@ impl DestinationQueue {
         let was_failing = self.breaker.is_failing() || self.pace.is_refused();
         self.breaker
             .record_outcome(delivery, &report.verdict, now_ms);
-        let asked_wait = advice.asked_wait().map(|wait| wait.min(ASKED_WAIT_MAX));
-        if let (Some(wait), false) = (asked_wait, delivered) {
+        let requested_wait = advice
+            .requested_wait()
+            .map(|wait| wait.min(REQUESTED_WAIT_MAX));
+        if let (Some(wait), false) = (requested_wait, delivered) {
             let until_ms = now_ms.saturating_add(millis(wait));
-            self.asked_until_ms = self.asked_until_ms.max(until_ms);
+            self.requested_until_ms = self.requested_until_ms.max(until_ms);
         }
         let start_ms = self.starts.remove(&delivery).unwrap_or(now_ms);
         if delivered {
             self.pace.accepted(start_ms);
         } else if let Advice::Limited(_) = advice {
-            self.pace.refused(start_ms, asked_wait, now_ms);
+            self.pace.refused(start_ms, requested_wait, now_ms);
         }
         let is_failing = self.breaker.is_failing() || self.pace.is_refused();
         self.has_backlog |= is_failing;

@@ -63,7 +63,7 @@ impl Retention {
             let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
             let (clock, mut settings) = (Arc::clone(&self.clock), self.settings.clone());
             settings.mark_unchanged();
-            let look = async {
+            let scan = async {
                 match self.delete_old().await {
                     Ok(0) => tracing::debug!("no deliveries have expired"),
                     Ok(forgotten) => tracing::info!(forgotten, "deleted expired deliveries"),
@@ -76,7 +76,7 @@ impl Retention {
             };
             tokio::select! {
                 () = shutdown.cancelled() => return,
-                () = look => {}
+                () = scan => {}
             }
         }
     }

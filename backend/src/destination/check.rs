@@ -55,8 +55,8 @@ impl<'a> Checks<'a> {
                 self.snippets
             };
             let path = self.path(&field);
-            let fault = message::template_violation(path, self.language, source, snippets);
-            self.found.extend(fault);
+            let violation = message::template_violation(path, self.language, source, snippets);
+            self.found.extend(violation);
         }
     }
 

@@ -78,15 +78,15 @@ impl DestinationType for Email {
             count += check_addresses(checks, field, text);
         }
         if count > MAIL_ADDRESSES_MAX {
-            let fault = format!(
+            let message = format!(
                 "has {count} addresses including `cc` and `bcc`; the limit is {MAIL_ADDRESSES_MAX}"
             );
-            checks.add("to", fault);
+            checks.add("to", message);
         }
         let count = check_addresses(checks, "replyTo", &self.reply_to);
         if count > MAIL_ADDRESSES_MAX {
-            let fault = format!("has {count} addresses; the limit is {MAIL_ADDRESSES_MAX}");
-            checks.add("replyTo", fault);
+            let message = format!("has {count} addresses; the limit is {MAIL_ADDRESSES_MAX}");
+            checks.add("replyTo", message);
         }
         if check_addresses(checks, "from", &self.from) > 1 {
             checks.add("from", "has several addresses; expected one sender");

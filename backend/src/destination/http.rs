@@ -389,7 +389,7 @@ struct Progress {
     /// Whether it was completely handed to a connection.
     is_sent: bool,
     /// Whether the connection had received a response before.
-    is_kept: bool,
+    is_reused: bool,
 }
 
 fn progress(connection: &CaptureConnection, sent: &Sent) -> Progress {
@@ -400,7 +400,7 @@ fn progress(connection: &CaptureConnection, sent: &Sent) -> Progress {
     }
     Progress {
         is_sent: connection.is_some() && sent.is_whole(),
-        is_kept: extras.get().is_some_and(Answered::is_noted),
+        is_reused: extras.get().is_some_and(Answered::is_noted),
     }
 }
 
@@ -477,7 +477,7 @@ impl Answer {
             format!("the receiver returned {status}: {said}")
         };
         let advice = self.advice(now_ms);
-        let wish = advice.asked_wait().map_or_else(String::new, |wait| {
+        let wish = advice.requested_wait().map_or_else(String::new, |wait| {
             format!(" (retry after {} s)", wait.as_secs_f64())
         });
         let left_bytes = EXPLANATION_BYTES_MAX.saturating_sub(wish.len());
@@ -488,7 +488,7 @@ impl Answer {
     /// Returns the advice for a response that means failure.
     pub(crate) fn advice(&self, now_ms: i64) -> Advice {
         match self.status.as_u16() {
-            403 | 413 | 503 if self.asked_wait(now_ms).is_some() => self.limited(now_ms),
+            403 | 413 | 503 if self.requested_wait(now_ms).is_some() => self.limited(now_ms),
             429 => self.limited(now_ms),
             408 | 421 | 425 => self.retry_advice(now_ms),
             400 | 413 | 415 | 422 => Advice::Reduce,
@@ -500,17 +500,17 @@ impl Answer {
 
     /// Returns the advice to retry, after the time that the receiver asks for.
     pub(crate) fn retry_advice(&self, now_ms: i64) -> Advice {
-        let asked = self.asked_wait(now_ms);
-        asked.map_or(Advice::Again, Advice::AgainAfter)
+        let requested = self.requested_wait(now_ms);
+        requested.map_or(Advice::Again, Advice::AgainAfter)
     }
 
     /// Returns the advice to retry when the receiver says, without counting the attempt.
     pub(crate) fn limited(&self, now_ms: i64) -> Advice {
-        Advice::Limited(self.asked_wait(now_ms))
+        Advice::Limited(self.requested_wait(now_ms))
     }
 
     /// Returns the delay that the receiver asks for, in a header or in the body.
-    fn asked_wait(&self, now_ms: i64) -> Option<Duration> {
+    fn requested_wait(&self, now_ms: i64) -> Option<Duration> {
         let is_limit = matches!(self.status.as_u16(), 429 | 503) || self.status.is_success();
         let in_body = || is_limit.then(|| retry_after_in_body(&self.body)).flatten();
         retry_after(&self.headers, now_ms).or_else(in_body)

@@ -76,9 +76,9 @@ pub(super) async fn with_token(
     request: &HttpRequest,
 ) -> Result<(Result<Answer, SendFailure>, Transcript), Box<Ending>> {
     let key = cache_key(grant);
-    let kept = attempt.outlets.tokens.get(key, attempt.start_ms);
-    let was_kept = kept.is_some();
-    let bearer = match kept {
+    let cached = attempt.outlets.tokens.get(key, attempt.start_ms);
+    let was_cached = cached.is_some();
+    let bearer = match cached {
         Some(bearer) => bearer,
         // A placeholder if the request is only rendered.
         None if !attempt.sends => MASK.to_owned(),
@@ -90,7 +90,7 @@ pub(super) async fn with_token(
     if refused {
         attempt.outlets.tokens.drop_token(key);
     }
-    if refused && was_kept {
+    if refused && was_cached {
         let bearer = fetch(attempt, grant).await?;
         let bearing = with_bearer(attempt, request, &bearer)?;
         made = attempt.exchange(bearing).await;
@@ -123,11 +123,11 @@ pub(super) async fn bearer_token(
     attempt: &mut AttemptContext<'_>,
     grant: Grant<'_>,
 ) -> Result<String, Box<Ending>> {
-    let kept = attempt
+    let cached = attempt
         .outlets
         .tokens
         .get(cache_key(grant), attempt.start_ms);
-    let bearer = match kept {
+    let bearer = match cached {
         Some(bearer) => bearer,
         None => fetch(attempt, grant).await?,
     };

@@ -166,12 +166,12 @@ impl Renderers {
                 self.metrics.record_rendering(purpose.as_str(), outcome);
                 Ok(made)
             }
-            Err(fault) if fault.is_cancelled() => {
+            Err(error) if error.is_cancelled() => {
                 Err(Error::Unavailable("the service is stopping".into()))
             }
-            Err(fault) => {
+            Err(error) => {
                 self.metrics.record_rendering(purpose.as_str(), "panicked");
-                Err(Error::Internal(Box::new(fault)))
+                Err(Error::Internal(Box::new(error)))
             }
         }
     }

@@ -35,16 +35,16 @@ impl SmtpReceiver {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let mails = Arc::<Mutex<Vec<Mail>>>::default();
-        let kept = Arc::clone(&mails);
+        let stored = Arc::clone(&mails);
         let mut server = JoinSet::new();
         server.spawn(async move {
             let mut conversations = JoinSet::new();
             loop {
                 let (stream, _peer) = listener.accept().await.unwrap();
-                let kept = Arc::clone(&kept);
+                let stored = Arc::clone(&stored);
                 conversations.spawn(async move {
                     let mail = converse(stream, refuse).await;
-                    kept.lock().unwrap().push(mail);
+                    stored.lock().unwrap().push(mail);
                 });
             }
         });

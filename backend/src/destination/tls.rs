@@ -83,7 +83,7 @@ pub(crate) fn client_config_of(
         .load_private_key(key.clone_key())
         .map_err(|_unfit| IdentityError::Key)?;
     let config = builder(trust).with_client_auth_cert(chain, key);
-    config.map_err(|fault| match fault {
+    config.map_err(|error| match error {
         rustls::Error::InconsistentKeys(_) => IdentityError::Pair,
         _ => IdentityError::Certificate,
     })

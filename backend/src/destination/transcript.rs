@@ -153,20 +153,20 @@ impl Masker {
         if self.runs.is_empty() {
             return text;
         }
-        let (mut masked, mut kept, mut end) = (String::new(), 0, 0);
+        let (mut masked, mut copied, mut end) = (String::new(), 0, 0);
         // Substrings are ASCII, so their bounds are character boundaries.
         for (at, run) in text.as_bytes().windows(SIGNATURE_RUN_BYTES).enumerate() {
             if !self.runs.contains(run) {
                 continue;
             }
             if at > end || end == 0 {
-                masked.push_str(&text[kept..at]);
+                masked.push_str(&text[copied..at]);
                 masked.push_str(MASK);
             }
             end = at + SIGNATURE_RUN_BYTES;
-            kept = end;
+            copied = end;
         }
-        masked.push_str(&text[kept..]);
+        masked.push_str(&text[copied..]);
         masked
     }
 
@@ -189,7 +189,7 @@ impl Masker {
         }
         from.push(at);
         let mut masked = String::with_capacity(text.len());
-        let (mut at, mut kept) = (0, 0);
+        let (mut at, mut copied) = (0, 0);
         while at < read.len() {
             let mut needles = self.needles.iter().map(String::as_bytes);
             let found = needles.find(|needle| {
@@ -199,12 +199,12 @@ impl Masker {
                 at += 1;
                 continue;
             };
-            masked.push_str(&text[from[kept]..from[at]]);
+            masked.push_str(&text[from[copied]..from[at]]);
             masked.push_str(MASK);
             at += needle.len();
-            kept = at;
+            copied = at;
         }
-        masked.push_str(&text[from[kept]..]);
+        masked.push_str(&text[from[copied]..]);
         masked
     }
 
@@ -232,19 +232,19 @@ impl Masker {
 }
 
 fn mask_secret(text: String, secret: &str) -> String {
-    let mut kept = 0;
+    let mut copied = 0;
     let mut masked = String::new();
     for (at, _) in text.match_indices(secret) {
         if is_secret_match(text.as_bytes(), at, secret.len()) {
-            masked.push_str(&text[kept..at]);
+            masked.push_str(&text[copied..at]);
             masked.push_str(MASK);
-            kept = at + secret.len();
+            copied = at + secret.len();
         }
     }
-    if kept == 0 && masked.is_empty() {
+    if copied == 0 && masked.is_empty() {
         return text;
     }
-    masked.push_str(&text[kept..]);
+    masked.push_str(&text[copied..]);
     masked
 }
 

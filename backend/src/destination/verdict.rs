@@ -98,7 +98,7 @@ impl Advice {
     }
 
     /// Returns the delay that the receiver asks for, for all messages.
-    pub(crate) fn asked_wait(self) -> Option<Duration> {
+    pub(crate) fn requested_wait(self) -> Option<Duration> {
         match self {
             Self::AgainAfter(wait) | Self::Limited(Some(wait)) => Some(wait),
             _ => None,

@@ -66,7 +66,7 @@ impl Browsers {
             .provider
             .describe()
             .await
-            .map_err(|fault| refusal_error(&fault))?;
+            .map_err(|error| refusal_error(&error))?;
         *described = Some((Instant::now(), found.clone()));
         Ok(found)
     }
@@ -90,16 +90,16 @@ impl SignIns {
             required_endpoint(description.authorization_endpoint, "authorization_endpoint")?;
         let verifier = random_token();
         let state = state(&verifier);
-        let asked = CodeRequest {
+        let request = CodeRequest {
             client_id: &self.config.client_id,
             scopes: &self.config.scopes,
             redirect_uri: &self.config.redirect_uri(),
             state: &state,
             challenge: &pkce_challenge(&verifier),
         };
-        let address = asked
+        let address = request
             .address(&endpoint)
-            .map_err(|fault| refusal_error(&fault))?
+            .map_err(|error| refusal_error(&error))?
             .into();
         Ok(SignInStart {
             address,
@@ -127,7 +127,7 @@ impl SignIns {
         let client_id = &self.config.client_id;
         let provider = &self.browsers.provider;
         let tokens = provider.exchange_code(&endpoint, client_id, &redirect_uri, code, verifier);
-        let tokens = tokens.await.map_err(|fault| refusal_error(&fault))?;
+        let tokens = tokens.await.map_err(|error| refusal_error(&error))?;
         // Received directly from the provider, so its claims about the sign-in count without the
         // signature.
         if let Some(token) = &tokens.id_token
@@ -174,10 +174,10 @@ fn required_endpoint(endpoint: Option<String>, name: &str) -> Result<String, Err
     })
 }
 
-fn refusal_error(fault: &Fault) -> Error {
-    match fault {
-        Fault::Refused { .. } => Error::Unauthenticated(fault.to_string()),
-        Fault::Away(_) | Fault::Unfit(_) => Error::Unavailable(fault.to_string()),
+fn refusal_error(error: &Fault) -> Error {
+    match error {
+        Fault::Refused { .. } => Error::Unauthenticated(error.to_string()),
+        Fault::Away(_) | Fault::Unfit(_) => Error::Unavailable(error.to_string()),
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Keyring {
     provider: Provider,
     keys: Mutex<Option<Arc<[Key]>>>,
     /// Time of the last fetch; locked during a fetch, so that waiting tasks find its result.
-    asked: tokio::sync::Mutex<Option<Instant>>,
+    requested_at: tokio::sync::Mutex<Option<Instant>>,
 }
 
 impl Keyring {
@@ -29,7 +29,7 @@ impl Keyring {
         Self {
             provider,
             keys: Mutex::default(),
-            asked: tokio::sync::Mutex::default(),
+            requested_at: tokio::sync::Mutex::default(),
         }
     }
 
@@ -84,12 +84,12 @@ impl Keyring {
     /// Fetches the keys, unless that was just done. Known keys are kept if the provider is
     /// unreachable.
     async fn fetch_keys(&self) {
-        let mut asked = self.asked.lock().await;
-        if asked.is_some_and(|at| at.elapsed() < PROVIDER_KEYS_PAUSE) {
+        let mut requested_at = self.requested_at.lock().await;
+        if requested_at.is_some_and(|at| at.elapsed() < PROVIDER_KEYS_PAUSE) {
             return;
         }
         let read = self.read().await;
-        *asked = Some(Instant::now());
+        *requested_at = Some(Instant::now());
         match read {
             Ok(keys) => {
                 let mut known = self.keys.lock().unwrap_or_else(PoisonError::into_inner);

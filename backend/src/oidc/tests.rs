@@ -38,7 +38,7 @@ fn signed(header: &Value, claims: &Value, key: &Ed25519KeyPair) -> String {
 /// A provider with one key, which counts fetches.
 struct StandIn {
     issuer: String,
-    asked: Arc<AtomicUsize>,
+    requests: Arc<AtomicUsize>,
     tasks: JoinSet<()>,
 }
 
@@ -46,8 +46,8 @@ impl StandIn {
     async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let issuer = format!("http://{}", listener.local_addr().unwrap());
-        let asked = Arc::new(AtomicUsize::new(0));
-        let (about, count) = (issuer.clone(), Arc::clone(&asked));
+        let requests = Arc::new(AtomicUsize::new(0));
+        let (about, count) = (issuer.clone(), Arc::clone(&requests));
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let x = base64(signer(1).public_key());
@@ -78,7 +78,7 @@ impl StandIn {
         });
         Self {
             issuer,
-            asked,
+            requests,
             tasks,
         }
     }
@@ -209,7 +209,7 @@ async fn key_lookups_are_limited_and_cached_keys_survive_outages() {
         let token = signed(&header, &provider.claims(&json!({})), &signer(3));
         assert!(sign_ins.authenticate(&token).await.is_err());
     }
-    assert_eq!(provider.asked.load(Ordering::SeqCst), 1);
+    assert_eq!(provider.requests.load(Ordering::SeqCst), 1);
     provider.tasks.shutdown().await;
     let token = signed(&header(), &provider.claims(&json!({})), &signer(1));
     assert!(sign_ins.authenticate(&token).await.is_ok());

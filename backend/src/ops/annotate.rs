@@ -77,15 +77,15 @@ fn carry_out(
 ) -> Result<Annotated, Error> {
     if item.text.len() > ANNOTATION_BYTES_MAX {
         let bytes = item.text.len();
-        let fault = format!("has {bytes} bytes; the limit is {ANNOTATION_BYTES_MAX}");
-        return Err(Error::invalid("annotation", fault));
+        let message = format!("has {bytes} bytes; the limit is {ANNOTATION_BYTES_MAX}");
+        return Err(Error::invalid("annotation", message));
     }
     let id = occurrence.id();
     let notes = &mut occurrence.annotations;
     let Some(wanted) = &item.annotation else {
         if item.text.is_empty() {
-            let fault = "is required; an empty text removes the note that `annotationId` names";
-            return Err(Error::invalid("annotation", fault));
+            let message = "is required; an empty text removes the note that `annotationId` names";
+            return Err(Error::invalid("annotation", message));
         }
         if notes.len() >= ANNOTATIONS_MAX {
             return Err(Error::FailedPrecondition(format!(

@@ -261,8 +261,8 @@ impl AuditLog {
                 STEP + 1,
             );
             let page = page.await?;
-            let kept = page.len().saturating_sub(1);
-            let old = page.iter().take(kept);
+            let count = page.len().saturating_sub(1);
+            let old = page.iter().take(count);
             let old: Vec<_> = old.take_while(|it| it.value.time_ms < until_ms).collect();
             if old.is_empty() {
                 return Ok(forgotten);

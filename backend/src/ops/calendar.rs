@@ -63,34 +63,34 @@ impl Drafted for Calendar {
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
         let mut changes = all.store.changes();
-        let mut faults = Violations::default();
-        let name = faults.name(&draft.name, stored.is_none());
-        faults.check_texts(&draft.description, &draft.tags);
-        let windows = windows(draft, &mut faults);
+        let mut violations = Violations::default();
+        let name = violations.name(&draft.name, stored.is_none());
+        violations.check_texts(&draft.description, &draft.tags);
+        let windows = windows(draft, &mut violations);
         let mut except = Vec::new();
-        let asked = &draft.except_calendar_names;
-        if asked.len() > CALENDAR_EXCEPT_MAX {
-            let count = asked.len();
-            let fault = format!("has {count} names; the limit is {CALENDAR_EXCEPT_MAX}");
-            faults.add(EXCEPT_PATH, fault);
+        let requested = &draft.except_calendar_names;
+        if requested.len() > CALENDAR_EXCEPT_MAX {
+            let count = requested.len();
+            let message = format!("has {count} names; the limit is {CALENDAR_EXCEPT_MAX}");
+            violations.add(EXCEPT_PATH, message);
         } else {
-            let mut refers = ReferenceChecker::new(all, stored, (&mut faults, &mut changes));
-            except = refers.resolve_all::<Self>(EXCEPT_PATH, asked).await?;
+            let mut refers = ReferenceChecker::new(all, stored, (&mut violations, &mut changes));
+            except = refers.resolve_all::<Self>(EXCEPT_PATH, requested).await?;
         }
         for (at, other) in except.iter().enumerate() {
             let field = format!("{EXCEPT_PATH}[{at}]");
             if name.as_ref() == Some(&other.value.name) {
-                faults.add(field, "is the calendar itself");
+                violations.add(field, "is the calendar itself");
             } else if !other.value.except.is_empty() {
-                let fault = "excludes other calendars, which an excluded calendar must not";
-                faults.add(field, fault);
+                let message = "excludes other calendars, which an excluded calendar must not";
+                violations.add(field, message);
             }
         }
         if let (Some(name), false) = (&name, except.is_empty()) {
             let references = References::find(&all.store, Kind::Calendar, name).await?;
             if let Some(user) = references.first("calendar") {
-                let fault = format!("is not allowed: calendar `{user}` excludes this one");
-                faults.add(EXCEPT_PATH, fault);
+                let message = format!("is not allowed: calendar `{user}` excludes this one");
+                violations.add(EXCEPT_PATH, message);
             }
         }
         all.check_room(stored, CALENDARS_MAX).await?;
@@ -106,7 +106,7 @@ impl Drafted for Calendar {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((faults.or(calendar)?, changes))
+        Ok((violations.or(calendar)?, changes))
     }
 
     async fn changes_on_delete(
@@ -172,14 +172,14 @@ impl Calendars {
     /// Returns [`Error::NotFound`] if the calendar does not exist, [`Error::Invalid`] if the end is
     /// before the start, and [`Error::FailedPrecondition`] if the time zone is no longer known on
     /// this machine.
-    pub async fn expand(&self, name: &str, asked: ExpansionSpan) -> Result<Expansion, Error> {
+    pub async fn expand(&self, name: &str, span: ExpansionSpan) -> Result<Expansion, Error> {
         let stored = resource::find::<Calendar>(&self.store, name).await?;
         let found = prepare_calendar(&self.store, &stored.value).await?;
         let missing = || {
             let zone = &stored.value.time_zone;
             Error::FailedPrecondition(format!("its time zone `{zone}` is no longer known"))
         };
-        self.expand_prepared(found.ok_or_else(missing)?, asked)
+        self.expand_prepared(found.ok_or_else(missing)?, span)
     }
 
     /// Returns the spans of a draft. Nothing is stored, and the draft needs no name.
@@ -189,7 +189,7 @@ impl Calendars {
     pub async fn preview(
         &self,
         mut draft: v1::Calendar,
-        asked: ExpansionSpan,
+        span: ExpansionSpan,
     ) -> Result<(Expansion, CalendarStatus), Error> {
         let name = Name::parse(&draft.name).ok();
         let stored = match &name {
@@ -204,7 +204,7 @@ impl Calendars {
         let (calendar, _) = Calendar::from_draft(self, &draft, stored.as_ref(), origin).await?;
         let prepared = prepare_calendar(&self.store, &calendar).await?;
         let missing = || Error::invalid("timeZone", calendar::MissingZone.to_string());
-        let expansion = self.expand_prepared(prepared.ok_or_else(missing)?, asked)?;
+        let expansion = self.expand_prepared(prepared.ok_or_else(missing)?, span)?;
         let standing = expansion.prepared.status_at(self.clock.now_ms());
         Ok((expansion, standing))
     }
@@ -212,10 +212,10 @@ impl Calendars {
     fn expand_prepared(
         &self,
         prepared: PreparedCalendar,
-        asked: ExpansionSpan,
+        span: ExpansionSpan,
     ) -> Result<Expansion, Error> {
-        let start_ms = asked.start_ms.unwrap_or_else(|| self.clock.now_ms());
-        let end_ms = asked
+        let start_ms = span.start_ms.unwrap_or_else(|| self.clock.now_ms());
+        let end_ms = span
             .end_ms
             .unwrap_or_else(|| start_ms.saturating_add(AHEAD_MS));
         if end_ms <= start_ms {
@@ -250,22 +250,22 @@ async fn prepare_calendar(
     Ok(PreparedCalendar::new(calendar, except).ok())
 }
 
-fn windows(draft: &v1::Calendar, faults: &mut Violations) -> Option<Vec<Window>> {
+fn windows(draft: &v1::Calendar, violations: &mut Violations) -> Option<Vec<Window>> {
     let zone = if draft.time_zone.is_empty() {
-        faults.add(
+        violations.add(
             "timeZone",
             "is required: an IANA name such as Europe/Berlin",
         );
         None
     } else {
         let zone = calendar::zone(&draft.time_zone);
-        zone.map_err(|missing| faults.add("timeZone", missing.to_string()))
+        zone.map_err(|missing| violations.add("timeZone", missing.to_string()))
             .ok()
     };
     let count = draft.windows.len();
     if !(1..=CALENDAR_WINDOWS_MAX).contains(&count) {
-        let fault = format!("has {count} windows; expected 1 to {CALENDAR_WINDOWS_MAX}");
-        faults.add("windows", fault);
+        let message = format!("has {count} windows; expected 1 to {CALENDAR_WINDOWS_MAX}");
+        violations.add("windows", message);
         return None;
     }
     let mut windows = Vec::with_capacity(count);
@@ -275,12 +275,14 @@ fn windows(draft: &v1::Calendar, faults: &mut Violations) -> Option<Vec<Window>>
                 let zone = zone.clone().unwrap_or(jiff::tz::TimeZone::UTC);
                 match calendar::check(&window, &zone) {
                     Ok(()) => windows.push(window),
-                    Err((field, fault)) => faults.add(format!("windows[{at}].{field}"), fault),
+                    Err((field, message)) => {
+                        violations.add(format!("windows[{at}].{field}"), message);
+                    }
                 }
             }
             Err(found) => {
-                for (field, fault) in found {
-                    faults.add(format!("windows[{at}].{field}"), fault);
+                for (field, message) in found {
+                    violations.add(format!("windows[{at}].{field}"), message);
                 }
             }
         }

@@ -103,7 +103,7 @@ impl Clients {
     pub async fn update(&self, name: &str, edit: &ClientEdit) -> Result<Client, Error> {
         let wanted = edit.read(self.clock.now_ms())?;
         let absent = || Error::NotFound(format!("there is no client `{name}`"));
-        let name = Name::parse(name).map_err(|_fault| absent())?;
+        let name = Name::parse(name).map_err(|_error| absent())?;
         let _making = self.making.lock().await;
         let decide = async || {
             let stored = self.find(&name).await?.ok_or_else(absent)?;
@@ -144,15 +144,15 @@ impl Clients {
         name: &str,
         overlap_seconds: Option<u32>,
     ) -> Result<(Client, Secret), Error> {
-        let asked = overlap_seconds.map(|seconds| Duration::from_secs(seconds.into()));
-        let overlap = asked.unwrap_or(OVERLAP_DEFAULT);
+        let requested = overlap_seconds.map(|seconds| Duration::from_secs(seconds.into()));
+        let overlap = requested.unwrap_or(OVERLAP_DEFAULT);
         if overlap > OVERLAP_MAX {
             let (found, most) = (overlap.as_secs(), OVERLAP_MAX.as_secs());
-            let fault = format!("is {found}; the limit is {most}");
-            return Err(Error::invalid("overlapSeconds", fault));
+            let message = format!("is {found}; the limit is {most}");
+            return Err(Error::invalid("overlapSeconds", message));
         }
         let absent = || Error::NotFound(format!("there is no client `{name}`"));
-        let name = Name::parse(name).map_err(|_fault| absent())?;
+        let name = Name::parse(name).map_err(|_error| absent())?;
         let key = new_key();
         let decide = async || {
             let stored = self.find(&name).await?.ok_or_else(absent)?;
@@ -236,7 +236,7 @@ impl Clients {
     /// for the last client with the role `admin`.
     pub async fn revoke(&self, name: &str) -> Result<(), Error> {
         let absent = || Error::NotFound(format!("there is no client `{name}`"));
-        let name = Name::parse(name).map_err(|_fault| absent())?;
+        let name = Name::parse(name).map_err(|_error| absent())?;
         let decide = async || {
             let client = self.find(&name).await?.ok_or_else(absent)?;
             let mut changes = self.store.changes();
@@ -283,7 +283,7 @@ impl Clients {
             return Ok(false);
         }
         let key = new_key();
-        let name = Name::parse(ADMIN_NAME).map_err(|fault| Error::Internal(fault.into()))?;
+        let name = Name::parse(ADMIN_NAME).map_err(|message| Error::Internal(message.into()))?;
         let client = self.client(name, Role::Admin, &key);
         // Write the file first: the next start overwrites an unused key, but a client whose key
         // no one has would lock everyone out.

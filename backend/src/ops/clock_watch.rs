@@ -10,7 +10,7 @@ use crate::{
     domain::{Delivery, Occurrence, Receipt, Silence},
     error::{Error, log_failure},
     limits::{
-        CLOCK_FORWARD_MAX, CLOCK_INDEX_AGAIN_AFTER, CLOCK_LOOK_INTERVAL, CLOCK_STEP_OWN_AFTER,
+        CLOCK_CHECK_INTERVAL, CLOCK_FORWARD_MAX, CLOCK_INDEX_AGAIN_AFTER, CLOCK_STEP_OWN_AFTER,
         CLOCK_STILL_WAIT_MAX,
     },
     ops::commit::commit,
@@ -101,12 +101,12 @@ impl ClockWatch {
         shutdown.run_until_cancelled(work).await;
     }
 
-    async fn pause(&self, looked: Result<(), Error>) {
-        if let Err(error) = looked {
+    async fn pause(&self, checked: Result<(), Error>) {
+        if let Err(error) = checked {
             log_failure("failed to apply a clock change", &error);
         }
         let below = self.clock.underlying();
-        let next_ms = below.now_ms().saturating_add(millis(CLOCK_LOOK_INTERVAL));
+        let next_ms = below.now_ms().saturating_add(millis(CLOCK_CHECK_INTERVAL));
         below.wait_until(next_ms).await;
     }
 

@@ -44,26 +44,26 @@ impl Drafted for Contact {
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
         let mut changes = all.store.changes();
-        let mut faults = Violations::default();
-        let name = faults.name(&draft.name, stored.is_none());
-        faults.check_texts(&draft.description, &draft.tags);
+        let mut violations = Violations::default();
+        let name = violations.name(&draft.name, stored.is_none());
+        violations.check_texts(&draft.description, &draft.tags);
         if !draft.time_zone.is_empty()
             && let Err(missing) = calendar::zone(&draft.time_zone)
         {
-            faults.add("timeZone", missing.to_string());
+            violations.add("timeZone", missing.to_string());
         }
-        let client = faults.optional_name("clientName", &draft.client_name);
+        let client = violations.optional_name("clientName", &draft.client_name);
         let subject = draft.subject.chars().count();
         if !draft.subject.is_empty() && !draft.client_name.is_empty() {
-            faults.add("subject", "set only one of `clientName` and `subject`");
+            violations.add("subject", "set only one of `clientName` and `subject`");
         } else if subject > CONTACT_SUBJECT_CHARACTERS_MAX {
             let most = CONTACT_SUBJECT_CHARACTERS_MAX;
-            faults.add(
+            violations.add(
                 "subject",
                 format!("has {subject} characters; the limit is {most}"),
             );
         }
-        let refers = ReferenceChecker::new(all, stored, (&mut faults, &mut changes));
+        let refers = ReferenceChecker::new(all, stored, (&mut violations, &mut changes));
         let before = stored.map_or(&[][..], |it| &it.methods);
         let methods = check_methods(&draft.methods, before, refers).await?;
         all.check_room(stored, CONTACTS_MAX).await?;
@@ -81,7 +81,7 @@ impl Drafted for Contact {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((faults.or(contact)?, changes))
+        Ok((violations.or(contact)?, changes))
     }
 
     async fn warnings(&self, all: &Contacts) -> Result<Vec<String>, Error> {
@@ -108,8 +108,8 @@ async fn check_methods(
 ) -> Result<Vec<ContactMethod>, Error> {
     let count = drafts.len();
     if !(1..=CONTACT_METHODS_MAX).contains(&count) {
-        let fault = format!("has {count} methods; expected 1 to {CONTACT_METHODS_MAX}");
-        refers.faults.add("methods", fault);
+        let message = format!("has {count} methods; expected 1 to {CONTACT_METHODS_MAX}");
+        refers.violations.add("methods", message);
         return Ok(Vec::new());
     }
     let mut methods = Vec::with_capacity(count);
@@ -121,17 +121,17 @@ async fn check_methods(
         let calendar = refers
             .resolve_optional::<Calendar>(&path("calendarName"), &draft.calendar_name)
             .await?;
-        let faults = &mut *refers.faults;
-        check_variables(&path("variables"), draft, faults);
+        let violations = &mut *refers.violations;
+        check_variables(&path("variables"), draft, violations);
         let after_ms = check_length(
             &path("after"),
             draft.after.as_ref().map_or(0, time::length_ms),
             (std::time::Duration::ZERO, CONTACT_AFTER_MAX),
-            faults,
+            violations,
         );
         let min_severity = Severity::from_number(draft.min_severity);
         if min_severity.is_none() && draft.min_severity != 0 {
-            faults.add(path("minSeverity"), "is not a severity");
+            violations.add(path("minSeverity"), "is not a severity");
         }
         if let Some(destination) = destination {
             methods.push(ContactMethod {
@@ -144,29 +144,29 @@ async fn check_methods(
             });
         }
     }
-    method_id::check(drafts, refers.faults);
+    method_id::check(drafts, refers.violations);
     method_id::assign(&mut methods, before);
     Ok(methods)
 }
 
-fn check_variables(path: &str, draft: &v1::ContactMethod, faults: &mut Violations) {
+fn check_variables(path: &str, draft: &v1::ContactMethod, violations: &mut Violations) {
     if draft.variables.len() > CONTACT_VARIABLES_MAX {
         let count = draft.variables.len();
-        let fault = format!("has {count} entries; the limit is {CONTACT_VARIABLES_MAX}");
-        return faults.add(path, fault);
+        let message = format!("has {count} entries; the limit is {CONTACT_VARIABLES_MAX}");
+        return violations.add(path, message);
     }
     for (key, value) in &draft.variables {
         let is_key = |it: char| it.is_ascii_alphanumeric() || it == '_';
         if !(1..=50).contains(&key.len()) || !key.chars().all(is_key) {
-            faults.add(
+            violations.add(
                 path,
                 format!("`{key}` is not a valid key; expected 1 to 50 letters, digits and `_`"),
             );
         } else if key == "name" {
-            faults.add(path, "`name` is already the name of the contact");
+            violations.add(path, "`name` is already the name of the contact");
         } else if value.chars().count() > CONTACT_VALUE_CHARACTERS_MAX {
             let most = CONTACT_VALUE_CHARACTERS_MAX;
-            faults.add(path, format!("`{key}` has more than {most} characters"));
+            violations.add(path, format!("`{key}` has more than {most} characters"));
         }
     }
 }

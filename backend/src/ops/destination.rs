@@ -56,17 +56,18 @@ impl Drafted for Destination {
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut faults = Violations::default();
-        let kind = faults.read(|it| from_wire::destination_type(draft.r#type.clone(), it));
-        let delivery = faults.read(|it| from_wire::delivery_settings(draft.delivery, it));
-        let name = faults.name(&draft.name, stored.is_none());
-        faults.check_texts(&draft.description, &draft.tags);
-        check::settings(delivery, kind.as_ref(), &mut faults);
-        let kept = stored.map(|stored| (&stored.kind, stored.template_language));
-        let language = convert_language(draft.template_language, &mut faults).unwrap_or_default();
+        let mut violations = Violations::default();
+        let kind = violations.read(|it| from_wire::destination_type(draft.r#type.clone(), it));
+        let delivery = violations.read(|it| from_wire::delivery_settings(draft.delivery, it));
+        let name = violations.name(&draft.name, stored.is_none());
+        violations.check_texts(&draft.description, &draft.tags);
+        check::settings(delivery, kind.as_ref(), &mut violations);
+        let previous = stored.map(|stored| (&stored.kind, stored.template_language));
+        let language =
+            convert_language(draft.template_language, &mut violations).unwrap_or_default();
         let snippets = settings::in_force(&all.store).await?.templates;
         let against = (Some(&*all.guard), &*snippets);
-        let kind = checked_kind((kind, language), kept, against, &mut faults);
+        let kind = checked_kind((kind, language), previous, against, &mut violations);
         let mut changes = all.store.changes();
         if let (Some(stored), Some(kind)) = (stored, &kind)
             && stored.kind != *kind
@@ -85,7 +86,7 @@ impl Drafted for Destination {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((faults.or(destination)?, changes))
+        Ok((violations.or(destination)?, changes))
     }
 
     /// Deletes the health as well. The dispatcher cancels deliveries to deleted destinations.
@@ -182,25 +183,31 @@ impl Destinations {
     ) -> Result<(DestinationKind, TemplateLanguage, DeliverySettings), Error> {
         let stored = match Name::parse(&draft.name) {
             Ok(name) => self.store.get::<Destination>(name.as_str().into()).await?,
-            Err(_fault) => None,
+            Err(_error) => None,
         };
         if let (Some(scope), Some(stored)) = (TagScope::of_caller(), &stored) {
             scope.check("name", &stored.value)?;
         }
-        let kept = stored.as_ref().map(|stored| &stored.value);
-        let kept = kept.map(|stored| (&stored.kind, stored.template_language));
-        let mut faults = Violations::default();
-        let kind = faults.read(|it| from_wire::destination_type(draft.r#type, it));
-        let delivery = faults.read(|it| from_wire::delivery_settings(draft.delivery, it));
+        let previous = stored.as_ref().map(|stored| &stored.value);
+        let previous = previous.map(|stored| (&stored.kind, stored.template_language));
+        let mut violations = Violations::default();
+        let kind = violations.read(|it| from_wire::destination_type(draft.r#type, it));
+        let delivery = violations.read(|it| from_wire::delivery_settings(draft.delivery, it));
         if !draft.name.is_empty() {
-            faults.name(&draft.name, false);
+            violations.name(&draft.name, false);
         }
-        check::settings(delivery, kind.as_ref(), &mut faults);
+        check::settings(delivery, kind.as_ref(), &mut violations);
         // The test reports addresses that the guard blocks.
-        let language = convert_language(draft.template_language, &mut faults).unwrap_or_default();
+        let language =
+            convert_language(draft.template_language, &mut violations).unwrap_or_default();
         let snippets = settings::in_force(&self.store).await?.templates;
-        let kind = checked_kind((kind, language), kept, (None, &*snippets), &mut faults);
-        Ok((faults.or(kind)?, language, delivery))
+        let kind = checked_kind(
+            (kind, language),
+            previous,
+            (None, &*snippets),
+            &mut violations,
+        );
+        Ok((violations.or(kind)?, language, delivery))
     }
 }
 
@@ -216,19 +223,19 @@ impl Destinations {
     ) -> Result<(), Error> {
         let snippets = settings::in_force(&self.store).await?.templates;
         match check_message(language, message, &snippets) {
-            faults if faults.is_empty() => Ok(()),
-            faults => Err(Error::Invalid(faults)),
+            violations if violations.is_empty() => Ok(()),
+            violations => Err(Error::Invalid(violations)),
         }
     }
 }
 
 fn checked_kind(
     (kind, language): (Option<DestinationKind>, TemplateLanguage),
-    kept: Option<(&DestinationKind, TemplateLanguage)>,
+    previous: Option<(&DestinationKind, TemplateLanguage)>,
     (guard, snippets): (Option<&Guard>, &Snippets),
-    faults: &mut Violations,
+    violations: &mut Violations,
 ) -> Option<DestinationKind> {
-    let kind = secrets::fill_stored((kind?, language), kept, faults);
-    faults.extend_new(destination::check(&kind, language, (guard, snippets)));
+    let kind = secrets::fill_stored((kind?, language), previous, violations);
+    violations.extend_new(destination::check(&kind, language, (guard, snippets)));
     Some(kind)
 }

@@ -78,8 +78,9 @@ fn prune_ended(schedule: &Schedule, (kind, name): (Kind, &Name), now_ms: i64) ->
         }
     }
     if kind == Kind::Contact {
-        let is_kept = |contacts: &[Name], end_ms| end_ms > now_ms || !contacts.contains(name);
-        next.overrides.retain(|it| is_kept(&it.contacts, it.end_ms));
+        let is_current = |contacts: &[Name], end_ms| end_ms > now_ms || !contacts.contains(name);
+        next.overrides
+            .retain(|it| is_current(&it.contacts, it.end_ms));
     }
     next
 }

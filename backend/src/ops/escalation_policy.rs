@@ -47,10 +47,10 @@ impl Drafted for EscalationPolicy {
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
         let mut changes = all.store.changes();
-        let mut faults = Violations::default();
-        let name = faults.name(&draft.name, stored.is_none());
-        faults.check_texts(&draft.description, &draft.tags);
-        let mut refers = ReferenceChecker::new(all, stored, (&mut faults, &mut changes));
+        let mut violations = Violations::default();
+        let name = violations.name(&draft.name, stored.is_none());
+        violations.check_texts(&draft.description, &draft.tags);
+        let mut refers = ReferenceChecker::new(all, stored, (&mut violations, &mut changes));
         let steps = check_steps(&draft.steps, &mut refers).await?;
         let field = "fallbackDestinationName";
         let fallback = refers
@@ -59,13 +59,13 @@ impl Drafted for EscalationPolicy {
         let rounds = u32::try_from(draft.rounds).ok();
         let rounds = rounds.filter(|it| *it <= ESCALATION_ROUNDS_MAX);
         if rounds.is_none() {
-            let fault = format!("is {}; expected 1 to {ESCALATION_ROUNDS_MAX}", draft.rounds);
-            faults.add("rounds", fault);
+            let message = format!("is {}; expected 1 to {ESCALATION_ROUNDS_MAX}", draft.rounds);
+            violations.add("rounds", message);
         }
         let ack_timeout_ms = draft.ack_timeout.as_ref().map_or(0, time::length_ms);
         if ack_timeout_ms != 0 {
             let bounds = (ACKNOWLEDGEMENT_MIN, ACKNOWLEDGEMENT_MAX);
-            check_length("ackTimeout", ack_timeout_ms, bounds, &mut faults);
+            check_length("ackTimeout", ack_timeout_ms, bounds, &mut violations);
         }
         all.check_room(stored, POLICIES_MAX).await?;
         let policy = name.map(|name| Self {
@@ -83,7 +83,7 @@ impl Drafted for EscalationPolicy {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((faults.or(policy)?, changes))
+        Ok((violations.or(policy)?, changes))
     }
 
     async fn changes_on_delete(
@@ -115,8 +115,8 @@ async fn check_steps(
 ) -> Result<Vec<EscalationStep>, Error> {
     let count = drafts.len();
     if !(1..=ESCALATION_STEPS_MAX).contains(&count) {
-        let fault = format!("has {count} steps; expected 1 to {ESCALATION_STEPS_MAX}");
-        refers.faults.add("steps", fault);
+        let message = format!("has {count} steps; expected 1 to {ESCALATION_STEPS_MAX}");
+        refers.violations.add("steps", message);
         return Ok(Vec::new());
     }
     let mut steps = Vec::with_capacity(count);
@@ -126,12 +126,17 @@ async fn check_steps(
             .as_ref()
             .map_or_else(|| millis(ESCALATION_WAIT_DEFAULT), time::length_ms);
         let bounds = (std::time::Duration::ZERO, ESCALATION_WAIT_MAX);
-        check_length(&format!("steps[{at}].wait"), wait_ms, bounds, refers.faults);
+        check_length(
+            &format!("steps[{at}].wait"),
+            wait_ms,
+            bounds,
+            refers.violations,
+        );
         let path = format!("steps[{at}].targets");
         let count = draft.targets.len();
         if !(1..=ESCALATION_TARGETS_MAX).contains(&count) {
-            let fault = format!("has {count} targets; expected 1 to {ESCALATION_TARGETS_MAX}");
-            refers.faults.add(path, fault);
+            let message = format!("has {count} targets; expected 1 to {ESCALATION_TARGETS_MAX}");
+            refers.violations.add(path, message);
             continue;
         }
         let mut targets = Vec::with_capacity(count);
@@ -151,8 +156,8 @@ async fn resolve_target(
 ) -> Result<Option<EscalationTarget>, Error> {
     Ok(match &draft.target {
         None => {
-            let fault = "is required: one of `destinationName`, `contactName`, `scheduleName`";
-            refers.faults.add(path, fault);
+            let message = "is required: one of `destinationName`, `contactName`, `scheduleName`";
+            refers.violations.add(path, message);
             None
         }
         Some(Target::DestinationName(name)) => {

@@ -41,9 +41,9 @@ use crate::{
 /// Maximum number of decisions evaluated per occurrence.
 const POINTS_MAX: usize = 32;
 /// Maximum number of evaluations: definitions times decisions.
-const LOOKS_MAX: usize = 50_000;
+const EVALUATIONS_MAX: usize = 50_000;
 /// Deliveries per explanation for which the ones ahead are counted.
-const WAITS_LOOKED_MAX: usize = 20;
+const WAITS_SCANNED_MAX: usize = 20;
 /// Rules explained before yielding to other tasks.
 const RULES_AT_ONCE: usize = 50;
 /// Maximum time for which an edit may have been in progress before a decision that missed it.
@@ -157,7 +157,7 @@ pub struct TriggerExplanation {
     /// Name of the trigger.
     pub trigger_name: Name,
     /// Whether the trigger's state at that time is still stored.
-    pub kept: bool,
+    pub is_stored: bool,
     /// Revision of the trigger.
     pub definition: Option<Definition>,
     /// Explanation of the query; `None` if the trigger did not exist, is no longer stored, or has
@@ -172,7 +172,7 @@ impl TriggerExplanation {
     fn missing(name: &Name) -> Self {
         Self {
             trigger_name: name.clone(),
-            kept: true,
+            is_stored: true,
             definition: None,
             query: None,
             is_for_open_only: false,
@@ -184,7 +184,7 @@ impl TriggerExplanation {
         match &self.query {
             Some(_) if self.is_for_open_only => Some(false),
             Some(query) => query.verdict(),
-            None => self.kept.then_some(false),
+            None => self.is_stored.then_some(false),
         }
     }
 }
@@ -270,7 +270,7 @@ pub async fn explain(
     let notified = notified.map(|(id, name)| (*id, name));
     let current = snapshot.destinations().map(|it| (it.id, &it.name));
     let pauses = Pauses::read(store, notified.chain(current)).await?;
-    let limit = (LOOKS_MAX / definitions.len().max(1)).clamp(2, POINTS_MAX);
+    let limit = (EVALUATIONS_MAX / definitions.len().max(1)).clamp(2, POINTS_MAX);
     let points = timeline::points(occurrence, limit).into_iter();
     let now = Point {
         at_ms: now_ms,
@@ -336,7 +336,7 @@ pub async fn add_waits(all: &Deliveries, rules: &mut [RuleExplanation]) -> Resul
     let sent = rules.iter_mut().flat_map(|rule| &mut rule.deliveries);
     let is_waiting = |it: &&mut SentDelivery| it.ended().due_ms().is_some();
     for (at, sent) in sent.filter(is_waiting).enumerate() {
-        let looking = at < WAITS_LOOKED_MAX;
+        let looking = at < WAITS_SCANNED_MAX;
         sent.waiting = match &sent.digest {
             None => reasons.reason(&sent.delivery, looking).await?,
             Some(digest) => {
@@ -366,8 +366,8 @@ fn explain_rule(
             if last.is_some_and(|it| it.last && it.at_ms > opening.at_ms) {
                 others.push(judge.decision(subject, 0));
             }
-            let so_far = notified_so_far(subject.sent);
-            opening.reason.push_str(&so_far);
+            let suffix = outcome_suffix(subject.sent);
+            opening.reason.push_str(&suffix);
             Some(opening)
         }
         _ => {
@@ -450,7 +450,7 @@ impl RuleExplanation {
 fn unstored_explanation(notified: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation {
     let first = deliveries.first().map(|it| it.delivery.create_ms);
     let at_ms = first.unwrap_or(notified.last_ms);
-    let so_far = notified_so_far(&deliveries);
+    let suffix = outcome_suffix(&deliveries);
     RuleExplanation {
         rule_name: notified.rule_name.clone(),
         deleted: true,
@@ -462,7 +462,7 @@ fn unstored_explanation(notified: &Notified, deliveries: Vec<SentDelivery>) -> R
             notifies: true,
             held_back: false,
             reason: format!(
-                "it notified and has since been deleted; its definition is no longer stored{so_far}"
+                "it notified and has since been deleted; its definition is no longer stored{suffix}"
             ),
             definition: None,
             triggers: Vec::new(),
@@ -479,7 +479,7 @@ fn unstored_explanation(notified: &Notified, deliveries: Vec<SentDelivery>) -> R
 }
 
 /// Summarizes the number of messages and their outcomes.
-fn notified_so_far(sent: &[SentDelivery]) -> String {
+fn outcome_suffix(sent: &[SentDelivery]) -> String {
     let ended = |state: DeliveryState| sent.iter().filter(|it| it.ended() == state).count();
     let (delivered, dead) = (ended(DeliveryState::Delivered), ended(DeliveryState::Dead));
     let folded = sent.iter().filter(|it| it.digest.is_some()).count();

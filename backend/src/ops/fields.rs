@@ -216,14 +216,14 @@ impl FieldsSeen {
         let through = self.store.engine().log_head().await?;
         let filter = Filter::default();
         let mut walk = Walk::new(&self.store, &filter, NEWEST_FIRST, None);
-        let (mut names, mut looked_at, mut is_whole) = (BTreeSet::new(), 0, false);
-        while looked_at < FIELDS_READ_MAX && names.len() < FIELD_NAMES_MAX {
+        let (mut names, mut scanned, mut is_whole) = (BTreeSet::new(), 0, false);
+        while scanned < FIELDS_READ_MAX && names.len() < FIELD_NAMES_MAX {
             let batch = walk.next(BATCH).await?;
             if batch.is_empty() {
-                is_whole = looked_at > 0;
+                is_whole = scanned > 0;
                 break;
             }
-            looked_at += batch.len();
+            scanned += batch.len();
             for (_, found) in &batch {
                 add(&found.value, &mut names);
                 scan::yield_if_needed().await;
@@ -235,7 +235,7 @@ impl FieldsSeen {
             names,
             read,
             is_whole,
-            is_many: looked_at >= FIELDS_READ_MAX,
+            is_many: scanned >= FIELDS_READ_MAX,
         };
         Ok(())
     }

@@ -20,8 +20,8 @@ pub struct Footprint {
 impl Footprint {
     /// Measures the data folder, its disk and the process.
     pub async fn measure(store: &Store, data_dir: PathBuf) -> Self {
-        let looked = spawn_blocking(move || (store_bytes(data_dir).ok(), memory_bytes()));
-        let (store_size, memory) = looked.await.unwrap_or_default();
+        let measured = spawn_blocking(move || (store_bytes(data_dir).ok(), memory_bytes()));
+        let (store_size, memory) = measured.await.unwrap_or_default();
         // The data of a shared store is in a database, not in the folder.
         let is_in_folder = !store.engine().is_shared();
         Self {

@@ -22,8 +22,8 @@ pub async fn delete_expired(deciding: &DecisionContext) -> Result<(), Error> {
     if retention.is_zero() {
         return Ok(());
     }
-    let kept_ms = i64::try_from(retention.as_millis()).unwrap_or(i64::MAX);
-    let before_ms = deciding.clock.now_ms().saturating_sub(kept_ms);
+    let retention_ms = i64::try_from(retention.as_millis()).unwrap_or(i64::MAX);
+    let before_ms = deciding.clock.now_ms().saturating_sub(retention_ms);
     let store = &deciding.store;
     loop {
         let range = Range {

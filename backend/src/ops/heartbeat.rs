@@ -71,24 +71,24 @@ impl Drafted for Heartbeat {
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut faults = Violations::default();
+        let mut violations = Violations::default();
         let condition = (draft.query.clone(), &*draft.filter);
         let condition =
-            faults.read(|it| query::query_or_filter(condition, ("query", "filter"), it));
-        let name = faults.name(&draft.name, stored.is_none());
-        faults.check_texts(&draft.description, &draft.tags);
-        if let Some(Err(violations)) = condition.as_ref().map(matching::compile) {
-            faults.add_under("query", violations);
+            violations.read(|it| query::query_or_filter(condition, ("query", "filter"), it));
+        let name = violations.name(&draft.name, stored.is_none());
+        violations.check_texts(&draft.description, &draft.tags);
+        if let Some(Err(found)) = condition.as_ref().map(matching::compile) {
+            violations.add_under("query", found);
         }
-        draft::check_fields(&draft.by, &mut faults);
+        draft::check_fields(&draft.by, &mut violations);
         let mut changes = all.store.changes();
-        let mut refers = ReferenceChecker::new(all, stored, (&mut faults, &mut changes));
+        let mut refers = ReferenceChecker::new(all, stored, (&mut violations, &mut changes));
         let calendar = refers
             .resolve_optional::<Calendar>("calendarName", &draft.calendar_name)
             .await?;
-        let times = draft::Times::check(draft, &mut faults);
-        let event = draft::event(draft.event.clone().unwrap_or_default(), &mut faults);
-        faults.extend_new(alarm_violations(&draft.by, &event));
+        let times = draft::Times::check(draft, &mut violations);
+        let event = draft::event(draft.event.clone().unwrap_or_default(), &mut violations);
+        violations.extend_new(alarm_violations(&draft.by, &event));
         all.check_room(stored, HEARTBEATS_MAX).await?;
         let heartbeat = name.map(|name| Self {
             id: origin.id,
@@ -111,7 +111,7 @@ impl Drafted for Heartbeat {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((faults.or(heartbeat)?, changes))
+        Ok((violations.or(heartbeat)?, changes))
     }
 
     async fn view(all: &Heartbeats, heartbeat: Self) -> Result<(v1::Heartbeat, usize), Error> {
@@ -233,8 +233,8 @@ impl Signal {
             "log" => Some(Self::Log),
             code => {
                 let code = code.parse::<u8>().map_err(|_no_code| {
-                    let fault = "is not `start`, `fail`, `log` or an exit code from 0 to 255";
-                    Error::invalid("signal", fault)
+                    let message = "is not `start`, `fail`, `log` or an exit code from 0 to 255";
+                    Error::invalid("signal", message)
                 })?;
                 Some(Self::from_exit(code.into()))
             }
@@ -251,9 +251,9 @@ impl Signal {
         let mut given = given.into_iter().flatten();
         let signal = given.next().unwrap_or(Self::Beat);
         if given.next().is_some() {
-            let fault =
+            let message =
                 "is set more than once: in the path, or by `exit`, `start`, `fail` or `status`";
-            return Err(Error::invalid("signal", fault));
+            return Err(Error::invalid("signal", message));
         }
         Ok(signal)
     }
@@ -300,16 +300,17 @@ impl Expectations {
         let DecisionContext { store, ruleset, .. } = &self.deciding;
         if values.len() > HEARTBEAT_FIELDS_MAX {
             let count = values.len();
-            let fault = format!("has {count} entries; the limit is {HEARTBEAT_FIELDS_MAX}");
-            return Err(Error::invalid("dimensions", fault));
+            let message = format!("has {count} entries; the limit is {HEARTBEAT_FIELDS_MAX}");
+            return Err(Error::invalid("dimensions", message));
         }
         let reserved = |(key, value): (&String, &String)| {
             let key = key.rsplit('.').next().unwrap_or_default();
             is_reserved(key, value)
         };
         if values.iter().any(reserved) {
-            let fault = "has `source` = `bellwether`, which is reserved for events of the service";
-            return Err(Error::invalid("dimensions", fault));
+            let message =
+                "has `source` = `bellwether`, which is reserved for events of the service";
+            return Err(Error::invalid("dimensions", message));
         }
         let stored = find::<Heartbeat>(store, name).await?.value;
         let snapshot = ruleset.refresh().await?;

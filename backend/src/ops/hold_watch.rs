@@ -10,7 +10,7 @@ use crate::{
     clock::{Clock, millis},
     domain::{IncomingEvent, Occurrence, Severity, Status},
     error::Error,
-    limits::{HOLDS_LATE_EVENT, HOLDS_LATE_MAX, HOLDS_WATCH_INTERVAL, LOOK_BATCH},
+    limits::{HOLDS_BATCH, HOLDS_LATE_EVENT, HOLDS_LATE_MAX, HOLDS_WATCH_INTERVAL},
     ops::{find, intake::Intake, settings},
     store::{
         Direction, Index, Store,
@@ -45,7 +45,7 @@ pub async fn oldest_due_ms(store: &Store, now_ms: i64) -> Result<Option<i64>, En
     };
     loop {
         let (index, ascending) = (Index::OccurrenceByDue, Direction::Ascending);
-        let found = store.page_by::<Occurrence>(index, range.clone(), ascending, LOOK_BATCH);
+        let found = store.page_by::<Occurrence>(index, range.clone(), ascending, HOLDS_BATCH);
         let found = found.await?;
         let Some((last, _)) = found.last() else {
             return Ok(None);

@@ -43,19 +43,19 @@ impl Drafted for Inhibition {
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut faults = Violations::default();
+        let mut violations = Violations::default();
         let source = (draft.source.clone(), &*draft.source_filter);
         let source =
-            faults.read(|it| query::query_or_filter(source, ("source", "sourceFilter"), it));
+            violations.read(|it| query::query_or_filter(source, ("source", "sourceFilter"), it));
         let target = (draft.target.clone(), &*draft.target_filter);
         let target =
-            faults.read(|it| query::query_or_filter(target, ("target", "targetFilter"), it));
-        let name = faults.name(&draft.name, stored.is_none());
-        faults.check_texts(&draft.description, &draft.tags);
-        let source = check_query("source", source, &mut faults);
-        let target = check_query("target", target, &mut faults);
-        let equal = equal_fields(&draft.equal, &mut faults);
-        let linger_ms = check_linger(draft.linger.as_ref().map(time::length_ms), &mut faults);
+            violations.read(|it| query::query_or_filter(target, ("target", "targetFilter"), it));
+        let name = violations.name(&draft.name, stored.is_none());
+        violations.check_texts(&draft.description, &draft.tags);
+        let source = check_query("source", source, &mut violations);
+        let target = check_query("target", target, &mut violations);
+        let equal = equal_fields(&draft.equal, &mut violations);
+        let linger_ms = check_linger(draft.linger.as_ref().map(time::length_ms), &mut violations);
         all.check_room(stored, INHIBITIONS_MAX).await?;
         if let (Some(scope), Some(target)) = (TagScope::of_caller(), &target) {
             scope.check_query("target", target)?;
@@ -76,7 +76,7 @@ impl Drafted for Inhibition {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((faults.or(inhibition)?, all.store.changes()))
+        Ok((violations.or(inhibition)?, all.store.changes()))
     }
 
     async fn warnings(&self, all: &Inhibitions) -> Result<Vec<String>, Error> {
@@ -119,13 +119,13 @@ impl FromDomain<Inhibition> for v1::Inhibition {
     }
 }
 
-fn check_query(path: &str, query: Option<Query>, faults: &mut Violations) -> Option<Query> {
+fn check_query(path: &str, query: Option<Query>, violations: &mut Violations) -> Option<Query> {
     let Some(query) = query else {
-        faults.add_new(path, "is required");
+        violations.add_new(path, "is required");
         return None;
     };
-    if let Err(violations) = matching::compile(&query) {
-        faults.add_under(path, violations);
+    if let Err(found) = matching::compile(&query) {
+        violations.add_under(path, found);
         return None;
     }
     Some(query)
@@ -133,13 +133,13 @@ fn check_query(path: &str, query: Option<Query>, faults: &mut Violations) -> Opt
 
 /// Converts the fields that must be equal; without a target field, it has the same name as the
 /// source field.
-fn equal_fields(wire: &[v1::EqualFields], faults: &mut Violations) -> Vec<EqualFields> {
+fn equal_fields(wire: &[v1::EqualFields], violations: &mut Violations) -> Vec<EqualFields> {
     if !(1..=INHIBITION_EQUAL_MAX).contains(&wire.len()) {
         let count = wire.len();
-        let fault = format!(
+        let message = format!(
             "has {count} fields; expected 1 to {INHIBITION_EQUAL_MAX} that relate causes to effects"
         );
-        faults.add("equal", fault);
+        violations.add("equal", message);
         return Vec::new();
     }
     let mut equal = Vec::with_capacity(wire.len());
@@ -150,8 +150,8 @@ fn equal_fields(wire: &[v1::EqualFields], faults: &mut Violations) -> Vec<EqualF
             target => target.to_owned(),
         };
         for (side, name) in [("source", &source), ("target", &target)] {
-            if let Err(fault) = Field::parse(name) {
-                faults.add(format!("equal[{at}].{side}"), fault);
+            if let Err(message) = Field::parse(name) {
+                violations.add(format!("equal[{at}].{side}"), message);
             }
         }
         equal.push(EqualFields { source, target });
@@ -159,13 +159,13 @@ fn equal_fields(wire: &[v1::EqualFields], faults: &mut Violations) -> Vec<EqualF
     equal
 }
 
-fn check_linger(asked_ms: Option<i64>, faults: &mut Violations) -> i64 {
+fn check_linger(requested_ms: Option<i64>, violations: &mut Violations) -> i64 {
     let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
-    let linger_ms = asked_ms.unwrap_or(millis(INHIBITION_LINGER_DEFAULT));
+    let linger_ms = requested_ms.unwrap_or(millis(INHIBITION_LINGER_DEFAULT));
     if !(0..=millis(INHIBITION_LINGER_MAX)).contains(&linger_ms) {
         let most = INHIBITION_LINGER_MAX.as_secs();
         let found = linger_ms / 1_000;
-        faults.add("linger", format!("is {found} s; expected 0 to {most} s"));
+        violations.add("linger", format!("is {found} s; expected 0 to {most} s"));
     }
     linger_ms
 }

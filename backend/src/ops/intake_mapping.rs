@@ -49,10 +49,10 @@ impl Drafted for IntakeMapping {
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut faults = Violations::default();
-        let parts = faults.read(|it| Parts::read(draft, it));
-        let name = faults.name(&draft.name, stored.is_none());
-        let mapping = build_mapping(draft, parts, stored, &mut faults);
+        let mut violations = Violations::default();
+        let parts = violations.read(|it| Parts::read(draft, it));
+        let name = violations.name(&draft.name, stored.is_none());
+        let mapping = build_mapping(draft, parts, stored, &mut violations);
         all.check_room(stored, MAPPINGS_MAX).await?;
         let mapping = name.zip(mapping).map(|(name, mapping)| Self {
             id: origin.id,
@@ -62,7 +62,7 @@ impl Drafted for IntakeMapping {
             update_ms: origin.update_ms,
             ..mapping
         });
-        Ok((faults.or(mapping)?, all.store.changes()))
+        Ok((violations.or(mapping)?, all.store.changes()))
     }
 
     fn new_secrets(&self, before: &Self) -> Vec<String> {
@@ -75,12 +75,12 @@ impl Drafted for IntakeMapping {
 /// # Errors
 /// Returns [`Error::Invalid`] with all violations.
 pub fn try_draft(draft: &v1::IntakeMapping) -> Result<IntakeMapping, Error> {
-    let mut faults = Violations::default();
-    let mut parts = faults.read(|it| Parts::read(draft, it));
+    let mut violations = Violations::default();
+    let mut parts = violations.read(|it| Parts::read(draft, it));
     // Tests do not require a signature.
     parts.signature = None;
-    let mapping = build_mapping(draft, parts, None, &mut faults);
-    faults.or(mapping)
+    let mapping = build_mapping(draft, parts, None, &mut violations);
+    violations.or(mapping)
 }
 
 /// Builds a mapping from a draft under a placeholder name.
@@ -88,20 +88,20 @@ fn build_mapping(
     draft: &v1::IntakeMapping,
     parts: Parts,
     stored: Option<&IntakeMapping>,
-    faults: &mut Violations,
+    violations: &mut Violations,
 ) -> Option<IntakeMapping> {
-    faults.check_texts(&draft.description, &draft.tags);
-    path("each", &draft.each, faults);
-    check_clause("drop", parts.drop.as_ref(), faults);
-    let kept = stored.and_then(|it| it.signature.as_ref());
+    violations.check_texts(&draft.description, &draft.tags);
+    path("each", &draft.each, violations);
+    check_clause("drop", parts.drop.as_ref(), violations);
+    let previous = stored.and_then(|it| it.signature.as_ref());
     let signature = parts
         .signature
-        .map(|it| fill_signature_secret(it, kept, faults));
+        .map(|it| fill_signature_secret(it, previous, violations));
     let Some(event) = parts.event else {
-        faults.add_new("event", "is required");
+        violations.add_new("event", "is required");
         return None;
     };
-    check_event(&event, faults);
+    check_event(&event, violations);
     let origin = Origin::new(0);
     Some(IntakeMapping {
         id: origin.id,
@@ -118,9 +118,9 @@ fn build_mapping(
     })
 }
 
-fn check_event(event: &MappedEvent, faults: &mut Violations) {
+fn check_event(event: &MappedEvent, violations: &mut Violations) {
     if event.name.trim().is_empty() {
-        faults.add("event.name", "is required: a template for the event's name");
+        violations.add("event.name", "is required: a template for the event's name");
     }
     let texts = [
         ("event.name", &event.name),
@@ -129,7 +129,7 @@ fn check_event(event: &MappedEvent, faults: &mut Violations) {
         ("event.type", &event.kind),
     ];
     for (path, source) in texts {
-        faults.extend(
+        violations.extend(
             message::template_violation(
                 path.into(),
                 TemplateLanguage::Mustache,
@@ -142,7 +142,7 @@ fn check_event(event: &MappedEvent, faults: &mut Violations) {
     }
     if !(1..=EVENT_DIMENSIONS_MAX).contains(&event.dimensions.len()) {
         let pairs = event.dimensions.len();
-        faults.add(
+        violations.add(
             "event.dimensions",
             format!(
                 "has {pairs} pairs; expected 1 to {EVENT_DIMENSIONS_MAX} that identify the entity"
@@ -153,18 +153,18 @@ fn check_event(event: &MappedEvent, faults: &mut Violations) {
         let shown: String = key.chars().take(100).collect();
         let path = format!("event.dimensions[{shown}]");
         if key.is_empty() || key == "name" || key.chars().any(char::is_control) {
-            faults.add(&path, "is not a valid dimension key");
+            violations.add(&path, "is not a valid dimension key");
         }
-        faults.extend(
+        violations.extend(
             message::template_violation(path, TemplateLanguage::Mustache, source, &NO_SNIPPETS)
                 .into_iter()
                 .collect(),
         );
     }
-    path("event.severity.from", &event.severity.from, faults);
+    path("event.severity.from", &event.severity.from, violations);
     if event.severity.map.len() > VALUE_MAP_MAX {
         let count = event.severity.map.len();
-        faults.add(
+        violations.add(
             "event.severity.map",
             format!("has {count} values; the limit is {VALUE_MAP_MAX}"),
         );
@@ -175,29 +175,33 @@ fn check_event(event: &MappedEvent, faults: &mut Violations) {
         .keys()
         .any(|it| it.len() > MAPPING_PATH_BYTES_MAX)
     {
-        faults.add(
+        violations.add(
             "event.severity.map",
             format!("contains a value of more than {MAPPING_PATH_BYTES_MAX} bytes"),
         );
     }
-    check_clause("event.closed", event.closed.as_ref(), faults);
-    check_clause("event.acknowledged", event.acknowledged.as_ref(), faults);
+    check_clause("event.closed", event.closed.as_ref(), violations);
+    check_clause(
+        "event.acknowledged",
+        event.acknowledged.as_ref(),
+        violations,
+    );
 }
 
-fn path(field: &str, path: &str, faults: &mut Violations) {
+fn path(field: &str, path: &str, violations: &mut Violations) {
     if path.len() > MAPPING_PATH_BYTES_MAX {
         let bytes = path.len();
-        faults.add(
+        violations.add(
             field,
             format!("has {bytes} bytes; the limit is {MAPPING_PATH_BYTES_MAX}"),
         );
     }
 }
 
-fn check_clause(field: &str, clause: Option<&Clause>, faults: &mut Violations) {
+fn check_clause(field: &str, clause: Option<&Clause>, violations: &mut Violations) {
     let compiled = clause.map(DocumentQuery::compile);
-    if let Some(Err(violations)) = compiled {
-        faults.add_under(field, violations);
+    if let Some(Err(found)) = compiled {
+        violations.add_under(field, found);
     }
 }
 
@@ -205,7 +209,7 @@ fn check_clause(field: &str, clause: Option<&Clause>, faults: &mut Violations) {
 fn fill_signature_secret(
     mut signature: WebhookSignature,
     stored: Option<&WebhookSignature>,
-    faults: &mut Violations,
+    violations: &mut Violations,
 ) -> WebhookSignature {
     const FIELD: &str = "signature.secret";
     let is_mask = signature.secret.reveal() == MASK;
@@ -213,7 +217,7 @@ fn fill_signature_secret(
         match stored {
             // A key of one scheme may be invalid or different in another.
             Some(stored) if stored.scheme != signature.scheme => {
-                faults.add(
+                violations.add(
                     FIELD,
                     "belongs to another scheme; set it again for this one",
                 );
@@ -226,7 +230,7 @@ fn fill_signature_secret(
                 } else {
                     "is required"
                 };
-                faults.add(FIELD, missing);
+                violations.add(FIELD, missing);
                 return signature;
             }
         }
@@ -234,13 +238,13 @@ fn fill_signature_secret(
     let secret = signature.secret.reveal();
     if secret.len() > SETTING_BYTES_MAX {
         let bytes = secret.len();
-        faults.add(
+        violations.add(
             FIELD,
             format!("has {bytes} bytes; the limit is {SETTING_BYTES_MAX}"),
         );
     }
     if signature::key(&signature).is_none() {
-        faults.add(FIELD, "is not `whsec_` followed by base64");
+        violations.add(FIELD, "is not `whsec_` followed by base64");
     }
     signature
 }

@@ -209,27 +209,27 @@ impl NoiseReports {
     /// # Errors
     /// Returns [`Error::Invalid`] for an invalid time range or time zone, and an error if the store
     /// fails.
-    pub async fn report(&self, asked: &NoiseRequest) -> Result<NoiseReport, Error> {
-        let (days, zone) = self.check_request(asked)?;
+    pub async fn report(&self, request: &NoiseRequest) -> Result<NoiseReport, Error> {
+        let (days, zone) = self.check_request(request)?;
         let since_ms = self.store.noise_since_ms().await?;
         let days = days.from(since_ms.unwrap_or_else(|| self.clock.now_ms()));
-        match asked.rows {
+        match request.rows {
             NoiseRows::Counted(by) => self.count_notifications(by, days, &zone).await,
             NoiseRows::EventName => self.count_by_event(days, &zone).await,
         }
     }
 
-    fn check_request(&self, asked: &NoiseRequest) -> Result<(Days, TimeZone), Error> {
-        let end_ms = asked.end_ms.unwrap_or_else(|| self.clock.now_ms());
-        let start_ms = asked.start_ms.unwrap_or(end_ms - millis(NOISE_SPAN));
+    fn check_request(&self, request: &NoiseRequest) -> Result<(Days, TimeZone), Error> {
+        let end_ms = request.end_ms.unwrap_or_else(|| self.clock.now_ms());
+        let start_ms = request.start_ms.unwrap_or(end_ms - millis(NOISE_SPAN));
         if end_ms <= start_ms {
             return Err(Error::invalid("end", "must be after `start`"));
         }
         if end_ms.saturating_sub(start_ms) > i64::from(NOISE_DAYS) * DAY_MS {
-            let fault = format!("is more than {NOISE_DAYS} d after `start`");
-            return Err(Error::invalid("end", fault));
+            let message = format!("is more than {NOISE_DAYS} d after `start`");
+            return Err(Error::invalid("end", message));
         }
-        let zone = match &*asked.time_zone {
+        let zone = match &*request.time_zone {
             "" => TimeZone::UTC,
             name => calendar::zone(name)
                 .map_err(|missing| Error::invalid("timeZone", missing.to_string()))?,
@@ -238,8 +238,8 @@ impl NoiseReports {
             let at = Timestamp::from_millisecond(at_ms);
             let at = at.map_err(|_far| Error::invalid("start", "is not a valid time"))?;
             if zone.to_offset(at).seconds() % 1_800 != 0 {
-                let fault = "has an offset that is not a multiple of 30 min; use another zone";
-                return Err(Error::invalid("timeZone", fault));
+                let message = "has an offset that is not a multiple of 30 min; use another zone";
+                return Err(Error::invalid("timeZone", message));
             }
         }
         let days = Days {
@@ -262,8 +262,8 @@ impl NoiseReports {
         while let Some(page) = pages.next().await? {
             read += page.len();
             if read > NOISE_COUNTERS_MAX {
-                let fault = "there is too much data in that period; use a later start";
-                return Err(Error::invalid("start", fault));
+                let message = "there is too much data in that period; use a later start";
+                return Err(Error::invalid("start", message));
             }
             for one in page {
                 if let Some((id, part, day)) = counter_subject(&one.counter) {
@@ -323,12 +323,12 @@ impl NoiseReports {
     /// Reads the stored deliveries of some days, newest first; returns the time from which they are
     /// complete, in milliseconds since the epoch.
     async fn deliveries(&self, days: Days, mut read: impl FnMut(&Delivery)) -> Result<i64, Error> {
-        let kept = settings::in_force(&self.store).await?.delivery_retention;
-        let kept_ms = self.clock.now_ms().saturating_sub(millis(kept));
-        let start_ms = if kept.is_zero() {
+        let retention = settings::in_force(&self.store).await?.delivery_retention;
+        let retained_ms = self.clock.now_ms().saturating_sub(millis(retention));
+        let start_ms = if retention.is_zero() {
             days.start_ms()
         } else {
-            days.start_ms().max(kept_ms.min(days.end_ms()))
+            days.start_ms().max(retained_ms.min(days.end_ms()))
         };
         let key = |at_ms: i64| {
             let at_ms = u64::try_from(at_ms).unwrap_or_default();
@@ -417,10 +417,10 @@ impl NoiseReports {
         days: Days,
         mut read: impl FnMut(&Occurrence),
     ) -> Result<i64, Error> {
-        let kept = settings::in_force(&self.store).await?.event_retention;
+        let retention = settings::in_force(&self.store).await?.event_retention;
         let mut start_ms = days.start_ms();
-        if !kept.is_zero() {
-            start_ms = start_ms.max(self.clock.now_ms().saturating_sub(millis(kept)));
+        if !retention.is_zero() {
+            start_ms = start_ms.max(self.clock.now_ms().saturating_sub(millis(retention)));
         }
         for statuses in [vec![Status::Open, Status::Suppressed], vec![Status::Closed]] {
             let is_closed = statuses.contains(&Status::Closed);

@@ -51,11 +51,11 @@ impl NotifyOpen {
     /// Returns the errors of [`Self::count`] and [`Self::notify`].
     pub async fn notify_or_count(
         &self,
-        is_asked: bool,
+        is_requested: bool,
         validate_only: bool,
         stores: StoredDefinition,
     ) -> Result<Option<usize>, Error> {
-        if !is_asked {
+        if !is_requested {
             return Ok(None);
         }
         let count = if validate_only {

@@ -11,7 +11,7 @@ use crate::{
         EventId, IncomingEvent, Name, OwnEvent, Schedule, Severity, Status, Value, own_dimensions,
     },
     error::{Error, log_failure},
-    limits::{ON_CALL_AHEAD, ON_CALL_LOOK_INTERVAL, ON_CALL_LOOK_MAX, ON_CALL_NEWS_AGE},
+    limits::{ON_CALL_AHEAD, ON_CALL_CHECK_INTERVAL, ON_CALL_CHECK_MAX, ON_CALL_NEWS_AGE},
     ops::{
         decision_context::{DecisionContext, new_id},
         find,
@@ -32,7 +32,7 @@ pub struct OnCallWatch {
     deciding: DecisionContext,
     intake: Intake,
     /// Schedules checked, with the time of their next check in milliseconds since the epoch.
-    looked: HashMap<Name, (i64, Arc<LoadedSchedule>)>,
+    checked: HashMap<Name, (i64, Arc<LoadedSchedule>)>,
 }
 
 impl OnCallWatch {
@@ -41,7 +41,7 @@ impl OnCallWatch {
         Self {
             deciding,
             intake,
-            looked: HashMap::new(),
+            checked: HashMap::new(),
         }
     }
 
@@ -54,7 +54,9 @@ impl OnCallWatch {
                     log_failure("failed to check schedules", &error);
                 }
                 let clock = &self.deciding.clock;
-                let next_ms = clock.now_ms().saturating_add(millis(ON_CALL_LOOK_INTERVAL));
+                let next_ms = clock
+                    .now_ms()
+                    .saturating_add(millis(ON_CALL_CHECK_INTERVAL));
                 clock.wait_until(next_ms).await;
             }
         };
@@ -72,10 +74,10 @@ impl OnCallWatch {
     pub async fn run_once(&mut self) -> Result<(), Error> {
         let snapshot = self.deciding.ruleset.refresh().await?;
         let schedules = &snapshot.responders().schedules;
-        self.looked.retain(|it, _| schedules.contains_key(it));
+        self.checked.retain(|it, _| schedules.contains_key(it));
         let now_ms = self.deciding.clock.now_ms();
         for (name, schedule) in schedules {
-            let known = self.looked.get(name);
+            let known = self.checked.get(name);
             let is_known = known.is_some_and(|(until_ms, it)| {
                 *until_ms > now_ms && it.schedule == schedule.schedule
             });
@@ -85,9 +87,9 @@ impl OnCallWatch {
             self.report_hand_off(schedule, now_ms).await?;
             self.report_gap(schedule, now_ms).await?;
             let next_ms = schedule.next(now_ms).map_or(i64::MAX, |it| it.start_ms);
-            let latest_ms = now_ms.saturating_add(millis(ON_CALL_LOOK_MAX));
-            let looked = (next_ms.min(latest_ms), Arc::clone(schedule));
-            self.looked.insert(name.clone(), looked);
+            let latest_ms = now_ms.saturating_add(millis(ON_CALL_CHECK_MAX));
+            let checked = (next_ms.min(latest_ms), Arc::clone(schedule));
+            self.checked.insert(name.clone(), checked);
         }
         Ok(())
     }

@@ -217,17 +217,15 @@ async fn destinations(
     counting: &StatisticsReader,
     snapshot: &Snapshot,
 ) -> Result<Vec<DestinationOverview>, Error> {
-    let looked_at = || snapshot.destinations().take(DESTINATIONS_MAX);
-    let keys = looked_at()
-        .map(|found| found.id.to_bytes().into())
-        .collect();
+    let scanned = || snapshot.destinations().take(DESTINATIONS_MAX);
+    let keys = scanned().map(|found| found.id.to_bytes().into()).collect();
     let healths = store.get_many::<Health>(keys).await?;
     let mut overviews = Vec::new();
     let is_failing = |it: &Health| it.state != HealthState::Healthy;
-    let both = looked_at().zip(&healths);
+    let both = scanned().zip(&healths);
     let failing = both.filter(|(_, it)| it.as_ref().is_some_and(|it| is_failing(&it.value)));
     let failing: BTreeSet<_> = failing.map(|(it, _)| it.name.as_str()).collect();
-    for (found, health) in looked_at().zip(healths) {
+    for (found, health) in scanned().zip(healths) {
         let health = health.map(|health| health.value);
         let now_ms = clock.now_ms();
         let unwell = health.as_ref().filter(|it| is_failing(it));

@@ -121,7 +121,7 @@ pub async fn list(
         range.exclude_through(&last);
     }
     let mut digests = digests::waiting_digests(&deciding.store, filter, &range).await?;
-    let (mut items, mut looked_at) = (Vec::new(), 0);
+    let (mut items, mut scanned) = (Vec::new(), 0);
     loop {
         let found = deciding.store.page_by::<Occurrence>(
             Index::OccurrenceByDue,
@@ -136,7 +136,7 @@ pub async fn list(
         };
         range.exclude_through(last);
         for (key, stored) in found {
-            looked_at += 1;
+            scanned += 1;
             let occurrence = stored.value;
             let later = digests.split_off(&key);
             items.extend(std::mem::replace(&mut digests, later).into_values());
@@ -150,7 +150,7 @@ pub async fn list(
                     });
                 }
             }
-            if items.len() >= limit || looked_at >= DELIVERIES_SCANNED_MAX {
+            if items.len() >= limit || scanned >= DELIVERIES_SCANNED_MAX {
                 return Ok((items, scope.token(&key)));
             }
         }

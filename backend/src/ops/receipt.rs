@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn overlong_reasons_are_omitted_but_refusals_kept() {
+    fn overlong_reasons_are_omitted_but_refusals_retained() {
         let refusal = |place| Refusal {
             place,
             reason: "x".repeat(RECEIPT_REASON_BYTES_MAX / 4),

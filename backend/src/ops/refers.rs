@@ -21,8 +21,8 @@ pub(super) struct ReferenceChecker<'a> {
     store: &'a Store,
     scope: Option<TagScope>,
     /// References of the stored definition, which an edit may keep.
-    kept: Vec<(Kind, Name)>,
-    pub(super) faults: &'a mut Violations,
+    existing: Vec<(Kind, Name)>,
+    pub(super) violations: &'a mut Violations,
     changes: &'a mut Changes,
 }
 
@@ -31,17 +31,17 @@ impl<'a> ReferenceChecker<'a> {
     pub(super) fn new<K, T: Record>(
         all: &'a Resources<K>,
         stored: Option<&T>,
-        (faults, changes): (&'a mut Violations, &'a mut Changes),
+        (violations, changes): (&'a mut Violations, &'a mut Changes),
     ) -> Self {
-        let kept = stored
+        let existing = stored
             .map(Record::references)
             .unwrap_or_default()
             .into_iter();
         Self {
             store: &all.store,
             scope: TagScope::of_caller(),
-            kept: kept.map(|it| (it.kind, it.name.clone())).collect(),
-            faults,
+            existing: existing.map(|it| (it.kind, it.name.clone())).collect(),
+            violations,
             changes,
         }
     }
@@ -59,8 +59,8 @@ impl<'a> ReferenceChecker<'a> {
     ) -> Result<Vec<Stored<T>>, Error> {
         if texts.len() > RULE_NAMES_MAX {
             let count = texts.len();
-            let fault = format!("has {count} names; the limit is {RULE_NAMES_MAX}");
-            self.faults.add(field, fault);
+            let message = format!("has {count} names; the limit is {RULE_NAMES_MAX}");
+            self.violations.add(field, message);
             return Ok(Vec::new());
         }
         let keys = texts.iter().map(|text| text.clone().into_bytes()).collect();
@@ -74,7 +74,7 @@ impl<'a> ReferenceChecker<'a> {
                 }
                 Some(_) => {}
                 None => self
-                    .faults
+                    .violations
                     .add(format!("{field}[{at}]"), missing_message::<T>(text)),
             }
         }
@@ -91,8 +91,8 @@ impl<'a> ReferenceChecker<'a> {
         text: &str,
     ) -> Result<Option<Stored<T>>, Error> {
         if text.is_empty() {
-            let fault = format!("is required: the name of a {}", T::WORD);
-            self.faults.add(field, fault);
+            let message = format!("is required: the name of a {}", T::WORD);
+            self.violations.add(field, message);
         }
         self.resolve_optional(field, text).await
     }
@@ -113,19 +113,19 @@ impl<'a> ReferenceChecker<'a> {
         let stored = self.store.get::<T>(text.into()).await?;
         match &stored {
             Some(stored) => self.add_reference(field, stored)?,
-            None => self.faults.add(field, missing_message::<T>(text)),
+            None => self.violations.add(field, missing_message::<T>(text)),
         }
         Ok(stored)
     }
 
     fn add_reference<T: Resource>(&mut self, field: &str, stored: &Stored<T>) -> Result<(), Error> {
-        let is_kept = || {
-            let mut kept = self.kept.iter();
-            kept.any(|(kind, name)| (*kind, name) == (T::KIND, stored.value.name()))
+        let is_existing = || {
+            let mut existing = self.existing.iter();
+            existing.any(|(kind, name)| (*kind, name) == (T::KIND, stored.value.name()))
         };
         if let Some(scope) = &self.scope
             && !is_shared(T::KIND)
-            && !is_kept()
+            && !is_existing()
         {
             scope.check(field, &stored.value)?;
         }
@@ -142,6 +142,6 @@ fn is_shared(kind: Kind) -> bool {
 fn missing_message<T: Resource>(text: &str) -> String {
     match Name::parse(text) {
         Ok(name) => format!("there is no {} `{name}`", T::WORD),
-        Err(fault) => fault,
+        Err(message) => message,
     }
 }

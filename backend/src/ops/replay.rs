@@ -74,10 +74,10 @@ pub async fn replay(
     let start_ms = timeline.start_ms().unwrap_or(until_ms);
     let mut world = ReplayService::with_definitions(definitions, like, start_ms).await?;
     for (done, step) in timeline.steps.iter().enumerate() {
-        let is_to_look = done % REPLAY_STEP == 0;
+        let is_check_due = done % REPLAY_STEP == 0;
         let is_over = || like.clock.elapsed() >= end;
         let is_full = async || Ok::<_, Error>(world.rows().await? > REPLAY_ROWS_MAX);
-        if is_to_look && (is_over() || is_full().await?) {
+        if is_check_due && (is_over() || is_full().await?) {
             // This moment may be incomplete.
             return world.into_result(step.at_ms - 1).await;
         }
@@ -106,7 +106,7 @@ struct ReplayService {
     intake: Intake,
     reviewer: Reviewer,
     /// Time up to which everything due is done.
-    looked_ms: i64,
+    reviewed_ms: i64,
     _stop: DropGuard,
     _workers: JoinSet<()>,
 }
@@ -142,7 +142,7 @@ impl ReplayService {
         let world = Self {
             real: Arc::clone(&like.clock),
             reviewer: Reviewer::new(deciding.clone(), intake.clone()),
-            looked_ms: start_ms,
+            reviewed_ms: start_ms,
             clock,
             deciding,
             intake,
@@ -156,14 +156,14 @@ impl ReplayService {
     /// Processes everything due up to `at_ms` and advances the clock to it. Returns whether it
     /// finished before `end`.
     async fn pass_until(&mut self, at_ms: i64, end: Duration) -> Result<bool, Error> {
-        while let Some(due_ms) = self.reviewer.next_due_ms(self.looked_ms).await?
+        while let Some(due_ms) = self.reviewer.next_due_ms(self.reviewed_ms).await?
             && due_ms <= at_ms
         {
             if self.real.elapsed() >= end {
                 return Ok(false);
             }
             self.advance(due_ms);
-            self.looked_ms = due_ms;
+            self.reviewed_ms = due_ms;
             self.check().await;
         }
         self.advance(at_ms);
@@ -227,8 +227,8 @@ impl ReplayService {
         let mut pages = store.pages::<Delivery>(Range::with_prefix(&[]));
         while let Some(page) = pages.next().await? {
             let sent = page.into_iter().map(|it| it.value).filter(|it| {
-                let is_kept = matches!(it.state, DeliveryState::Shadowed | DeliveryState::Folded);
-                !is_kept
+                let is_unsent = matches!(it.state, DeliveryState::Shadowed | DeliveryState::Folded);
+                !is_unsent
             });
             replayed.messages.extend(sent.map(|it| Message {
                 at_ms: it.create_ms,

@@ -98,7 +98,7 @@ pub(super) use resource;
 pub async fn find<T: Resource>(store: &Store, name: &str) -> Result<Stored<T>, Error> {
     let found = match Name::parse(name) {
         Ok(name) => store.get(name.as_str().into()).await?,
-        Err(_fault) => None,
+        Err(_error) => None,
     };
     found.ok_or_else(|| {
         let name: String = name
@@ -328,7 +328,7 @@ impl<T: Drafted> Resources<T> {
         let text = draft.name();
         let alike = match Name::parse(text) {
             Ok(name) => names.find_lookalike::<T>(&self.store, &name).await?,
-            Err(_fault) => None,
+            Err(_error) => None,
         };
         let decide = async || {
             let (new, mut changes) = T::from_draft(self, draft, None, origin).await?;
@@ -443,7 +443,7 @@ impl<T: Drafted> Resources<T> {
         let (text, etag) = (draft.name(), draft.etag());
         let stored = match Name::parse(text) {
             Ok(name) => self.store.get::<T>(name.as_str().into()).await?,
-            Err(_fault) => None,
+            Err(_error) => None,
         };
         let Some(Stored { value: stored, .. }) = stored else {
             if !etag.is_empty() {

@@ -57,12 +57,12 @@ pub struct Responses {
 impl ResponseFilter {
     fn states(&self) -> Vec<ResponseState> {
         let all = ResponseState::ALL.into_iter();
-        let is_asked = |it: &ResponseState| match self.states.as_slice() {
+        let is_requested = |it: &ResponseState| match self.states.as_slice() {
             [] => !it.is_over(),
             states if *it == ResponseState::Stopped => states.contains(&ResponseState::Ended),
             states => states.contains(it),
         };
-        all.filter(is_asked).collect()
+        all.filter(is_requested).collect()
     }
 
     fn scope(&self) -> Scope {
@@ -99,7 +99,7 @@ impl Responses {
         let limit = page.limit()?;
         let scope = filter.scope();
         let last = scope.last_key(&page.token)?;
-        let (mut found, mut looked_at) = (Vec::new(), 0);
+        let (mut found, mut scanned) = (Vec::new(), 0);
         for state in filter.states() {
             let mut range = Range::with_prefix(&by_response(state).build());
             if let Some(last) = &last {
@@ -124,13 +124,13 @@ impl Responses {
                 };
                 range.end = Some(oldest.clone());
                 for (key, stored) in entries {
-                    looked_at += 1;
+                    scanned += 1;
                     let id = id_at(&key, 1);
                     let passing = responses(&stored.value)
                         .find(|(_, it)| Some(it.id) == id)
                         .filter(|(notified, _)| filter.matches(&stored.value, notified));
                     found.extend(passing.map(|it| self.response_view(&stored.value, it)));
-                    if found.len() >= limit || looked_at >= DELIVERIES_SCANNED_MAX {
+                    if found.len() >= limit || scanned >= DELIVERIES_SCANNED_MAX {
                         return Ok((found, scope.token(&key)));
                     }
                 }
@@ -229,12 +229,12 @@ impl Responses {
         let past = revision::read_past(store, &snapshot, std::iter::once(&stored.value)).await?;
         let past = past.with_causes(causes);
         let (mut next, now_ms) = (stored.value.clone(), clock.now_ms());
-        let under_way = next
+        let active = next
             .notified
             .iter_mut()
             .filter_map(|it| it.response.as_mut());
-        let mut under_way = under_way.filter(|it| it.id == id);
-        let response = under_way.next().ok_or_else(|| not_found(text))?;
+        let mut active = active.filter(|it| it.id == id);
+        let response = active.next().ok_or_else(|| not_found(text))?;
         let refused = |why: &str| Err(Error::FailedPrecondition(why.to_owned()));
         let now = (number(response.round), number(response.step));
         if seen.is_some_and(|it| it != now) {
@@ -289,7 +289,7 @@ impl Responses {
     ) -> Result<(Occurrence, usize), Error> {
         let missing = || Error::NotFound(format!("there is no occurrence `{id}`"));
         let target = OccurrenceId::parse(id).ok_or_else(missing)?;
-        let contact = Name::parse(contact).map_err(|fault| Error::invalid("contact", fault))?;
+        let contact = Name::parse(contact).map_err(|message| Error::invalid("contact", message))?;
         let author = Name::for_contact(&contact);
         let read = async |target| {
             let mut edits = Edits::read(&self.deciding.store, &[target]).await?;

@@ -12,7 +12,7 @@ pub use self::ageing::Ageing;
 use crate::{
     clock::millis,
     error::{Error, log_failure},
-    limits::{REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL, REVIEW_RETRY},
+    limits::{REVIEW_CHECK_INTERVAL, REVIEW_INTERVAL_MAX, REVIEW_RETRY},
     ops::{
         decision_context::DecisionContext, group, intake::Intake, pending::review::PendingReview,
         revision, silence::lifecycle, unanswered,
@@ -25,19 +25,19 @@ use crate::{
 pub struct Reviewer {
     deciding: DecisionContext,
     intake: Intake,
-    looks: PendingReview,
+    pending: PendingReview,
     ageing: Ageing,
 }
 
 impl Reviewer {
     /// Reviews the given store; the service's own events go through the intake.
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
-        let looks = PendingReview::new(deciding.clone(), intake.clone());
+        let pending = PendingReview::new(deciding.clone(), intake.clone());
         let ageing = Ageing::new(&deciding, intake.clone());
         Self {
             deciding,
             intake,
-            looks,
+            pending,
             ageing,
         }
     }
@@ -92,10 +92,10 @@ impl Reviewer {
     async fn review_holds(&self) -> Result<(), Error> {
         let resumed = self.intake.resume(&self.deciding.store).await;
         let said = lifecycle::report_stages(&self.deciding, &self.intake).await;
-        let looked = self.looks.run_once().await;
+        let reviewed = self.pending.run_once().await;
         let ended = lifecycle::end_idle(&self.deciding).await;
         let counted = unanswered::report(&self.deciding, &self.intake).await;
-        resumed.and(said).and(looked).and(ended).and(counted)
+        resumed.and(said).and(reviewed).and(ended).and(counted)
     }
 
     /// Deletes expired silences and groups.
@@ -129,10 +129,10 @@ impl Reviewer {
                 }
             }
             // Commits may have made something due earlier; one check covers many commits.
-            let look_ms = clock.now_ms().saturating_add(millis(REVIEW_LOOK_INTERVAL));
-            clock.wait_until(look_ms.min(next_ms)).await;
+            let review_ms = clock.now_ms().saturating_add(millis(REVIEW_CHECK_INTERVAL));
+            clock.wait_until(review_ms.min(next_ms)).await;
             // Edits may release notifications that no time would.
-            if self.looks.is_outdated().await.unwrap_or(true) {
+            if self.pending.is_outdated().await.unwrap_or(true) {
                 return;
             }
         }
@@ -147,7 +147,7 @@ impl Reviewer {
     }
 
     async fn next_held_ms(&self, since_ms: i64) -> Result<Option<i64>, Error> {
-        let waits = self.looks.next_ms(since_ms).await?;
+        let waits = self.pending.next_ms(since_ms).await?;
         let snapshot = self.deciding.ruleset.refresh().await?;
         let said = lifecycle::next_ms(&snapshot, since_ms);
         let is_marked = unanswered::is_marked(&self.deciding.store).await?;

@@ -29,16 +29,16 @@ pub async fn store_revision(
     deleted: bool,
     changes: &mut Changes,
 ) -> Result<(), EngineError> {
-    let kept = Revision {
+    let replaced = Revision {
         was,
         until_ms,
         deleted,
     };
-    let mut oldest = kept.id();
-    changes.insert(&kept);
+    let mut oldest = replaced.id();
+    changes.insert(&replaced);
     if let Some(revision) = oldest.revision.checked_sub(REVISIONS_OF_ONE_MAX) {
         oldest.revision = revision;
-        let key = Key::new().revision(kept.kind(), &oldest).build();
+        let key = Key::new().revision(replaced.kind(), &oldest).build();
         if let Some(stored) = store.get::<Revision>(key).await? {
             changes.delete(&stored);
         }

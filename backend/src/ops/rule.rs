@@ -56,22 +56,23 @@ impl Drafted for Rule {
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
         let mut changes = all.store.changes();
-        let mut faults = Violations::default();
-        let name = faults.name(&draft.name, stored.is_none());
-        faults.check_texts(&draft.description, &draft.tags);
-        let language = convert_language(draft.template_language, &mut faults).unwrap_or_default();
+        let mut violations = Violations::default();
+        let name = violations.name(&draft.name, stored.is_none());
+        violations.check_texts(&draft.description, &draft.tags);
+        let language =
+            convert_language(draft.template_language, &mut violations).unwrap_or_default();
         let snippets = settings::in_force(&all.store).await?.templates;
-        faults.extend(message::check_message(language, &draft.message, &snippets));
-        let repeat_interval_seconds = check_repeat_interval(draft.repeat_interval, &mut faults);
-        let delay_ms = check_delay(draft, &mut faults);
-        let auto_pause_ms = check_auto_pause(draft, &mut faults);
+        violations.extend(message::check_message(language, &draft.message, &snippets));
+        let repeat_interval_seconds = check_repeat_interval(draft.repeat_interval, &mut violations);
+        let delay_ms = check_delay(draft, &mut violations);
+        let auto_pause_ms = check_auto_pause(draft, &mut violations);
         let group = draft
             .group
             .as_ref()
-            .map(|it| check_grouping(it, &mut faults));
+            .map(|it| check_grouping(it, &mut violations));
         let flapping = draft.flapping.as_ref();
-        let flapping = flapping.map(|it| limits(it, &mut faults));
-        let mut refers = ReferenceChecker::new(all, stored, (&mut faults, &mut changes));
+        let flapping = flapping.map(|it| limits(it, &mut violations));
+        let mut refers = ReferenceChecker::new(all, stored, (&mut violations, &mut changes));
         let triggers = refers
             .resolve_all::<Trigger>("triggerNames", &draft.trigger_names)
             .await?;
@@ -111,7 +112,7 @@ impl Drafted for Rule {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((faults.or(rule)?, changes))
+        Ok((violations.or(rule)?, changes))
     }
 
     async fn changes_on_delete(all: &Rules, rule: &Self, _force: bool) -> Result<Changes, Error> {
@@ -187,15 +188,15 @@ fn names<T: Resource>(resources: &[Stored<T>]) -> Vec<Name> {
     resources.iter().map(name).collect()
 }
 
-fn check_repeat_interval(asked: Option<i64>, faults: &mut Violations) -> u32 {
-    let Some(seconds) = asked else {
+fn check_repeat_interval(requested: Option<i64>, violations: &mut Violations) -> u32 {
+    let Some(seconds) = requested else {
         return REPEAT_INTERVAL_SECONDS_DEFAULT;
     };
-    let taken = u32::try_from(seconds).ok();
-    taken
+    let converted = u32::try_from(seconds).ok();
+    converted
         .filter(|seconds| *seconds <= REPEAT_INTERVAL_SECONDS_MAX)
         .unwrap_or_else(|| {
-            faults.add(
+            violations.add(
                 "repeatInterval",
                 format!("is {seconds}; expected 0 to {REPEAT_INTERVAL_SECONDS_MAX} seconds"),
             );
@@ -203,23 +204,23 @@ fn check_repeat_interval(asked: Option<i64>, faults: &mut Violations) -> u32 {
         })
 }
 
-pub(super) fn check_grouping(draft: &v1::Grouping, faults: &mut Violations) -> Grouping {
+pub(super) fn check_grouping(draft: &v1::Grouping, violations: &mut Violations) -> Grouping {
     let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     if draft.by.len() > GROUP_BY_MAX {
         let count = draft.by.len();
-        let fault = format!("has {count} fields; the limit is {GROUP_BY_MAX}");
-        faults.add("group.by", fault);
+        let message = format!("has {count} fields; the limit is {GROUP_BY_MAX}");
+        violations.add("group.by", message);
     }
     for (at, name) in draft.by.iter().enumerate() {
         let path = format!("group.by[{at}]");
         match Field::parse(name) {
-            Err(fault) => faults.add(path, fault),
+            Err(message) => violations.add(path, message),
             Ok(_) if draft.by[..at].contains(name) => {
-                faults.add(path, format!("`{name}` is listed twice"));
+                violations.add(path, format!("`{name}` is listed twice"));
             }
             Ok(field) if !field.is_retained() => {
-                let fault = format!("`{name}` differs with every event; group by a stable field");
-                faults.add(path, fault);
+                let message = format!("`{name}` differs with every event; group by a stable field");
+                violations.add(path, message);
             }
             Ok(_) => {}
         }
@@ -230,8 +231,8 @@ pub(super) fn check_grouping(draft: &v1::Grouping, faults: &mut Violations) -> G
         if !(millis(least)..=millis(most)).contains(&length_ms) {
             let (least, most) = (least.as_secs(), most.as_secs());
             let found = length_ms / 1_000;
-            let fault = format!("is {found} s; expected {least} to {most} s");
-            faults.add(format!("group.{field}"), fault);
+            let message = format!("is {found} s; expected {least} to {most} s");
+            violations.add(format!("group.{field}"), message);
         }
         length_ms
     };
@@ -249,27 +250,27 @@ pub(super) fn check_grouping(draft: &v1::Grouping, faults: &mut Violations) -> G
     }
 }
 
-fn limits(draft: &v1::Flapping, faults: &mut Violations) -> FlappingLimits {
+fn limits(draft: &v1::Flapping, violations: &mut Violations) -> FlappingLimits {
     let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     let openings = FLAPPING_OPENINGS_MIN..=FLAPPING_OPENINGS_MAX;
     let open_count = u32::try_from(draft.open_count).unwrap_or_default();
     if !openings.contains(&open_count) {
         let (found, least, most) = (draft.open_count, openings.start(), openings.end());
-        let fault = format!("is {found}; expected {least} to {most} openings");
-        faults.add("flapping.openCount", fault);
+        let message = format!("is {found}; expected {least} to {most} openings");
+        violations.add("flapping.openCount", message);
     }
     let mut length = |field: &str, given: &Option<_>| {
         let given = given.as_ref().map(time::length_ms);
         let (least, most) = (FLAPPING_TIME_MIN, FLAPPING_TIME_MAX);
-        let is_taken = |it: &i64| (millis(least)..=millis(most)).contains(it);
-        if !given.is_some_and(|it| is_taken(&it)) {
+        let is_valid = |it: &i64| (millis(least)..=millis(most)).contains(it);
+        if !given.is_some_and(|it| is_valid(&it)) {
             let found = given.map_or_else(
                 || "is required".to_owned(),
                 |found| format!("is {} s", found / 1_000),
             );
             let (least, most) = (least.as_secs(), most.as_secs());
-            let fault = format!("{found}; expected {least} to {most} s");
-            faults.add(format!("flapping.{field}"), fault);
+            let message = format!("{found}; expected {least} to {most} s");
+            violations.add(format!("flapping.{field}"), message);
         }
         given.unwrap_or_default()
     };
@@ -280,14 +281,14 @@ fn limits(draft: &v1::Flapping, faults: &mut Violations) -> FlappingLimits {
     }
 }
 
-fn check_auto_pause(draft: &v1::Rule, faults: &mut Violations) -> i64 {
+fn check_auto_pause(draft: &v1::Rule, violations: &mut Violations) -> i64 {
     let pause_ms = draft.auto_pause.as_ref().map_or(0, time::length_ms);
     let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     let (least, most) = (RULE_AUTO_PAUSE_MIN, RULE_AUTO_PAUSE_MAX);
     if pause_ms != 0 && !(millis(least)..=millis(most)).contains(&pause_ms) {
         let (least, most) = (least.as_secs(), most.as_secs());
         let found = pause_ms / 1_000;
-        faults.add(
+        violations.add(
             "autoPause",
             format!("is {found} s; expected {least} to {most} s"),
         );
@@ -295,13 +296,13 @@ fn check_auto_pause(draft: &v1::Rule, faults: &mut Violations) -> i64 {
     pause_ms
 }
 
-fn check_delay(draft: &v1::Rule, faults: &mut Violations) -> i64 {
+fn check_delay(draft: &v1::Rule, violations: &mut Violations) -> i64 {
     let delay_max_ms = i64::try_from(RULE_DELAY_MAX.as_millis()).unwrap_or(i64::MAX);
     let delay_ms = draft.delay.as_ref().map_or(0, time::length_ms);
     if !(0..=delay_max_ms).contains(&delay_ms) {
         let hours = RULE_DELAY_MAX.as_secs() / 3_600;
         let found = delay_ms / 1_000;
-        faults.add("delay", format!("is {found} s; expected 0 s to {hours} h"));
+        violations.add("delay", format!("is {found} s; expected 0 s to {hours} h"));
     }
     delay_ms
 }

@@ -34,16 +34,16 @@ impl Drafted for SavedView {
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut faults = Violations::default();
-        let name = faults.name(&draft.name, stored.is_none());
-        faults.check_texts(&draft.description, &draft.tags);
-        check_filter(&draft.filter, all.clock.now_ms(), &mut faults);
+        let mut violations = Violations::default();
+        let name = violations.name(&draft.name, stored.is_none());
+        violations.check_texts(&draft.description, &draft.tags);
+        check_filter(&draft.filter, all.clock.now_ms(), &mut violations);
         let sort = SortField::from_word(&draft.sort);
-        let sort = sort.map_err(|fault| faults.add("sort", fault));
-        if let Some(Err(fault)) = group_by(draft).map(Field::parse_shared) {
-            faults.add("groupBy", fault);
+        let sort = sort.map_err(|message| violations.add("sort", message));
+        if let Some(Err(message)) = group_by(draft).map(Field::parse_shared) {
+            violations.add("groupBy", message);
         }
-        check_columns(&draft.columns, &mut faults);
+        check_columns(&draft.columns, &mut violations);
         all.check_room(stored, VIEWS_MAX).await?;
         let view = name.zip(sort.ok()).map(|(name, sort)| Self {
             id: origin.id,
@@ -60,7 +60,7 @@ impl Drafted for SavedView {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((faults.or(view)?, all.store.changes()))
+        Ok((violations.or(view)?, all.store.changes()))
     }
 }
 
@@ -88,13 +88,13 @@ fn group_by(draft: &v1::View) -> Option<&str> {
 }
 
 /// Filters are stored as text but must be valid when saved.
-fn check_filter(text: &str, now_ms: i64, faults: &mut Violations) {
+fn check_filter(text: &str, now_ms: i64, violations: &mut Violations) {
     if text.trim().is_empty() {
         return;
     }
     let parsed = match filter::parse(text, Some(&Now::utc(now_ms))) {
         Ok(parsed) => parsed,
-        Err(fault) => return faults.add("filter", fault.to_string()),
+        Err(error) => return violations.add("filter", error.to_string()),
     };
     let query = Query {
         clause: parsed.clause.clone(),
@@ -102,22 +102,22 @@ fn check_filter(text: &str, now_ms: i64, faults: &mut Violations) {
     for violation in matching::compile(&query).err().into_iter().flatten() {
         let at = parsed.position(&violation.field);
         let message = violation.description;
-        faults.add("filter", filter::Fault { at, message }.to_string());
+        violations.add("filter", filter::Fault { at, message }.to_string());
     }
 }
 
-fn check_columns(columns: &[String], faults: &mut Violations) {
+fn check_columns(columns: &[String], violations: &mut Violations) {
     if columns.len() > VIEW_COLUMNS_MAX {
         let count = columns.len();
-        let fault = format!("has {count} titles; the limit is {VIEW_COLUMNS_MAX}");
-        return faults.add("columns", fault);
+        let message = format!("has {count} titles; the limit is {VIEW_COLUMNS_MAX}");
+        return violations.add("columns", message);
     }
     for (at, title) in columns.iter().enumerate() {
         let characters = title.chars().count();
         if !(1..=VIEW_COLUMN_CHARACTERS_MAX).contains(&characters) {
-            let fault =
+            let message =
                 format!("has {characters} characters; expected 1 to {VIEW_COLUMN_CHARACTERS_MAX}");
-            faults.add(format!("columns[{at}]"), fault);
+            violations.add(format!("columns[{at}]"), message);
         }
     }
 }

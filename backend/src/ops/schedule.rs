@@ -50,24 +50,24 @@ impl Drafted for Schedule {
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
         let mut changes = all.store.changes();
-        let mut faults = Violations::default();
-        let name = faults.name(&draft.name, stored.is_none());
-        faults.check_texts(&draft.description, &draft.tags);
+        let mut violations = Violations::default();
+        let name = violations.name(&draft.name, stored.is_none());
+        violations.check_texts(&draft.description, &draft.tags);
         let zone = if draft.time_zone.is_empty() {
-            faults.add(
+            violations.add(
                 "timeZone",
                 "is required: an IANA name such as Europe/Berlin",
             );
             None
         } else {
             let zone = calendar::zone(&draft.time_zone);
-            zone.map_err(|missing| faults.add("timeZone", missing.to_string()))
+            zone.map_err(|missing| violations.add("timeZone", missing.to_string()))
                 .ok()
         };
         let count = draft.layers.len();
         let mut layers = Vec::with_capacity(count);
         if (1..=SCHEDULE_LAYERS_MAX).contains(&count) {
-            let mut refers = ReferenceChecker::new(all, stored, (&mut faults, &mut changes));
+            let mut refers = ReferenceChecker::new(all, stored, (&mut violations, &mut changes));
             for (at, layer) in draft.layers.iter().enumerate() {
                 let mut under = LayerChecker {
                     path: format!("layers[{at}]"),
@@ -76,8 +76,8 @@ impl Drafted for Schedule {
                 layers.extend(under.check_layer(layer, zone.as_ref()).await?);
             }
         } else {
-            let fault = format!("has {count} layers; expected 1 to {SCHEDULE_LAYERS_MAX}");
-            faults.add("layers", fault);
+            let message = format!("has {count} layers; expected 1 to {SCHEDULE_LAYERS_MAX}");
+            violations.add("layers", message);
         }
         all.check_room(stored, SCHEDULES_MAX).await?;
         let mut schedule = name.map(|name| Self {
@@ -95,9 +95,9 @@ impl Drafted for Schedule {
             update_ms: origin.update_ms,
         });
         if let (true, Some(stored), Some(schedule)) = (draft.keep_current, stored, &mut schedule) {
-            all.keep_current(stored, schedule, &mut faults).await?;
+            all.keep_current(stored, schedule, &mut violations).await?;
         }
-        Ok((faults.or(schedule)?, changes))
+        Ok((violations.or(schedule)?, changes))
     }
 
     async fn changes_on_delete(

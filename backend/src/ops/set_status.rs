@@ -112,8 +112,8 @@ async fn decide_items(
         if let Assignment::Client(name) = &item.change.assignment
             && unknown.contains(name)
         {
-            let fault = format!("there is no client `{name}`");
-            answers.push(Err(Error::invalid("assignee", fault)));
+            let message = format!("there is no client `{name}`");
+            answers.push(Err(Error::invalid("assignee", message)));
             continue;
         }
         let (id, reopens) = (occurrence.id(), reopens(occurrence, &item.change));

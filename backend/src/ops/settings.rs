@@ -146,7 +146,7 @@ pub async fn store_initial(store: &Store, clock: &dyn Clock, config: &Config) ->
 /// # Errors
 /// Returns an error only if the name of settings is invalid, which is a bug.
 pub(crate) fn first(values: SharedSettings, now_ms: i64) -> Result<Settings, Error> {
-    let name = Name::parse(Settings::NAME).map_err(|fault| Error::Internal(fault.into()))?;
+    let name = Name::parse(Settings::NAME).map_err(|message| Error::Internal(message.into()))?;
     let origin = Origin::new(now_ms);
     Ok(Settings {
         values,
@@ -247,18 +247,18 @@ impl Drafted for Settings {
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut faults = Violations::default();
+        let mut violations = Violations::default();
         if Described::name(draft) != Self::NAME {
-            let fault = format!("must be `{}`, the name of the only settings", Self::NAME);
-            faults.add("name", fault);
+            let message = format!("must be `{}`, the name of the only settings", Self::NAME);
+            violations.add("name", message);
         }
-        let mut values = values(draft, &mut faults);
+        let mut values = values(draft, &mut violations);
         values.quiet_since_ms = stored.and_then(|it| it.values.quiet_since_ms);
         let from_file = match stored {
             Some(stored) if !all.store.engine().is_shared() => {
                 for it in stored.values.differences(&values) {
                     if stored.from_file.iter().any(|key| key == it.key) {
-                        faults.add(field(it.key), format_difference(&it));
+                        violations.add(field(it.key), format_difference(&it));
                     }
                 }
                 stored.from_file.clone()
@@ -269,7 +269,7 @@ impl Drafted for Settings {
         let before = before.cloned().unwrap_or_default();
         // Documents that are applied together are checked once all of them are staged.
         if before != *values.templates && !all.store.is_staged() {
-            faults.extend(snippets::broken(&all.store, &before, &values.templates).await?);
+            violations.extend(snippets::broken(&all.store, &before, &values.templates).await?);
         }
         let name = Name::parse(Self::NAME).ok();
         let settings = name.map(|name| Self {
@@ -281,7 +281,7 @@ impl Drafted for Settings {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((faults.or(settings)?, all.store.changes()))
+        Ok((violations.or(settings)?, all.store.changes()))
     }
 }
 
@@ -326,7 +326,7 @@ fn format_difference(it: &SettingDifference) -> String {
 
 /// Returns the values of a draft; omitted ones get their default.
 #[expect(clippy::too_many_lines, reason = "a field after the other")]
-fn values(draft: &v1::Settings, faults: &mut Violations) -> SharedSettings {
+fn values(draft: &v1::Settings, violations: &mut Violations) -> SharedSettings {
     let defaults = SharedSettings::default();
     let tenant = if draft.tenant.is_empty() {
         defaults.tenant
@@ -335,17 +335,17 @@ fn values(draft: &v1::Settings, faults: &mut Violations) -> SharedSettings {
     };
     let characters = tenant.chars().count();
     if characters > TENANT_CHARACTERS_MAX {
-        let fault = format!("has {characters} characters; the limit is {TENANT_CHARACTERS_MAX}");
-        faults.add("tenant", fault);
+        let message = format!("has {characters} characters; the limit is {TENANT_CHARACTERS_MAX}");
+        violations.add("tenant", message);
     }
     let together_from = draft
         .release_together_from
         .unwrap_or(defaults.together_from);
     if together_from > TOGETHER_FROM_MAX {
-        let fault = format!("is {together_from}; expected 0 to {TOGETHER_FROM_MAX}");
-        faults.add("releaseTogetherFrom", fault);
+        let message = format!("is {together_from}; expected 0 to {TOGETHER_FROM_MAX}");
+        violations.add("releaseTogetherFrom", message);
     }
-    faults.extend(check_snippets(&draft.templates));
+    violations.extend(check_snippets(&draft.templates));
     let mut length = |field: &str, given: Option<&prost_types::Duration>, default, least_ms| {
         let Some(given) = given else { return default };
         let most_ms = i64::try_from(SETTING_TIME_MAX.as_millis()).unwrap_or(i64::MAX);
@@ -353,7 +353,7 @@ fn values(draft: &v1::Settings, faults: &mut Violations) -> SharedSettings {
         if !(least_ms..=most_ms).contains(&length_ms) {
             let least = if least_ms == 0 { "0s" } else { "1ms" };
             let most = SETTING_TIME_MAX.as_secs();
-            faults.add(
+            violations.add(
                 field,
                 format!("is {length_ms} ms; expected {least} to {most}s"),
             );

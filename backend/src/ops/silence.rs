@@ -71,7 +71,7 @@ pub struct SilenceDraft {
     /// For an update: the etag that must be current; empty disables the check.
     pub etag: String,
     /// Violations found while parsing the draft.
-    pub faults: Vec<Violation>,
+    pub violations: Vec<Violation>,
 }
 
 /// A silence with information about its effect.
@@ -122,12 +122,12 @@ impl Drafted for Silence {
             refuse_expired(stored, now_ms)?;
         }
         let mut changes = all.store.changes();
-        let mut faults = Violations::new(&draft.faults);
-        let name = faults.name(&draft.name, stored.is_none());
-        faults.check_texts(&draft.description, &draft.tags);
-        faults.check_sentence("reason", &draft.reason, SILENCE_TEXT_CHARACTERS_MAX);
-        covers_something(draft, &mut faults);
-        let mut refers = ReferenceChecker::new(all, stored, (&mut faults, &mut changes));
+        let mut violations = Violations::new(&draft.violations);
+        let name = violations.name(&draft.name, stored.is_none());
+        violations.check_texts(&draft.description, &draft.tags);
+        violations.check_sentence("reason", &draft.reason, SILENCE_TEXT_CHARACTERS_MAX);
+        covers_something(draft, &mut violations);
+        let mut refers = ReferenceChecker::new(all, stored, (&mut violations, &mut changes));
         let rules = refers
             .resolve_all::<Rule>("ruleNames", &draft.rule_names)
             .await?;
@@ -137,8 +137,8 @@ impl Drafted for Silence {
         if let (Some(scope), Some(query), []) = (TagScope::of_caller(), &draft.query, &*rules) {
             scope.check_query("query", query)?;
         }
-        let span = check_span(draft, stored, now_ms, &mut faults);
-        check_lengths(draft, span, &mut faults);
+        let span = check_span(draft, stored, now_ms, &mut violations);
+        check_lengths(draft, span, &mut violations);
         let silence = name.zip(span).map(|(name, (start_ms, end_ms))| Self {
             id: origin.id,
             name,
@@ -161,7 +161,7 @@ impl Drafted for Silence {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((faults.or(silence)?, changes))
+        Ok((violations.or(silence)?, changes))
     }
 
     async fn view(all: &Silences, silence: Self) -> Result<(SilenceView, usize), Error> {
@@ -270,14 +270,14 @@ fn refuse_expired(silence: &Silence, now_ms: i64) -> Result<(), Error> {
     })
 }
 
-fn covers_something(draft: &SilenceDraft, faults: &mut Violations) {
+fn covers_something(draft: &SilenceDraft, violations: &mut Violations) {
     match &draft.query {
         Some(query) => {
-            if let Err(violations) = matching::compile(query) {
-                faults.add_under(QUERY_PATH, violations);
+            if let Err(found) = matching::compile(query) {
+                violations.add_under(QUERY_PATH, found);
             }
         }
-        None if draft.rule_names.is_empty() => faults.add_new(
+        None if draft.rule_names.is_empty() => violations.add_new(
             QUERY_PATH,
             "is required unless `ruleNames` is set; set one or both",
         ),
@@ -289,7 +289,7 @@ fn check_span(
     draft: &SilenceDraft,
     stored: Option<&Silence>,
     now_ms: i64,
-    faults: &mut Violations,
+    violations: &mut Violations,
 ) -> Option<(i64, i64)> {
     let (start_field, end_field) = if draft.calendar.is_empty() {
         ("span.startTime", "span.endTime")
@@ -298,17 +298,17 @@ fn check_span(
     };
     let begun = stored.filter(|it| it.start_ms <= now_ms);
     let start_ms = match (begun, draft.start_ms) {
-        (Some(begun), Some(asked)) if asked != begun.start_ms => {
-            let fault = "has passed and can no longer be changed; omit it";
-            faults.add(start_field, fault);
+        (Some(begun), Some(requested)) if requested != begun.start_ms => {
+            let message = "has passed and can no longer be changed; omit it";
+            violations.add(start_field, message);
             return None;
         }
         (Some(begun), _) => begun.start_ms,
-        (None, asked) => asked.unwrap_or(now_ms),
+        (None, requested) => requested.unwrap_or(now_ms),
     };
     let Some(end_ms) = draft.end_ms else {
         if draft.calendar.is_empty() {
-            faults.add_new(end_field, "is required");
+            violations.add_new(end_field, "is required");
             return None;
         }
         return Some((start_ms, NEVER_MS));
@@ -317,7 +317,7 @@ fn check_span(
         return Some((start_ms, now_ms));
     }
     let length_max_ms = millis(SILENCE_LENGTH_MAX);
-    let fault = if end_ms <= now_ms {
+    let message = if end_ms <= now_ms {
         Some("has passed".to_owned())
     } else if end_ms <= start_ms {
         Some(format!("must be after `{start_field}`"))
@@ -330,37 +330,37 @@ fn check_span(
     } else {
         None
     };
-    match fault {
+    match message {
         None => Some((start_ms, end_ms)),
-        Some(fault) => {
-            faults.add(end_field, fault);
+        Some(message) => {
+            violations.add(end_field, message);
             None
         }
     }
 }
 
-fn check_lengths(draft: &SilenceDraft, span: Option<(i64, i64)>, faults: &mut Violations) {
+fn check_lengths(draft: &SilenceDraft, span: Option<(i64, i64)>, violations: &mut Violations) {
     let idle_max_ms = millis(SILENCE_IDLE_MAX);
     let is_idle_wrong = |it: &i64| !(0..=idle_max_ms).contains(it);
     if draft
         .expire_when_idle_ms
         .is_some_and(|it| is_idle_wrong(&it))
     {
-        let fault = format!("must be a duration from 0 to {}", format_days(idle_max_ms));
-        faults.add("expireWhenIdle", fault);
+        let message = format!("must be a duration from 0 to {}", format_days(idle_max_ms));
+        violations.add("expireWhenIdle", message);
     }
     let (Some(before_ms), Some((start_ms, end_ms))) = (draft.warn_before_ms, span) else {
         return;
     };
     if before_ms < 0 {
-        faults.add("warnBefore", "is negative; use 0 for no warning");
+        violations.add("warnBefore", "is negative; use 0 for no warning");
     } else if !draft.calendar.is_empty() {
-        faults.add(
+        violations.add(
             "warnBefore",
             "is only for a `span`; windows of a calendar have no warning",
         );
     } else if before_ms > end_ms.saturating_sub(start_ms) {
-        faults.add("warnBefore", "is longer than the silence itself");
+        violations.add("warnBefore", "is longer than the silence itself");
     }
 }
 

@@ -220,8 +220,8 @@ impl StatisticsReader {
     }
 
     async fn events(&self, columns: &Columns) -> Result<BTreeMap<Severity, Vec<i64>>, EngineError> {
-        let taken = columns.read(&self.store, Subject::Events).await?;
-        let of = |severity: Severity| taken.iter().map(move |column| column.get(severity));
+        let counts = columns.read(&self.store, Subject::Events).await?;
+        let of = |severity: Severity| counts.iter().map(move |column| column.get(severity));
         let all = Severity::ALL.map(|severity| (severity, of(severity).collect()));
         let all = all.into_iter();
         Ok(all

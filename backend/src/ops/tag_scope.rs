@@ -72,11 +72,11 @@ impl TagScope {
             .dimensions()
             .map(|(key, value)| format!("`{key}` = `{value}`"))
             .collect();
-        let asked = match own.as_slice() {
+        let hint = match own.as_slice() {
             [] => String::new(),
             own => format!(" (add {} to the query)", own.join(" or ")),
         };
-        Err(self.denied_error(&format!("{field}: matches events{asked}")))
+        Err(self.denied_error(&format!("{field}: matches events{hint}")))
     }
 
     /// Whether a clause matches only events within the scope.
@@ -333,7 +333,7 @@ mod tests {
         for (text, is_within) in table {
             let clause = filter::parse(text, None);
             let clause = clause
-                .unwrap_or_else(|fault| panic!("{text}: {fault:?}"))
+                .unwrap_or_else(|error| panic!("{text}: {error:?}"))
                 .clause;
             let answer = scope.check_query("query", &Query { clause });
             assert_eq!(answer.is_ok(), is_within, "{text}: {answer:?}");

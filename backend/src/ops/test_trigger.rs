@@ -43,7 +43,7 @@ pub struct TestRun {
     filter: Filter,
     /// Position of the last occurrence tested.
     after: Option<Vec<u8>>,
-    looked_at: usize,
+    scanned: usize,
     is_over: bool,
     test: TriggerTest,
 }
@@ -66,7 +66,7 @@ impl TestRun {
             saved,
             filter,
             after: None,
-            looked_at: 0,
+            scanned: 0,
             is_over: false,
         }
     }
@@ -112,7 +112,7 @@ impl TestRun {
             };
             self.after = Some(place.clone());
             self.test.reached_ms = Some(last.value.last_seen_ms);
-            self.looked_at += batch.len();
+            self.scanned += batch.len();
             for (_, found) in batch {
                 if self.filter.matches(&found.value) {
                     self.test_occurrence(found.value);
@@ -145,7 +145,7 @@ impl TestRun {
     pub async fn run(&mut self, clock: &dyn Clock, most: usize) -> Result<(), Error> {
         let end = clock.elapsed() + TRIGGER_TEST_TIME_MAX;
         while !self.is_over {
-            if self.looked_at >= most || clock.elapsed() >= end {
+            if self.scanned >= most || clock.elapsed() >= end {
                 self.test.stopped_early = true;
                 return Ok(());
             }

@@ -44,11 +44,11 @@ impl Drafted for Trigger {
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut faults = Violations::default();
-        let query = faults.read(|it| convert_condition(draft.r#type.clone(), it));
-        let name = faults.name(&draft.name, stored.is_none());
-        faults.check_texts(&draft.description, &draft.tags);
-        compile_query(query.as_ref(), &mut faults);
+        let mut violations = Violations::default();
+        let query = violations.read(|it| convert_condition(draft.r#type.clone(), it));
+        let name = violations.name(&draft.name, stored.is_none());
+        violations.check_texts(&draft.description, &draft.tags);
+        compile_query(query.as_ref(), &mut violations);
         let trigger = name.zip(query).map(|(name, query)| Self {
             id: origin.id,
             name,
@@ -59,7 +59,7 @@ impl Drafted for Trigger {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((faults.or(trigger)?, all.store.changes()))
+        Ok((violations.or(trigger)?, all.store.changes()))
     }
 
     async fn changes_on_delete(
@@ -134,20 +134,20 @@ impl Triggers {
         draft: &v1::Trigger,
         (start_ms, end_ms): (Option<i64>, Option<i64>),
     ) -> Result<TestRun, Error> {
-        let mut faults = Violations::default();
-        let drafted = faults.read(|it| convert_condition(draft.r#type.clone(), it));
-        let query = compile_query(drafted.as_ref(), &mut faults);
+        let mut violations = Violations::default();
+        let drafted = violations.read(|it| convert_condition(draft.r#type.clone(), it));
+        let query = compile_query(drafted.as_ref(), &mut violations);
         if start_ms.zip(end_ms).is_some_and(|(start, end)| start > end) {
-            faults.add("timeRange", "ends before it starts");
+            violations.add("timeRange", "ends before it starts");
         }
-        let query = faults.or(query)?;
+        let query = violations.or(query)?;
         let warnings = match &drafted {
             Some(draft) => self.fields.warnings(draft).await?,
             None => Vec::new(),
         };
         let saved = match Name::parse(&draft.name) {
             Ok(name) => self.store.get::<Trigger>(name.as_str().into()).await?,
-            Err(_fault) => None,
+            Err(_error) => None,
         };
         // A stored query that this version no longer accepts matches nothing.
         let saved = saved.and_then(|stored| matching::compile(&stored.value.query).ok());
@@ -162,31 +162,34 @@ impl Triggers {
 }
 
 /// Converts the condition of a trigger; returns `None` after adding a violation.
-fn convert_condition(wire: Option<v1::TriggerType>, faults: &mut Vec<Violation>) -> Option<Query> {
+fn convert_condition(
+    wire: Option<v1::TriggerType>,
+    violations: &mut Vec<Violation>,
+) -> Option<Query> {
     let refused =
         |kind| format!("this service ingests events; trigger type `{kind}` is not supported");
-    let (field, fault) = match wire.and_then(|wire| wire.r#type) {
-        Some(Type::Event(event)) => return event_condition(event, faults),
+    let (field, message) = match wire.and_then(|wire| wire.r#type) {
+        Some(Type::Event(event)) => return event_condition(event, violations),
         Some(Type::MetricThreshold(_)) => ("type.metricThreshold", refused("metricThreshold")),
         Some(Type::Anomaly(_)) => ("type.anomaly", refused("anomaly")),
         None => {
-            let fault = "is required: exactly one type, `event`";
-            ("type", fault.to_owned())
+            let message = "is required: exactly one type, `event`";
+            ("type", message.to_owned())
         }
     };
-    faults.push(Violation::new(field, fault));
+    violations.push(Violation::new(field, message));
     None
 }
 
-fn event_condition(event: v1::EventTrigger, faults: &mut Vec<Violation>) -> Option<Query> {
+fn event_condition(event: v1::EventTrigger, violations: &mut Vec<Violation>) -> Option<Query> {
     if event.filter.is_empty() {
-        return query::query(event.query, QUERY_PATH, faults);
+        return query::query(event.query, QUERY_PATH, violations);
     }
     if event.query.is_some() {
-        let fault = "conflicts with `query`; set only one of them";
-        faults.push(Violation::new(FILTER_PATH, fault));
+        let message = "conflicts with `query`; set only one of them";
+        violations.push(Violation::new(FILTER_PATH, message));
     }
-    let (parsed, _) = query::text(&event.filter, None, FILTER_PATH, faults)?;
+    let (parsed, _) = query::text(&event.filter, None, FILTER_PATH, violations)?;
     let clause = parsed.clause;
     Some(Query { clause })
 }
@@ -203,8 +206,8 @@ pub fn event_type(query: &Query) -> v1::TriggerType {
 }
 
 /// Compiles the query; returns `None` if there is none, or after adding violations.
-fn compile_query(query: Option<&Query>, faults: &mut Violations) -> Option<CompiledQuery> {
+fn compile_query(query: Option<&Query>, violations: &mut Violations) -> Option<CompiledQuery> {
     matching::compile(query?)
-        .map_err(|violations| faults.add_under(QUERY_PATH, violations))
+        .map_err(|found| violations.add_under(QUERY_PATH, found))
         .ok()
 }

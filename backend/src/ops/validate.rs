@@ -41,8 +41,8 @@ impl Violations {
         if text.trim().is_empty() {
             self.add(field, "is required");
         } else if characters > characters_max {
-            let fault = format!("has {characters} characters; expected 1 to {characters_max}");
-            self.add(field, fault);
+            let message = format!("has {characters} characters; expected 1 to {characters_max}");
+            self.add(field, message);
         }
     }
 
@@ -76,7 +76,7 @@ impl Violations {
         } else {
             Name::parse(text)
         };
-        name.map_err(|fault| self.add("name", fault)).ok()
+        name.map_err(|message| self.add("name", message)).ok()
     }
 
     /// Parses an optional name; returns `None` for an empty text.
@@ -85,7 +85,7 @@ impl Violations {
             return None;
         }
         Name::parse(text)
-            .map_err(|fault| self.add(field, fault))
+            .map_err(|message| self.add(field, message))
             .ok()
     }
 
@@ -131,11 +131,14 @@ impl Violations {
 }
 
 /// Converts a template language from the wire; returns `None` after adding a violation.
-pub(super) fn convert_language(number: i32, faults: &mut Violations) -> Option<TemplateLanguage> {
+pub(super) fn convert_language(
+    number: i32,
+    violations: &mut Violations,
+) -> Option<TemplateLanguage> {
     let language = TemplateLanguage::from_number(number);
     if language.is_none() {
-        let fault = format!("unknown value {number}; expected one of MUSTACHE, JINJA");
-        faults.add("templateLanguage", fault);
+        let message = format!("unknown value {number}; expected one of MUSTACHE, JINJA");
+        violations.add("templateLanguage", message);
     }
     language
 }
@@ -145,12 +148,12 @@ pub(super) fn check_length(
     field: &str,
     length_ms: i64,
     (least, most): (Duration, Duration),
-    faults: &mut Violations,
+    violations: &mut Violations,
 ) -> i64 {
     if !(millis(least)..=millis(most)).contains(&length_ms) {
         let (least, most) = (least.as_secs(), most.as_secs());
         let found = length_ms / 1_000;
-        faults.add(field, format!("is {found} s; expected {least} to {most} s"));
+        violations.add(field, format!("is {found} s; expected {least} to {most} s"));
     }
     length_ms
 }

@@ -94,7 +94,7 @@ impl BackupService for Backups {
             reader,
             bytes_per_second: match request.bytes_per_second {
                 0 => BACKUP_BYTES_PER_SECOND,
-                asked => asked,
+                requested => requested,
             },
             shutdown: self.shutdown.clone(),
             _permit: permit,

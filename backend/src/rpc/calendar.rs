@@ -39,8 +39,8 @@ impl CalendarService for CalendarApi {
     ) -> Result<Response<v1::PreviewCalendarResponse>, Status> {
         let request = request.into_inner();
         let draft = request.calendar.unwrap_or_default();
-        let asked = convert::requested_span(request.start.as_ref(), request.end.as_ref());
-        let (expansion, standing) = self.calendars.preview(draft, asked).await?;
+        let span = convert::requested_span(request.start.as_ref(), request.end.as_ref());
+        let (expansion, standing) = self.calendars.preview(draft, span).await?;
         Ok(Response::new(v1::PreviewCalendarResponse {
             spans: convert::spans(&expansion),
             stopped_early: expansion.stopped_early,
@@ -54,8 +54,8 @@ impl CalendarService for CalendarApi {
         request: Request<v1::ExpandCalendarRequest>,
     ) -> Result<Response<v1::ExpandCalendarResponse>, Status> {
         let request = request.into_inner();
-        let asked = convert::requested_span(request.start.as_ref(), request.end.as_ref());
-        let expansion = self.calendars.expand(&request.name, asked).await?;
+        let span = convert::requested_span(request.start.as_ref(), request.end.as_ref());
+        let expansion = self.calendars.expand(&request.name, span).await?;
         Ok(Response::new(v1::ExpandCalendarResponse {
             spans: convert::spans(&expansion),
             stopped_early: expansion.stopped_early,

@@ -81,10 +81,10 @@ impl CheckService for Checks {
             retry_after: None,
         })?;
         let store = self.store.clone();
-        let (tell, progress) = watch::channel(Progress::default());
+        let (sender, progress) = watch::channel(Progress::default());
         let findings = async move {
             let show = |progress| {
-                tell.send_replace(progress);
+                sender.send_replace(progress);
             };
             verify_in_use(&store, &show).await
         };

@@ -62,8 +62,8 @@ impl ConfigService for ConfigApi {
     ) -> Result<Response<v1::PreviewImpactResponse>, Status> {
         let request = request.into_inner();
         let documents = read(request.documents)?;
-        let asked = (&documents[..], &*request.prune_owner);
-        let impact = self.impacts.preview(asked, request.days).await?;
+        let scope = (&documents[..], &*request.prune_owner);
+        let impact = self.impacts.preview(scope, request.days).await?;
         Ok(Response::new(impact.into()))
     }
 }

@@ -122,21 +122,21 @@ impl DataReceiver {
             _ => DIALECT_EVENTS_MAX,
         };
         if total > most {
-            let fault = format!("has {total} entries; the limit is {most}");
-            return Err(Error::invalid("events", fault).into());
+            let message = format!("has {total} entries; the limit is {most}");
+            return Err(Error::invalid("events", message).into());
         }
         let now_ms = self.clock.now_ms();
         caller.meter.take_events(&caller.name, total, now_ms)?;
         let detailed = request.detailed_response;
-        let kept = if detailed {
+        let retained = if detailed {
             request.events.clone()
         } else {
             Vec::new()
         };
         let (refused, is_replayed) = match key {
             None => {
-                let taken = self.ingest(dialect, request.events, &caller).await;
-                (taken?, false)
+                let ingested = self.ingest(dialect, request.events, &caller).await;
+                (ingested?, false)
             }
             Some(key) => {
                 let (refused, is_replayed) =
@@ -144,7 +144,8 @@ impl DataReceiver {
                 (refused.into_iter().map(as_invalid).collect(), is_replayed)
             }
         };
-        let mut response = Response::new(build_result(total, refused, detailed.then_some(kept)));
+        let mut response =
+            Response::new(build_result(total, refused, detailed.then_some(retained)));
         if is_replayed {
             let value = MetadataValue::from_static("true");
             response.metadata_mut().insert(REPLAYED, value);
@@ -175,21 +176,21 @@ impl DataReceiver {
         while accepted.peek().is_some() {
             // A native request is a single part.
             let part: Vec<_> = accepted.by_ref().take(EVENTS_PER_REQUEST_MAX).collect();
-            let mut taken_in = part.len();
-            let places = &places[first..][..taken_in];
-            first += taken_in;
+            let mut accepted_count = part.len();
+            let places = &places[first..][..accepted_count];
+            first += accepted_count;
             let submitted = self.intake.submit(part, Some(caller.name.clone())).await?;
             for (at, error) in submitted.failed {
                 // If nothing was stored, the request failed temporarily, as with a dialect.
-                if dialect != NATIVE || taken_in == 1 {
+                if dialect != NATIVE || accepted_count == 1 {
                     return Err(error);
                 }
-                taken_in -= 1;
+                accepted_count -= 1;
                 let (place, reason) = (places[at], error.to_string());
                 let code = self.refused_status(dialect, error, 1).code();
                 refused.push((Refusal { place, reason }, code));
             }
-            metrics.record_accepted(dialect, taken_in, submitted.opened);
+            metrics.record_accepted(dialect, accepted_count, submitted.opened);
         }
         refused.sort_by_key(|(refusal, _)| refusal.place);
         metrics.record_refused(dialect, code_label(Code::InvalidArgument), invalid);
@@ -217,15 +218,15 @@ impl DataReceiver {
             refused: refused.clone(),
         };
         let (author, metrics) = (Some(caller.name), self.intake.metrics());
-        let taken_in = accepted.len();
+        let accepted_count = accepted.len();
         match self.intake.submit_once(accepted, author, claim).await? {
             IdempotentOutcome::Now(opened) => {
                 metrics.record_refused(dialect, code_label(Code::InvalidArgument), refused.len());
-                metrics.record_accepted(dialect, taken_in, opened);
+                metrics.record_accepted(dialect, accepted_count, opened);
                 Ok((refused, false))
             }
             IdempotentOutcome::Earlier(refused) => {
-                metrics.record_replayed(dialect, taken_in);
+                metrics.record_replayed(dialect, accepted_count);
                 Ok((refused, true))
             }
         }
@@ -262,7 +263,7 @@ impl DataReceiver {
         caller: &Caller,
     ) -> Result<bool, Status> {
         let mut accepted = Vec::new();
-        let mut fault = None;
+        let mut failure = None;
         let mut next = stream.message().await;
         let until = Instant::now() + STREAM_GATHER_TIME;
         loop {
@@ -270,11 +271,11 @@ impl DataReceiver {
                 .map(|wrapper| wrapper.map(|wrapper| self.unwrap_event(wrapper, &caller.scope)))
             {
                 Ok(Some(Ok(event))) => accepted.push(event),
-                Ok(Some(Err(error))) => fault = Some(self.refused_status(NATIVE, error, 1)),
+                Ok(Some(Err(error))) => failure = Some(self.refused_status(NATIVE, error, 1)),
                 Ok(None) => break,
-                Err(status) => fault = Some(status),
+                Err(status) => failure = Some(status),
             }
-            if fault.is_some() || accepted.len() >= STREAM_BATCH_EVENTS {
+            if failure.is_some() || accepted.len() >= STREAM_BATCH_EVENTS {
                 break;
             }
             let there = stream.message().now_or_never();
@@ -292,23 +293,23 @@ impl DataReceiver {
         if goes_on {
             self.wait_for_rate(caller, accepted.len()).await;
             let author = Some(caller.name.clone());
-            let mut taken_in = accepted.len();
+            let mut accepted_count = accepted.len();
             let submitted = self.intake.submit(accepted, author).await;
             let submitted =
-                submitted.map_err(|error| self.refused_status(NATIVE, error, taken_in))?;
+                submitted.map_err(|error| self.refused_status(NATIVE, error, accepted_count))?;
             let mut first = None;
             for (_, error) in submitted.failed {
-                taken_in -= 1;
+                accepted_count -= 1;
                 let status = self.refused_status(NATIVE, error, 1);
                 first = first.or(Some(status));
             }
             let metrics = self.intake.metrics();
-            metrics.record_accepted(NATIVE, taken_in, submitted.opened);
+            metrics.record_accepted(NATIVE, accepted_count, submitted.opened);
             if let Some(status) = first {
                 return Err(status);
             }
         }
-        fault.map_or(Ok(goes_on), Err)
+        failure.map_or(Ok(goes_on), Err)
     }
 
     fn refused_status(&self, dialect: &'static str, error: Error, events: usize) -> Status {
@@ -383,24 +384,24 @@ fn check_source(scope: &KeyScope, event: IncomingEvent) -> Result<IncomingEvent,
     }
     let own: Vec<_> = scope.sources.iter().map(|it| format!("`{it}`")).collect();
     let own = own.join(", ");
-    let fault = if source.is_empty() {
+    let message = if source.is_empty() {
         format!("is missing; this key may send only events of {own}")
     } else {
         format!("is `{source}`; this key may send only events of {own}")
     };
-    Err(vec![Violation::new("dimensions.source", fault)])
+    Err(vec![Violation::new("dimensions.source", message)])
 }
 
 fn as_invalid(refusal: Refusal) -> (Refusal, Code) {
     (refusal, Code::InvalidArgument)
 }
 
-/// Builds the response to a list; `kept` contains the events if the caller wants rejected ones
+/// Builds the response to a list; `retained` contains the events if the caller wants rejected ones
 /// returned.
 fn build_result(
     total: usize,
     refused: Vec<(Refusal, Code)>,
-    kept: Option<Vec<Event>>,
+    retained: Option<Vec<Event>>,
 ) -> EventStatusResult {
     let mut result = EventStatusResult {
         failed: to_i32(refused.len()),
@@ -414,10 +415,10 @@ fn build_result(
         },
         ..EventStatusResult::default()
     };
-    if let Some(mut kept) = kept {
+    if let Some(mut retained) = retained {
         let detail = |(refusal, code): (Refusal, Code)| EventError {
             error: format!("events[{}]: {}", refusal.place, refusal.reason),
-            event: kept.get_mut(refusal.place).map(std::mem::take),
+            event: retained.get_mut(refusal.place).map(std::mem::take),
             index: Some(to_i32(refusal.place)),
             code: code.into(),
         };

@@ -97,8 +97,8 @@ impl DestinationApi {
         let message = request.message.clone();
         let language =
             TemplateLanguage::from_number(request.template_language).ok_or_else(|| {
-                let fault = "is an unknown value; expected one of MUSTACHE, JINJA";
-                Error::invalid("templateLanguage", fault)
+                let description = "is an unknown value; expected one of MUSTACHE, JINJA";
+                Error::invalid("templateLanguage", description)
             })?;
         self.destinations.check_message(language, &message).await?;
         // The sender renders with the settings as of the last refresh.
@@ -117,8 +117,8 @@ impl DestinationApi {
     async fn target(&self, request: v1::TestDestinationRequest) -> Result<TestTarget, Error> {
         if request.r#type.is_none() {
             if request.name.is_empty() {
-                let fault = "is required: a destination to test, or the `name` of a stored one";
-                return Err(Error::invalid("type", fault));
+                let message = "is required: a destination to test, or the `name` of a stored one";
+                return Err(Error::invalid("type", message));
             }
             return Ok(TestTarget::Stored(request.name));
         }
@@ -190,7 +190,7 @@ impl DestinationService for DestinationApi {
         request: Request<v1::RenderDestinationRequest>,
     ) -> Result<Response<v1::RenderDestinationResponse>, Status> {
         let request = request.into_inner();
-        let asked = v1::TestDestinationRequest {
+        let test_request = v1::TestDestinationRequest {
             name: request.name,
             r#type: request.r#type,
             template_language: request.template_language,
@@ -199,7 +199,7 @@ impl DestinationService for DestinationApi {
             event: request.event,
             ..v1::TestDestinationRequest::default()
         };
-        let test = self.requested_test(asked).await?;
+        let test = self.requested_test(test_request).await?;
         let rendered = self.tester.render(test).await?;
         let route = match &rendered.event {
             Some(event) => {

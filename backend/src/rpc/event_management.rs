@@ -120,8 +120,8 @@ fn error_and_code(error: Error) -> (String, i32) {
 
 fn check_count(field: &str, count: usize) -> Result<(), Error> {
     if count > ITEMS_PER_REQUEST_MAX {
-        let fault = format!("has {count} entries; the limit is {ITEMS_PER_REQUEST_MAX}");
-        return Err(Error::invalid(field, fault));
+        let message = format!("has {count} entries; the limit is {ITEMS_PER_REQUEST_MAX}");
+        return Err(Error::invalid(field, message));
     }
     Ok(())
 }
@@ -130,24 +130,24 @@ fn check_count(field: &str, count: usize) -> Result<(), Error> {
 struct Outcomes<T> {
     valid: Vec<T>,
     /// `None` for a valid item.
-    faults: Vec<Option<Error>>,
+    errors: Vec<Option<Error>>,
 }
 
 impl<T> Outcomes<T> {
     fn collect(items: impl Iterator<Item = Result<T, Error>>) -> Self {
         let mut outcomes = Self {
             valid: Vec::new(),
-            faults: Vec::new(),
+            errors: Vec::new(),
         };
         for item in items {
-            let fault = match item {
+            let error = match item {
                 Ok(item) => {
                     outcomes.valid.push(item);
                     None
                 }
                 Err(error) => Some(error),
             };
-            outcomes.faults.push(fault);
+            outcomes.errors.push(error);
         }
         outcomes
     }
@@ -155,9 +155,9 @@ impl<T> Outcomes<T> {
     /// Merges the results of the valid items with the errors of the others.
     fn merge<A>(&mut self, answers: Vec<Result<A, Error>>) -> Vec<Result<A, Error>> {
         let mut answers = answers.into_iter();
-        let faults = std::mem::take(&mut self.faults).into_iter();
-        faults
-            .map(|fault| match fault {
+        let errors = std::mem::take(&mut self.errors).into_iter();
+        errors
+            .map(|error| match error {
                 Some(error) => Err(error),
                 None => answers.next().expect("every valid item is answered"),
             })

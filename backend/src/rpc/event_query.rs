@@ -66,9 +66,9 @@ impl EventQueries {
     /// Returns a converted query, with warnings about likely mistakes.
     async fn with_warnings<T>(
         &self,
-        asked: Result<ReadQuery<T>, Error>,
+        parsed: Result<ReadQuery<T>, Error>,
     ) -> Result<(T, Vec<String>), Error> {
-        let ReadQuery { what, named } = asked?;
+        let ReadQuery { what, named } = parsed?;
         let named: Vec<_> = named.iter().map(|(name, at)| (&**name, *at)).collect();
         Ok((what, self.fields.hints(&named, &[]).await?))
     }
@@ -97,11 +97,11 @@ impl EventQueries {
             return Ok(vec![newest.clone()]);
         }
         if ids.len() > OCCURRENCES_PER_REQUEST_MAX {
-            let fault = format!(
+            let message = format!(
                 "has {} entries; the limit is {OCCURRENCES_PER_REQUEST_MAX}",
                 ids.len()
             );
-            return Err(Error::invalid("occurrenceIds", fault));
+            return Err(Error::invalid("occurrenceIds", message));
         }
         let mut found = Vec::with_capacity(ids.len());
         for (at, id) in ids.iter().enumerate() {
@@ -140,8 +140,8 @@ impl EventQueryService for EventQueries {
         request: Request<SearchEventsRequest>,
     ) -> Result<Response<SearchEventsResponse>, Status> {
         let query = request.into_inner().query;
-        let asked = input::search(query, self.clock.now_ms());
-        let (request, warnings) = self.with_warnings(asked).await?;
+        let parsed = input::search(query, self.clock.now_ms());
+        let (request, warnings) = self.with_warnings(parsed).await?;
         let found = search::search(&self.store, &*self.clock, &request).await?;
         Ok(Response::new(SearchEventsResponse {
             warnings,
@@ -201,11 +201,11 @@ impl EventQueryService for EventQueries {
     ) -> Result<Response<RouteEventsResponse>, Status> {
         let ids = request.into_inner().occurrence_ids;
         if ids.len() > ROUTES_PER_REQUEST_MAX {
-            let fault = format!(
+            let message = format!(
                 "has {} entries; the limit is {ROUTES_PER_REQUEST_MAX}",
                 ids.len()
             );
-            return Err(Error::invalid("occurrenceIds", fault).into());
+            return Err(Error::invalid("occurrenceIds", message).into());
         }
         let snapshot = self.ruleset.refresh().await.map_err(Error::from)?;
         let now_ms = self.clock.now_ms();

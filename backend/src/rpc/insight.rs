@@ -46,20 +46,20 @@ impl InsightService for InsightApi {
             Ok(by @ v1::NoiseBy::Contact) => (NoiseRows::Counted(NoiseBy::Contact), by),
             Ok(by @ v1::NoiseBy::EventName) => (NoiseRows::EventName, by),
             Err(_unknown) => {
-                let fault = format!(
+                let message = format!(
                     "is {}; expected RULE, TRIGGER, DESTINATION, EVENT_NAME or CONTACT",
                     request.by
                 );
-                return Err(Error::invalid("by", fault).into());
+                return Err(Error::invalid("by", message).into());
             }
         };
-        let asked = NoiseRequest {
+        let noise_request = NoiseRequest {
             start_ms: request.start.as_ref().map(millis),
             end_ms: request.end.as_ref().map(millis),
             rows,
             time_zone: request.time_zone,
         };
-        let report = self.reports.report(&asked).await?;
+        let report = self.reports.report(&noise_request).await?;
         let has_holds = matches!(by, v1::NoiseBy::Rule | v1::NoiseBy::EventName);
         let rows = report.rows.into_iter();
         Ok(Response::new(v1::GetNoiseResponse {

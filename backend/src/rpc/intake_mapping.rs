@@ -70,18 +70,18 @@ impl IntakeMappingService for IntakeMappingApi {
         let request = request.into_inner();
         if request.body.len() > MAPPING_TEST_BYTES_MAX {
             let bytes = request.body.len();
-            let fault = format!("has {bytes} bytes; the limit is {MAPPING_TEST_BYTES_MAX}");
-            return Err(Error::invalid("body", fault).into());
+            let message = format!("has {bytes} bytes; the limit is {MAPPING_TEST_BYTES_MAX}");
+            return Err(Error::invalid("body", message).into());
         }
         let mapping = match request.mapping {
             Some(draft) => {
                 let under = |error| match error {
-                    Error::Invalid(faults) => Error::Invalid(
-                        faults
+                    Error::Invalid(violations) => Error::Invalid(
+                        violations
                             .into_iter()
-                            .map(|mut fault| {
-                                fault.field.insert_str(0, "mapping.");
-                                fault
+                            .map(|mut violation| {
+                                violation.field.insert_str(0, "mapping.");
+                                violation
                             })
                             .collect(),
                     ),
@@ -98,12 +98,12 @@ impl IntakeMappingService for IntakeMappingApi {
             .run(None, mapping, request.body, headers)
             .await?;
         let now_ms = self.clock.now_ms();
-        let faults = mapped.events.iter().enumerate().filter_map(|(at, event)| {
-            let faults = truncated(event.clone(), now_ms).err()?;
-            Some(format!("events[{at}]: {}", join_violations(&faults)))
+        let violations = mapped.events.iter().enumerate().filter_map(|(at, event)| {
+            let violations = truncated(event.clone(), now_ms).err()?;
+            Some(format!("events[{at}]: {}", join_violations(&violations)))
         });
         Ok(Response::new(v1::TestIntakeMappingResponse {
-            faults: faults.chain(mapped.refused.iter().map(entry)).collect(),
+            faults: violations.chain(mapped.refused.iter().map(entry)).collect(),
             merges: find_merges(&mapped.events, root),
             events: mapped.events,
             dropped_count: Some(to_i32(mapped.dropped)),
@@ -169,8 +169,8 @@ fn entry((place, why): &(usize, String)) -> String {
 fn headers(given: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Error> {
     if given.len() > MAPPING_HEADERS_MAX {
         let found = given.len();
-        let fault = format!("has {found} entries; the limit is {MAPPING_HEADERS_MAX}");
-        return Err(Error::invalid("headers", fault));
+        let message = format!("has {found} entries; the limit is {MAPPING_HEADERS_MAX}");
+        return Err(Error::invalid("headers", message));
     }
     let lower = |(name, value): (String, String)| (name.to_ascii_lowercase(), value);
     Ok(given.into_iter().map(lower).collect())

@@ -86,12 +86,12 @@ impl LinkApi {
     }
 
     async fn group(&self, id: String) -> Result<OpenLinkResponse, Status> {
-        let asked = GetGroupRequest {
+        let request = GetGroupRequest {
             id,
             page_size: MEMBERS,
             ..GetGroupRequest::default()
         };
-        let found = self.groups.get_group(Request::new(asked)).await?;
+        let found = self.groups.get_group(Request::new(request)).await?;
         let found = found.into_inner();
         Ok(OpenLinkResponse {
             group: found.group,
@@ -102,16 +102,16 @@ impl LinkApi {
 
     async fn occurrence(&self, id: OccurrenceId) -> Result<OpenLinkResponse, Status> {
         let (event, occurrence) = (id.event.to_string(), id.to_string());
-        let asked = GetEventRequest {
+        let request = GetEventRequest {
             id: event.clone(),
             occurrence_ids: vec![occurrence.clone()],
         };
-        let found = self.events.get_event(Request::new(asked)).await?;
-        let asked = ExplainEventRequest {
+        let found = self.events.get_event(Request::new(request)).await?;
+        let request = ExplainEventRequest {
             id: event,
             occurrence_id: occurrence,
         };
-        let explained = self.events.explain_event(Request::new(asked)).await?;
+        let explained = self.events.explain_event(Request::new(request)).await?;
         Ok(OpenLinkResponse {
             event: found.into_inner().result,
             timeline: explained.into_inner().timeline,
@@ -189,7 +189,7 @@ impl LinkService for LinkApi {
         let request = request.into_inner();
         let link = (&*request.id, &*request.response, &*request.contact);
         self.links.check_acknowledge(link, &request.sign)?;
-        let contact = Name::parse(link.2).map_err(|fault| Error::invalid("contact", fault))?;
+        let contact = Name::parse(link.2).map_err(|message| Error::invalid("contact", message))?;
         let by = self.actor(address, ACKNOWLEDGE, Some(&contact));
         if !request.confirm {
             let reason = "through the link to acknowledge";

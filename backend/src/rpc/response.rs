@@ -33,8 +33,8 @@ fn filter(request: v1::ListResponsesRequest) -> Result<ResponseFilter, Error> {
         let mut all = all.filter(|it| *it != ResponseState::Stopped);
         let known = all.find(|it| i32::from(*it as u8) == number);
         known.ok_or_else(|| {
-            let fault = "contains an unknown value; expected ACTIVE, HELD, ACKNOWLEDGED, ENDED";
-            Error::invalid("states", fault)
+            let message = "contains an unknown value; expected ACTIVE, HELD, ACKNOWLEDGED, ENDED";
+            Error::invalid("states", message)
         })
     };
     let states = request.states.into_iter().map(state);

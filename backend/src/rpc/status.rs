@@ -111,12 +111,12 @@ fn fit_violations(violations: &[Violation]) -> Vec<FieldViolation> {
     fitting
 }
 
-fn error_chain(mut fault: &dyn StdError) -> String {
-    let mut text = fault.to_string();
-    while let Some(source) = fault.source() {
+fn error_chain(mut error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    while let Some(source) = error.source() {
         text.push_str(": ");
         text.push_str(&source.to_string());
-        fault = source;
+        error = source;
     }
     text
 }

@@ -24,7 +24,7 @@ pub(crate) struct FairSlots {
 
 #[derive(Debug, Default)]
 struct State {
-    taken: usize,
+    in_use: usize,
     by: HashMap<Arc<str>, usize>,
     /// Calls that cannot have a slot yet, because all are in use, or all of their client.
     waiting: VecDeque<Waiting>,
@@ -102,11 +102,11 @@ impl State {
     }
 
     fn may_have(&self, client: &Arc<str>, most: usize) -> bool {
-        self.taken < most && self.held_by(client) < (most / SHARE).max(1)
+        self.in_use < most && self.held_by(client) < (most / SHARE).max(1)
     }
 
     fn count(&mut self, client: &Arc<str>) {
-        self.taken += 1;
+        self.in_use += 1;
         *self.by.entry(Arc::clone(client)).or_default() += 1;
     }
 
@@ -125,7 +125,7 @@ impl Drop for Slot {
     fn drop(&mut self) {
         let next = {
             let mut state = self.slots.state();
-            state.taken -= 1;
+            state.in_use -= 1;
             if let Some(held) = state.by.get_mut(&self.client) {
                 *held -= 1;
                 if *held == 0 {

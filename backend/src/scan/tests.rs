@@ -79,8 +79,8 @@ async fn greedy_client_does_not_starve_others() {
     }));
     let other = async {
         until(|| alive.load(SeqCst) == SCANS_RUNNING_MAX / 4).await;
-        let taken = SCANS_RUNNING_MAX / 4 + SCANS_WAITING_MAX / 4;
-        until(|| refused.load(SeqCst) == many - taken).await;
+        let admitted = SCANS_RUNNING_MAX / 4 + SCANS_WAITING_MAX / 4;
+        until(|| refused.load(SeqCst) == many - admitted).await;
         let client = scanner("other");
         let done = scans.run(&client, async {
             for _ in 0..100 {

@@ -56,7 +56,7 @@ use crate::{
     delivery::{Dispatcher, DispatcherStatus, EgressWatch, Pings, Retention, recovery},
     destination::{Guard as EgressGuard, PingFailure, Purpose, Renderers, Sender},
     error::{Error, log_failure},
-    limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX, RENDER_STUCK_LOOK, REQUEST_BYTES_MAX},
+    limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX, RENDER_STUCK_CHECK_INTERVAL, REQUEST_BYTES_MAX},
     metrics::LabelValues,
     oidc::SignIns,
     ops::{
@@ -590,9 +590,9 @@ impl Modules {
         let (reporter, health) = health_reporter();
         report_health(&reporter, &Condition::default(), false).await;
         services.add_service(health);
-        let fault = |fault| Error::Internal(Box::new(fault));
-        services.add_service(reflection().build_v1().map_err(fault)?);
-        services.add_service(reflection().build_v1alpha().map_err(fault)?);
+        let internal = |error| Error::Internal(Box::new(error));
+        services.add_service(reflection().build_v1().map_err(internal)?);
+        services.add_service(reflection().build_v1alpha().map_err(internal)?);
         Ok((services.routes(), reporter))
     }
 }
@@ -675,7 +675,7 @@ impl Health {
                     Ok(()) = self.condition.changed() => {}
                     true = reached => {}
                     Ok(()) = self.are_holds_late.changed() => {}
-                    () = sleep(RENDER_STUCK_LOOK) => {}
+                    () = sleep(RENDER_STUCK_CHECK_INTERVAL) => {}
                 }
             }
         };

@@ -69,8 +69,8 @@ where
 }
 
 pub(super) fn limit(headers: &HeaderMap) -> Duration {
-    let asked = requested_timeout(headers).unwrap_or(REQUEST_TIME_MAX);
-    asked.min(REQUEST_TIME_MAX)
+    let requested = requested_timeout(headers).unwrap_or(REQUEST_TIME_MAX);
+    requested.min(REQUEST_TIME_MAX)
 }
 
 /// Makes a call with a time limit.

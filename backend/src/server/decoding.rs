@@ -21,13 +21,13 @@ pub(super) fn malformed_status(error: &DecodeError) -> Status {
 }
 
 fn is_of_bytes(text: &str) -> bool {
-    const FAULTS: [&str; 4] = [
+    const MESSAGES: [&str; 4] = [
         "failed to decode Protobuf message",
         "protocol error: received message with",
         "Missing request message.",
         "Unexpected EOF decoding stream.",
     ];
-    FAULTS.iter().any(|fault| text.starts_with(fault))
+    MESSAGES.iter().any(|message| text.starts_with(message))
 }
 
 /// Rewrites tonic's response to an undecodable message; other responses are unchanged.

@@ -131,9 +131,9 @@ impl<S> Calls<S> {
         if let Some((status, headers)) = cors.preflight(request.method(), request.headers()) {
             return bare(status, headers);
         }
-        let mut asked = HeaderMap::new();
+        let mut requested = HeaderMap::new();
         if let Some(origin) = request.headers().get(ORIGIN) {
-            asked.insert(ORIGIN, origin.clone());
+            requested.insert(ORIGIN, origin.clone());
         }
         request.extensions_mut().insert(peer);
         request.extensions_mut().insert(activity);
@@ -141,7 +141,7 @@ impl<S> Calls<S> {
             Ok(response) => response,
             Err(never) => match never {},
         };
-        cors.allow(&asked, response.headers_mut());
+        cors.allow(&requested, response.headers_mut());
         response
     }
 }

@@ -165,11 +165,11 @@ impl Cells {
 
     /// Sends each event to the cell of its tenant. Returns the rejected ones.
     async fn send(&mut self, events: Vec<IncomingEvent>) -> Vec<IncomingEvent> {
-        let mut kept = Vec::new();
+        let mut unsent = Vec::new();
         for event in events {
             let cell = self.routes[&event.dimensions["tenant"]];
             if self.lost == Some(cell) {
-                kept.push(event);
+                unsent.push(event);
                 continue;
             }
             self.sent.insert(event.id().to_string(), cell);
@@ -177,7 +177,7 @@ impl Cells {
             let done = intake.submit(vec![event], None).await.unwrap();
             assert!(done.failed.is_empty());
         }
-        kept
+        unsent
     }
 
     /// Advances the time in all cells, and lets the running ones do what is due.
@@ -286,14 +286,14 @@ async fn cell_loss_stops_only_its_tenants() {
     let events = (0..TENANTS)
         .map(|of| cells.event("burst", of, "a", 0))
         .collect();
-    let kept = cells.send(events).await;
-    let tenants: Vec<_> = kept.iter().map(|it| &*it.dimensions["tenant"]).collect();
+    let unsent = cells.send(events).await;
+    let tenants: Vec<_> = unsent.iter().map(|it| &*it.dimensions["tenant"]).collect();
     assert_eq!(tenants, ["t1", "t4", "t7"]);
     cells.live(MINUTE).await;
-    assert_eq!(cells.came("/burst"), TENANTS - kept.len());
+    assert_eq!(cells.came("/burst"), TENANTS - unsent.len());
     cells.services[1].live_again().await;
     cells.lost = None;
-    assert!(cells.send(kept).await.is_empty());
+    assert!(cells.send(unsent).await.is_empty());
     cells.live(MINUTE).await;
     assert_eq!(cells.came("/burst"), TENANTS);
     cells.check().await;

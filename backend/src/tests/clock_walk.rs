@@ -540,7 +540,7 @@ impl Walk {
             let until_ms = [
                 read(store, &delivery).await.state.due_ms(),
                 Some(read(store, &budget).await.until_ms),
-                read(store, &health).await.asked_until_ms,
+                read(store, &health).await.requested_until_ms,
                 Some(read(store, &receipt).await.create_ms),
             ];
             assert_eq!(until_ms, [Some(now_ms + left_ms); 4]);

@@ -138,8 +138,8 @@ async fn disk_errors_are_reported_truthfully_and_service_continues() {
         .filter(|(host, became)| *became == Became::Done && !flagged.contains(host));
     assert_eq!(lost.count(), 0);
     let deliveries: Vec<Delivery> = all(service.store()).await;
-    let told = deliveries.iter().map(|it| host(&it.content.occurrence));
-    assert_eq!(told.collect::<BTreeSet<_>>(), hosts, "each is told of");
+    let notified = deliveries.iter().map(|it| host(&it.content.occurrence));
+    assert_eq!(notified.collect::<BTreeSet<_>>(), hosts, "each is told of");
     assert_eq!(deliveries.len(), stored.len(), "once");
     let is_delivered = |it: &Delivery| it.state == DeliveryState::Delivered;
     assert!(deliveries.iter().all(is_delivered));

@@ -189,11 +189,11 @@ impl Hours {
                 paused.push(now_ms);
             }
             (_, Some(open)) if open.is_open && severity > open.most_severe => {
-                let taken = steps.get(&(host, open.occurrence)).map_or(0, Vec::len);
+                let step_count = steps.get(&(host, open.occurrence)).map_or(0, Vec::len);
                 let worse = Host {
                     most_severe: severity,
                     paging_ms: Some(now_ms),
-                    before: taken,
+                    before: step_count,
                     until_ms: None,
                     ..open
                 };
@@ -235,10 +235,10 @@ impl Hours {
         done.unwrap().remove(0).unwrap();
         let steps = self.steps().await;
         let known = self.hosts.get_mut(&host).unwrap();
-        let taken = steps.get(&(host, known.occurrence)).map_or(0, Vec::len);
+        let step_count = steps.get(&(host, known.occurrence)).map_or(0, Vec::len);
         if flag {
             (known.paging_ms, known.until_ms) = (None, for_ms.map(|it| now_ms + it));
-            known.before = taken;
+            known.before = step_count;
             let paused = self.pauses.entry((host, known.occurrence)).or_default();
             paused.push(now_ms);
         } else if known.paging_ms.is_none() {
@@ -308,7 +308,7 @@ impl Hours {
         assert!(calls.is_empty(), "calls without pages: {calls:?}");
     }
 
-    async fn look(&self) {
+    async fn review(&self) {
         let (deciding, intake) = (self.service.deciding(), self.service.intake());
         let reviewer = Reviewer::new(deciding.clone(), intake.clone());
         assert!(reviewer.run_once().await, "a look failed");
@@ -338,7 +338,7 @@ impl Hours {
             }
             let seconds = self.random.random_range(5..55);
             self.service.live(Duration::from_secs(seconds)).await;
-            self.look().await;
+            self.review().await;
             self.check_steps().await;
         }
         self.check_calls().await;
@@ -349,7 +349,7 @@ impl Hours {
         let steps = self.steps().await;
         let now_ms = self.clock.now_ms();
         for (host, known) in &mut self.hosts {
-            let taken = steps.get(&(*host, known.occurrence)).map_or(0, Vec::len);
+            let step_count = steps.get(&(*host, known.occurrence)).map_or(0, Vec::len);
             let ended = known.until_ms.filter(|it| *it <= now_ms);
             if let Some(until_ms) = ended.filter(|_| known.is_open && known.paging_ms.is_none()) {
                 // The round begins with the first evaluation after that, possibly already now.
@@ -357,12 +357,15 @@ impl Hours {
             }
             let Some(begun_ms) = known.paging_ms else {
                 if known.is_open {
-                    assert_eq!(taken, known.before, "h{host} is responded to: {known:?}");
+                    assert_eq!(
+                        step_count, known.before,
+                        "h{host} is responded to: {known:?}"
+                    );
                 }
                 continue;
             };
             let most = PEOPLE.len() * ROUNDS;
-            let in_round = taken - known.before;
+            let in_round = step_count - known.before;
             let due = |slack_ms: i64| {
                 let waited_ms = now_ms - begun_ms;
                 usize::try_from(waited_ms / (WAIT_MS + slack_ms)).unwrap() + 1
@@ -394,15 +397,18 @@ impl Hours {
         for ((host, number, to), it) in &newest {
             let known = self.hosts[host];
             let is_over = *number < known.occurrence || !known.is_open;
-            let is_told = it.content.clear && it.content.occurrence.status == Status::Closed;
+            let is_notified = it.content.clear && it.content.occurrence.status == Status::Closed;
             if is_over {
                 assert!(
-                    is_told,
+                    is_notified,
                     "{to} does not know that h{host} {number} is closed: {it:?}"
                 );
                 closings += 1;
             } else {
-                assert!(!is_told, "{to} was told that h{host} {number} is closed");
+                assert!(
+                    !is_notified,
+                    "{to} was told that h{host} {number} is closed"
+                );
             }
         }
         let steps = self.steps().await;

@@ -136,23 +136,24 @@ async fn answers(store: &Store) -> Vec<Result<String, String>> {
     let mut answers = Vec::new();
     let engine = store.engine();
     let whole = || Range::with_prefix(&[]);
-    let told = |answer: Result<String, EngineError>| answer.map_err(|error| error.to_string());
+    let comparable =
+        |answer: Result<String, EngineError>| answer.map_err(|error| error.to_string());
     for kind in Kind::ALL {
         for direction in [Direction::Ascending, Direction::Descending] {
             let page = engine.page(kind, whole(), direction, 1_000).await;
-            answers.push(told(page.map(|rows| format!("{kind:?} {rows:?}"))));
+            answers.push(comparable(page.map(|rows| format!("{kind:?} {rows:?}"))));
         }
     }
     for index in Index::ALL {
         for direction in [Direction::Ascending, Direction::Descending] {
             let entries = engine.entries(index, whole(), direction, 1_000).await;
-            answers.push(told(entries.map(|it| format!("{index:?} {it:?}"))));
+            answers.push(comparable(entries.map(|it| format!("{index:?} {it:?}"))));
         }
         let count = engine.count(index, whole(), 1_000).await;
-        answers.push(told(count.map(|count| format!("{index:?} {count}"))));
+        answers.push(comparable(count.map(|count| format!("{index:?} {count}"))));
     }
     let log = engine.log_after(LogPosition::START, 10_000).await;
-    answers.push(told(log.map(|log| format!("{log:?}"))));
+    answers.push(comparable(log.map(|log| format!("{log:?}"))));
     answers.extend(operations(store).await);
     answers
 }

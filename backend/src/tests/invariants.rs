@@ -48,8 +48,8 @@ fn check_delivery(delivery: &Delivery, attempts: &[Attempt], attempts_max: usize
     let waits = delivery.state.due_ms().is_some();
     assert_ne!(waits, delivery.end_ms.is_some(), "{delivery:?}");
     let is_leased = matches!(delivery.state, DeliveryState::Leased { .. });
-    let under_way = attempts.iter().filter(|it| it.outcome.is_none());
-    let latest = under_way.map(|attempt| attempt.number);
+    let in_flight = attempts.iter().filter(|it| it.outcome.is_none());
+    let latest = in_flight.map(|attempt| attempt.number);
     let expected = is_leased.then_some(delivery.attempts);
     assert_eq!(
         latest.collect::<Vec<_>>(),

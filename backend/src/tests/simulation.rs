@@ -47,6 +47,6 @@ hours! {
         async || Some(Ground::disk()), 0;
     an_hour_in_a_database_that_is_left_amid_commits_ends_as_the_model_says:
         Ground::database, 0;
-    an_hour_in_which_what_is_freed_is_gathered_reaches_everybody_the_model_tells:
+    an_hour_of_released_messages_grouped_ends_as_the_model_says:
         async || Some(Ground::disk()), 2;
 }

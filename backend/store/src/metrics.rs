@@ -246,7 +246,7 @@ impl Metrics {
     /// For calls, only successful ones and those that the service failed are created: all methods
     /// with all codes would dominate the page.
     pub fn begin(&self, known: &LabelValues) {
-        const FAULTS: [&str; 5] = [
+        const ERRORS: [&str; 5] = [
             "ok",
             "internal",
             "unavailable",
@@ -273,7 +273,7 @@ impl Metrics {
         create(&it.events_refused, each);
         create(
             &it.calls,
-            label_pairs(("method", &known.methods), ("code", &FAULTS)),
+            label_pairs(("method", &known.methods), ("code", &ERRORS)),
         );
         create(
             &it.refusals,

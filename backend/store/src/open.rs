@@ -181,7 +181,7 @@ pub fn open_to_read(
     Box::pin(async move {
         format::check_file(data_dir)?;
         let folder = Arc::new(Folder::lock_shared(data_dir)?);
-        let (sealer, mut key_fault) = match KeyFile::in_folder(&folder).read() {
+        let (sealer, mut key_error) = match KeyFile::in_folder(&folder).read() {
             Ok(sealer) => (sealer, None),
             Err(error) => (Sealer::ephemeral(), Some(error)),
         };
@@ -191,12 +191,12 @@ pub fn open_to_read(
         let store = open_engine(medium, settings, &sealer, &folder).await?;
         // An older layout is upgraded in memory.
         format::upgrade(&store, &folder).await?;
-        if key_fault.is_none() {
-            key_fault = key_check::check(&store, &sealer, folder.as_ref())
+        if key_error.is_none() {
+            key_error = key_check::check(&store, &sealer, folder.as_ref())
                 .await
                 .err();
         }
-        Ok(ReadOnlyStore { store, key_fault })
+        Ok(ReadOnlyStore { store, key_error })
     })
 }
 
@@ -206,7 +206,7 @@ pub struct ReadOnlyStore {
     /// The store.
     pub store: Store,
     /// The reason why secrets cannot be opened; `None` if they can.
-    pub key_fault: Option<OpenError>,
+    pub key_error: Option<OpenError>,
 }
 
 async fn open_engine(

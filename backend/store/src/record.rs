@@ -503,13 +503,13 @@ impl Store {
         };
         let applied = self.apply_plain(lane, changes).await?;
         // The list is consistent between any two statements, so a poisoned lock is usable.
-        let mut kept = staged.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.extend(audited.changes);
+        let mut collected = staged.lock().unwrap_or_else(PoisonError::into_inner);
+        collected.extend(audited.changes);
         Ok(applied)
     }
 
-    fn lane(&self, asked: Lane) -> Lane {
-        self.own_lane.unwrap_or(asked)
+    fn lane(&self, requested: Lane) -> Lane {
+        self.own_lane.unwrap_or(requested)
     }
 
     fn claims(&self, slots: &BTreeSet<u8>) -> Result<Vec<Claim>, EngineError> {
@@ -588,8 +588,8 @@ impl StagedStore {
         let mut changes = self.store.changes();
         changes.list = self.engine.changes();
         if let Some(audited) = &mut changes.audited {
-            let mut kept = self.audited.lock().unwrap_or_else(PoisonError::into_inner);
-            audited.changes = audit::merge_changes(std::mem::take(&mut kept));
+            let mut collected = self.audited.lock().unwrap_or_else(PoisonError::into_inner);
+            audited.changes = audit::merge_changes(std::mem::take(&mut collected));
         }
         changes
     }

@@ -301,7 +301,7 @@ async fn fill(
     }
     let checking = |at: Progress| progress(Stage::Checking, at.done, at.total);
     let findings = verify(target.store(), &checking).await;
-    if findings.faults > 0 {
+    if findings.errors > 0 {
         return Err(RestoreError::NotWhole(findings.descriptions.join("; ")));
     }
     filled.compare(&findings)?;

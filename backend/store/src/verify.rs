@@ -29,7 +29,7 @@ use crate::{
 
 const PAGE: usize = 500;
 /// Maximum number of described errors; others are only counted.
-const FAULTS_DESCRIBED_MAX: usize = 100;
+const ERRORS_DESCRIBED_MAX: usize = 100;
 
 /// The result of verifying a store.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct Findings {
     /// Number of steps of the change log.
     pub log_steps: u64,
     /// Number of errors.
-    pub faults: u64,
+    pub errors: u64,
     /// Descriptions of the first hundred errors, one sentence each.
     pub descriptions: Vec<String>,
     /// Whether everything was read. An unreadable part counts as an error, and ends the
@@ -51,10 +51,10 @@ pub struct Findings {
 
 impl Findings {
     /// Adds an error.
-    pub fn add_error(&mut self, fault: impl Into<String>) {
-        self.faults += 1;
-        if self.descriptions.len() < FAULTS_DESCRIBED_MAX {
-            self.descriptions.push(fault.into());
+    pub fn add_error(&mut self, error: impl Into<String>) {
+        self.errors += 1;
+        if self.descriptions.len() < ERRORS_DESCRIBED_MAX {
+            self.descriptions.push(error.into());
         }
     }
 }
@@ -214,18 +214,18 @@ impl Check<'_> {
             let count = page.len();
             let head = self.store.engine().log_head().await?;
             *self.findings.records.entry(kind.as_str()).or_default() += count as u64;
-            let (parts, mut faults) = self.read(kind, page, head);
+            let (parts, mut errors) = self.read(kind, page, head);
             self.count(&parts);
             let dangling = references::dangling_references(kind, &parts, self.store).await?;
             if self.is_in_use {
-                faults.extend(self.entries_of(kind, owned_entries(&parts)).await?);
-                let mut suspects: BTreeSet<_> = faults.into_iter().map(|(key, _)| key).collect();
+                errors.extend(self.entries_of(kind, owned_entries(&parts)).await?);
+                let mut suspects: BTreeSet<_> = errors.into_iter().map(|(key, _)| key).collect();
                 if !dangling.is_empty() {
                     suspects.extend(parts.into_iter().map(|part| part.key));
                 }
                 for key in suspects {
-                    for fault in self.recheck(kind, &key).await? {
-                        self.findings.add_error(fault);
+                    for error in self.recheck(kind, &key).await? {
+                        self.findings.add_error(error);
                     }
                 }
             } else {
@@ -233,9 +233,9 @@ impl Check<'_> {
                     let tally = self.expected.entry(entry.index as u8).or_default();
                     tally.add(&entry.key, key);
                 }
-                let faults = faults.into_iter().map(|(_, fault)| fault);
-                for fault in faults.chain(dangling) {
-                    self.findings.add_error(fault);
+                let errors = errors.into_iter().map(|(_, error)| error);
+                for error in errors.chain(dangling) {
+                    self.findings.add_error(error);
                 }
             }
             self.advance(count, begun).await;
@@ -250,19 +250,19 @@ impl Check<'_> {
         page: Vec<(Vec<u8>, Row)>,
         head: LogPosition,
     ) -> (Vec<Part>, Vec<(Vec<u8>, String)>) {
-        let (mut parts, mut faults) = (Vec::new(), Vec::new());
+        let (mut parts, mut errors) = (Vec::new(), Vec::new());
         for (key, row) in page {
             let made_at = self.store.engine().position_of_version(row.version);
             if made_at.is_some_and(|it| it > head) {
-                let fault = format!("{} is newer than the change log", name(kind, &key));
-                faults.push((key.clone(), fault));
+                let error = format!("{} is newer than the change log", name(kind, &key));
+                errors.push((key.clone(), error));
             }
             match Part::decode(self.store, kind, &key, &row.value) {
                 Ok(part) => parts.push(part),
-                Err(fault) => faults.push((key, fault)),
+                Err(error) => errors.push((key, error)),
             }
         }
-        (parts, faults)
+        (parts, errors)
     }
 
     /// Reports which records of a kind are missing from some indexes.
@@ -287,8 +287,8 @@ impl Check<'_> {
             let parts: Vec<_> = parts.collect();
             let owned =
                 owned_entries(&parts).filter(|(_, entry)| wrong.contains(&(entry.index as u8)));
-            for (_, fault) in self.entries_of(kind, owned).await? {
-                self.findings.add_error(fault);
+            for (_, error) in self.entries_of(kind, owned).await? {
+                self.findings.add_error(error);
             }
         }
     }
@@ -300,7 +300,7 @@ impl Check<'_> {
         kind: Kind,
         owned: impl Iterator<Item = (&'p [u8], &'p Entry)>,
     ) -> Result<Vec<(Vec<u8>, String)>, EngineError> {
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         let mut by_index: BTreeMap<u8, Vec<(&[u8], &Entry)>> = BTreeMap::new();
         for (key, entry) in owned {
             let of_index = by_index.entry(entry.index as u8).or_default();
@@ -315,13 +315,13 @@ impl Check<'_> {
             let found = engine.entries_in(index, &ranges, Direction::Ascending, 1);
             for ((record, _), found) in owned.iter().zip(found.await?) {
                 if found.first().is_none_or(|(_, target)| target != record) {
-                    let fault =
+                    let error =
                         format!("{} is missing from the index {index:?}", name(kind, record));
-                    faults.push((record.to_vec(), fault));
+                    errors.push((record.to_vec(), error));
                 }
             }
         }
-        Ok(faults)
+        Ok(errors)
     }
 
     async fn points_to(&self, entry: &Entry, record: &[u8]) -> Result<bool, EngineError> {
@@ -360,10 +360,10 @@ impl Check<'_> {
             }
             if found.count != expected.count {
                 let (count, expected) = (found.count, expected.count);
-                let fault = format!(
+                let error = format!(
                     "the index {index:?} has {count} entries, but its records need {expected}"
                 );
-                self.findings.add_error(fault);
+                self.findings.add_error(error);
             }
         }
         Ok(wrong)

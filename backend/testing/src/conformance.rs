@@ -12,7 +12,7 @@ macro_rules! conformance {
         $(
             #[tokio::test]
             async fn $test() {
-                let (engine, _kept) = $make;
+                let (engine, _guard) = $make;
                 $crate::conformance::$module::$test(&engine).await;
             }
         )+

@@ -110,8 +110,8 @@ impl SimulatedDisk {
             0 => {}
             1 => unsynced.clear(),
             _ => {
-                let kept = random.random_range(0.0..1.0);
-                unsynced.retain(|_| random.random_bool(kept));
+                let retained = random.random_range(0.0..1.0);
+                unsynced.retain(|_| random.random_bool(retained));
                 if random.random_bool(0.5) {
                     unsynced.shuffle(random);
                 }
@@ -303,9 +303,9 @@ impl State {
     /// Takes what was not synced of a file, in the order of writing.
     fn take_unsynced(&mut self, file: usize) -> Vec<Unsynced> {
         let unsynced = std::mem::take(&mut self.unsynced).into_iter();
-        let (taken, others): (Vec<_>, _) = unsynced.partition(|(number, _)| *number == file);
+        let (drained, others): (Vec<_>, _) = unsynced.partition(|(number, _)| *number == file);
         self.unsynced = others;
-        taken.into_iter().map(|(_, write)| write).collect()
+        drained.into_iter().map(|(_, write)| write).collect()
     }
 
     /// Fails to sync a file: every other page is written, and none is dirty any more.

@@ -21,7 +21,7 @@ const NAMELESS: &str = "alert";
 const SUMMARIES: [&str; 2] = ["summary", "message"];
 const BODY: &str = "description";
 
-const KEPT: [&str; 9] = [
+const STORED: [&str; 9] = [
     "startsAt",
     "generatorURL",
     "fingerprint",
@@ -34,7 +34,7 @@ const KEPT: [&str; 9] = [
 ];
 
 /// Members of the enclosing document to store with each alert.
-const KEPT_AROUND: [&str; 2] = ["externalURL", "receiver"];
+const STORED_AROUND: [&str; 2] = ["externalURL", "receiver"];
 
 type Texts<'a> = BTreeMap<&'a str, Cow<'a, str>>;
 
@@ -102,9 +102,9 @@ fn event(
         draft.store_members(alert, &["endsAt"]);
     }
     draft.store_field(NAME, event_name(&labels));
-    draft.store_members(alert, &KEPT);
+    draft.store_members(alert, &STORED);
     if let Some(around) = around {
-        draft.store_enclosing(around, &KEPT_AROUND);
+        draft.store_enclosing(around, &STORED_AROUND);
     }
     Ok(draft.finish())
 }

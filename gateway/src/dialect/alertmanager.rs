@@ -35,7 +35,7 @@ pub(super) const DIALECT: Dialect = Dialect {
             read,
         },
     ],
-    fault: error_response,
+    error_response,
 };
 
 const TRUNCATED: &str = "alertmanager-truncated";
@@ -95,8 +95,8 @@ fn truncation_event(message: &Object<'_>, beyond: usize) -> Option<Event> {
 }
 
 /// Alertmanager retries only after a 5xx status and drops the message otherwise, even after a 429.
-fn error_response(context: &ErrorContext<'_>, fault: &DialectError) -> Answer {
-    let mut answer = plain_error(context, fault);
+fn error_response(context: &ErrorContext<'_>, error: &DialectError) -> Answer {
+    let mut answer = plain_error(context, error);
     if answer.status == StatusCode::TOO_MANY_REQUESTS {
         answer.status = StatusCode::SERVICE_UNAVAILABLE;
     }

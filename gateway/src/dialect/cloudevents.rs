@@ -41,7 +41,7 @@ pub(super) const DIALECT: Dialect = Dialect {
             read,
         },
     ],
-    fault: plain_error,
+    error_response: plain_error,
 };
 
 const PREFIX: &str = "ce-";
@@ -96,9 +96,9 @@ fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
                     _ => Err(unknown_format()),
                 }
             })
-            .map_err(|fault| match json::body(incoming.body) {
+            .map_err(|error| match json::body(incoming.body) {
                 Err(_not_json) => unknown_format(),
-                Ok(_) => fault,
+                Ok(_) => error,
             })
         }
         _ => Err(unknown_format()),
@@ -117,7 +117,7 @@ fn read_batch(body: &Value<'_>, broken: &Broken) -> Result<Translation, DialectE
             continue;
         }
         match CloudEvent::of(document, format!("[{at}]")) {
-            Err(fault) => batch.add(Err(fault)),
+            Err(error) => batch.add(Err(error)),
             Ok(it) if seen.insert((it.source.clone(), it.id.clone())) => batch.add(it.event()),
             Ok(_) => {}
         }

@@ -29,11 +29,11 @@ pub(super) fn with_list<T>(
     list: List<'_>,
     read: impl FnOnce(&Value<'_>, &Broken) -> Result<T, DialectError>,
 ) -> Result<T, DialectError> {
-    let fault = match body(bytes) {
+    let error = match body(bytes) {
         Ok(body) => return read(&body, &Broken::new()),
-        Err(fault) => fault,
+        Err(error) => error,
     };
-    let isolated = isolate(bytes, list).ok_or(fault)?;
+    let isolated = isolate(bytes, list).ok_or(error)?;
     let broken = isolated.broken.into_iter();
     let broken = broken.map(|(place, why)| (place, format!("is not JSON: {why}")));
     read(&body(&isolated.body)?, &broken.collect())

@@ -138,7 +138,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::POST,
             path: HEARTBEATS,
-            about: KEPT_ELSEWHERE,
+            about: IGNORED_DEFINITION,
             success: StatusCode::CREATED,
             open: false,
             read: set_heartbeat,
@@ -149,18 +149,28 @@ pub(super) const DIALECT: Dialect = Dialect {
             "Returns an Opsgenie heartbeat.",
             set_heartbeat,
         ),
-        read_endpoint(Method::PATCH, ONE_HEARTBEAT, KEPT_ELSEWHERE, set_heartbeat),
-        read_endpoint(Method::DELETE, ONE_HEARTBEAT, KEPT_ELSEWHERE, set_heartbeat),
+        read_endpoint(
+            Method::PATCH,
+            ONE_HEARTBEAT,
+            IGNORED_DEFINITION,
+            set_heartbeat,
+        ),
+        read_endpoint(
+            Method::DELETE,
+            ONE_HEARTBEAT,
+            IGNORED_DEFINITION,
+            set_heartbeat,
+        ),
         read_endpoint(
             Method::POST,
             "/v2/heartbeats/{id}/enable",
-            KEPT_ELSEWHERE,
+            IGNORED_DEFINITION,
             set_heartbeat,
         ),
         read_endpoint(
             Method::POST,
             "/v2/heartbeats/{id}/disable",
-            KEPT_ELSEWHERE,
+            IGNORED_DEFINITION,
             set_heartbeat,
         ),
         endpoint(Method::GET, PING, PINGS, ping),
@@ -168,7 +178,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         endpoint(Method::PUT, PING, PINGS, ping),
         endpoint(Method::PATCH, PING, PINGS, ping),
     ],
-    fault: error_response,
+    error_response,
 };
 
 const ALERTS: &str = "/v2/alerts";
@@ -177,7 +187,7 @@ const NOTED: &str =
     "Adds a note about the action that Opsgenie would perform, if the key may annotate.";
 const HEARTBEATS: &str = "/v2/heartbeats";
 const ONE_HEARTBEAT: &str = "/v2/heartbeats/{id}";
-const KEPT_ELSEWHERE: &str =
+const IGNORED_DEFINITION: &str =
     "Accepts and ignores the definition of an Opsgenie heartbeat: heartbeats are defined here.";
 const PING: &str = "/v2/heartbeats/{id}/ping";
 const PINGS: &str = "Accepts an Opsgenie heartbeat as a closed event.";
@@ -262,18 +272,18 @@ fn elapsed_seconds(took: Duration) -> f64 {
 }
 
 /// Opsgenie returns 422 for an invalid body.
-fn unprocessable(fault: DialectError) -> DialectError {
+fn unprocessable(error: DialectError) -> DialectError {
     DialectError {
         status: StatusCode::UNPROCESSABLE_ENTITY,
-        ..fault
+        ..error
     }
 }
 
-fn error_response(context: &ErrorContext<'_>, fault: &DialectError) -> Answer {
+fn error_response(context: &ErrorContext<'_>, error: &DialectError) -> Answer {
     let body = json!({
-        "message": fault.message,
+        "message": error.message,
         "took": elapsed_seconds(context.took),
         "requestId": context.request_id,
     });
-    Answer::json(fault.status, &body)
+    Answer::json(error.status, &body)
 }

@@ -26,7 +26,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         open: false,
         read,
     }],
-    fault: error_response,
+    error_response,
 };
 
 const PROTOBUF: &str = "application/x-protobuf";
@@ -102,8 +102,8 @@ fn encode_response(status: StatusCode, message: &impl prost::Message) -> Answer 
     }
 }
 
-fn error_response(context: &ErrorContext<'_>, fault: &DialectError) -> Answer {
-    let plain = plain_error(context, fault);
+fn error_response(context: &ErrorContext<'_>, error: &DialectError) -> Answer {
+    let plain = plain_error(context, error);
     if encoding(context.headers) != Some(PROTOBUF) {
         return plain;
     }
@@ -111,8 +111,8 @@ fn error_response(context: &ErrorContext<'_>, fault: &DialectError) -> Answer {
     let code = body["code"].as_i64().and_then(|code| code.try_into().ok());
     let status = pb::Status {
         code: code.unwrap_or_default(),
-        message: fault.message.clone(),
+        message: error.message.clone(),
         details: Vec::new(),
     };
-    encode_response(fault.status, &status)
+    encode_response(error.status, &status)
 }

@@ -37,7 +37,7 @@ pub(super) const DIALECT: Dialect = Dialect {
             read: change,
         },
     ],
-    fault: error_response,
+    error_response,
 };
 
 /// Name of all events of this dialect; the dimension distinguishes them.
@@ -45,7 +45,7 @@ const NAME: &str = "pagerduty";
 const DEDUP_KEY: &str = "dedup_key";
 const CHANGE: &str = "change";
 
-const KEPT: [&str; 7] = [
+const STORED: [&str; 7] = [
     "source",
     "severity",
     "timestamp",
@@ -54,7 +54,7 @@ const KEPT: [&str; 7] = [
     "class",
     "custom_details",
 ];
-const KEPT_AROUND: [&str; 4] = ["client", "client_url", "links", "images"];
+const STORED_AROUND: [&str; 4] = ["client", "client_url", "links", "images"];
 
 fn routing_key(body: &[u8]) -> Option<String> {
     let body: Value = serde_json::from_slice(body).ok()?;
@@ -103,7 +103,7 @@ fn enqueue(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     if let Some(payload) = &payload {
         fill_payload(&mut draft, payload, is_trigger, &mut wrong);
     }
-    draft.store_members(&message, &KEPT_AROUND);
+    draft.store_members(&message, &STORED_AROUND);
     if !wrong.is_empty() {
         return Err(DialectError::all(wrong));
     }
@@ -140,7 +140,7 @@ fn fill_payload(
         },
         _ => {}
     }
-    draft.store_members(payload, &KEPT);
+    draft.store_members(payload, &STORED);
 }
 
 fn severity(word: &str) -> Option<Severity> {
@@ -161,27 +161,27 @@ fn change(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     draft.severity(Severity::Info);
     draft.summary(&summary);
     draft.set_closed();
-    draft.store_members(&payload, &KEPT);
-    draft.store_members(&message, &KEPT_AROUND);
+    draft.store_members(&payload, &STORED);
+    draft.store_members(&message, &STORED_AROUND);
     let answer = json!({"status": "success", "message": "Change event processed"});
     let success = Success::whole(move |_| Answer::json(StatusCode::ACCEPTED, &answer));
     Ok(Translation::from_events(vec![draft.finish()], success))
 }
 
 fn collect_error<T>(wrong: &mut Vec<String>, read: Result<T, DialectError>) -> Option<T> {
-    read.map_err(|fault| wrong.push(fault.message)).ok()
+    read.map_err(|error| wrong.push(error.message)).ok()
 }
 
 /// PagerDuty returns 400 for an invalid request, including an invalid key. Some of its clients
 /// retry after a 403.
-fn error_response(_: &ErrorContext<'_>, fault: &DialectError) -> Answer {
-    let (status, word, message) = match fault.status {
+fn error_response(_: &ErrorContext<'_>, error: &DialectError) -> Answer {
+    let (status, word, message) = match error.status {
         StatusCode::TOO_MANY_REQUESTS => (
-            fault.status,
+            error.status,
             "throttle exceeded",
             "Requests are arriving too quickly",
         ),
-        StatusCode::PAYLOAD_TOO_LARGE => (fault.status, "invalid event", "Event is too large"),
+        StatusCode::PAYLOAD_TOO_LARGE => (error.status, "invalid event", "Event is too large"),
         other if other.is_server_error() => (other, "error", "Event was not processed"),
         _ => (
             StatusCode::BAD_REQUEST,
@@ -189,10 +189,10 @@ fn error_response(_: &ErrorContext<'_>, fault: &DialectError) -> Answer {
             "Event object is invalid",
         ),
     };
-    let each = if fault.each.is_empty() {
-        vec![fault.message.clone()]
+    let each = if error.each.is_empty() {
+        vec![error.message.clone()]
     } else {
-        fault.each.clone()
+        error.each.clone()
     };
     let body = json!({"status": word, "message": message, "errors": each});
     Answer::json(status, &body)

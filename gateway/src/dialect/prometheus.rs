@@ -33,7 +33,7 @@ pub(super) const DIALECT: Dialect = Dialect {
             read: status,
         },
     ],
-    fault: error_response,
+    error_response,
 };
 
 /// A minimal valid Alertmanager configuration; receivers are selected by rules instead.
@@ -72,6 +72,6 @@ fn status(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
 }
 
 /// Alertmanager's errors are JSON strings.
-fn error_response(_: &ErrorContext<'_>, fault: &DialectError) -> Answer {
-    Answer::json(fault.status, &json!(fault.message))
+fn error_response(_: &ErrorContext<'_>, error: &DialectError) -> Answer {
+    Answer::json(error.status, &json!(error.message))
 }

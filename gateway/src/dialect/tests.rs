@@ -229,14 +229,14 @@ fn read_by_all(ask: &Ask) {
                 Ok(reading) => {
                     answer(reading, &Outcome::default());
                 }
-                Err(fault) => {
+                Err(error) => {
                     let context = ErrorContext {
                         headers: &ask.headers,
                         request_id: "r1",
                         took: Duration::ZERO,
                     };
-                    let answer = (dialect.fault)(&context, &fault);
-                    assert!(!answer.status.is_success(), "{dialect:?}: {fault:?}");
+                    let answer = (dialect.error_response)(&context, &error);
+                    assert!(!answer.status.is_success(), "{dialect:?}: {error:?}");
                 }
             }
         }
@@ -287,8 +287,8 @@ proptest! {
         }
         let event = draft.finish();
         prop_assert!(event.summary.len() <= limits::SUMMARY_BYTES);
-        let kept = metadata(&event)["summary"].as_str().map(str::to_owned);
-        let whole = [Some(event.summary), Some(event.body), kept];
+        let stored = metadata(&event)["summary"].as_str().map(str::to_owned);
+        let whole = [Some(event.summary), Some(event.body), stored];
         prop_assert!(whole.into_iter().flatten().any(|it| it == text));
     }
 }

@@ -35,7 +35,7 @@ pub(super) const DIALECT: Dialect = Dialect {
             read,
         },
     ],
-    fault: plain_error,
+    error_response: plain_error,
 };
 
 const HIDDEN: [&str; 5] = [

@@ -187,10 +187,10 @@ fn enumeration(plan: &EnumPlan) -> Value {
     let mut description = plan.doc.to_string() + &values.collect::<String>();
     if let Some(value) = plan.values.iter().rfind(|value| !value.word.is_empty()) {
         let (word, name) = (&value.word, &value.name);
-        let taken = format!(
+        let accepted = format!(
             "\nAlso accepted as a number, and as `{word}` for `{name}` in any letter case."
         );
-        description.push_str(&taken);
+        description.push_str(&accepted);
     }
     json!({"type": "string", "description": description, "enum": names})
 }

@@ -160,13 +160,13 @@ impl Handler {
 
     /// Returns the requested alerts, the most severe first, and whether there are more.
     async fn alerts(&self, admitted: &Admitted<'_>) -> Result<(Vec<Alert>, bool), Problem> {
-        let asked = AlertQuery::read(&admitted.pairs).map_err(Problem::invalid)?;
+        let alert_query = AlertQuery::read(&admitted.pairs).map_err(Problem::invalid)?;
         let by_severity = SortByField {
             field: "severity".to_owned(),
             order: SortOrder::Desc as i32,
         };
         let mut query = EventQuery {
-            clause: asked.clause(),
+            clause: alert_query.clause(),
             statuses: vec![EventStatus::Open as i32, EventStatus::Suppressed as i32],
             sort_by: vec![SortBy {
                 sort: Some(Sort::ByField(by_severity)),
@@ -194,7 +194,7 @@ impl Handler {
                 .await?;
             seen += found.results.len();
             let page = Alert::page(
-                &asked,
+                &alert_query,
                 found.results,
                 routes.routes,
                 silence::id,
@@ -256,7 +256,7 @@ impl Handler {
     async fn each_silence<T>(
         &self,
         admitted: &Admitted<'_>,
-        mut look: impl FnMut(Silence) -> Option<T>,
+        mut select: impl FnMut(Silence) -> Option<T>,
     ) -> Result<Option<T>, Problem> {
         let mut request = ListSilencesRequest {
             page_size: limits::SILENCES_PER_PAGE,
@@ -266,7 +266,7 @@ impl Handler {
             let page: ListSilencesResponse = self
                 .request("SilenceService/ListSilences", &request, admitted)
                 .await?;
-            if let Some(found) = page.silences.into_iter().find_map(&mut look) {
+            if let Some(found) = page.silences.into_iter().find_map(&mut select) {
                 return Ok(Some(found));
             }
             if page.next_page_token.is_empty() {
@@ -359,10 +359,10 @@ impl Handler {
             validate_only: true,
             ..CreateSilenceRequest::default()
         };
-        let asked: Result<CreateSilenceResponse, _> = self
+        let created: Result<CreateSilenceResponse, _> = self
             .request("SilenceService/CreateSilence", &request, admitted)
             .await;
-        match asked {
+        match created {
             Err(problem)
                 if matches!(problem.code, Code::PermissionDenied | Code::Unauthenticated) =>
             {
@@ -385,10 +385,10 @@ impl Handler {
     /// Expires a silence; no error if it already is.
     async fn expire_named(&self, admitted: &Admitted<'_>, name: String) -> Answered {
         let request = ExpireSilenceRequest { name };
-        let asked: Result<ExpireSilenceResponse, _> = self
+        let expired: Result<ExpireSilenceResponse, _> = self
             .request("SilenceService/ExpireSilence", &request, admitted)
             .await;
-        match asked {
+        match expired {
             Err(problem) if problem.code == Code::FailedPrecondition => Ok((Value::Null, None)),
             Err(problem) => Err(problem),
             Ok(_) => Ok((Value::Null, None)),

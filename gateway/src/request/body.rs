@@ -18,7 +18,7 @@ const READ_OVER_TIME: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) struct Memory {
-    taken: Permit<Owner>,
+    permit: Permit<Owner>,
     free_bytes: usize,
 }
 
@@ -26,7 +26,7 @@ impl Memory {
     /// Creates an empty reservation from the shared memory, in KiB.
     pub(super) fn new(all: &Arc<Pool<Owner>>, owner: Owner) -> Self {
         Self {
-            taken: all.permit(Some(owner)),
+            permit: all.permit(Some(owner)),
             free_bytes: 0,
         }
     }
@@ -37,7 +37,7 @@ impl Memory {
             return Ok(());
         };
         let kib = lacking.div_ceil(1024);
-        self.taken.take(kib).map_err(|full| {
+        self.permit.take(kib).map_err(|full| {
             Problem::unavailable(match full {
                 Full::All => "the memory for request bodies is exhausted; try again in a moment",
                 Full::Share => {

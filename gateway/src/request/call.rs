@@ -66,11 +66,11 @@ impl Handler {
                 .await
         };
         let admitted = body.and_then(|body| Ok((body, self.admit(owner)?)));
-        let (body, taken) = match admitted {
+        let (body, acquired) = match admitted {
             Ok(admitted) => admitted,
             Err(problem) => return self.problem(&problem),
         };
-        *permit = Some(taken);
+        *permit = Some(acquired);
         let parts = RequestParts {
             captures,
             query: head.uri.query().unwrap_or_default(),
@@ -147,7 +147,7 @@ impl Handler {
     }
 
     pub(super) fn admit(&self, owner: Owner) -> Result<Permit<Owner>, Problem> {
-        let mut permit = self.under_way.permit(Some(owner));
+        let mut permit = self.in_flight.permit(Some(owner));
         permit.take(1).map_err(|full| {
             Problem::unavailable(match full {
                 Full::All => "too many requests are in progress; try again in a moment",

@@ -113,11 +113,12 @@ impl Handler {
                     self.with_key(what, &id, form, exchange, permit).await
                 }
                 (_, _, Some(token)) if !is_signed => {
-                    let asked = Form {
+                    let call_request = Form {
                         key: token,
                         ..Form::default()
                     };
-                    self.with_key(what, &id, asked, exchange, permit).await
+                    self.with_key(what, &id, call_request, exchange, permit)
+                        .await
                 }
                 (_, LinkedPage::Service, _) => Ok((Value::Null, None)),
                 _ => self.open_signed(&id, request, exchange, permit).await,
@@ -152,30 +153,30 @@ impl Handler {
         exchange: Exchange<'_>,
         permit: &mut Option<Permit<Owner>>,
     ) -> Reply {
-        let mut asked = AcknowledgeRequest {
+        let mut call_request = AcknowledgeRequest {
             id: id.to_owned(),
             confirm: request.method() == Method::POST,
             ..AcknowledgeRequest::default()
         };
         for (name, value) in pairs(request.uri().query().unwrap_or_default().as_bytes()) {
             match name.as_str() {
-                "response" => asked.response = value,
-                "contact" => asked.contact = value,
-                "sign" => asked.sign = value,
+                "response" => call_request.response = value,
+                "contact" => call_request.contact = value,
+                "sign" => call_request.sign = value,
                 _ => {}
             }
         }
         let asking = async {
             *permit = Some(self.admit(Owner::anonymous(exchange.peer))?);
             let metadata = headers::metadata(&HeaderMap::new(), &exchange);
-            self.call_json("LinkService/Acknowledge", &asked, metadata, exchange)
+            self.call_json("LinkService/Acknowledge", &call_request, metadata, exchange)
                 .await
         };
         let found = tokio::time::timeout_at(exchange.deadline, asking).await;
         match found.unwrap_or_else(|_elapsed| Err(Problem::deadline_exceeded())) {
             Ok(found) => page(
                 StatusCode::OK,
-                linked::acknowledgement(&found, asked.confirm),
+                linked::acknowledgement(&found, call_request.confirm),
             ),
             Err(problem) => {
                 let mut reply = page(problem.status, linked::error_page(&problem.message, None));
@@ -194,18 +195,18 @@ impl Handler {
     ) -> Reply {
         let mut query = pairs(request.uri().query().unwrap_or_default().as_bytes());
         let sign = query.find(|(name, _)| name == "sign");
-        let mut asked = OpenFeedRequest {
+        let mut call_request = OpenFeedRequest {
             sign: sign.map(|(_, sign)| sign).unwrap_or_default(),
             ..OpenFeedRequest::default()
         };
         match of {
-            FeedKind::Schedule => name.clone_into(&mut asked.name),
-            FeedKind::Contact => name.clone_into(&mut asked.contact_name),
+            FeedKind::Schedule => name.clone_into(&mut call_request.name),
+            FeedKind::Contact => name.clone_into(&mut call_request.contact_name),
         }
         let asking = async {
             *permit = Some(self.admit(Owner::anonymous(exchange.peer))?);
             let metadata = headers::metadata(&HeaderMap::new(), &exchange);
-            self.call_json("LinkService/OpenFeed", &asked, metadata, exchange)
+            self.call_json("LinkService/OpenFeed", &call_request, metadata, exchange)
                 .await
         };
         let found = tokio::time::timeout_at(exchange.deadline, asking).await;
@@ -243,9 +244,9 @@ impl Handler {
         }
         *permit = Some(self.admit(Owner::anonymous(exchange.peer))?);
         let id = id.to_owned();
-        let asked = OpenLinkRequest { id, until, sign };
+        let call_request = OpenLinkRequest { id, until, sign };
         let metadata = headers::metadata(&HeaderMap::new(), &exchange);
-        let asking = self.call_json("LinkService/OpenLink", &asked, metadata, exchange);
+        let asking = self.call_json("LinkService/OpenLink", &call_request, metadata, exchange);
         Ok((asking.await?, None))
     }
 
@@ -309,12 +310,13 @@ impl Handler {
                 self.event(id, metadata, exchange).await?
             }
             LinkedPage::Group => {
-                let asked = GetGroupRequest {
+                let request = GetGroupRequest {
                     id: id.to_owned(),
                     page_size: limits::LINKED_MEMBERS,
                     ..GetGroupRequest::default()
                 };
-                let asking = self.call_json("GroupService/GetGroup", &asked, metadata(), exchange);
+                let asking =
+                    self.call_json("GroupService/GetGroup", &request, metadata(), exchange);
                 asking.await?
             }
         };
@@ -328,19 +330,19 @@ impl Handler {
         exchange: Exchange<'_>,
     ) -> Result<Value, Problem> {
         let event = event_of(id);
-        let asked = GetEventRequest {
+        let request = GetEventRequest {
             id: event.to_owned(),
             occurrence_ids: vec![id.to_owned()],
         };
-        let asking = self.call_json("EventQueryService/GetEvent", &asked, metadata(), exchange);
+        let asking = self.call_json("EventQueryService/GetEvent", &request, metadata(), exchange);
         let mut found = asking.await?;
-        let asked = ExplainEventRequest {
+        let request = ExplainEventRequest {
             id: event.to_owned(),
             occurrence_id: id.to_owned(),
         };
         let asking = self.call_json(
             "EventQueryService/ExplainEvent",
-            &asked,
+            &request,
             metadata(),
             exchange,
         );
@@ -353,8 +355,13 @@ impl Handler {
         metadata: impl Fn() -> MetadataMap,
         exchange: Exchange<'_>,
     ) -> Result<Value, Problem> {
-        let asked = GetOverviewRequest {};
-        let asking = self.call_json("OverviewService/GetOverview", &asked, metadata(), exchange);
+        let request = GetOverviewRequest {};
+        let asking = self.call_json(
+            "OverviewService/GetOverview",
+            &request,
+            metadata(),
+            exchange,
+        );
         let overview = asking.await?;
         let by_severity = SortByField {
             field: "severity".to_owned(),
@@ -371,10 +378,10 @@ impl Handler {
             }),
             ..EventQuery::default()
         };
-        let asked = SearchEventsRequest { query: Some(query) };
+        let request = SearchEventsRequest { query: Some(query) };
         let asking = self.call_json(
             "EventQueryService/SearchEvents",
-            &asked,
+            &request,
             metadata(),
             exchange,
         );
@@ -395,12 +402,12 @@ impl Handler {
             return Err(Problem::invalid("nothing can be acknowledged here"));
         }
         if what == LinkedPage::Group {
-            let asked = SetGroupStatusRequest {
+            let request = SetGroupStatusRequest {
                 id: id.to_owned(),
                 acknowledged: Some(flag),
                 ..SetGroupStatusRequest::default()
             };
-            let set = self.call_own("GroupService/SetGroupStatus", &asked, metadata, exchange);
+            let set = self.call_own("GroupService/SetGroupStatus", &request, metadata, exchange);
             return set.await.map(drop);
         }
         let item = StatusItem {
@@ -409,13 +416,13 @@ impl Handler {
             acknowledged: Some(flag),
             ..StatusItem::default()
         };
-        let asked = SetStatusRequest {
+        let request = SetStatusRequest {
             statuses: vec![item],
             without_updates: false,
         };
         let set = self.call_own(
             "EventManagementService/SetStatus",
-            &asked,
+            &request,
             metadata,
             exchange,
         );

@@ -50,7 +50,7 @@ const DIALECT: &str = "bellwether-dialect";
 const KEY_IN_PATH: &str = "bellwether-key-in-path";
 
 struct FailedRequest {
-    fault: DialectError,
+    error: DialectError,
     code: Code,
     headers: HeaderMap,
 }
@@ -58,7 +58,7 @@ struct FailedRequest {
 impl From<Problem> for Box<FailedRequest> {
     fn from(problem: Problem) -> Self {
         Self::new(FailedRequest {
-            fault: DialectError::from(&problem),
+            error: DialectError::from(&problem),
             code: problem.code,
             headers: problem.headers(),
         })
@@ -66,9 +66,9 @@ impl From<Problem> for Box<FailedRequest> {
 }
 
 impl From<DialectError> for Box<FailedRequest> {
-    fn from(fault: DialectError) -> Self {
+    fn from(error: DialectError) -> Self {
         Self::new(FailedRequest {
-            fault,
+            error,
             code: Code::InvalidArgument,
             headers: HeaderMap::new(),
         })
@@ -107,8 +107,8 @@ impl Handler {
         };
         let (head, incoming) = request.into_parts();
         let taking = self.handle_sender(&sending, &head, incoming, permit);
-        let taken = tokio::time::timeout_at(exchange.deadline, taking).await;
-        taken
+        let acquired = tokio::time::timeout_at(exchange.deadline, taking).await;
+        acquired
             .unwrap_or_else(|_elapsed| Err(Problem::deadline_exceeded().into()))
             .unwrap_or_else(|failed| {
                 let context = ErrorContext {
@@ -116,7 +116,7 @@ impl Handler {
                     request_id: exchange.request_id.to_str().unwrap_or_default(),
                     took: sending.start.elapsed(),
                 };
-                let answer = (dialect.fault)(&context, &failed.fault);
+                let answer = (dialect.error_response)(&context, &failed.error);
                 Reply::to_sender(answer, failed.code, failed.headers)
             })
     }
@@ -179,9 +179,9 @@ impl Handler {
         // without a valid key.
         let reading = match reading {
             Ok(reading) => reading,
-            Err(fault) => {
+            Err(error) => {
                 self.put(Vec::new(), metadata, sending.exchange).await?;
-                return Err(fault.into());
+                return Err(error.into());
             }
         };
         self.forward(reading, metadata, sending).await
@@ -307,7 +307,7 @@ impl Handler {
             match self.annotate(note, metadata, exchange).await {
                 Ok(()) => {}
                 Err(failed) if required => return Err(failed),
-                Err(failed) => outcome.note_lost = Some(failed.fault.message),
+                Err(failed) => outcome.note_lost = Some(failed.error.message),
             }
         }
         outcome.took = sending.start.elapsed();
@@ -390,7 +390,7 @@ fn finish(
 ) -> Result<Reply, DialectError> {
     let answer = match success {
         Success::Whole(answer) => match DialectError::from_rejected(refused, outcome) {
-            Some(fault) => return Err(fault),
+            Some(error) => return Err(error),
             None => answer(outcome),
         },
         Success::Partial(answer) => answer(outcome),

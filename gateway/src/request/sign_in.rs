@@ -93,8 +93,8 @@ impl Handler {
         {
             return page.clone();
         }
-        let asked = self.call_sign_in("GetSignIn", &GetSignInRequest {}, exchange);
-        let Ok(GetSignInResponse { page, .. }) = asked.await else {
+        let response = self.call_sign_in("GetSignIn", &GetSignInRequest {}, exchange);
+        let Ok(GetSignInResponse { page, .. }) = response.await else {
             return String::new();
         };
         *known() = Some((Instant::now(), page.clone()));
@@ -112,13 +112,13 @@ impl Handler {
         if page.is_empty() {
             return self.problem(&Problem::unknown_path());
         }
-        let taken = match step {
+        let acquired = match step {
             SignInStep::End => return sign_out(&page, request.headers()),
             SignInStep::Start | SignInStep::Finish => self.admit(Owner::anonymous(exchange.peer)),
         };
         let query = request.uri().query().unwrap_or_default();
         let stepping = async {
-            *permit = Some(taken?);
+            *permit = Some(acquired?);
             if step == SignInStep::Start {
                 self.start(&page, query, exchange).await
             } else {
@@ -138,14 +138,14 @@ impl Handler {
     ) -> Result<Reply, Problem> {
         let begun = self.call_sign_in("StartSignIn", &StartSignInRequest {}, exchange);
         let begun: StartSignInResponse = begun.await?;
-        let away = SignInState {
+        let state = SignInState {
             state: begun.state,
             verifier: begun.verifier,
             to: own_page(&parameter(query, "to")),
         };
-        let kept =
-            Cookie::SignInState.set_cookie(page, &away.encode(), limits::SIGN_IN_SECONDS.into());
-        redirect(&begun.address, [kept])
+        let cookie =
+            Cookie::SignInState.set_cookie(page, &state.encode(), limits::SIGN_IN_SECONDS.into());
+        redirect(&begun.address, [cookie])
     }
 
     async fn finish(
@@ -155,11 +155,11 @@ impl Handler {
         headers: &HeaderMap,
         exchange: Exchange<'_>,
     ) -> Result<Reply, Problem> {
-        let away = Cookie::SignInState
+        let state = Cookie::SignInState
             .read(page, headers)
             .and_then(SignInState::read);
-        let away = away.filter(|away| away.state == parameter(query, "state"));
-        let Some(away) = away else {
+        let state = state.filter(|state| state.state == parameter(query, "state"));
+        let Some(state) = state else {
             let why =
                 "this sign-in was not started in this browser, or took longer than ten minutes";
             return Err(Problem::new(Code::Unauthenticated, why));
@@ -172,12 +172,12 @@ impl Handler {
             };
             return Err(Problem::new(Code::Unauthenticated, why));
         }
-        let asked = FinishSignInRequest {
+        let request = FinishSignInRequest {
             code: parameter(query, "code"),
-            verifier: away.verifier,
-            state: away.state,
+            verifier: state.verifier,
+            state: state.state,
         };
-        let ended = self.call_sign_in("FinishSignIn", &asked, exchange);
+        let ended = self.call_sign_in("FinishSignIn", &request, exchange);
         let FinishSignInResponse { token, end_time } = ended.await?;
         if token.len() > limits::SESSION_BYTES {
             let why = format!(
@@ -193,18 +193,18 @@ impl Handler {
             Cookie::Session.set_cookie(page, &token, left_ms / 1000),
             Cookie::SignInState.set_cookie(page, "", 0),
         ];
-        redirect(&away.to, cookies)
+        redirect(&state.to, cookies)
     }
 
     async fn call_sign_in<T: Message + Default>(
         &self,
         method: &str,
-        asked: &impl Message,
+        request: &impl Message,
         exchange: Exchange<'_>,
     ) -> Result<T, Problem> {
         let metadata = headers::metadata(&HeaderMap::new(), &exchange);
         let method = format!("SignInService/{method}");
-        let (_, answer) = self.call_own(&method, asked, metadata, exchange).await?;
+        let (_, answer) = self.call_own(&method, request, metadata, exchange).await?;
         T::decode(answer).map_err(|_unreadable| Problem::internal())
     }
 }
@@ -269,20 +269,20 @@ mod tests {
 
     #[test]
     fn sign_in_cookie_round_trips() {
-        let away = SignInState {
+        let state = SignInState {
             state: "s-_".to_owned(),
             verifier: "v".to_owned(),
             to: "/events/a;b=:1".to_owned(),
         };
-        let kept = Cookie::SignInState.set_cookie("https://a.example.net", &away.encode(), 600);
-        let pair = kept.split(';').next().unwrap();
+        let cookie = Cookie::SignInState.set_cookie("https://a.example.net", &state.encode(), 600);
+        let pair = cookie.split(';').next().unwrap();
         assert_eq!(
             pair,
             "__Host-bellwether-sign-in=s-_.v.%2Fevents%2Fa%3Bb%3D%3A1"
         );
         assert!(
-            kept.ends_with("; Path=/; Max-Age=600; HttpOnly; SameSite=Lax; Secure"),
-            "{kept}"
+            cookie.ends_with("; Path=/; Max-Age=600; HttpOnly; SameSite=Lax; Secure"),
+            "{cookie}"
         );
         let mut headers = HeaderMap::new();
         headers.append(header::COOKIE, format!("x=y; {pair}").parse().unwrap());
@@ -291,7 +291,7 @@ mod tests {
                 .read(page, &headers)
                 .and_then(SignInState::read)
         };
-        assert_eq!(read("https://a.example.net"), Some(away));
+        assert_eq!(read("https://a.example.net"), Some(state));
         assert_eq!(read("http://127.0.0.1:8480"), None);
     }
 }

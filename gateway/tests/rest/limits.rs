@@ -112,7 +112,7 @@ async fn requests_over_the_cap_are_rejected_except_probes() {
     .await;
     world.backend.next(Act::Hang);
     let waiting = world.get(LIST);
-    let turned_away = async {
+    let rejected = async {
         crate::serving::eventually(|| world.backend.calls().len() == 1).await;
         let answer = world.get(LIST).await;
         assert_eq!(answer.status, 503);
@@ -122,7 +122,7 @@ async fn requests_over_the_cap_are_rejected_except_probes() {
     };
     tokio::select! {
         answer = waiting => panic!("answered: {answer:?}"),
-        () = turned_away => {}
+        () = rejected => {}
     }
 }
 
@@ -243,11 +243,11 @@ async fn invalid_setting_is_named_in_the_error() {
 async fn address_in_use_is_named_in_the_error() {
     let world = World::new().await;
     let upstream = Upstream::in_process(Recorder::default().routes());
-    let taken = Config {
+    let in_use = Config {
         listen: world.addr,
         ..config()
     };
-    let error = Gateway::bind(taken, upstream).await.unwrap_err();
+    let error = Gateway::bind(in_use, upstream).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         format!("failed to listen on {}", world.addr)

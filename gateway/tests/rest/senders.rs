@@ -274,8 +274,8 @@ async fn overload_and_rate_limits_make_senders_retry() {
                 .next(Act::Fail(Status::new(code, "a sentence")));
             let answer = request.send(&world).await;
             assert_eq!(answer.status, status, "{code:?} {}", request.path);
-            let is_away = code == Code::Unavailable;
-            assert!(!is_away || !answer.header("retry-after").is_empty());
+            let is_unavailable = code == Code::Unavailable;
+            assert!(!is_unavailable || !answer.header("retry-after").is_empty());
         }
     }
 }
@@ -310,13 +310,13 @@ async fn repeated_cloudevent_has_the_same_idempotency_key_and_response() {
 async fn note_becomes_an_annotation_and_its_failure_is_reported() {
     let world = World::new().await;
     let note = "{\"note\": \"looking\", \"user\": \"ada\"}";
-    let kept = AnnotateResponse {
+    let stored = AnnotateResponse {
         annotation_responses: vec![AnnotationResult {
             success: Some(true),
             ..AnnotationResult::default()
         }],
     };
-    world.backend.answer(&kept);
+    world.backend.answer(&stored);
     let answer = ask("/v2/alerts/a/notes", note).send(&world).await;
     assert_eq!(answer.status, 202);
     let call = world.backend.calls().pop().unwrap();

@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn protected_metrics_page_requires_its_key() {
-        let asked = |value: Option<&'static str>| {
+        let request = |value: Option<&'static str>| {
             let mut headers = HeaderMap::new();
             if let Some(value) = value {
                 headers.insert(AUTHORIZATION, HeaderValue::from_static(value));
@@ -122,8 +122,8 @@ mod tests {
             (Some("bearer k"), true),
         ];
         for (shown, admitted) in table {
-            assert!(open.admits(&asked(shown)));
-            assert_eq!(closed.admits(&asked(shown)), admitted, "{shown:?}");
+            assert!(open.admits(&request(shown)));
+            assert_eq!(closed.admits(&request(shown)), admitted, "{shown:?}");
         }
         assert!(!format!("{closed:?}").contains("\"k\""));
     }
@@ -134,8 +134,8 @@ mod tests {
         struct CountingSource(std::sync::atomic::AtomicU32);
         impl Source for CountingSource {
             fn lines(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
-                let asked = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                Box::pin(std::future::ready(format!("asked {asked}\n")))
+                let count = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                Box::pin(std::future::ready(format!("asked {count}\n")))
             }
         }
         let page = Page::new(vec![Arc::new(CountingSource::default())], None);

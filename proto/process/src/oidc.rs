@@ -202,9 +202,9 @@ mod tests {
     #[test]
     fn provider_error_is_shown_without_control_characters() {
         let refused = br#"{"error":"access_denied","error_description":"no\u001b[2J"}"#;
-        let fault = read::<Description>(&(400, refused.to_vec())).expect_err("a refusal");
+        let error = read::<Description>(&(400, refused.to_vec())).expect_err("a refusal");
         assert_eq!(
-            fault.to_string(),
+            error.to_string(),
             "the provider refused: no[2J (access_denied)"
         );
     }

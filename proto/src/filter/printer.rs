@@ -163,8 +163,8 @@ fn value_of(field: &str, value: &Literal) -> String {
 
 /// Returns a field name, quoted if it would otherwise be parsed as something else.
 fn name(field: &str) -> String {
-    let is_taken = MOMENTS.contains(&field) || alias(field) != field;
-    word(field, is_plain_search(field) && !is_taken)
+    let is_reserved = MOMENTS.contains(&field) || alias(field) != field;
+    word(field, is_plain_search(field) && !is_reserved)
 }
 
 fn word(text: &str, is_plain: bool) -> String {

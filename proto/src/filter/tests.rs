@@ -10,7 +10,7 @@ const NOW_MS: i64 = 1_769_847_330_000;
 fn read(text: &str) -> Clause {
     match parse(text, Some(&Now::utc(NOW_MS))) {
         Ok(parsed) => parsed.clause,
-        Err(fault) => panic!("{text}: {fault:?}"),
+        Err(error) => panic!("{text}: {error:?}"),
     }
 }
 
@@ -399,8 +399,8 @@ proptest! {
 
     #[test]
     fn parser_never_panics_and_error_position_is_in_the_text(filter in "\\PC{0,40}") {
-        if let Err(fault) = parse(&filter, Some(&Now::utc(NOW_MS))) {
-            prop_assert!(fault.at <= filter.chars().count());
+        if let Err(error) = parse(&filter, Some(&Now::utc(NOW_MS))) {
+            prop_assert!(error.at <= filter.chars().count());
         }
     }
 }

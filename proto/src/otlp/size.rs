@@ -52,7 +52,7 @@ impl Protocol for Kind {
         }
     }
 
-    fn fault(self, item: &[u8]) -> Option<String> {
+    fn item_error(self, item: &[u8]) -> Option<String> {
         LogRecord::decode(item).err().map(|error| error.to_string())
     }
 }

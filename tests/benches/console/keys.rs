@@ -94,7 +94,7 @@ pub(crate) fn keys(pty: &mut Pty, count: usize) -> Times {
 
 /// Presses a key that moves the cursor; answers when the frame with the new row was complete.
 pub(crate) fn step(pty: &mut Pty, key: &str) -> Duration {
-    let before = pty.look(selected).expect("a cursor");
+    let before = pty.read(selected).expect("a cursor");
     pty.press(key, move |screen| {
         selected(screen).is_some_and(|row| row != before)
     })

@@ -65,13 +65,13 @@ impl Seen {
                 self.matched = 0;
                 self.screen.process(&bytes[shown..=index]);
                 shown = index + 1;
-                self.look(at);
+                self.check(at);
             }
         }
         self.screen.process(&bytes[shown..]);
     }
 
-    fn look(&mut self, at: Instant) {
+    fn check(&mut self, at: Instant) {
         let Some(wanted) = &mut self.wanted else {
             return;
         };
@@ -150,7 +150,7 @@ impl Pty {
 
     /// Waits until the screen is as it is wanted, now or after a later frame.
     pub(crate) fn until(&self, mut wanted: impl FnMut(&Screen) -> bool + Send + 'static) {
-        let is_met = self.look(&mut wanted);
+        let is_met = self.read(&mut wanted);
         if !is_met {
             self.want(wanted);
             self.met();
@@ -170,8 +170,8 @@ impl Pty {
     }
 
     /// Looks at the screen.
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&Screen) -> T) -> T {
-        look(self.seen.0.lock().expect("a seen").screen.screen())
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&Screen) -> T) -> T {
+        read(self.seen.0.lock().expect("a seen").screen.screen())
     }
 
     /// When the frame that is wanted was complete.

@@ -7,7 +7,7 @@ use bellwether_tests::world::World;
 use serde_json::json;
 
 use crate::{
-    load::{Numbers, keep_under_way, over_grpc, over_rest},
+    load::{Numbers, keep_in_flight, over_grpc, over_rest},
     process::cpu_us,
     report::{Figure, Goal, Report},
 };
@@ -30,7 +30,7 @@ pub(crate) async fn measure(report: &mut Report) {
         .ok();
 
     let channel = world.grpc();
-    let read = keep_under_way(IN_FLIGHT, 1, {
+    let read = keep_in_flight(IN_FLIGHT, 1, {
         move || {
             let channel = channel.clone();
             async move {
@@ -44,7 +44,7 @@ pub(crate) async fn measure(report: &mut Report) {
     });
     let direct = cpu_each(process, read).await;
     let client = world.rest();
-    let read = keep_under_way(IN_FLIGHT, 1, move || {
+    let read = keep_in_flight(IN_FLIGHT, 1, move || {
         let client = client.clone();
         async move {
             client.get("/v1/notification/triggers/t").await.ok();
@@ -62,11 +62,11 @@ pub(crate) async fn measure(report: &mut Report) {
 
     let (numbers, channel) = (Numbers::default(), world.grpc());
     let (again, client) = (numbers.clone(), world.rest());
-    let batches = keep_under_way(IN_FLIGHT, BATCH, move || {
+    let batches = keep_in_flight(IN_FLIGHT, BATCH, move || {
         over_grpc(channel.clone(), numbers.take(BATCH), BATCH)
     });
     let direct = cpu_each(process, batches).await;
-    let batches = keep_under_way(IN_FLIGHT, BATCH, move || {
+    let batches = keep_in_flight(IN_FLIGHT, BATCH, move || {
         over_rest(client.clone(), again.take(BATCH), BATCH)
     });
     let gateway = cpu_each(process, batches).await;

@@ -108,9 +108,9 @@ impl Side {
             }
             calls.spawn(send(rest.clone(), event));
         }
-        let fault = calls.join_all().await.into_iter().find_map(Result::err);
-        if let Some(fault) = fault {
-            say(&format!("  an event was not taken in: {fault}"));
+        let error = calls.join_all().await.into_iter().find_map(Result::err);
+        if let Some(error) = error {
+            say(&format!("  an event was not taken in: {error}"));
         }
         self.others.wait_for(sent.len()).await;
         let mut times: HashMap<String, Duration> = HashMap::new();

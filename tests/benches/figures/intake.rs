@@ -5,7 +5,7 @@ use std::{fs::File, io::Write, path::Path, time::Instant};
 use bellwether_tests::world::World;
 
 use crate::{
-    load::{Load, Numbers, SPAN, accounted, keep_under_way, over_grpc, over_rest},
+    load::{Load, Numbers, SPAN, accounted, keep_in_flight, over_grpc, over_rest},
     peer::{self, Alertmanager},
     report::{Figure, Goal, Report},
 };
@@ -141,7 +141,7 @@ async fn dialect(report: &mut Report, world: &World, numbers: &Numbers) {
     let mut before = rest_load(world, numbers, BATCHES_IN_FLIGHT, BATCH).await;
     for _ in 0..TURNS {
         let (own, client) = (numbers.clone(), world.rest());
-        let load = keep_under_way(BATCHES_IN_FLIGHT, BATCH, move || {
+        let load = keep_in_flight(BATCHES_IN_FLIGHT, BATCH, move || {
             peer::send_webhook(client.clone(), own.take(BATCH), BATCH)
         })
         .await;
@@ -161,7 +161,7 @@ async fn dialect(report: &mut Report, world: &World, numbers: &Numbers) {
 
 async fn grpc_load(world: &World, numbers: &Numbers, in_flight: usize, events: usize) -> Load {
     let (numbers, channel) = (numbers.clone(), world.grpc());
-    let load = keep_under_way(in_flight, events, move || {
+    let load = keep_in_flight(in_flight, events, move || {
         over_grpc(channel.clone(), numbers.take(events), events)
     });
     accounted(world.service().id(), load).await
@@ -169,7 +169,7 @@ async fn grpc_load(world: &World, numbers: &Numbers, in_flight: usize, events: u
 
 async fn rest_load(world: &World, numbers: &Numbers, in_flight: usize, events: usize) -> Load {
     let (numbers, client) = (numbers.clone(), world.rest());
-    let load = keep_under_way(in_flight, events, move || {
+    let load = keep_in_flight(in_flight, events, move || {
         over_rest(client.clone(), numbers.take(events), events)
     });
     accounted(world.service().id(), load).await
@@ -179,7 +179,7 @@ async fn rest_load(world: &World, numbers: &Numbers, in_flight: usize, events: u
 async fn alertmanager(in_flight: usize, alerts: usize) -> Option<Load> {
     let peer = Alertmanager::start(None).await?;
     let (numbers, client) = (Numbers::default(), peer.rest());
-    let load = keep_under_way(in_flight, alerts, move || {
+    let load = keep_in_flight(in_flight, alerts, move || {
         peer::send(client.clone(), numbers.take(alerts), alerts)
     });
     let load = accounted(peer.id(), load).await;

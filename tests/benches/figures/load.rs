@@ -63,7 +63,7 @@ impl Numbers {
 
 /// Keeps that many requests under way for [`SPAN`], of so many events each.
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-pub(crate) async fn keep_under_way<F>(
+pub(crate) async fn keep_in_flight<F>(
     in_flight: usize,
     events: usize,
     request: impl Fn() -> F + Clone + Send + 'static,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::{
-    load::{Numbers, keep_under_way, over_grpc},
+    load::{Numbers, keep_in_flight, over_grpc},
     process::cpu_us,
     report::{Figure, Goal, Report},
 };
@@ -43,7 +43,7 @@ async fn cost_us(triggers: usize) -> f64 {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let (numbers, channel, process) = (Numbers::default(), world.grpc(), world.service().id());
     let before = cpu_us(process);
-    let load = keep_under_way(IN_FLIGHT, BATCH, move || {
+    let load = keep_in_flight(IN_FLIGHT, BATCH, move || {
         over_grpc(channel.clone(), numbers.take(BATCH), BATCH)
     })
     .await;

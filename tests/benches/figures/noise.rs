@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::{
-    load::{Load, Numbers, SPAN, keep_under_way, over_rest, percentile_99},
+    load::{Load, Numbers, SPAN, keep_in_flight, over_rest, percentile_99},
     report::{Figure, Goal, Report},
     sink::Sink,
 };
@@ -77,7 +77,7 @@ async fn load(more: Value, targets: Option<&str>) -> Load {
         hold_others(&world, targets).await;
     }
     let numbers = Numbers::default();
-    keep_under_way(IN_FLIGHT, BATCH, move || {
+    keep_in_flight(IN_FLIGHT, BATCH, move || {
         over_rest(rest.clone(), numbers.take(BATCH), BATCH)
     })
     .await

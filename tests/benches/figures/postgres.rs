@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::{
     delivery::rate,
-    load::{Numbers, keep_under_way, over_grpc, percentile_99},
+    load::{Numbers, keep_in_flight, over_grpc, percentile_99},
     report::{Figure, Goal, Report, say},
     sink::{Sink, route},
 };
@@ -79,9 +79,9 @@ pub(crate) async fn measure(report: &mut Report) {
 
 /// Fewer where a row is only tried.
 fn events(variable: &str, unless: usize) -> usize {
-    let asked = std::env::var_os(variable);
-    let asked = asked.as_ref().and_then(|asked| asked.to_str());
-    asked.map_or(unless, |asked| asked.parse().expect("a number"))
+    let value = std::env::var_os(variable);
+    let value = value.as_ref().and_then(|value| value.to_str());
+    value.map_or(unless, |value| value.parse().expect("a number"))
 }
 
 fn world(engine: Engine) -> World {
@@ -168,7 +168,7 @@ async fn intake(report: &mut Report) {
         let mut rates = Vec::new();
         for (world, numbers) in worlds.iter().zip(&numbers) {
             let (channel, numbers) = (world.grpc(), numbers.clone());
-            let load = keep_under_way(IN_FLIGHT, BATCH, move || {
+            let load = keep_in_flight(IN_FLIGHT, BATCH, move || {
                 over_grpc(channel.clone(), numbers.take(BATCH), BATCH)
             });
             rates.push(load.await.rate);

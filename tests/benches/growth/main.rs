@@ -35,15 +35,15 @@ fn main() {
     if !arguments.iter().any(|argument| argument == "--bench") {
         return;
     }
-    let asked: Vec<usize> = arguments
+    let requested: Vec<usize> = arguments
         .iter()
         .filter_map(|text| text.parse().ok())
         .collect();
-    let asked_minutes = asked.first().copied();
-    let counts = if asked.is_empty() {
+    let requested_minutes = requested.first().copied();
+    let counts = if requested.is_empty() {
         vec![1_000, 10_000, 100_000, 1_000_000]
     } else {
-        asked
+        requested
     };
     tokio::runtime::Runtime::new()
         .expect("threads")
@@ -52,7 +52,7 @@ fn main() {
             if has("singles") {
                 singles::grow(&counts).await;
             } else if has("minutes") {
-                minutes::pass(asked_minutes.unwrap_or(30)).await;
+                minutes::pass(requested_minutes.unwrap_or(30)).await;
             } else {
                 grow(&counts).await;
             }

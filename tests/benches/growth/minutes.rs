@@ -43,12 +43,12 @@ pub(super) async fn pass(minutes: usize) {
     let mut all = Vec::new();
     for minute in 1..=minutes {
         let sent = send_for(&world, &next, Duration::from_secs(60), Some(rate)).await;
-        let taken = taken(&world);
-        let [memory, store, log, descriptors] = taken;
+        let figures = measure(&world);
+        let [memory, store, log, descriptors] = figures;
         say(&format!(
             "| {minute} | {sent:.0} | {memory} | {store} | {log} | {descriptors} |"
         ));
-        all.push(taken);
+        all.push(figures);
     }
     let Some((first, last)) = all.split_at_checked(SETTLED) else {
         return;
@@ -72,7 +72,7 @@ pub(super) async fn pass(minutes: usize) {
     }
 }
 
-fn taken(world: &World) -> [u64; 4] {
+fn measure(world: &World) -> [u64; 4] {
     let process = world.service().id();
     let file = |name: &str| disk_mb(&world.data_dir().join(name));
     let descriptors = std::fs::read_dir(Path::new("/proc").join(process.to_string()).join("fd"));

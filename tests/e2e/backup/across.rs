@@ -18,15 +18,15 @@ fn world(engine: Engine) -> World {
     made.expect("it can be used")
 }
 
-async fn kept(rest: &Rest) -> Vec<Value> {
-    let mut kept = vec![Value::from_iter(crash::stored_hosts(rest).await)];
+async fn stored_data(rest: &Rest) -> Vec<Value> {
+    let mut stored = vec![Value::from_iter(crash::stored_hosts(rest).await)];
     let mut deliveries = crash::deliveries(rest).await;
     deliveries.sort_by_key(|it| it["id"].to_string());
-    kept.extend(deliveries);
+    stored.extend(deliveries);
     for path in ["triggers", "destinations", "rules"] {
-        kept.push(rest.get(&format!("/v1/notification/{path}")).await.ok());
+        stored.push(rest.get(&format!("/v1/notification/{path}")).await.ok());
     }
-    kept
+    stored
 }
 
 async fn one_more_event_is_notified(rest: &Rest, receiver: &Receiver, host: &str) {
@@ -64,12 +64,12 @@ async fn store_moves_unchanged_between_folder_and_databases() {
         let copy = old.folder().join("copy");
         let made = process::run(old.command(&["backup", copy.to_str().unwrap(), "--without-keys"]));
         assert!(made.status.success(), "{}", said(&made));
-        let (expected, key) = (kept(&rest).await, old.admin_key());
+        let (expected, key) = (stored_data(&rest).await, old.admin_key());
         let secret_key = old.data_dir().join("secret.key");
         for into in Engine::usable() {
             let new = moved(into, &copy, &secret_key, &key);
             let rest = Rest::new(new.service().address("rest"), Some(&key));
-            assert_eq!(kept(&rest).await, expected, "{from:?} into {into:?}");
+            assert_eq!(stored_data(&rest).await, expected, "{from:?} into {into:?}");
             one_more_event_is_notified(&rest, &receiver, &format!("new-{}", into.word())).await;
             is_whole(&new);
         }

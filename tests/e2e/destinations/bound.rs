@@ -128,7 +128,7 @@ fn cases(home: &Receiver) -> Vec<Case> {
 }
 
 /// Returns copies of the address with one part changed.
-fn elsewhere(address: &str, away: &Receiver) -> Vec<String> {
+fn elsewhere(address: &str, remote: &Receiver) -> Vec<String> {
     let (_, path) = address
         .strip_prefix("http://")
         .unwrap()
@@ -138,7 +138,7 @@ fn elsewhere(address: &str, away: &Receiver) -> Vec<String> {
         address.replacen("http://", "https://", 1),
         address.replacen("127.0.0.1", "127.0.0.2", 1),
         address.replacen("127.0.0.1", "localhost", 1),
-        away.url(&format!("/{path}")),
+        remote.url(&format!("/{path}")),
         format!("http://127.0.0.1/{path}"),
         address.replacen("/a?", "/b?", 1),
         address.replacen("/a?", "/a/?", 1),
@@ -216,7 +216,7 @@ async fn recorder() -> Receiver {
 async fn stored_secrets_are_sent_only_to_their_own_address() {
     let world = World::start();
     let rest = world.rest();
-    let (home, away) = (recorder().await, recorder().await);
+    let (home, remote) = (recorder().await, recorder().await);
     let mut tried = 0;
     for (at, case) in cases(&home).into_iter().enumerate() {
         let name = format!("d{at}");
@@ -227,7 +227,7 @@ async fn stored_secrets_are_sent_only_to_their_own_address() {
         for address in case.addresses {
             let was = case.kind.pointer(address).and_then(Value::as_str);
             let from = was.map_or_else(|| home.url(HOOK), str::to_owned);
-            for to in elsewhere(&from, &away) {
+            for to in elsewhere(&from, &remote) {
                 let mut draft = case.kind.clone();
                 if let Some(value) = draft.pointer_mut(address) {
                     *value = json!(to);
@@ -273,7 +273,7 @@ async fn stored_secrets_are_sent_only_to_their_own_address() {
             assert!(is_bound, "{name}: {request:?}");
         }
     }
-    let left: Vec<_> = away.received().into_iter().filter(shows_secret).collect();
+    let left: Vec<_> = remote.received().into_iter().filter(shows_secret).collect();
     assert!(left.is_empty(), "{left:?}");
     assert!(tried > 3_000, "{tried}");
 }
@@ -282,7 +282,7 @@ async fn stored_secrets_are_sent_only_to_their_own_address() {
 async fn resupplied_secret_moves_and_other_secrets_do_not() {
     let world = World::start();
     let rest = world.rest();
-    let (home, away) = (recorder().await, recorder().await);
+    let (home, remote) = (recorder().await, recorder().await);
     let hook = |receiver: &Receiver, headers: Value, signing: &str| {
         json!({"webhook": {
             "url": receiver.url(HOOK), "headers": headers, "signingSecret": signing,
@@ -297,7 +297,7 @@ async fn resupplied_secret_moves_and_other_secrets_do_not() {
     assert_eq!(copied.status, 400, "{}", copied.text());
     for renamed in ["x-authorization", "authorization2", "proxy-authorization"] {
         for value in ["", MASK] {
-            let kind = hook(&away, json!({renamed: value}), "");
+            let kind = hook(&remote, json!({renamed: value}), "");
             for (deed, answer) in deeds(&rest, "d", &kind).await {
                 assert_eq!(answer.status, 400, "{deed} {kind}: {}", answer.text());
             }
@@ -314,17 +314,17 @@ async fn resupplied_secret_moves_and_other_secrets_do_not() {
     for (deed, answer) in deeds(&rest, "d", &plain).await {
         assert_eq!(answer.status, 400, "{deed}: {}", answer.text());
     }
-    assert!(home.received().is_empty() && away.received().is_empty());
+    assert!(home.received().is_empty() && remote.received().is_empty());
     // A draft with other headers drops the secret; one that sets the secret again may change the
     // address.
     let test = format!("{DESTINATIONS}:test");
-    let dropped = json!({"name": "d", "type": hook(&away, json!({"x-env": "lab"}), "")});
+    let dropped = json!({"name": "d", "type": hook(&remote, json!({"x-env": "lab"}), "")});
     rest.post(&test, &dropped).await.ok();
-    assert!(!away.received().iter().any(shows_secret));
-    let moved = json!({"name": "d", "type": hook(&away, headers, "")});
+    assert!(!remote.received().iter().any(shows_secret));
+    let moved = json!({"name": "d", "type": hook(&remote, headers, "")});
     rest.put(&format!("{DESTINATIONS}/d"), &moved).await.ok();
     rest.post(&test, &json!({"name": "d"})).await.ok();
-    assert!(away.received().last().is_some_and(shows_secret));
+    assert!(remote.received().last().is_some_and(shows_secret));
 }
 
 #[tokio::test]

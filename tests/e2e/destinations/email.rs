@@ -388,7 +388,7 @@ async fn xoauth2_token_is_renewed_after_a_rejection() {
         ..MailRules::default()
     })
     .await;
-    let asked = AtomicUsize::new(0);
+    let requests = AtomicUsize::new(0);
     let tokens = Receiver::with_rule(move |request: &Received| {
         let form = request.text();
         let is_right = ["grant_type=refresh_token", "refresh_token=canary-refresh"];
@@ -396,7 +396,7 @@ async fn xoauth2_token_is_renewed_after_a_rejection() {
             return Reply::answer(400, Vec::new(), "{\"error\": \"invalid_request\"}".into());
         }
         // The mail server no longer accepts the first token.
-        let token = match asked.fetch_add(1, Ordering::SeqCst) {
+        let token = match requests.fetch_add(1, Ordering::SeqCst) {
             0 => "canary-stale-token",
             _ => "canary-fresh-token",
         };

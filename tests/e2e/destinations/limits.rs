@@ -100,7 +100,7 @@ async fn sent(rest: &Rest, name: &str, kind: &Value, provider: &StandIn, more: V
         "{name}: {:?}",
         tested["explanation"]
     );
-    provider.taken().pop().expect("a message")
+    provider.accepted().pop().expect("a message")
 }
 
 #[tokio::test]

@@ -67,7 +67,7 @@ async fn disabled_teams_workflow_fails_the_destination_not_the_message() {
     let says = |code: &str, message: &str| json!({"error": {"code": code, "message": message}});
     let disabled = "Could not execute workflow 'canary' trigger 'manual' with state 'Disabled': \
                     trigger is not enabled.";
-    for (status, body, is_kept) in [
+    for (status, body, is_retried) in [
         (400, says("WorkflowTriggerIsNotEnabled", disabled), true),
         (
             400,
@@ -102,9 +102,9 @@ async fn disabled_teams_workflow_fails_the_destination_not_the_message() {
             (one["state"] == "RETRY" || one["state"] == "DEAD").then_some(one)
         })
         .await;
-        let expected = if is_kept { "RETRY" } else { "DEAD" };
+        let expected = if is_retried { "RETRY" } else { "DEAD" };
         assert_eq!(ended["state"], expected, "{body}: {ended}");
-        if !is_kept {
+        if !is_retried {
             continue;
         }
         let path = "/v1/notification/destinations/place";

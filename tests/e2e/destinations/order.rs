@@ -29,7 +29,7 @@ async fn closing_message_does_not_overtake_a_retried_opening() {
     stage.closes().await;
     stage.wait_received(&pagerduty, 2).await;
     let actions: Vec<_> = pagerduty
-        .taken()
+        .accepted()
         .iter()
         .map(|got| got.json()["event_action"].clone())
         .collect();

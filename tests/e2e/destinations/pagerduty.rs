@@ -60,7 +60,7 @@ async fn pagerduty_gets_one_alert_from_opening_to_closing() {
 
     assert_eq!(acknowledged["event_action"], "acknowledge");
     assert_eq!(closing["event_action"], "resolve");
-    let reported = pagerduty.taken();
+    let reported = pagerduty.accepted();
     assert_eq!(reported[2].json()["payload"]["severity"], "critical");
     for message in reported {
         assert_eq!(message.json()["dedup_key"], occurrence, "one alert");
@@ -136,6 +136,6 @@ async fn rotated_pagerduty_key_loses_no_page() {
             Vec::<&Value>::new(),
             "{said}"
         );
-        assert_eq!(pagerduty.taken().len(), 12, "{said}");
+        assert_eq!(pagerduty.accepted().len(), 12, "{said}");
     }
 }

@@ -88,12 +88,12 @@ async fn rendered_request_equals_the_test_request_and_is_not_sent() {
     let kind = json!({"webhook": {"url": receiver.url("/hook?host={{event.dimensions.host}}"), "method": "PUT",
         "payload": "{\"text\": \"{{event.summary}}\"}", "headers": {"x-team": "ops"}, "plainHeaders": ["x-team"]}});
     let event = samples::event("full", "db 1", "SEVERITY_ERROR", "disk \"/var\" is full");
-    let asked = json!({"type": kind, "event": event});
-    let rendered = rendered(&rest, &asked).await;
+    let request = json!({"type": kind, "event": event});
+    let rendered = rendered(&rest, &request).await;
     assert_eq!(rendered["warnings"], json!(null), "{rendered}");
     assert_eq!(receiver.received().len(), 0);
     let tested = rest
-        .post("/v1/notification/destinations:test", &asked)
+        .post("/v1/notification/destinations:test", &request)
         .await
         .ok();
     assert_eq!(tested["outcome"], "OUTCOME_DELIVERED", "{tested}");

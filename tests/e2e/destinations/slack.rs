@@ -140,7 +140,7 @@ async fn first_slack_message_is_edited_and_replies_are_broadcast() {
     let opening = stage.wait_received(&slack, 1).await;
     stage.closes().await;
     stage.wait_received(&slack, 3).await;
-    let sent = slack.taken();
+    let sent = slack.accepted();
     let paths: Vec<_> = sent.iter().map(|it| it.path.as_str()).collect();
     let (post, update) = ("/api/chat.postMessage", "/api/chat.update");
     assert_eq!(paths, [post, post, update]);

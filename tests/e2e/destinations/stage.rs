@@ -79,8 +79,8 @@ impl Stage {
     pub(super) async fn wait_received(&self, provider: &StandIn, count: usize) -> Received {
         let wanted = format!("message {count}");
         let reported = eventually(&wanted, async || {
-            let taken = provider.taken();
-            (taken.len() >= count).then_some(taken)
+            let received = provider.accepted();
+            (received.len() >= count).then_some(received)
         })
         .await;
         assert_eq!(reported.len(), count, "too many messages");

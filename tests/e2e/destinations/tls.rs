@@ -81,7 +81,7 @@ async fn webhooks_and_providers_with_a_private_ca_are_reachable() {
     let world = World::with_authorities(&settings, &file);
     let (outcome, explanation) = test(&world, kind.clone()).await;
     assert_eq!(outcome, "OUTCOME_DELIVERED", "{explanation}");
-    assert_eq!(receiver.taken().len(), 1);
+    assert_eq!(receiver.accepted().len(), 1);
     let alert = json!({"pagerduty": {"routingKey": pagerduty::ROUTING_KEY}});
     let (outcome, explanation) = test(&world, alert).await;
     assert_eq!(outcome, "OUTCOME_DELIVERED", "{explanation}");
@@ -107,13 +107,13 @@ async fn client_certificate_is_presented_and_its_key_stays_private() {
     let (outcome, explanation) = test(&world, kind.clone()).await;
     assert!(is_refused(&outcome), "{outcome}: {explanation}");
     let own = authority.client("bellwether");
-    let stranger = Authority::new("a stranger's").client("bellwether");
-    let (outcome, explanation) = test(&world, showing(&kind, &stranger)).await;
+    let untrusted = Authority::new("a stranger's").client("bellwether");
+    let (outcome, explanation) = test(&world, showing(&kind, &untrusted)).await;
     assert!(is_refused(&outcome), "{outcome}: {explanation}");
     assert_eq!(receiver.requests(), 0);
     let (outcome, explanation) = test(&world, showing(&kind, &own)).await;
     assert_eq!(outcome, "OUTCOME_DELIVERED", "{explanation}");
-    assert_eq!(receiver.taken().len(), 1);
+    assert_eq!(receiver.accepted().len(), 1);
 
     let rest = world.rest();
     let stored = json!({"name": "place", "type": showing(&kind, &own)});
@@ -137,14 +137,14 @@ fn showing(kind: &Value, (certificate, key): &(String, String)) -> Value {
 async fn unusable_client_certificate_is_not_stored() {
     let world = World::start();
     let authority = Authority::new("ours");
-    let (own, stranger) = (authority.client("a"), authority.client("b"));
+    let (own, other) = (authority.client("a"), authority.client("b"));
     let kind = json!({"webhook": {"url": "https://receiver.example/"}});
     let mut plain = showing(&kind, &own);
     plain["webhook"]["url"] = json!("http://receiver.example/");
     let of = |certificate: &str, key: &str| showing(&kind, &(certificate.into(), key.into()));
     let secret = own.1.lines().nth(1).expect("a key");
     for (wrong, says) in [
-        (of(&own.0, &stranger.1), "is not the key of the certificate"),
+        (of(&own.0, &other.1), "is not the key of the certificate"),
         (of(&own.0, "x"), "no usable private key"),
         (of("x", &own.1), "contains no certificate"),
         (of("", &own.1), "is required"),

@@ -92,13 +92,13 @@ async fn every_attempt_is_signed_anew_with_the_same_id() {
     .await;
     receiver.misbehave(None);
 
-    let taken = stage.wait_received(&receiver, 1).await;
+    let accepted = stage.wait_received(&receiver, 1).await;
     let delivery = stage.delivered(1).await.remove(0);
     let attempts = delivery["attempts"].as_array().expect("attempts");
     let header = |attempt: &Value, name: &str| attempt["request"]["headers"][name].clone();
     assert_eq!(attempts.len(), 2, "{delivery}");
-    assert_eq!(header(&attempts[0], "webhook-id"), taken.delivery_id());
-    assert_eq!(header(&attempts[1], "webhook-id"), taken.delivery_id());
+    assert_eq!(header(&attempts[0], "webhook-id"), accepted.delivery_id());
+    assert_eq!(header(&attempts[1], "webhook-id"), accepted.delivery_id());
     let times = [0, 1].map(|at| header(&attempts[at], "webhook-timestamp"));
     assert_ne!(times[0], times[1], "the time is the attempt's");
 }
@@ -126,7 +126,7 @@ async fn both_secrets_verify_during_rotation() {
         )
         .await;
         assert_eq!(tested["outcome"], "OUTCOME_DELIVERED", "{tested}");
-        assert_eq!(receiver.taken().len(), 1);
+        assert_eq!(receiver.accepted().len(), 1);
     }
     // The verifier rejects a different secret.
     let tested = tested(&rest, json!({"url": new.url("/"), "signingSecret": OLD})).await;
@@ -174,7 +174,7 @@ async fn custom_payload_is_escaped_for_its_content_type() {
         }
         let tested = tested(&rest, webhook).await;
         assert_eq!(tested["outcome"], "OUTCOME_DELIVERED", "{tested}");
-        let got = receiver.taken().pop().expect("a message");
+        let got = receiver.accepted().pop().expect("a message");
         assert_eq!(got.method, method);
         assert_eq!(got.headers["content-type"], expected_type);
         let body = String::from_utf8_lossy(&got.body).into_owned();
@@ -212,7 +212,7 @@ async fn invalid_payload_falls_back_to_the_standard_document() {
         assert_eq!(tested["outcome"], "OUTCOME_DELIVERED", "{tested}");
         let explanation = tested["explanation"].as_str().expect("a sentence");
         assert!(explanation.contains(said), "{explanation}");
-        let got = receiver.taken().pop().expect("a message");
+        let got = receiver.accepted().pop().expect("a message");
         assert_eq!(got.headers["content-type"], "application/json");
         let fallback = got.json()["fallback"]
             .as_str()

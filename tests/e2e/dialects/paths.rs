@@ -257,8 +257,8 @@ async fn same_alert_in_two_dialects_is_one_event() {
     let rest = world.rest().with_key(Some(&key));
     let labels = json!({"alertname": "DiskFull", "host": "db-1", "severity": "critical"});
     let prometheus = json!([{"labels": labels, "annotations": {"summary": "full"}}]);
-    let taken = rest.post("/api/v2/alerts", &prometheus).await;
-    assert_eq!(taken.status, 200, "{}", taken.text());
+    let accepted = rest.post("/api/v2/alerts", &prometheus).await;
+    assert_eq!(accepted.status, 200, "{}", accepted.text());
     // As sent by Grafana 11: with additional fields, values, and an end in the year 1.
     let grafana = json!({
         "receiver": "bellwether", "status": "firing", "orgId": 1, "version": "1",

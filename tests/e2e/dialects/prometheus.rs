@@ -146,8 +146,8 @@ async fn prometheus_alert_is_notified_on_firing_and_resolving() {
             "prometheus/api/v2/alerts",
             "alertmanager/v1/intake/alertmanager",
         ];
-        let taken = |way: &str| metrics.contains(&format!("\"{way}\",code=\"200\"}}"));
-        ways.into_iter().all(taken).then_some(())
+        let is_accepted = |way: &str| metrics.contains(&format!("\"{way}\",code=\"200\"}}"));
+        ways.into_iter().all(is_accepted).then_some(())
     };
     eventually("the alert to come by both ways", both).await;
     let found = events(&rest, "DiskFull").await;

@@ -107,11 +107,11 @@ async fn many_alerts_in_one_request_count_as_one_request() {
     assert_eq!(answer.ok()["succeeded"], 10_001);
     assert_eq!(count(&rest, "Webhook").await, 10_000);
     let direct = Value::Array(alerts("Direct", 1_001));
-    let taken = async || {
+    let read_rate = async || {
         let answer = as_sender.post("/api/v2/alerts", &direct).await;
         (answer.status != 429).then_some(answer)
     };
-    let answer = eventually("the rate", taken).await;
+    let answer = eventually("the rate", read_rate).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(count(&rest, "Direct").await, 1_001);
     // The native API keeps its limit.
@@ -263,8 +263,8 @@ async fn long_texts_lose_no_event_and_long_names_stay_distinct() {
     }
     let found = events(&rest, "Labels").await;
     assert_eq!(found.len(), 2);
-    let kept = |at: usize| found[at].1["metadataFields"]["dimensions"]["zone"].clone();
-    assert_ne!(kept(0), kept(1));
+    let zone = |at: usize| found[at].1["metadataFields"]["dimensions"]["zone"].clone();
+    assert_ne!(zone(0), zone(1));
 }
 
 async fn all(rest: &Rest) -> u64 {

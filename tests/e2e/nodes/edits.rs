@@ -25,9 +25,9 @@ const SEEN_WITHIN: Duration = Duration::from_secs(20);
 const SENDERS: usize = 2;
 
 fn edits() -> usize {
-    let asked = std::env::var_os("BELLWETHER_TEST_EDITS");
-    let asked = asked.as_ref().and_then(|asked| asked.to_str());
-    asked.map_or(EDITS, |asked| asked.parse().unwrap())
+    let value = std::env::var_os("BELLWETHER_TEST_EDITS");
+    let value = value.as_ref().and_then(|value| value.to_str());
+    value.map_or(EDITS, |value| value.parse().unwrap())
 }
 
 /// The range of edits that may have decided an event.

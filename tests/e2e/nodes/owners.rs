@@ -162,7 +162,7 @@ type Change = (String, bool);
 #[derive(Debug, Default)]
 struct Arrivals {
     at: BTreeMap<String, Vec<Instant>>,
-    under_way: usize,
+    in_flight: usize,
     /// In order of arrival, with their delivery ids.
     messages: Vec<(Change, String)>,
 }
@@ -196,8 +196,8 @@ async fn noting(takes: Duration) -> (Receiver, Arc<Mutex<Arrivals>>) {
         let of_it = noted.at.entry(request.path.clone()).or_default();
         of_it.push(now);
         // Messages without a response yet.
-        let under_way = of_it.iter().filter(|at| now - **at < takes).count();
-        noted.under_way = noted.under_way.max(under_way);
+        let in_flight = of_it.iter().filter(|at| now - **at < takes).count();
+        noted.in_flight = noted.in_flight.max(in_flight);
         Reply {
             delay: takes,
             ..Reply::status(200)
@@ -311,18 +311,21 @@ async fn lose(
     .await;
     let gaps = arrivals.lock().unwrap().gaps(begin, Instant::now());
     let steady = gaps.iter().filter(|it| **it <= STEADY_MAX);
-    let (kept, longest) = (steady.clone().count(), gaps.iter().max().unwrap());
+    let (unaffected, longest) = (steady.clone().count(), gaps.iter().max().unwrap());
     eprintln!(
         "{} {}: {} of {DESTINATIONS} destinations paused, for {longest:.1?} at the longest; \
          the others for {:.1?}",
         if is_killed { "killed" } else { "stopped" },
         ["one", "two", "three"][lost],
-        DESTINATIONS - kept,
+        DESTINATIONS - unaffected,
         steady.max().unwrap_or(&Duration::ZERO),
     );
     if is_measured() {
         assert!(*longest <= PAUSE_MAX, "{gaps:?}");
-        assert!((DESTINATIONS / 3..DESTINATIONS).contains(&kept), "{gaps:?}");
+        assert!(
+            (DESTINATIONS / 3..DESTINATIONS).contains(&unaffected),
+            "{gaps:?}"
+        );
     }
     if is_killed {
         worlds[lost].start_again();
@@ -382,7 +385,7 @@ async fn limits_and_order_hold_during_ownership_changes() {
     each_came_in_order_by_one_delivery(&arrivals, &answered).await;
     // No node was interrupted, so nothing was sent twice.
     assert_eq!(receiver.count(), answered.len());
-    assert!(arrivals.lock().unwrap().under_way <= IN_FLIGHT);
+    assert!(arrivals.lock().unwrap().in_flight <= IN_FLIGHT);
     for world in &worlds {
         assert!(attempts(world).await > 0);
     }

@@ -32,8 +32,8 @@ struct Answer {
 
 impl Answer {
     fn signs_in(&self) -> bool {
-        let kept = |it: &String| it.contains("bellwether=") && !it.contains("bellwether=;");
-        self.set.iter().any(kept)
+        let has_session = |it: &String| it.contains("bellwether=") && !it.contains("bellwether=;");
+        self.set.iter().any(has_session)
     }
 }
 
@@ -66,16 +66,16 @@ impl Browser {
     async fn step(&mut self, method: Method, address: &str, form: &str, site: &str) -> Answer {
         let uri: http::Uri = address.replacen(PAGE, &self.gateway, 1).parse().unwrap();
         let host = uri.authority().unwrap().to_string();
-        let kept = self.cookies.iter();
-        let kept = kept.filter(|((of, _), value)| *of == host && !value.is_empty());
-        let kept: Vec<_> = kept
+        let sent = self.cookies.iter();
+        let sent = sent.filter(|((of, _), value)| *of == host && !value.is_empty());
+        let sent: Vec<_> = sent
             .map(|((_, name), value)| format!("{name}={value}"))
             .collect();
         let request = http::Request::builder()
             .method(method)
             .uri(uri)
             .header("content-type", "application/x-www-form-urlencoded")
-            .header("cookie", kept.join("; "))
+            .header("cookie", sent.join("; "))
             .header("sec-fetch-site", site)
             .body(Full::<bytes::Bytes>::from(form.to_owned()))
             .unwrap();
@@ -318,16 +318,16 @@ async fn sign_in_cookies_are_http_only_and_redirects_stay_local() {
         let begun = ada
             .step(Method::GET, &format!("{PAGE}/sign-in?to=%2F"), "", "none")
             .await;
-        let away = &begun.set[0];
+        let cookie = &begun.set[0];
         assert!(
-            away.starts_with(&format!("{prefix}bellwether-sign-in=")),
-            "{away}"
+            cookie.starts_with(&format!("{prefix}bellwether-sign-in=")),
+            "{cookie}"
         );
         assert!(
-            away.contains("; Path=/; Max-Age=600; HttpOnly; SameSite=Lax"),
-            "{away}"
+            cookie.contains("; Path=/; Max-Age=600; HttpOnly; SameSite=Lax"),
+            "{cookie}"
         );
-        assert!(away.ends_with(end), "{away}");
+        assert!(cookie.ends_with(end), "{cookie}");
         for to in [
             "https%3A%2F%2Fevil.example.net",
             "%2F%2Fevil.example.net",
@@ -363,7 +363,7 @@ async fn sign_in_cookies_are_http_only_and_redirects_stay_local() {
 }
 
 async fn is_no_key(rest: &Rest, token: &str) {
-    let stranger = rest.with_key(None);
+    let anonymous = rest.with_key(None);
     let cookie = format!("bellwether={token}");
     let headers = [
         ("cookie", cookie.as_str()),
@@ -374,8 +374,8 @@ async fn is_no_key(rest: &Rest, token: &str) {
         "/v1/audit",
         "/v1/events/x:explain",
     ] {
-        let asked = stranger.try_send(Method::GET, path, &headers, "");
-        let answer = asked.await.unwrap();
+        let response = anonymous.try_send(Method::GET, path, &headers, "");
+        let answer = response.await.unwrap();
         assert_eq!(answer.status, 401, "{path}: {}", answer.text());
     }
 }

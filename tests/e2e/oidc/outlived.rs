@@ -46,7 +46,7 @@ async fn console_and_command_continue_with_the_renewed_token() {
     let terminal = Terminal::new(&world);
     let (went_well, reported) = terminal.login(&provider, "/approve?account=ada").await;
     assert!(went_well, "{reported}");
-    let first = terminal.kept()["token"].clone();
+    let first = terminal.stored_sign_in()["token"].clone();
     let start = Instant::now();
     let mut watch = terminal.command(&["watch"]);
     let mut watch = watch.stdout(Stdio::piped()).spawn().unwrap();
@@ -98,7 +98,7 @@ async fn console_and_command_continue_with_the_renewed_token() {
     assert!(console.ended().success());
     // A rejected token would be logged too.
     let log = world.service().log();
-    let token = terminal.kept()["token"].clone();
+    let token = terminal.stored_sign_in()["token"].clone();
     assert!(!log.contains(token.as_str().unwrap()), "{log}");
 }
 
@@ -127,7 +127,7 @@ async fn console_reports_an_expired_sign_in_and_recovers() {
     says("Connected as oidc:otto@example.org");
 
     // The token has expired, there is no refresh token, and the connection is broken.
-    let mut past = terminal.kept();
+    let mut past = terminal.stored_sign_in();
     past["ends"] = json!("2026-01-01T00:00:00Z");
     past.as_object_mut().unwrap().remove("refresh_token");
     terminal.keep(&past);

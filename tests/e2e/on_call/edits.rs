@@ -88,11 +88,11 @@ async fn keep_current_delays_a_mid_shift_change_until_the_hand_off() {
     );
     assert_eq!(warned["shifts"][0]["contactNames"], json!([other]));
     draft["keepCurrent"] = json!(true);
-    let kept = preview(&draft).await;
-    assert_eq!(kept.get("warnings"), None, "{kept}");
-    assert_eq!(kept["shifts"][0]["contactNames"], on_call);
-    assert_eq!(kept["shifts"][0]["endTime"], hand_off);
-    assert_eq!(kept["shifts"][1]["contactNames"], json!([other]));
+    let previewed = preview(&draft).await;
+    assert_eq!(previewed.get("warnings"), None, "{previewed}");
+    assert_eq!(previewed["shifts"][0]["contactNames"], on_call);
+    assert_eq!(previewed["shifts"][0]["endTime"], hand_off);
+    assert_eq!(previewed["shifts"][1]["contactNames"], json!([other]));
     let stored = rest.put(SCHEDULE, &draft).await.ok()["schedule"].clone();
     assert_eq!(stored["onCallNames"], on_call);
     assert_eq!(stored["nextChangeTime"], hand_off);

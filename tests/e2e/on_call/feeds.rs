@@ -59,9 +59,9 @@ async fn three_calendar_libraries_parse_the_feed() {
     let rest = world.rest();
     prepare(&rest, &receiver.url("/")).await;
     take_turns(&rest).await;
-    let stranger = rest.with_key(None);
+    let anonymous = rest.with_key(None);
     let address = url(&rest, "schedules/database").await;
-    let feed = async || read(&python, &stranger.get(&address).await.text());
+    let feed = async || read(&python, &anonymous.get(&address).await.text());
     let found = feed().await;
     assert_eq!(found.len(), 3);
     assert!(found[0].len() > 80, "{found:#?}");
@@ -88,7 +88,7 @@ async fn three_calendar_libraries_parse_the_feed() {
     assert!(same >= before.len() - 2 && changed <= 2, "{same} {changed}");
     // A contact's feed contains only their shifts, named after the schedule.
     let own = url(&rest, "contacts/ana").await;
-    let own = read(&python, &stranger.get(&own).await.text());
+    let own = read(&python, &anonymous.get(&own).await.text());
     assert!(own.iter().all(|it| it == &own[0]), "{own:#?}");
     let of_ana = after.iter().filter(|(_, it)| it[2] == "On call: ana");
     let of_ana: Vec<_> = of_ana.map(|(uid, it)| (uid, &it[0], &it[1])).collect();
@@ -110,15 +110,15 @@ async fn revoked_contact_feed_is_rejected_and_the_contact_stays() {
     prepare(&rest, &receiver.url("/")).await;
     let first = url(&rest, "contacts/ana").await;
     assert!(first.starts_with("/contacts/ana.ics?sign="), "{first}");
-    let stranger = rest.with_key(None);
-    let text = stranger.get(&first).await.text();
+    let anonymous = rest.with_key(None);
+    let text = anonymous.get(&first).await.text();
     assert!(text.contains("SUMMARY:On call: database\r\n"), "{text}");
     let rotate = format!("{NOTIFICATION}/contacts/ana:rotateFeed");
     let second = rest.post(&rotate, &json!({})).await.ok()["url"].clone();
     let second = second.as_str().unwrap();
     assert_ne!(first, second);
-    assert_eq!(stranger.get(&first).await.status, 401);
-    assert_eq!(stranger.get(second).await.status, 200);
+    assert_eq!(anonymous.get(&first).await.status, 401);
+    assert_eq!(anonymous.get(second).await.status, 200);
     // The signature is valid for this contact only, not for a schedule.
     let sign = second.split_once('=').unwrap().1;
     for other in [
@@ -127,11 +127,11 @@ async fn revoked_contact_feed_is_rejected_and_the_contact_stays() {
         "/schedules/database.ics",
     ] {
         let path = format!("{other}?sign={sign}");
-        assert_eq!(stranger.get(&path).await.status, 401, "{path}");
+        assert_eq!(anonymous.get(&path).await.status, 401, "{path}");
     }
     // An edit does not change the address.
     let path = format!("{NOTIFICATION}/contacts/ana");
     let contact = rest.get(&path).await.ok()["contact"].clone();
     rest.put(&path, &contact).await.ok();
-    assert_eq!(stranger.get(second).await.status, 200);
+    assert_eq!(anonymous.get(second).await.status, 200);
 }

@@ -108,7 +108,7 @@ async fn compressed_messages_are_limited_by_decompressed_size() {
         ] {
             for body in [&small, &bomb] {
                 let case = format!("{method} {encoding:?} {} bytes", body.len());
-                let (status, taken) = called(address, method, Some(&key), encoding, body).await;
+                let (status, encodings) = called(address, method, Some(&key), encoding, body).await;
                 // Methods without a key have a smaller limit, which this exceeds, compressed or
                 // not.
                 let is_too_large = !needs_key && body.len() > small.len();
@@ -119,7 +119,7 @@ async fn compressed_messages_are_limited_by_decompressed_size() {
                 };
                 assert_eq!(status, expected, "{case}");
                 if expected == UNIMPLEMENTED {
-                    assert_eq!(taken, "identity,gzip", "{case}");
+                    assert_eq!(encodings, "identity,gzip", "{case}");
                 }
                 if needs_key {
                     let (status, _) = called(address, method, None, encoding, body).await;

@@ -35,7 +35,7 @@ impl Dump {
         Self(dump.spawn().unwrap())
     }
 
-    fn is_under_way(server: &Postgres) -> bool {
+    fn is_running(server: &Postgres) -> bool {
         let text = "SELECT count(*) FROM pg_stat_activity \
                     WHERE application_name = 'pg_dump' AND xact_start IS NOT NULL";
         server.execute(text) == "1"
@@ -65,7 +65,7 @@ async fn acknowledged_events_survive_connection_cuts_dump_and_kills() {
         wait_answered(&reported, ANSWERED).await;
         let dump = Dump::begin(&database.server);
         eventually("the dump to be under way", async || {
-            Dump::is_under_way(&database.server).then_some(())
+            Dump::is_running(&database.server).then_some(())
         })
         .await;
         cutter.set(Treatment::IsCut {
@@ -73,10 +73,7 @@ async fn acknowledged_events_survive_connection_cuts_dump_and_kills() {
         });
         wait_answered(&reported, ANSWERED_MEANWHILE).await;
         if round % 2 == 0 {
-            assert!(
-                Dump::is_under_way(&database.server),
-                "it holds all the time"
-            );
+            assert!(Dump::is_running(&database.server), "it holds all the time");
         } else {
             tokio::task::block_in_place(|| {
                 database.server.kill();

@@ -71,8 +71,8 @@ async fn nodes_restart_from_a_lagging_standby() {
     let begun = Instant::now();
     for rest in &rests {
         eventually("the node to have started again", async || {
-            let asked = rest.try_send(Method::GET, "/metrics", &[], "").await.ok()?;
-            asked
+            let response = rest.try_send(Method::GET, "/metrics", &[], "").await.ok()?;
+            response
                 .text()
                 .contains("bellwether_store_losses_total 1")
                 .then_some(())

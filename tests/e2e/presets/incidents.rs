@@ -526,7 +526,7 @@ async fn closing_goes_to_the_channel_if_the_thread_is_rejected() {
         stage.ends().await;
         let chat = stage.receivers.iter().find(|(name, ..)| *name == "slack");
         let (_, receiver, _) = chat.unwrap();
-        let last = receiver.taken().pop().unwrap().json();
+        let last = receiver.accepted().pop().unwrap().json();
         assert!(last["thread_ts"].is_null(), "{error}: {last}");
     }
 }
@@ -542,8 +542,8 @@ async fn kill_during_delivery_leaves_no_incident_open() {
         let status = if round % 2 == 0 { "OPEN" } else { "CLOSED" };
         stage.send([1], status).await;
         for ((name, receiver, _), before) in stage.receivers.iter().zip(before) {
-            let is_under_way = async || (receiver.requests() > before).then_some(());
-            eventually(name, is_under_way).await;
+            let is_in_flight = async || (receiver.requests() > before).then_some(());
+            eventually(name, is_in_flight).await;
         }
         stage.world.kill();
         for (_, receiver, _) in &stage.receivers {
@@ -596,8 +596,8 @@ async fn alertmanager_resolves_alerts_opened_by_its_preset() {
     let _running = Running::start(folder.path(), &alertmanager, &arguments);
     let other = Rest::new(&address, None);
     let is_up = async || {
-        let asked = other.try_send(http::Method::GET, "/-/ready", &[], "");
-        asked.await.ok().filter(|it| it.status == 200)
+        let response = other.try_send(http::Method::GET, "/-/ready", &[], "");
+        response.await.ok().filter(|it| it.status == 200)
     };
     eventually("Alertmanager to be ready", is_up).await;
     let stage = Stage::new(&json!({})).await;

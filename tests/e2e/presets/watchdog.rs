@@ -8,8 +8,8 @@ use super::folder;
 pub(super) const WATCHDOG: &str = "watchdog";
 
 async fn status(rest: &Rest) -> Option<Value> {
-    let asked = json!({"query": {"filter": "name=\"no alerts from Prometheus\""}});
-    let found = rest.post("/v1/events:search", &asked).await.ok();
+    let request = json!({"query": {"filter": "name=\"no alerts from Prometheus\""}});
+    let found = rest.post("/v1/events:search", &request).await.ok();
     let status = found["results"][0]["occurrences"][0]["status"].clone();
     (!status.is_null()).then_some(status)
 }

@@ -209,15 +209,15 @@ fn reaching(
         let mut new = draft.clone();
         new["name"] = json!("further");
         add(create, json!({ *word: new }));
-        let mut taken = draft.clone();
-        taken["tags"] = json!(["team:db"]);
-        add(&format!("{service}/Update{noun}"), json!({ *word: taken }));
+        let mut tagged = draft.clone();
+        tagged["tags"] = json!(["team:db"]);
+        add(&format!("{service}/Update{noun}"), json!({ *word: tagged }));
         add(
             &format!("{service}/Delete{noun}"),
             json!({"name": "theirs"}),
         );
         if *word != "silence" {
-            let documents = json!({"documents": [{ *word: taken }]});
+            let documents = json!({"documents": [{ *word: tagged }]});
             add("ConfigService/ApplyConfig", documents);
         }
     }

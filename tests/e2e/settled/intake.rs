@@ -168,7 +168,7 @@ async fn simultaneous_changes_have_a_fixed_history_order() {
 }
 
 #[tokio::test]
-async fn fields_left_empty_by_a_repeat_or_close_are_kept() {
+async fn fields_left_empty_by_a_repeat_or_close_are_retained() {
     hold(|| {
         let bare = json!({
             "type": null, "summary": null, "body": null, "metadataFields": null, "severity": null,
@@ -177,12 +177,12 @@ async fn fields_left_empty_by_a_repeat_or_close_are_kept() {
             "type": "", "summary": "", "body": "", "metadataFields": {},
             "severity": "SEVERITY_DEFAULT",
         });
-        let kept = json!({
+        let stored = json!({
             "type": "disk", "summary": "disk is full", "body": "nothing can be written",
             "metadataFields": {"mount": "/var"}, "severity": "SEVERITY_ERROR", "number": 1,
         });
-        let closed = with(&kept, &json!({"status": "STATUS_CLOSED"}));
-        let open = with(&kept, &json!({"status": "STATUS_OPEN", "count": "2"}));
+        let closed = with(&stored, &json!({"status": "STATUS_CLOSED"}));
+        let open = with(&stored, &json!({"status": "STATUS_OPEN", "count": "2"}));
         let close = json!({"status": "STATUS_CLOSED"});
         vec![
             (
@@ -213,7 +213,7 @@ async fn fields_left_empty_by_a_repeat_or_close_are_kept() {
                     json!({}),
                     with(&bare, &json!({"summary": "disk is very full"})),
                 ],
-                with(&kept, &json!({"summary": "disk is very full"})),
+                with(&stored, &json!({"summary": "disk is very full"})),
             ),
             (
                 "what the close says replaces",

@@ -11,7 +11,7 @@ use tonic::Code;
 use super::{event, send, stored, with};
 
 const MASK: &str = "********";
-const KEPT_BYTES: usize = 16 * 1024;
+const STORED_BYTES: usize = 16 * 1024;
 
 pub(super) const KINDS: [&str; 3] = ["trigger", "destination", "rule"];
 
@@ -225,7 +225,7 @@ async fn response_bodies_are_stored_up_to_16_kib() {
             (900, 200),
             (5_000, 200),
             (12_000, 422),
-            (KEPT_BYTES, 200),
+            (STORED_BYTES, 200),
             (40_000, 422),
         ] {
             let name = format!("{} {length}", wire.name());
@@ -234,16 +234,16 @@ async fn response_bodies_are_stored_up_to_16_kib() {
                 body: body.clone(),
                 ..Reply::status(status)
             });
-            let whole = length <= KEPT_BYTES;
-            let kept = |response: &Value| {
-                let kept = response["body"].as_str().expect("a body").to_owned();
+            let whole = length <= STORED_BYTES;
+            let check_body = |response: &Value| {
+                let text = response["body"].as_str().expect("a body").to_owned();
                 if whole {
-                    assert_eq!(kept, body, "{name}");
+                    assert_eq!(text, body, "{name}");
                 } else {
                     // A truncation notice may be appended.
-                    assert!(kept.len() >= KEPT_BYTES - 64, "{name}: {}", kept.len());
-                    assert!(kept.len() <= KEPT_BYTES + 64, "{name}: {}", kept.len());
-                    assert!(kept.starts_with(&body[..KEPT_BYTES - 64]), "{name}");
+                    assert!(text.len() >= STORED_BYTES - 64, "{name}: {}", text.len());
+                    assert!(text.len() <= STORED_BYTES + 64, "{name}: {}", text.len());
+                    assert!(text.starts_with(&body[..STORED_BYTES - 64]), "{name}");
                 }
             };
 
@@ -259,7 +259,7 @@ async fn response_bodies_are_stored_up_to_16_kib() {
             let tested = wire
                 .ok("DestinationService/TestDestination", &json!({"name": name}))
                 .await;
-            kept(&tested["response"]);
+            check_body(&tested["response"]);
 
             let clause = json!({"equals": {"field": "dimensions.host", "stringVal": name}});
             let trigger = json!({"name": name, "type": {"event": {"query": {"clause": clause}}}});
@@ -284,7 +284,7 @@ async fn response_bodies_are_stored_up_to_16_kib() {
                 response.is_object().then_some(response)
             })
             .await;
-            kept(&response);
+            check_body(&response);
         }
     }
 }

@@ -183,8 +183,8 @@ impl Play {
             return;
         }
         let request = json!({kind: definition, "notifyOpen": true});
-        let asked = with(&request, &json!({"validateOnly": true}));
-        let counted = self.wire.ok(method, &asked).await;
+        let dry_run = with(&request, &json!({"validateOnly": true}));
+        let counted = self.wire.ok(method, &dry_run).await;
         let before = self.decided().await.len();
         assert_eq!(before, self.before, "asking tells nobody: {counted}");
         self.wire.ok(method, &request).await;

@@ -81,7 +81,7 @@ impl Secured {
 async fn certificate_authenticates_only_its_own_client() {
     let authority = Authority::new();
     let reader = authority.issue_to(&["Reader.example.net"], YEAR);
-    let stranger = authority.issue_to(&["other.example.net"], YEAR);
+    let other = authority.issue_to(&["other.example.net"], YEAR);
     let secured = Secured::start_as(
         authority,
         "tls_client_ca = \"$/ca.crt\"\ntls_client_optional = true\n",
@@ -100,7 +100,7 @@ async fn certificate_authenticates_only_its_own_client() {
     let rest = [
         (Some(&reader), "", 200),
         (Some(&reader), forged, 200),
-        (Some(&stranger), "", 401),
+        (Some(&other), "", 401),
         (None, "", 401),
         (None, forged, 401),
         // A key takes precedence, even if it is invalid.
@@ -112,15 +112,17 @@ async fn certificate_authenticates_only_its_own_client() {
     }
     let found = secured.grpc_name(Some(&reader), None).await.unwrap();
     assert_eq!(found, "reader");
-    let with_key = secured.grpc_name(Some(&stranger), Some(key.trim())).await;
+    let with_key = secured.grpc_name(Some(&other), Some(key.trim())).await;
     assert_eq!(with_key.unwrap(), "reader");
-    for identity in [Some(&stranger), None] {
+    for identity in [Some(&other), None] {
         let refused = secured.grpc_name(identity, None).await.unwrap_err();
         assert_eq!(refused.code(), Code::Unauthenticated);
     }
 
-    let taken = ["client", "create", "two", "--role", "viewer"];
-    let refused = secured.manage(&[&taken[..], &name].concat()).unwrap_err();
+    let duplicate = ["client", "create", "two", "--role", "viewer"];
+    let refused = secured
+        .manage(&[&duplicate[..], &name].concat())
+        .unwrap_err();
     assert!(
         refused.contains("already authenticates the client `reader`"),
         "{refused}"

@@ -125,14 +125,14 @@ async fn missing_client_certificate_is_explained() {
     );
     let reach = ["--connect", &url, "--tls-ca", &ca];
     // Whether the alert or the end of the connection is read first is random.
-    let asked: [&[&str]; 5] = [
+    let commands: [&[&str]; 5] = [
         &["client", "list"],
         &["get", "rules"],
         &["status"],
         &["health"],
         &["check"],
     ];
-    for command in asked.into_iter().cycle().take(25) {
+    for command in commands.into_iter().cycle().take(25) {
         let given = [("BELLWETHER_KEY", "bw_x")];
         let (code, reported) = said(home.path(), &[command, &reach].concat(), &given);
         assert!(

@@ -9,7 +9,7 @@ const NOW_MS: i64 = 1_767_225_600_000;
 
 fuzz_target!(|text: &str| {
     match filter::parse(text, Some(&Now::utc(NOW_MS))) {
-        Err(fault) => assert!(fault.at <= text.chars().count()),
+        Err(error) => assert!(error.at <= text.chars().count()),
         Ok(parsed) => {
             let printed = filter::print(&parsed.clause);
             let again = filter::parse(&printed, None).map(|parsed| parsed.clause);

@@ -15,16 +15,16 @@ fuzz_target!(|input: &[u8]| {
     let Ok(wire) = v1::Query::decode(input) else {
         return;
     };
-    let mut faults = Vec::new();
-    let Some(query) = query::query(Some(wire), "query", &mut faults) else {
+    let mut violations = Vec::new();
+    let Some(query) = query::query(Some(wire), "query", &mut violations) else {
         return;
     };
-    if !faults.is_empty() {
+    if !violations.is_empty() {
         return;
     }
-    let mut faults_again = Vec::new();
-    let again = query::query(Some(query::to_wire(&query)), "query", &mut faults_again);
-    assert!(faults_again.is_empty(), "{faults_again:?}");
+    let mut violations_again = Vec::new();
+    let again = query::query(Some(query::to_wire(&query)), "query", &mut violations_again);
+    assert!(violations_again.is_empty(), "{violations_again:?}");
     // Not compared as values: no number equals NaN.
     assert_eq!(
         format!("{:?}", Some(&query)),

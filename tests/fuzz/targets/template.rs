@@ -38,8 +38,8 @@ fuzz_target!(|text: &str| {
     }
     let template = match Template::parse(text) {
         Ok(template) => template,
-        Err(fault) => {
-            assert!(fault.line >= 1 && fault.column >= 1 && !fault.message.is_empty());
+        Err(error) => {
+            assert!(error.line >= 1 && error.column >= 1 && !error.message.is_empty());
             return;
         }
     };

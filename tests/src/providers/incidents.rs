@@ -48,12 +48,12 @@ pub struct State {
 pub struct Board(Arc<Mutex<State>>);
 
 impl Board {
-    /// Calls `look` with the receiver's state, which it may change.
+    /// Calls `apply` with the receiver's state, which it may change.
     ///
     /// # Panics
     /// Panics if another thread panicked while holding the lock.
-    pub fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
-        look(&mut self.0.lock().unwrap())
+    pub fn with<T>(&self, apply: impl FnOnce(&mut State) -> T) -> T {
+        apply(&mut self.0.lock().unwrap())
     }
 
     /// Returns the incidents by key.
@@ -94,7 +94,7 @@ impl<R> Incidents<R> {
 impl<R: Rules> Rules for Incidents<R> {
     fn judge(&mut self, request: &Received) -> Answer {
         let answer = self.rules.judge(request);
-        if !answer.is_taken() {
+        if !answer.is_accepted() {
             return answer;
         }
         let (key, change, text) = (self.read)(request);
@@ -130,6 +130,6 @@ pub struct Accepts(
 
 impl Rules for Accepts {
     fn judge(&mut self, _: &Received) -> Answer {
-        Answer::taken(self.0, self.1)
+        Answer::accepted(self.0, self.1)
     }
 }

@@ -91,7 +91,7 @@ pub struct StrictMailServer {
 struct State {
     rules: MailRules,
     mails: Mutex<Vec<Mail>>,
-    faults: Mutex<Vec<String>>,
+    violations: Mutex<Vec<String>>,
     mischief: Mutex<Option<MailMischief>>,
 }
 
@@ -106,7 +106,7 @@ impl StrictMailServer {
         let state = Arc::new(State {
             rules,
             mails: Mutex::default(),
-            faults: Mutex::default(),
+            violations: Mutex::default(),
             mischief: Mutex::default(),
         });
         let mut tasks = JoinSet::new();
@@ -154,10 +154,10 @@ impl StrictMailServer {
     /// # Panics
     /// Panics if a client violated the rules.
     pub fn mails(&self) -> Vec<Mail> {
-        let faults = self.state.faults.lock().unwrap();
+        let violations = self.state.violations.lock().unwrap();
         assert!(
-            faults.is_empty(),
-            "a mail server was spoken to wrongly: {faults:#?}"
+            violations.is_empty(),
+            "a mail server was spoken to wrongly: {violations:#?}"
         );
         self.state.mails.lock().unwrap().clone()
     }
@@ -223,8 +223,8 @@ impl Conversation<'_> {
         self.state.mischief.lock().unwrap().clone()
     }
 
-    fn fault(&self, fault: impl Into<String>) {
-        self.state.faults.lock().unwrap().push(fault.into());
+    fn add_violation(&self, message: impl Into<String>) {
+        self.state.violations.lock().unwrap().push(message.into());
     }
 
     async fn say(&mut self, line: &str) -> io::Result<()> {
@@ -241,11 +241,11 @@ impl Conversation<'_> {
             return Ok(None);
         }
         if !line.ends_with(b"\r\n") {
-            self.fault("a line does not end with CR LF");
+            self.add_violation("a line does not end with CR LF");
         }
         line.truncate(line.trim_ascii_end().len());
         if line.len() > LINE_BYTES_MAX {
-            self.fault(format!("a line has {} bytes", line.len()));
+            self.add_violation(format!("a line has {} bytes", line.len()));
         }
         Ok(Some(line))
     }
@@ -276,7 +276,7 @@ impl Conversation<'_> {
         }
         let must_secure = matches!(self.state.rules.security, MailSecurity::StartTls(_));
         if must_secure && !self.is_secure && !matches!(verb, "EHLO" | "QUIT" | "NOOP") {
-            self.fault(format!("{verb} came before STARTTLS"));
+            self.add_violation(format!("{verb} came before STARTTLS"));
             self.say("530 issue STARTTLS first").await?;
             return Ok(true);
         }
@@ -295,7 +295,7 @@ impl Conversation<'_> {
                 return Ok(false);
             }
             "MAIL" if self.from.is_some() => {
-                self.fault("a mail begins within another");
+                self.add_violation("a mail begins within another");
                 self.say("503 5.5.1 nested MAIL command").await?;
             }
             "MAIL" => {
@@ -306,7 +306,7 @@ impl Conversation<'_> {
             }
             "RCPT" => self.recipient(line).await?,
             "DATA" if self.to.is_empty() => {
-                self.fault("a text comes for no address");
+                self.add_violation("a text comes for no address");
                 self.say("554 5.5.1 no valid recipients").await?;
             }
             "DATA" => self.data().await?,
@@ -322,7 +322,7 @@ impl Conversation<'_> {
     /// Records a fault if a line contains non-ASCII characters without SMTPUTF8.
     fn holds_letters(&self, line: &str) {
         if !line.is_ascii() && !self.is_international {
-            self.fault(format!("letters beyond ASCII without SMTPUTF8: {line}"));
+            self.add_violation(format!("letters beyond ASCII without SMTPUTF8: {line}"));
         }
     }
 
@@ -330,10 +330,10 @@ impl Conversation<'_> {
         self.holds_letters(line);
         let address = address(line);
         if self.from.is_none() {
-            self.fault("an address comes before the sender");
+            self.add_violation("an address comes before the sender");
         }
         if self.to.contains(&address) {
-            self.fault(format!("{address} is named twice"));
+            self.add_violation(format!("{address} is named twice"));
         }
         match self.mischief() {
             Some(MailMischief::Refuses(refused, answer)) if refused == address => {
@@ -375,7 +375,7 @@ impl Conversation<'_> {
         let is_name =
             |name: &&&str| name.contains('.') && (name.starts_with('[') == name.ends_with(']'));
         if words.len() != 2 || words.get(1).is_none_or(|word| !is_name(&word)) {
-            self.fault(format!("this names nobody: {line}"));
+            self.add_violation(format!("this names nobody: {line}"));
         }
         let mut features = vec!["stand-in".to_owned(), "8BITMIME".into(), "SMTPUTF8".into()];
         let is_starttls = matches!(self.state.rules.security, MailSecurity::StartTls(_));
@@ -397,7 +397,7 @@ impl Conversation<'_> {
         let mechanism = words.next().unwrap_or_default().to_ascii_uppercase();
         let offered = self.state.rules.mechanisms;
         if !offered.split(' ').any(|one| one == mechanism) {
-            self.fault(format!("{mechanism} was not offered"));
+            self.add_violation(format!("{mechanism} was not offered"));
             return self.say("504 unknown mechanism").await;
         }
         let first = words.next().map(str::to_owned);
@@ -431,7 +431,7 @@ impl Conversation<'_> {
         let said = first.and_then(|it| STANDARD.decode(it).ok());
         let said = said.and_then(|it| String::from_utf8(it).ok());
         let Some((user, token)) = said.as_deref().and_then(bearer) else {
-            self.fault("XOAUTH2 without `user=…^Aauth=Bearer …^A^A` in base64");
+            self.add_violation("XOAUTH2 without `user=…^Aauth=Bearer …^A^A` in base64");
             return self.say("501 5.5.2 Cannot Decode response").await;
         };
         let (user, token) = (user.to_owned(), token.to_owned());
@@ -443,7 +443,7 @@ impl Conversation<'_> {
         self.say(&format!("334 {}", STANDARD.encode(error))).await?;
         let response = self.line().await?;
         if response.as_deref() != Some("") {
-            self.fault(format!(
+            self.add_violation(format!(
                 "the error of XOAUTH2 is answered with {response:?}"
             ));
         }

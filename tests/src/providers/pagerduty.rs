@@ -36,7 +36,7 @@ pub struct PagerDuty {
 
 impl Rules for PagerDuty {
     fn judge(&mut self, request: &Received) -> Answer {
-        let mut faults = Violations::default();
+        let mut violations = Violations::default();
         if (request.method.as_str(), request.path.as_str()) != ("POST", "/v2/enqueue") {
             let wrong = format!("{} {} is not known", request.method, request.path);
             return Answer::refused(404, "Not Found", vec![wrong]);
@@ -45,80 +45,80 @@ impl Rules for PagerDuty {
             return Answer::refused(413, "", vec!["the event is beyond 512 KB".into()]);
         }
         let json = content_type(request).starts_with("application/json");
-        faults.unless(json, "content-type is not application/json");
+        violations.unless(json, "content-type is not application/json");
         let event = serde_json::from_slice(&request.body).unwrap_or_default();
-        self.event(&event, &mut faults);
-        if faults.0.is_empty() {
+        self.event(&event, &mut violations);
+        if violations.0.is_empty() {
             let body = json!({
                 "status": "success",
                 "message": "Event processed",
                 "dedup_key": event["dedup_key"],
             });
-            return Answer::taken(202, body.to_string());
+            return Answer::accepted(202, body.to_string());
         }
         let body = json!({
             "status": "invalid event",
             "message": "Event object is invalid",
-            "errors": faults.0,
+            "errors": violations.0,
         });
-        Answer::refused(400, body.to_string(), faults.0)
+        Answer::refused(400, body.to_string(), violations.0)
     }
 }
 
 impl PagerDuty {
-    fn event(&self, event: &Value, faults: &mut Violations) {
-        let event = faults.object("the event", event, &TOP);
+    fn event(&self, event: &Value, violations: &mut Violations) {
+        let event = violations.object("the event", event, &TOP);
         let key = event.get("routing_key").as_str().unwrap_or_default();
         let length = "Length of 'routing_key' is incorrect (should be 32 characters)";
-        faults.unless(key.len() == 32, length);
-        faults.unless(key == self.routing_key, "'routing_key' is of no service");
+        violations.unless(key.len() == 32, length);
+        violations.unless(key == self.routing_key, "'routing_key' is of no service");
         let actions = ["trigger", "acknowledge", "resolve"];
-        faults.word("'event_action'", event.get("event_action"), &actions);
+        violations.word("'event_action'", event.get("event_action"), &actions);
         let opens = event.get("event_action") == "trigger";
         if !opens || event.has("dedup_key") {
-            faults.text("'dedup_key'", event.get("dedup_key"), 255);
+            violations.text("'dedup_key'", event.get("dedup_key"), 255);
         }
         if opens || event.has("payload") {
-            payload(event.get("payload"), faults);
+            payload(event.get("payload"), violations);
         }
-        faults.optional_text("'client'", event.get("client"), 1_024);
+        violations.optional_text("'client'", event.get("client"), 1_024);
         if event.has("client_url") {
-            faults.web_address("'client_url'", event.get("client_url"));
+            violations.web_address("'client_url'", event.get("client_url"));
         }
         if event.has("images") {
-            for image in faults.list("'images'", event.get("images"), 100) {
-                let image = faults.object("an image", image, &["src", "href", "alt"]);
-                faults.web_address("an image's 'src'", image.get("src"));
-                faults.optional_text("an image's 'alt'", image.get("alt"), 1_024);
+            for image in violations.list("'images'", event.get("images"), 100) {
+                let image = violations.object("an image", image, &["src", "href", "alt"]);
+                violations.web_address("an image's 'src'", image.get("src"));
+                violations.optional_text("an image's 'alt'", image.get("alt"), 1_024);
             }
         }
         if event.has("links") {
-            for link in faults.list("'links'", event.get("links"), 100) {
-                let link = faults.object("a link", link, &["href", "text"]);
-                faults.web_address("a link's 'href'", link.get("href"));
-                faults.optional_text("a link's 'text'", link.get("text"), 1_024);
+            for link in violations.list("'links'", event.get("links"), 100) {
+                let link = violations.object("a link", link, &["href", "text"]);
+                violations.web_address("a link's 'href'", link.get("href"));
+                violations.optional_text("a link's 'text'", link.get("text"), 1_024);
             }
         }
     }
 }
 
-fn payload(payload: &Value, faults: &mut Violations) {
-    let payload = faults.object("'payload'", payload, &PAYLOAD);
-    faults.text("'payload.summary'", payload.get("summary"), 1_024);
-    faults.text("'payload.source'", payload.get("source"), 1_024);
+fn payload(payload: &Value, violations: &mut Violations) {
+    let payload = violations.object("'payload'", payload, &PAYLOAD);
+    violations.text("'payload.summary'", payload.get("summary"), 1_024);
+    violations.text("'payload.source'", payload.get("source"), 1_024);
     let severities = ["critical", "warning", "error", "info"];
-    faults.word("'payload.severity'", payload.get("severity"), &severities);
+    violations.word("'payload.severity'", payload.get("severity"), &severities);
     let timestamp = payload.get("timestamp").as_str().unwrap_or_default();
     let moment = timestamp.parse::<jiff::Timestamp>();
-    faults.unless(
+    violations.unless(
         moment.is_ok(),
         format!("'payload.timestamp' is no moment: {timestamp}"),
     );
     for name in ["component", "group", "class"] {
-        faults.optional_text(&format!("'payload.{name}'"), payload.get(name), 1_024);
+        violations.optional_text(&format!("'payload.{name}'"), payload.get(name), 1_024);
     }
     let details = payload.get("custom_details");
-    faults.unless(
+    violations.unless(
         details.is_object(),
         "'payload.custom_details' is not an object",
     );

@@ -62,9 +62,9 @@ impl ServiceNow {
     }
 
     fn give_token(&mut self, request: &Received) -> Answer {
-        let mut faults = Violations::default();
+        let mut violations = Violations::default();
         let form = "application/x-www-form-urlencoded";
-        faults.unless(
+        violations.unless(
             content_type(request) == form,
             "content-type is not a form's",
         );
@@ -78,10 +78,10 @@ impl ServiceNow {
             expected.insert("refresh_token".into(), token.clone());
             expected.insert("grant_type".into(), "refresh_token".into());
         }
-        faults.unless(given == expected, format!("the form is {given:?}"));
-        if !faults.0.is_empty() {
+        violations.unless(given == expected, format!("the form is {given:?}"));
+        if !violations.0.is_empty() {
             let body = json!({"error": "server_error", "error_description": "access_denied"});
-            return Answer::refused(401, body.to_string(), faults.0);
+            return Answer::refused(401, body.to_string(), violations.0);
         }
         self.tokens += 1;
         self.uses_left = self.uses_per_token;
@@ -107,17 +107,17 @@ impl ServiceNow {
             return Answer::without_message(401, body.to_string());
         }
         self.uses_left -= 1;
-        let mut faults = Violations::default();
+        let mut violations = Violations::default();
         let json = content_type(request).starts_with("application/json");
-        faults.unless(json, "content-type is not application/json");
+        violations.unless(json, "content-type is not application/json");
         let event = serde_json::from_slice(&request.body).unwrap_or_default();
-        record(&event, &mut faults);
-        if faults.0.is_empty() {
-            return Answer::taken(201, json!({"result": event}).to_string());
+        record(&event, &mut violations);
+        if violations.0.is_empty() {
+            return Answer::accepted(201, json!({"result": event}).to_string());
         }
-        let error = json!({"message": "Exception while reading request", "detail": faults.0});
+        let error = json!({"message": "Exception while reading request", "detail": violations.0});
         let body = json!({"error": error, "status": "failure"});
-        Answer::refused(400, body.to_string(), faults.0)
+        Answer::refused(400, body.to_string(), violations.0)
     }
 }
 
@@ -135,33 +135,33 @@ impl Rules for ServiceNow {
     }
 }
 
-fn record(event: &Value, faults: &mut Violations) {
-    let event = faults.object("the record", event, &FIELDS.map(|(name, _)| name));
+fn record(event: &Value, violations: &mut Violations) {
+    let event = violations.object("the record", event, &FIELDS.map(|(name, _)| name));
     for (name, characters_max) in FIELDS {
-        faults.optional_text(name, event.get(name), characters_max);
+        violations.optional_text(name, event.get(name), characters_max);
     }
     for name in ["source", "severity", "message_key", "node"] {
-        faults.unless(event.has(name), format!("{name} is missing"));
+        violations.unless(event.has(name), format!("{name} is missing"));
     }
-    faults.word(
+    violations.word(
         "severity",
         event.get("severity"),
         &["0", "1", "2", "3", "4", "5"],
     );
-    faults.word(
+    violations.word(
         "resolution_state",
         event.get("resolution_state"),
         &["New", "Closing"],
     );
     let time = event.get("time_of_event").as_str().unwrap_or_default();
     let read = jiff::civil::DateTime::strptime("%Y-%m-%d %H:%M:%S", time);
-    faults.unless(read.is_ok(), format!("time_of_event is {time:?}"));
+    violations.unless(read.is_ok(), format!("time_of_event is {time:?}"));
     let info = event.get("additional_info").as_str().unwrap_or_default();
     let info: Value = serde_json::from_str(info).unwrap_or_default();
     // From the reference: "The JSON data is supported for String values only."
     let texts = |info: &serde_json::Map<String, Value>| info.values().all(Value::is_string);
     let right = info.as_object().is_some_and(texts);
-    faults.unless(
+    violations.unless(
         right,
         format!("additional_info holds other values than texts: {info}"),
     );

@@ -46,18 +46,18 @@ impl Rules for Slack {
                 Violations(vec![format!("unknown {}", request.path)]),
             );
         }
-        let mut faults = Violations::default();
+        let mut violations = Violations::default();
         let bearer = format!("Bearer {}", self.token);
         if request.headers.get("authorization") != Some(&bearer) {
-            faults.0.push("the token is not the bot's".into());
-            return no("invalid_auth", faults);
+            violations.0.push("the token is not the bot's".into());
+            return no("invalid_auth", violations);
         }
         // Without the charset, Slack adds a warning to its response.
         if content_type(request) != "application/json; charset=utf-8" {
-            faults
+            violations
                 .0
                 .push(format!("content-type is {}", content_type(request)));
-            return no("missing_charset", faults);
+            return no("missing_charset", violations);
         }
         let Ok(message) = serde_json::from_slice::<Value>(&request.body) else {
             return no(
@@ -65,33 +65,33 @@ impl Rules for Slack {
                 Violations(vec!["the body is not JSON".into()]),
             );
         };
-        let arguments = faults.object("the message", &message, &ARGUMENTS);
+        let arguments = violations.object("the message", &message, &ARGUMENTS);
         // An update identifies the channel by its id and the message by its timestamp.
         let channel = if is_update { CHANNEL } else { &self.channel };
-        faults.unless(
+        violations.unless(
             !is_update || arguments.get("ts") == FIRST,
             "ts is no message of the channel",
         );
-        faults.unless(
+        violations.unless(
             !arguments.has("reply_broadcast") || arguments.has("thread_ts"),
             "reply_broadcast without a thread",
         );
         if arguments.get("channel").as_str() != Some(channel) {
-            faults.0.push("the channel does not exist".into());
-            return no("channel_not_found", faults);
+            violations.0.push("the channel does not exist".into());
+            return no("channel_not_found", violations);
         }
         let thread = arguments.get("thread_ts");
         if let (Some(error), false) = (self.refuses_threads, thread.is_null()) {
             let said = json!({"ok": false, "error": error});
             return Answer::without_message(200, said.to_string());
         }
-        faults.unless(
+        violations.unless(
             thread.is_null() || thread == FIRST,
             format!("thread_ts {thread} is no message of the channel"),
         );
-        self::message(arguments, &mut faults);
-        if !faults.0.is_empty() {
-            return no("invalid_blocks", faults);
+        self::message(arguments, &mut violations);
+        if !violations.0.is_empty() {
+            return no("invalid_blocks", violations);
         }
         // Slack echoes the message with every non-ASCII character as `\uXXXX`.
         let text = escaped(&message["text"].to_string());
@@ -99,7 +99,7 @@ impl Rules for Slack {
             r#"{{"ok":true,"channel":"{CHANNEL}","ts":"{FIRST}",
                "message":{{"type":"message","text":{text}}}}}"#
         );
-        Answer::taken(200, answer)
+        Answer::accepted(200, answer)
     }
 }
 
@@ -111,76 +111,77 @@ fn escaped(text: &str) -> String {
     text.encode_utf16().map(letter).collect()
 }
 
-fn no(error: &str, faults: Violations) -> Answer {
-    let messages: Vec<_> = faults
+fn no(error: &str, violations: Violations) -> Answer {
+    let messages: Vec<_> = violations
         .0
         .iter()
-        .map(|fault| format!("[ERROR] {fault}"))
+        .map(|violation| format!("[ERROR] {violation}"))
         .collect();
     let answer = json!({
         "ok": false,
         "error": error,
         "response_metadata": {"messages": messages},
     });
-    Answer::refused(200, answer.to_string(), faults.0)
+    Answer::refused(200, answer.to_string(), violations.0)
 }
 
-fn message(arguments: Fields<'_>, faults: &mut Violations) {
-    faults.text("text", arguments.get("text"), 40_000);
+fn message(arguments: Fields<'_>, violations: &mut Violations) {
+    violations.text("text", arguments.get("text"), 40_000);
     for name in ["unfurl_links", "unfurl_media"] {
         let flag = arguments.get(name);
-        faults.unless(
+        violations.unless(
             flag.is_null() || flag.is_boolean(),
             format!("{name} is no flag"),
         );
     }
     if arguments.has("blocks") {
-        blocks(arguments.get("blocks"), faults);
+        blocks(arguments.get("blocks"), violations);
     }
     if arguments.has("attachments") {
-        for attachment in faults.list("attachments", arguments.get("attachments"), 100) {
-            let attachment = faults.object("an attachment", attachment, &["color", "blocks"]);
+        for attachment in violations.list("attachments", arguments.get("attachments"), 100) {
+            let attachment = violations.object("an attachment", attachment, &["color", "blocks"]);
             let color = attachment.get("color").as_str().unwrap_or_default();
             let hex = color.strip_prefix('#').is_some_and(|hex| {
                 hex.len() == 6 && hex.chars().all(|digit| digit.is_ascii_hexdigit())
             });
-            faults.unless(hex, format!("an attachment's color is {color:?}"));
-            blocks(attachment.get("blocks"), faults);
+            violations.unless(hex, format!("an attachment's color is {color:?}"));
+            blocks(attachment.get("blocks"), violations);
         }
     }
 }
 
-fn blocks(blocks: &Value, faults: &mut Violations) {
-    for block in faults.list("blocks", blocks, 50) {
+fn blocks(blocks: &Value, violations: &mut Violations) {
+    for block in violations.list("blocks", blocks, 50) {
         match block["type"].as_str() {
             Some("section") => {
                 let known = ["type", "text", "fields", "block_id"];
-                let section = faults.object("a section", block, &known);
+                let section = violations.object("a section", block, &known);
                 let filled = section.has("text") || section.has("fields");
-                faults.unless(filled, "a section has neither text nor fields");
+                violations.unless(filled, "a section has neither text nor fields");
                 if section.has("text") {
-                    text("a section's text", section.get("text"), 3_000, faults);
+                    text("a section's text", section.get("text"), 3_000, violations);
                 }
                 if section.has("fields") {
-                    for field in faults.list("a section's fields", section.get("fields"), 10) {
-                        text("a section's field", field, 2_000, faults);
+                    for field in violations.list("a section's fields", section.get("fields"), 10) {
+                        text("a section's field", field, 2_000, violations);
                     }
                 }
             }
             Some("context") => {
-                let context = faults.object("a context", block, &["type", "elements"]);
-                for element in faults.list("a context's elements", context.get("elements"), 10) {
-                    text("a context's element", element, 3_000, faults);
+                let context = violations.object("a context", block, &["type", "elements"]);
+                for element in violations.list("a context's elements", context.get("elements"), 10)
+                {
+                    text("a context's element", element, 3_000, violations);
                 }
             }
             Some("divider") => {}
-            other => faults.0.push(format!("a block is of type {other:?}")),
+            other => violations.0.push(format!("a block is of type {other:?}")),
         }
     }
 }
 
-fn text(path: &str, value: &Value, characters_max: usize, faults: &mut Violations) {
-    let text = faults.object(path, value, &["type", "text", "emoji", "verbatim"]);
-    faults.word(path, text.get("type"), &["mrkdwn", "plain_text"]);
-    faults.text(path, text.get("text"), characters_max);
+fn text(path: &str, value: &Value, characters_max: usize, violations: &mut Violations) {
+    let text = violations.object(path, value, &["type", "text", "emoji", "verbatim"]);
+    violations.word(path, text.get("type"), &["mrkdwn", "plain_text"]);
+    violations.text(path, text.get("text"), characters_max);
 }

@@ -59,13 +59,13 @@ enum Judgement {
 
 impl Answer {
     /// Accepts the message.
-    pub fn taken(status: u16, body: impl Into<String>) -> Self {
+    pub fn accepted(status: u16, body: impl Into<String>) -> Self {
         Self::new(status, body, Judgement::Taken)
     }
 
     /// Rejects the request for these reasons.
-    pub fn refused(status: u16, body: impl Into<String>, faults: Vec<String>) -> Self {
-        Self::new(status, body, Judgement::Refused(faults))
+    pub fn refused(status: u16, body: impl Into<String>, violations: Vec<String>) -> Self {
+        Self::new(status, body, Judgement::Refused(violations))
     }
 
     /// Accepts a valid request that carries no message.
@@ -73,7 +73,7 @@ impl Answer {
         Self::new(status, body, Judgement::Aside)
     }
 
-    pub(super) fn is_taken(&self) -> bool {
+    pub(super) fn is_accepted(&self) -> bool {
         matches!(self.judgement, Judgement::Taken)
     }
 
@@ -124,7 +124,7 @@ pub struct StandIn {
 struct State {
     rules: Mutex<Box<dyn Rules>>,
     mischief: Mutex<Option<Mischief>>,
-    taken: Mutex<Vec<Received>>,
+    accepted: Mutex<Vec<Received>>,
     refused: Mutex<Vec<(Received, Vec<String>)>>,
     requests: AtomicUsize,
     flooded_bytes: Arc<AtomicUsize>,
@@ -158,7 +158,7 @@ impl StandIn {
         let state = Arc::new(State {
             rules: Mutex::new(Box::new(rules)),
             mischief: Mutex::default(),
-            taken: Mutex::default(),
+            accepted: Mutex::default(),
             refused: Mutex::default(),
             requests: AtomicUsize::new(0),
             flooded_bytes: Arc::default(),
@@ -190,10 +190,10 @@ impl StandIn {
     ///
     /// # Panics
     /// Panics with the faults if any request was rejected.
-    pub fn taken(&self) -> Vec<Received> {
+    pub fn accepted(&self) -> Vec<Received> {
         let refused = self.refused();
         assert!(refused.is_empty(), "a provider refused {refused:#?}");
-        self.state.taken.lock().unwrap().clone()
+        self.state.accepted.lock().unwrap().clone()
     }
 
     /// Returns the requests rejected so far, each with its faults.
@@ -291,8 +291,10 @@ impl State {
     fn judge(&self, request: Received) -> Reply {
         let answer = self.rules.lock().unwrap().judge(&request);
         match answer.judgement {
-            Judgement::Taken => self.taken.lock().unwrap().push(request),
-            Judgement::Refused(faults) => self.refused.lock().unwrap().push((request, faults)),
+            Judgement::Taken => self.accepted.lock().unwrap().push(request),
+            Judgement::Refused(violations) => {
+                self.refused.lock().unwrap().push((request, violations));
+            }
             Judgement::Aside => {}
         }
         answer.reply

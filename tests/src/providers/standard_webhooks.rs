@@ -27,7 +27,7 @@ impl Rules for Verifier {
             .map_while(|secret| verify(request, secret, now).err())
             .collect();
         if wrong.len() < self.secrets.len() {
-            return Answer::taken(204, "");
+            return Answer::accepted(204, "");
         }
         Answer::refused(401, "no matching signature", wrong)
     }

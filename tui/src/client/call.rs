@@ -18,14 +18,14 @@ pub(crate) struct Call {
     pub(crate) method: &'static str,
     pub(crate) body: Value,
     pub(crate) limit: Duration,
-    pub(crate) taken: Option<ParseOutcome>,
+    pub(crate) parse_outcome: Option<ParseOutcome>,
 }
 
 /// Calls with equal requests are equal, regardless of their parsers.
 impl PartialEq for Call {
     fn eq(&self, other: &Self) -> bool {
-        let asked = |call: &Self| (call.service, call.method, call.is_write());
-        asked(self) == asked(other) && self.body == other.body
+        let target = |call: &Self| (call.service, call.method, call.is_write());
+        target(self) == target(other) && self.body == other.body
     }
 }
 
@@ -41,7 +41,7 @@ impl Call {
             method,
             body,
             limit: limits::CALL,
-            taken: None,
+            parse_outcome: None,
         }
     }
 
@@ -63,13 +63,16 @@ impl Call {
     }
 
     /// Marks the call as a write, which needs a confirmation or an undo.
-    pub(crate) fn into_write(self, taken: ParseOutcome) -> Self {
-        let taken = Some(taken);
-        Self { taken, ..self }
+    pub(crate) fn into_write(self, parse_outcome: ParseOutcome) -> Self {
+        let parse_outcome = Some(parse_outcome);
+        Self {
+            parse_outcome,
+            ..self
+        }
     }
 
     pub(crate) fn is_write(&self) -> bool {
-        self.taken.is_some()
+        self.parse_outcome.is_some()
     }
 }
 

@@ -321,7 +321,7 @@ async fn renew_periodically(keys: Keys, mut attended: Option<Receiver<Instant>>)
         let pause = if attended.as_mut().is_none_or(is_user_active) {
             limits::KEY_LOOK
         } else {
-            limits::KEY_LOOK_UNATTENDED
+            limits::KEY_CHECK_UNATTENDED
         };
         time::sleep(pause).await;
         // The old key may still be accepted; if not, reconnecting shows why.

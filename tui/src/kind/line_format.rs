@@ -293,8 +293,8 @@ mod tests {
             (LineFormat::Steps, "ana wait long", "not a duration"),
         ];
         for (form, line, expected) in cases {
-            let fault = form.read(line).unwrap_err();
-            assert!(fault.contains(expected), "{line}: {fault}");
+            let error = form.read(line).unwrap_err();
+            assert!(error.contains(expected), "{line}: {error}");
         }
     }
 }

@@ -214,9 +214,9 @@ mod tests {
             assert_eq!(again, read, "{typed}");
         }
         for (typed, place) in [("severity>=", 11), ("=x", 1), ("a (b", 3)] {
-            let fault = events(typed, &reader()).unwrap_err().to_string();
+            let error = events(typed, &reader()).unwrap_err().to_string();
             let begins = format!("at character {place}: ");
-            assert!(fault.starts_with(&begins), "{typed}: {fault}");
+            assert!(error.starts_with(&begins), "{typed}: {error}");
         }
     }
 

@@ -220,9 +220,9 @@ impl Form {
     pub(crate) fn to_json(&self) -> Value {
         let mut json = self.base.clone();
         if let Some(word) = Some(self.chosen_type()).filter(|word| !word.is_empty()) {
-            let kept = get(&self.base, &format!("type.{word}")).cloned();
-            let kept = kept.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-            set(&mut json, "type", Some(serde_json::json!({ word: kept })));
+            let stored = get(&self.base, &format!("type.{word}")).cloned();
+            let stored = stored.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+            set(&mut json, "type", Some(serde_json::json!({ word: stored })));
         }
         for (index, (spec, input)) in self.specs.iter().zip(&self.inputs).enumerate() {
             let is_field = spec.path != "type" && spec.kind != FieldKind::Section;

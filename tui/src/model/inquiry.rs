@@ -60,23 +60,23 @@ impl Inquiry {
                 let body = with_document(fields, document);
                 Call::new("IntakeMappingService", "TestIntakeMapping", body)
             }
-            (Self::Obligations(asked), before) => {
-                let mut asked = asked.clone();
-                asked.page_size = limits::RESOURCE_PAGE;
+            (Self::Obligations(request), before) => {
+                let mut request = request.clone();
+                request.page_size = limits::RESOURCE_PAGE;
                 if let Some(Outcome::Obligations(read)) = before {
-                    asked.page_token.clone_from(&read.next_page_token);
+                    request.page_token.clone_from(&read.next_page_token);
                 }
-                Call::from_request("DeliveryService", &asked).with_long_timeout()
+                Call::from_request("DeliveryService", &request).with_long_timeout()
             }
-            (Self::Audit(asked), before) => {
-                let mut asked = asked.clone();
+            (Self::Audit(request), before) => {
+                let mut request = request.clone();
                 let mut left = limits::HELD_AUDIT;
                 if let Some(Outcome::Audit(read)) = before {
                     left = left.saturating_sub(read.entries.len());
-                    asked.page_token.clone_from(&read.next_page_token);
+                    request.page_token.clone_from(&read.next_page_token);
                 }
-                asked.page_size = i32::try_from(left).unwrap_or(i32::MAX);
-                Call::from_request("AuditService", &asked).with_long_timeout()
+                request.page_size = i32::try_from(left).unwrap_or(i32::MAX);
+                Call::from_request("AuditService", &request).with_long_timeout()
             }
             (Self::Noise(by), _) => {
                 let request = v1::GetNoiseRequest {

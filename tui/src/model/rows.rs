@@ -169,21 +169,21 @@ impl<R> Table for LoadedRows<'_, R> {
     }
 
     fn places(&self, filter: &LocalFilter, sort: Option<Sort>) -> Vec<usize> {
-        let kept = self.rows.iter().enumerate();
+        let shown = self.rows.iter().enumerate();
         let keeps = |row| self.is_filtered || filter.matches(&FilteredRow { row, table: self });
-        let kept = kept.filter(|(_, row)| keeps(row));
+        let shown = shown.filter(|(_, row)| keeps(row));
         let key = sort.and_then(|sort| Some((sort, self.key(sort.column)?)));
         let Some((sort, key)) = key else {
-            return kept.map(|(place, _)| place).collect();
+            return shown.map(|(place, _)| place).collect();
         };
         // Ties keep the service's order in either direction.
-        let mut kept: Vec<_> = kept.map(|(place, row)| (key(row), place)).collect();
+        let mut shown: Vec<_> = shown.map(|(place, row)| (key(row), place)).collect();
         if sort.descending {
-            kept.sort_by(|(one, _), (other, _)| other.cmp(one));
+            shown.sort_by(|(one, _), (other, _)| other.cmp(one));
         } else {
-            kept.sort_by(|(one, _), (other, _)| one.cmp(other));
+            shown.sort_by(|(one, _), (other, _)| one.cmp(other));
         }
-        kept.into_iter().map(|(_, place)| place).collect()
+        shown.into_iter().map(|(_, place)| place).collect()
     }
 }
 

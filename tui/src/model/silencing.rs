@@ -25,7 +25,7 @@ pub(crate) struct SilenceChoice {
     /// The end that was selected before its scope was counted.
     pub(crate) chosen: Option<Timestamp>,
     pub(crate) waiting: Vec<(Ticket, usize)>,
-    pub(crate) fault: Option<String>,
+    pub(crate) error: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -125,7 +125,7 @@ impl SilenceChoice {
             other: None,
             chosen: None,
             waiting: Vec::new(),
-            fault: None,
+            error: None,
         })
     }
 

@@ -75,8 +75,8 @@ pub(crate) fn settle(model: &mut Model) {
         let mut list = std::mem::take(&mut model.page.list);
         model.arrange(&list);
         // The cursor does not move while there is a question or a mark.
-        let is_asked = model.overlay.is_some() || !list.marks.is_empty();
-        let may_follow = model.page.route == Route::Events && !is_asked && list.sort.is_none();
+        let is_busy = model.overlay.is_some() || !list.marks.is_empty();
+        let may_follow = model.page.route == Route::Events && !is_busy && list.sort.is_none();
         let follows = may_follow && !list.anchor.is_held(model.now_ms);
         if follows && std::mem::take(&mut list.anchor.returns) && !list.pinned {
             list.index = 0;

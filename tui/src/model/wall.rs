@@ -167,13 +167,13 @@ pub(crate) fn troubled_destinations(
             Some(drain) => format!("  about {} to drain", duration(span_ms(drain))),
             None => String::new(),
         };
-        let unheard = if one.failure_unheard {
+        let unreported = if one.failure_unheard {
             "  reported only to failing destinations"
         } else {
             ""
         };
         let details = format!(
-            "{waiting} waiting{}{after}{unheard}",
+            "{waiting} waiting{}{after}{unreported}",
             oldest.unwrap_or_default()
         );
         TroubledDestination {

@@ -113,7 +113,7 @@ fn silence_question(choice: &SilenceChoice) -> (Vec<String>, String) {
         let (_, counts) = scope.counts();
         format!("  {} {}: {counts}", scope.key, scope.label)
     }));
-    lines.extend(choice.fault.iter().map(|it| format!("  error: {it}")));
+    lines.extend(choice.error.iter().map(|it| format!("  error: {it}")));
     let question_text =
         "Type a scope and a duration, such as `h 2h` or `e until 08:00`; anything else cancels.";
     (lines, question_text.to_owned())

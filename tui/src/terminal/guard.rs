@@ -25,14 +25,14 @@ pub(super) struct Guard {
     mouse: bool,
     kitty_keys: bool,
     /// The message of a panic, printed after the screen is restored.
-    fault: Arc<Mutex<Option<String>>>,
+    panic_message: Arc<Mutex<Option<String>>>,
 }
 
 impl Guard {
     /// Enters the modes. From now on, panic messages do not appear on the screen.
     pub(super) fn acquire(mouse: bool, kitty_keys: bool) -> io::Result<Self> {
-        let fault = Arc::new(Mutex::new(None));
-        let message = Arc::clone(&fault);
+        let panic_message = Arc::new(Mutex::new(None));
+        let message = Arc::clone(&panic_message);
         std::panic::set_hook(Box::new(move |panic| {
             tracing::error!("{panic}");
             *message.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic.to_string());
@@ -41,7 +41,7 @@ impl Guard {
             entered: false,
             mouse,
             kitty_keys,
-            fault,
+            panic_message,
         };
         guard.enter()?;
         Ok(guard)
@@ -113,12 +113,13 @@ impl Drop for Guard {
         // If the terminal is closed, the failure cannot be reported.
         let _gone = self.leave();
         if std::thread::panicking() {
-            let fault = self
-                .fault
+            let panic_message = self
+                .panic_message
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .take();
-            let words = fault.unwrap_or_else(|| "an internal error of the console".to_owned());
+            let words =
+                panic_message.unwrap_or_else(|| "an internal error of the console".to_owned());
             let _gone = writeln!(io::stderr(), "{words}");
         } else {
             drop(std::panic::take_hook());

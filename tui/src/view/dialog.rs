@@ -253,7 +253,7 @@ pub(super) fn silence(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, 
     let mut lines: Vec<(Token, String)> = choice.scope().lines();
     lines.extend(
         choice
-            .fault
+            .error
             .iter()
             .map(|it| (Token::Bad, format!("✗ {it}"))),
     );

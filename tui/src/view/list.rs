@@ -193,11 +193,11 @@ fn filter_feedback(model: &Model, text: &str) -> Option<(Token, String)> {
     if model.page.route != Route::Events || text.trim().is_empty() {
         return None;
     }
-    if let Err(fault) = filter::events(text, &model.reader()) {
+    if let Err(error) = filter::events(text, &model.reader()) {
         // An error at the end may only mean that the filter is incomplete.
-        let is_at_end = fault.at >= text.chars().count();
+        let is_at_end = error.at >= text.chars().count();
         let token = if is_at_end { Token::Dim } else { Token::Bad };
-        return Some((token, fault.message));
+        return Some((token, error.message));
     }
     if let Some(hint) = filter::hint(text, &model.reader()) {
         return Some((Token::Bad, hint.message));

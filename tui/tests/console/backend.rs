@@ -33,9 +33,9 @@ impl Real {
         console
     }
 
-    pub(crate) async fn call(&self, service: &str, method: &str, asked: &Value) -> Value {
+    pub(crate) async fn call(&self, service: &str, method: &str, request: &Value) -> Value {
         let mut api = Api::connect(self.options(self.address)).await.unwrap();
-        api.call(service, method, asked).await.unwrap()
+        api.call(service, method, request).await.unwrap()
     }
 
     /// Starts a service that uses this clock and sends messages to receivers on this machine.

@@ -415,8 +415,11 @@ async fn clash(service: &Service) -> Headless {
     press(&mut console, "<Tab><Tab><Tab>mine<C-s>").await;
     let mut rule = service.stored("Rule").await["night"].clone();
     rule["description"] = "theirs".into();
-    let asked = json!({"rule": rule});
-    service.real.call("RuleService", "UpdateRule", &asked).await;
+    let request = json!({"rule": rule});
+    service
+        .real
+        .call("RuleService", "UpdateRule", &request)
+        .await;
     console.press("y").unwrap();
     assert!(
         console.shows("changed concurrently").await,

@@ -61,8 +61,8 @@ mod against_the_service {
         );
         press(&mut console, "<C-u>host=db-2<Enter>").await;
         until(&mut console, "backup no longer expects host=db-2").await;
-        let asked = json!({"name": "backup"});
-        let left = call(&real, "ListExpectations", asked.clone()).await;
+        let request = json!({"name": "backup"});
+        let left = call(&real, "ListExpectations", request.clone()).await;
         let left = left["expectations"].as_array().unwrap();
         assert_eq!(
             (left.len(), &left[0]["values"]["host"]),
@@ -75,7 +75,7 @@ mod against_the_service {
         assert_shows(&console.screen(), "It is shown only once.");
         press(&mut console, "<Esc>").await;
         until(&mut console, "has a key").await;
-        let shown = call(&real, "GetHeartbeat", asked).await;
+        let shown = call(&real, "GetHeartbeat", request).await;
         assert_eq!(shown["heartbeat"]["hasKey"], true);
     }
 }

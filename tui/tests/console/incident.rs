@@ -24,8 +24,8 @@ mod against_the_service {
             "targetFilter": "name=disk",
             "equal": [{"source": "host"}],
         });
-        let asked = json!({"inhibition": inhibition});
-        real.call("InhibitionService", "CreateInhibition", &asked)
+        let request = json!({"inhibition": inhibition});
+        real.call("InhibitionService", "CreateInhibition", &request)
             .await;
         let end = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(2);
         let silence = json!({
@@ -34,8 +34,8 @@ mod against_the_service {
             "filter": "host=db-8",
             "span": {"endTime": end.to_string()},
         });
-        let asked = json!({"silence": silence});
-        real.call("SilenceService", "CreateSilence", &asked).await;
+        let request = json!({"silence": silence});
+        real.call("SilenceService", "CreateSilence", &request).await;
         let down = std::iter::once("db-9".to_owned());
         real.send_named("host-down", Severity::Error, down).await;
         let hosts = ["db-7", "db-8", "db-9"].map(str::to_owned);
@@ -65,8 +65,8 @@ mod against_the_service {
             "type": {"webhook": {"url": "https://chat.invalid/"}},
             "delivery": {"maxAttempts": 1},
         });
-        let asked = json!({"destination": other});
-        real.call("DestinationService", "CreateDestination", &asked)
+        let request = json!({"destination": other});
+        real.call("DestinationService", "CreateDestination", &request)
             .await;
         let rule = json!({
             "name": "talk",
@@ -74,8 +74,8 @@ mod against_the_service {
             "triggerNames": ["disks"],
             "destinationNames": ["chat"],
         });
-        let asked = json!({"rule": rule});
-        real.call("RuleService", "CreateRule", &asked).await;
+        let request = json!({"rule": rule});
+        real.call("RuleService", "CreateRule", &request).await;
         real.send(Severity::Critical, std::iter::once("db-1".to_owned()))
             .await;
         real
@@ -86,9 +86,11 @@ mod against_the_service {
         let real = with_dead_letters().await;
         let mut console = real.console().await;
         press(&mut console, "6").await;
-        let asked = json!({"withCounts": true, "pageSize": 1});
+        let request = json!({"withCounts": true, "pageSize": 1});
         let counts = loop {
-            let found = real.call("DeliveryService", "ListDeliveries", &asked).await;
+            let found = real
+                .call("DeliveryService", "ListDeliveries", &request)
+                .await;
             let counts = found["counts"].clone();
             if counts["waitingCount"] == 0 && counts["deadCount"] != 0 {
                 break counts;
@@ -118,7 +120,7 @@ mod against_the_service {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn column_choice_is_kept() {
+    async fn column_choice_is_retained() {
         let real = Real::start().await;
         real.send(Severity::Error, std::iter::once("db-1".to_owned()))
             .await;
@@ -139,8 +141,8 @@ mod against_the_service {
             press(&mut console, keys).await;
             until(&mut console, "db-1").await;
             let after = head(&console.screen());
-            let is_kept = !after.contains("Host") && after.contains("What");
-            assert!(is_kept, "{keys}: {}", console.screen());
+            let is_remembered = !after.contains("Host") && after.contains("What");
+            assert!(is_remembered, "{keys}: {}", console.screen());
         }
         assert_shows(&console.screen(), "host=db-1");
         press(&mut console, ":columns<Enter>").await;

@@ -181,9 +181,9 @@ impl Monkey {
     /// Presses one key, and checks that changes are sent only after a question was answered with
     /// Yes.
     fn key(&mut self, key: &str) {
-        let asked = self.console.is_confirming();
+        let is_confirming = self.console.is_confirming();
         let says_yes = matches!(key, "y" | "<Enter>");
-        if self.polite && asked && says_yes {
+        if self.polite && is_confirming && says_yes {
             return;
         }
         self.keys += 1;
@@ -191,7 +191,7 @@ impl Monkey {
         let before = self.console.writes();
         self.console.press(key).unwrap();
         assert!(
-            self.console.writes() == before || asked && says_yes,
+            self.console.writes() == before || is_confirming && says_yes,
             "unasked after {:?}",
             self.last
         );
@@ -225,12 +225,12 @@ impl Monkey {
     /// Processes pending messages, and checks that the selection is unchanged unless the selected
     /// row was removed or a new one was just created.
     async fn process_news(&mut self) {
-        let (selected, asked) = (self.console.selected(), self.console.is_confirming());
+        let (selected, is_confirming) = (self.console.selected(), self.console.is_confirming());
         let listed = self.console.row_ids();
         let before = self.console.writes();
         self.console.process_news().await;
         assert!(
-            self.console.writes() == before || asked,
+            self.console.writes() == before || is_confirming,
             "unasked by news after {:?}",
             self.last
         );
@@ -384,7 +384,7 @@ async fn served() -> (Real, Proxy) {
     (real, proxy)
 }
 
-fn asked() -> (usize, u64) {
+fn requested_run() -> (usize, u64) {
     let Some(text) = std::env::var_os("BELLWETHER_MONKEY") else {
         return (ROUNDS, SEED);
     };
@@ -395,7 +395,7 @@ fn asked() -> (usize, u64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn random_input_never_breaks_or_writes_unconfirmed() {
-    let (rounds, seed) = asked();
+    let (rounds, seed) = requested_run();
     // Actions confirmed by one monkey may still be in progress after it has left, so each kind of
     // monkey has a separate service.
     let services = [served().await, served().await];

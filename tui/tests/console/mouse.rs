@@ -76,11 +76,11 @@ async fn wheel_scrolls_and_the_mouse_never_confirms() {
     console.scroll(false);
     assert!(console.screen().contains(" 1/40"), "{}", console.screen());
     // A click anywhere leaves an open question unanswered.
-    let asked = press(&mut console, "c").await;
+    let prompt = press(&mut console, "c").await;
     for row in 0..24 {
         console.click(40, row);
     }
-    assert_eq!(console.screen(), asked);
+    assert_eq!(console.screen(), prompt);
     press(&mut console, "<Esc>").await;
     let screen = press(&mut console, "M").await;
     assert!(screen.contains("selects text"), "{screen}");

@@ -54,8 +54,10 @@ mod against_the_service {
     }
 
     async fn responses(real: &Real) -> Value {
-        let asked = json!({"states": ["ACTIVE", "ACKNOWLEDGED"]});
-        let found = real.call("ResponseService", "ListResponses", &asked).await;
+        let request = json!({"states": ["ACTIVE", "ACKNOWLEDGED"]});
+        let found = real
+            .call("ResponseService", "ListResponses", &request)
+            .await;
         found["responses"][0].clone()
     }
 
@@ -140,8 +142,8 @@ mod against_the_service {
         // The cursor moves past the suggestion for the whole shift.
         press(&mut console, "<C-k><Enter>").await;
         until(&mut console, "override").await;
-        let asked = json!({"name": "nights"});
-        let found = real.call("ScheduleService", "GetSchedule", &asked).await;
+        let request = json!({"name": "nights"});
+        let found = real.call("ScheduleService", "GetSchedule", &request).await;
         let over = &found["schedule"]["overrides"][0];
         assert_eq!(over["contactNames"], json!(["ben"]));
         assert_eq!(found["schedule"]["onCallNames"], json!(["ben"]));

@@ -64,7 +64,7 @@ fn default_key(screen: &str) -> Option<String> {
     })
 }
 
-async fn look(console: &mut Headless, keys: &[(String, String)], names: &str) {
+async fn visit(console: &mut Headless, keys: &[(String, String)], names: &str) {
     for name in names.split(' ') {
         let (_, keys) = keys.iter().find(|(other, _)| other == name).unwrap();
         let screen = press(console, keys).await;
@@ -106,7 +106,7 @@ async fn no_screen_shows_an_unbound_key() {
         assert!(console.idle().await);
         for tour in tours {
             let walkable = filled || !tour.contains(" open") && !tour.contains("edit");
-            look(
+            visit(
                 &mut console,
                 &keys,
                 if walkable {

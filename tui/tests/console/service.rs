@@ -91,9 +91,9 @@ impl Service {
     }
 
     pub(crate) async fn create(&self, kind: &str, resource: &Value) {
-        let asked = json!({kind.to_lowercase(): resource});
+        let request = json!({kind.to_lowercase(): resource});
         let (service, method) = (format!("{kind}Service"), format!("Create{kind}"));
-        self.real.call(&service, &method, &asked).await;
+        self.real.call(&service, &method, &request).await;
     }
 
     pub(crate) async fn stored(&self, kind: &str) -> BTreeMap<String, Value> {
@@ -107,10 +107,10 @@ impl Service {
     }
 
     pub(crate) async fn deliveries(&self) -> Vec<Value> {
-        let asked = json!({"pageSize": 100});
+        let request = json!({"pageSize": 100});
         let mut found = self
             .real
-            .call("DeliveryService", "ListDeliveries", &asked)
+            .call("DeliveryService", "ListDeliveries", &request)
             .await;
         let found = found["deliveries"].take();
         found.as_array().cloned().unwrap_or_default()
@@ -151,8 +151,8 @@ impl Service {
     }
 
     pub(crate) async fn viewer(&self) -> Options {
-        let asked = json!({"name": "a-viewer", "role": "ROLE_VIEWER"});
-        let answer = self.real.call("ClientService", "CreateClient", &asked);
+        let request = json!({"name": "a-viewer", "role": "ROLE_VIEWER"});
+        let answer = self.real.call("ClientService", "CreateClient", &request);
         let mut options = self.options();
         options.key = Some(Key::new(answer.await["key"].as_str().unwrap()).unwrap());
         options

@@ -76,10 +76,12 @@ mod against_the_service {
 
     async fn both_dead(real: &Real) {
         let mut api = Api::connect(real.options(real.address)).await.unwrap();
-        let asked = json!({"states": ["DEAD"]});
+        let request = json!({"states": ["DEAD"]});
         let mut dead = 0;
         for _ in 0..600 {
-            let found = api.call("DeliveryService", "ListDeliveries", &asked).await;
+            let found = api
+                .call("DeliveryService", "ListDeliveries", &request)
+                .await;
             let found = found.unwrap();
             dead = found["deliveries"].as_array().map_or(0, Vec::len);
             if dead == 2 {

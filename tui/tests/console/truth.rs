@@ -58,8 +58,8 @@ mod against_the_service {
         let url = "http://127.0.0.1:9/quiet";
         let tags = json!(["prod"]);
         let other = json!({"name": "other", "tags": tags, "type": {"webhook": {"url": url}}});
-        let asked = json!({"destination": other});
-        real.call("DestinationService", "CreateDestination", &asked)
+        let request = json!({"destination": other});
+        real.call("DestinationService", "CreateDestination", &request)
             .await;
         let mut console = real.console().await;
         press(&mut console, "4").await;
@@ -148,8 +148,8 @@ mod against_the_service {
     #[tokio::test(flavor = "multi_thread")]
     async fn explain_shows_the_same_reason_as_the_delivery() {
         let real = with_rule(&json!({})).await;
-        let asked = json!({"name": "pager"});
-        real.call("DestinationService", "PauseDestination", &asked)
+        let request = json!({"name": "pager"});
+        real.call("DestinationService", "PauseDestination", &request)
             .await;
         real.send_named("disk", Severity::Error, ["db-7".to_owned()].into_iter())
             .await;
@@ -174,8 +174,8 @@ mod against_the_service {
     async fn failing_and_waiting_items_come_first_and_likely_mistakes_warn() {
         let real = with_rule(&json!({})).await;
         let other = json!({"name": "alpha", "type": {"webhook": {"url": "http://127.0.0.1:9/"}}});
-        let asked = json!({"destination": other});
-        real.call("DestinationService", "CreateDestination", &asked)
+        let request = json!({"destination": other});
+        real.call("DestinationService", "CreateDestination", &request)
             .await;
         let mut console = real.console().await;
         press(&mut console, "4").await;

@@ -8,8 +8,8 @@ mod against_the_service {
     use crate::backend::Real;
 
     async fn rule(real: &Real) -> Value {
-        let asked = json!({"name": "night"});
-        real.call("RuleService", "GetRule", &asked).await["rule"].clone()
+        let request = json!({"name": "night"});
+        real.call("RuleService", "GetRule", &request).await["rule"].clone()
     }
 
     async fn deliveries(real: &Real) -> usize {
@@ -167,9 +167,9 @@ mod against_the_service {
         until(&mut console, "for it now.").await;
         press(&mut console, "y").await;
         until(&mut console, "undone: pager paused").await;
-        let asked = json!({"name": "pager"});
+        let request = json!({"name": "pager"});
         let found = real
-            .call("DestinationService", "GetDestination", &asked)
+            .call("DestinationService", "GetDestination", &request)
             .await;
         assert_ne!(found["destination"]["health"]["state"], "PAUSED");
     }

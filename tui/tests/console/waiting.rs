@@ -24,7 +24,7 @@ pub(super) mod against_the_service {
             "delivery": {"maxAttempts": 1},
         });
         let trigger = json!({"name": "disks", "type": {"event": {"filter": "name=disk"}}});
-        for (service, method, asked) in [
+        for (service, method, request) in [
             (
                 "DestinationService",
                 "CreateDestination",
@@ -37,7 +37,7 @@ pub(super) mod against_the_service {
             ),
             ("RuleService", "CreateRule", json!({"rule": rule})),
         ] {
-            api.call(service, method, &asked).await.unwrap();
+            api.call(service, method, &request).await.unwrap();
         }
         let hosts = ["db-1", "db-2"].map(str::to_owned);
         // A message about an error that is dead would be an event of the service, in front of these.

@@ -226,15 +226,15 @@ fn load_roots(file: Option<&str>) -> Result<RootCertStore, String> {
         roots.add_parsable_certificates(found.certs);
         return Ok(roots);
     };
-    let fault = |what: &dyn fmt::Display| format!("sslrootcert {file}: {what}");
+    let message = |what: &dyn fmt::Display| format!("sslrootcert {file}: {what}");
     let certificates =
-        CertificateDer::pem_file_iter(Path::new(file)).map_err(|error| fault(&error))?;
+        CertificateDer::pem_file_iter(Path::new(file)).map_err(|error| message(&error))?;
     for certificate in certificates {
-        let certificate = certificate.map_err(|error| fault(&error))?;
-        roots.add(certificate).map_err(|error| fault(&error))?;
+        let certificate = certificate.map_err(|error| message(&error))?;
+        roots.add(certificate).map_err(|error| message(&error))?;
     }
     if roots.is_empty() {
-        return Err(fault(&"it contains no certificate"));
+        return Err(message(&"it contains no certificate"));
     }
     Ok(roots)
 }

@@ -302,10 +302,10 @@ impl Claims {
         }
         if !division.orphaned.is_empty() {
             let orphaned = std::mem::take(&mut division.orphaned);
-            let taken = self
+            let claimed = self
                 .take_over(session, writer, &orphaned, is_steady)
                 .await?;
-            division.mine.extend(taken);
+            division.mine.extend(claimed);
         }
         self.publish(&division);
         let is_overdue = living.iter().any(|it| !it.is_prompt);
@@ -395,10 +395,10 @@ impl Claims {
                 &[&slots, &epochs, &me, &writer, &seconds, &is_steady],
             )
             .await?;
-        let taken = rows
+        let claimed = rows
             .iter()
             .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-        taken.collect()
+        claimed.collect()
     }
 
     fn publish(&self, division: &Division) {

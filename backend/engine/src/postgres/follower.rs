@@ -164,10 +164,10 @@ async fn diagnose_missing_step(
 async fn trim(session: &Session) -> Result<bool, EngineError> {
     let trimmed = async {
         let statement = session.statement(Query::Trim).await?;
-        let kept = i64::try_from(STORE_LOG_COMMITS_MAX).unwrap_or(i64::MAX);
+        let retained = i64::try_from(STORE_LOG_COMMITS_MAX).unwrap_or(i64::MAX);
         let seconds = STORE_LOG_TIME_MIN.as_secs_f64();
         let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
-            [&kept, &seconds, &TRIMMED];
+            [&retained, &seconds, &TRIMMED];
         session.client.execute(&statement, &parameters).await
     };
     let trimmed = trimmed.await.map_err(|error| error::read_error(&error))?;

@@ -157,9 +157,9 @@ impl CurrentState {
                 }
             }
         }
-        let is_taken = |entry: &Entry| self.leads.contains_key(entry) && !removed.contains(entry);
-        let wants_taken = set.changes.iter().filter(|it| it.add.iter().any(is_taken));
-        let contested: Vec<_> = wants_taken
+        let is_in_use = |entry: &Entry| self.leads.contains_key(entry) && !removed.contains(entry);
+        let conflicting = set.changes.iter().filter(|it| it.add.iter().any(is_in_use));
+        let contested: Vec<_> = conflicting
             .map(|change| (change.kind, change.key.clone()))
             .collect();
         if !contested.is_empty() {

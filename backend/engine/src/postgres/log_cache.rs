@@ -51,7 +51,7 @@ struct Steps {
     known: LogPosition,
     /// The origin of the newest step; `None` if it was not read.
     origin: Option<Origin>,
-    kept: VecDeque<LogStep>,
+    retained: VecDeque<LogStep>,
     bytes: usize,
     /// Steps after a gap.
     waiting: BTreeMap<u64, WaitingStep>,
@@ -72,7 +72,7 @@ impl LogCache {
         let steps = Steps {
             known: position,
             origin: None,
-            kept: VecDeque::new(),
+            retained: VecDeque::new(),
             bytes: 0,
             waiting: BTreeMap::new(),
         };
@@ -126,10 +126,10 @@ impl LogCache {
             self.record_changed_kinds(next.kinds, step.position);
             (steps.known, steps.origin) = (step.position, Some(next.origin));
             steps.bytes += bytes_of(&step);
-            steps.kept.push_back(step);
+            steps.retained.push_back(step);
         }
         while steps.bytes > STORE_STEPS_BYTES_MAX {
-            let Some(oldest) = steps.kept.pop_front() else {
+            let Some(oldest) = steps.retained.pop_front() else {
                 break;
             };
             steps.bytes -= bytes_of(&oldest);
@@ -169,7 +169,7 @@ impl LogCache {
         if steps.known < position {
             self.record_changed_kinds(u32::MAX, position);
             (steps.known, steps.bytes) = (position, 0);
-            steps.kept.clear();
+            steps.retained.clear();
             steps.origin = steps
                 .waiting
                 .remove(&position.to_number())
@@ -236,13 +236,13 @@ impl LogCache {
     pub(super) fn after(&self, position: LogPosition, limit: usize) -> Option<Vec<LogStep>> {
         let steps = self.steps();
         let after = steps.known.steps_since(position);
-        if position > steps.known || after > steps.kept.len() as u64 {
+        if position > steps.known || after > steps.retained.len() as u64 {
             return None;
         }
-        let skipped = steps.kept.len() - usize::try_from(after).ok()?;
+        let skipped = steps.retained.len() - usize::try_from(after).ok()?;
         Some(
             steps
-                .kept
+                .retained
                 .iter()
                 .skip(skipped)
                 .take(limit)

@@ -37,13 +37,13 @@ use crate::{
 
 /// Minimum wait for a response before the database counts as unreachable after this process was
 /// suspended: timeouts that expired during the suspension mean nothing.
-const LOOK_BEFORE_AWAY: Duration = Duration::from_secs(3);
+const CHECK_BEFORE_UNREACHABLE: Duration = Duration::from_secs(3);
 /// Interval of the check whether this process was suspended,
 const PULSE_EVERY: Duration = Duration::from_millis(250);
 /// and the delay that shows it.
 const SUSPENDED_FROM: Duration = Duration::from_secs(1);
 /// Interval of the check whether others have followed the log.
-const LOOK_EVERY: Duration = Duration::from_millis(25);
+const CHECK_EVERY: Duration = Duration::from_millis(25);
 /// A gap between two responses that counts as an outage: no node could renew during it.
 const STEADY_GAP: Duration = Duration::from_secs(3);
 
@@ -140,7 +140,7 @@ impl Node {
     /// Whether it was suspended so recently that the database may not have had time to respond.
     fn was_suspended(&self) -> bool {
         self.suspended()
-            .is_some_and(|at| at.elapsed() < LOOK_BEFORE_AWAY)
+            .is_some_and(|at| at.elapsed() < CHECK_BEFORE_UNREACHABLE)
     }
 
     async fn renew_on(&self, known: Arc<LogCache>) {
@@ -202,7 +202,7 @@ impl Node {
             return answer;
         }
         if self.was_suspended()
-            && let Ok(answer) = timeout(LOOK_BEFORE_AWAY, work.as_mut()).await
+            && let Ok(answer) = timeout(CHECK_BEFORE_UNREACHABLE, work.as_mut()).await
         {
             return answer;
         }
@@ -211,11 +211,11 @@ impl Node {
     }
 
     async fn renew(&self, follows: LogPosition, is_steady: bool) -> Result<Duration, EngineError> {
-        let mut kept = self.session.lock().await;
+        let mut cached = self.session.lock().await;
         if *self.is_gone.borrow() {
             return Ok(STORE_NODE_RENEWED_EVERY);
         }
-        let session = match kept.take().filter(|it| !it.client.is_closed()) {
+        let session = match cached.take().filter(|it| !it.client.is_closed()) {
             Some(session) => session,
             None => Session::open(&self.address, Role::Writer).await?,
         };
@@ -228,10 +228,10 @@ impl Node {
         if self.address.requires_standby && !has_standby(&session).await? {
             let why = "the database has lost its synchronous standby";
             tracing::warn!("{why}; this node is not ready");
-            *kept = Some(session);
+            *cached = Some(session);
             return Err(EngineError::Unavailable(why.into()));
         }
-        *kept = Some(session);
+        *cached = Some(session);
         Ok(pace)
     }
 
@@ -342,10 +342,10 @@ impl Node {
 
     /// Leaves the store, so that no one waits for it.
     pub(super) async fn leave(&self) {
-        let mut kept = self.session.lock().await;
+        let mut cached = self.session.lock().await;
         self.claims.forget();
         self.is_gone.send_replace(true);
-        let Some(session) = kept.take() else {
+        let Some(session) = cached.take() else {
             return;
         };
         let left = async {
@@ -444,6 +444,6 @@ pub(super) async fn wait_until_followed(
         if begin.elapsed() > within {
             return Ok(false);
         }
-        sleep(LOOK_EVERY).await;
+        sleep(CHECK_EVERY).await;
     }
 }

@@ -32,11 +32,11 @@ pub(super) async fn check_sessions(
         let text = "SELECT current_setting('bellwether.probe', true)";
         let read = session.client.simple_query(text).await;
         let read = read.map_err(|error| error::read_error(&error))?;
-        let is_kept = read.iter().any(|message| match message {
+        let is_preserved = read.iter().any(|message| match message {
             SimpleQueryMessage::Row(row) => row.get(0) == Some(&*format!("one {number}")),
             _ => false,
         });
-        if !is_kept {
+        if !is_preserved {
             return Err(EngineError::Forbidden(
                 "it is reached through a pooler that changes the connection between transactions \
                  (PgBouncer in transaction mode); connect to the server itself, or set `pool_mode = \

@@ -6,7 +6,7 @@ use tokio::{sync::watch, time::sleep};
 
 use super::{address::Address, readers::Readers};
 
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Reserve {
@@ -33,10 +33,10 @@ impl Reserve {
         missing: [watch::Receiver<bool>; 4],
     ) {
         let mut reach = self.address.reach.subscribe();
-        let mut is_kept = true;
+        let mut is_reserved = true;
         loop {
             let is_missing = missing.iter().any(|it| *it.borrow());
-            let is_whole = is_kept && !is_missing;
+            let is_whole = is_reserved && !is_missing;
             let is_ready = *reach.borrow_and_update() && is_whole;
             self.is_ready.send_if_modified(|before| {
                 let is_other = *before != is_ready;
@@ -47,13 +47,13 @@ impl Reserve {
                 is_other
             });
             tokio::select! {
-                () = sleep(LOOK_EVERY) => {}
+                () = sleep(CHECK_EVERY) => {}
                 // The sender outlives this call.
                 _ = reach.changed() => continue,
             }
             // No further connections are opened while the database does not respond.
             if *reach.borrow() {
-                is_kept = readers.is_reserved().await;
+                is_reserved = readers.is_reserved().await;
             }
         }
     }

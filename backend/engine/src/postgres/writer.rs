@@ -209,19 +209,19 @@ impl Writer {
 
     /// Runs until the queue is closed and empty.
     pub(super) async fn run(mut self) {
-        let (mut taken, mut kept) = (Vec::new(), None::<Instant>);
+        let (mut batch, mut renewed) = (Vec::new(), None::<Instant>);
         loop {
-            if kept.is_none_or(|kept| kept.elapsed() >= STORE_NODE_RENEWED_EVERY) {
+            if renewed.is_none_or(|renewed| renewed.elapsed() >= STORE_NODE_RENEWED_EVERY) {
                 self.keep_alive().await;
-                kept = Some(Instant::now());
+                renewed = Some(Instant::now());
             }
-            let received = self.queue.recv_many(&mut taken, STORE_BATCH_SETS_MAX);
+            let received = self.queue.recv_many(&mut batch, STORE_BATCH_SETS_MAX);
             match timeout(STORE_NODE_RENEWED_EVERY, received).await {
                 Ok(0) => return,
                 Ok(_) => {
-                    let bytes = taken.iter().map(|it| it.set.bytes).sum();
+                    let bytes = batch.iter().map(|it| it.set.bytes).sum();
                     self.bytes.fetch_sub(bytes, Ordering::AcqRel);
-                    self.carry_out(taken.drain(..).collect()).await;
+                    self.carry_out(batch.drain(..).collect()).await;
                 }
                 Err(_idle) => {}
             }

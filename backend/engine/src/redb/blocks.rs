@@ -75,8 +75,10 @@ impl Blocks {
         // this state of the file.
         let (_, first) = blocks.read_covering(0, 1)?;
         let first = sum(&first);
-        let kept = blocks.medium.checksums().and_then(|kept| decode(&kept));
-        if let Some(sums) = kept.filter(|kept| kept.len() == block_count && kept[0] == first) {
+        let stored = blocks.medium.checksums().and_then(|stored| decode(&stored));
+        if let Some(sums) =
+            stored.filter(|stored| stored.len() == block_count && stored[0] == first)
+        {
             blocks.sums = RwLock::new(sums);
             return Ok((blocks, ChecksumSource::Kept));
         }
@@ -294,15 +296,15 @@ impl Blocks {
     }
 
     fn close(&self) -> io::Result<()> {
-        let is_kept = !self.is_unsynced.load(Ordering::Acquire) && {
+        let is_saved = !self.is_unsynced.load(Ordering::Acquire) && {
             let sums = self.sums.read().unwrap_or_else(PoisonError::into_inner);
             // Without checksums the file is scanned at the next start, so an error only costs time.
             self.medium.store_checksums(&encode(&sums)).is_ok()
         };
-        if is_kept {
+        if is_saved {
             self.medium.end_journal();
         }
-        tracing::debug!(is_kept, "closed the store");
+        tracing::debug!(is_saved, "closed the store");
         self.file.close()
     }
 }
@@ -331,8 +333,8 @@ fn encode(sums: &[u32]) -> Vec<u8> {
     [&crc32c::crc32c(&body).to_be_bytes(), body.as_slice()].concat()
 }
 
-fn decode(kept: &[u8]) -> Option<Vec<u32>> {
-    let (checksum, body) = kept.split_first_chunk::<4>()?;
+fn decode(stored: &[u8]) -> Option<Vec<u32>> {
+    let (checksum, body) = stored.split_first_chunk::<4>()?;
     let (numbers, rest) = body.as_chunks::<4>();
     let mut numbers = numbers.iter().map(|bytes| u32::from_be_bytes(*bytes));
     let is_intact = rest.is_empty() && *checksum == crc32c::crc32c(body).to_be_bytes();

@@ -32,9 +32,9 @@ impl Failure {
 
 impl From<Failure> for EngineError {
     /// Valid for reads, and for writes whose commit was not started.
-    fn from(fault: Failure) -> Self {
-        let is_full = fault.is_full();
-        match fault {
+    fn from(failure: Failure) -> Self {
+        let is_full = failure.is_full();
+        match failure {
             Failure::Asked(error) => error,
             Failure::Closed(closed) => Self::from(&closed),
             Failure::File(error) if is_full => Self::Full(error.to_string()),

@@ -65,8 +65,8 @@ impl File {
         if is_first {
             let (blocks, known) = self.blocks(true)?;
             match self.open_blocks(blocks, known) {
-                Err(fault) if known == ChecksumSource::Noted => {
-                    tracing::warn!(?fault, "the journal of checksums is unusable");
+                Err(error) if known == ChecksumSource::Noted => {
+                    tracing::warn!(?error, "the journal of checksums is unusable");
                 }
                 opened => return opened,
             }

@@ -62,11 +62,11 @@ impl Mover {
     /// generation, and removes what that left unfinished. From then on only frames of the new
     /// generation are valid.
     pub(super) fn begin(&mut self, memory: &Memtable, life: u64) -> Result<Tree, Failure> {
-        let fault = match self.try_to_begin(memory, life) {
-            Err(fault) if fault.is_full() && self.file.medium().release_reserve() => fault,
+        let error = match self.try_to_begin(memory, life) {
+            Err(error) if error.is_full() && self.file.medium().release_reserve() => error,
             begun => return begun,
         };
-        tracing::warn!(?fault, "the disk is full; using the reserved space");
+        tracing::warn!(?error, "the disk is full; using the reserved space");
         self.reopen_file()?;
         self.try_to_begin(memory, life)
     }
@@ -99,8 +99,8 @@ impl Mover {
                 }
                 MoverCommand::Move => self.carry_out_move(shared),
                 MoverCommand::Spare => {
-                    if let Err(fault) = self.do_background_work(shared) {
-                        tracing::warn!(?fault, "failed to compact");
+                    if let Err(error) = self.do_background_work(shared) {
+                        tracing::warn!(?error, "failed to compact");
                         shared.commands.report_background_failure();
                         self.reopen(shared);
                     }
@@ -109,9 +109,9 @@ impl Mover {
             }
         }
         let ended = self.mark_complete(&shared.layers.get());
-        if let Err(fault) = &ended {
+        if let Err(error) = &ended {
             tracing::warn!(
-                ?fault,
+                ?error,
                 "failed to record the end of the log; the next start scans it"
             );
         }
@@ -185,20 +185,20 @@ impl Mover {
             shared.commands.report_moved();
             return;
         };
-        let Err(fault) = self.move_memory(shared, &layers, moving) else {
+        let Err(error) = self.move_memory(shared, &layers, moving) else {
             shared.commands.report_moved();
             return;
         };
-        tracing::debug!(?fault, "failed to flush the log into the tree");
+        tracing::debug!(?error, "failed to flush the log into the tree");
         // The released space is for sets that do not add data.
-        let fits = fault.is_full() && self.file.medium().release_reserve();
+        let fits = error.is_full() && self.file.medium().release_reserve();
         self.reopen(shared);
         if shared.layers.get().moving.is_none() {
             shared.commands.report_moved();
         } else if fits {
             self.carry_out_move(shared);
         } else {
-            shared.commands.report_stuck(&fault.into());
+            shared.commands.report_stuck(&error.into());
         }
     }
 
@@ -242,10 +242,10 @@ impl Mover {
                 layers.tree = Ok(Arc::new(tree));
                 layers.moving.take_if(|moving| moving.through <= head);
             }),
-            Err(fault) => {
-                tracing::debug!(?fault, "failed to reopen the store");
+            Err(error) => {
+                tracing::debug!(?error, "failed to reopen the store");
                 self.database = None;
-                shared.layers.set_tree(Err(Closed::by(fault.into())));
+                shared.layers.set_tree(Err(Closed::by(error.into())));
             }
         }
         shared.openings.send_modify(|count| *count += 1);

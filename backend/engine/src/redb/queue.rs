@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    fn taken(queue: &Queue) -> (usize, usize) {
+    fn take_batch(queue: &Queue) -> (usize, usize) {
         let batch = queue.take().unwrap();
         let others = batch.iter().take_while(|it| it.lane == Lane::Bulk).count();
         assert!(batch[others..].iter().all(|it| it.lane != Lane::Bulk));
@@ -174,7 +174,7 @@ mod tests {
                 put(&queue, own_lane, own);
                 put(&queue, Lane::Bulk, others);
                 for expected in expected.into_iter().filter(|it| *it != (0, 0)) {
-                    assert_eq!(taken(&queue), expected, "{others} and {own}");
+                    assert_eq!(take_batch(&queue), expected, "{others} and {own}");
                 }
             }
         }

@@ -104,15 +104,15 @@ pub(super) fn walk<T>(
 ) -> Result<Vec<T>, Failure> {
     let Range { start, end } = space.range(range);
     let end = end.unwrap_or_default();
-    let mut taken = Vec::new();
+    let mut found = Vec::new();
     if limit == 0 {
-        return Ok(taken);
+        return Ok(found);
     }
     rows.walk(&start, &end, direction, &mut |key, cell| {
-        taken.push(take(key, cell)?);
-        Ok(taken.len() < limit)
+        found.push(take(key, cell)?);
+        Ok(found.len() < limit)
     })?;
-    Ok(taken)
+    Ok(found)
 }
 
 fn row(key: &[u8], cell: &[u8]) -> Result<Row, Failure> {

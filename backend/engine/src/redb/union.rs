@@ -79,15 +79,15 @@ impl Union {
         for (_, entries) in sources {
             merge.table(entries, (start, Bound::Unbounded))?;
         }
-        let mut taken = 0;
+        let mut processed = 0;
         let mut last = None;
         {
             let name = run_name(self.id);
             let mut into = transaction.open_table(table(&name))?;
             let mut cursor = into.upper_bound_mut(Bound::<&[u8]>::Unbounded)?;
-            while taken < SLICE {
+            while processed < SLICE {
                 let Some(found) = merge.next()? else { break };
-                taken += 1;
+                processed += 1;
                 let key = found.key();
                 let event = filter::event_of(key);
                 let is_tombstone = found.cell().is_none();
@@ -99,7 +99,7 @@ impl Union {
                     let put = cursor.insert_before(key, found.cell().unwrap_or_default());
                     put.map_err(out_of_order)?;
                 }
-                if taken == SLICE {
+                if processed == SLICE {
                     last = Some(key.to_vec());
                 }
             }

@@ -63,15 +63,15 @@ struct Group {
 }
 
 struct WriteFailure {
-    fault: Failure,
+    error: Failure,
     /// Whether it may have been written anyway.
     is_open: bool,
 }
 
 impl<T: Into<Failure>> From<T> for WriteFailure {
-    fn from(fault: T) -> Self {
+    fn from(error: T) -> Self {
         Self {
-            fault: fault.into(),
+            error: error.into(),
             is_open: false,
         }
     }
@@ -118,8 +118,8 @@ impl Writer {
             self.empty_memory()?;
             Ok(self.shared.commands.wait_until_moved()?)
         });
-        if let Err(fault) = &emptied {
-            tracing::warn!(?fault, "failed to empty the log; the next start flushes it");
+        if let Err(error) = &emptied {
+            tracing::warn!(?error, "failed to empty the log; the next start flushes it");
         }
         Ok(emptied?)
     }
@@ -193,7 +193,7 @@ impl Writer {
                     verdicts.push(Err(error));
                     continue;
                 }
-                Err(fault) => return Err(fault),
+                Err(error) => return Err(error),
             };
             self.add(set.finish(sequence, &following), group);
             names.append(&set.names);
@@ -245,8 +245,8 @@ impl Writer {
             self.publish(group);
             return Ok(());
         };
-        tracing::debug!(fault = ?failure.fault, "failed to write to the log");
-        if failure.fault.is_full() {
+        tracing::debug!(error = ?failure.error, "failed to write to the log");
+        if failure.error.is_full() {
             // The released space is for sets that do not add data.
             self.medium.release_reserve();
         }
@@ -260,13 +260,13 @@ impl Writer {
         if is_open {
             self.doubt = Some(group);
         }
-        let fault = again.fault;
-        Err(WriteFailure { fault, is_open })
+        let error = again.error;
+        Err(WriteFailure { error, is_open })
     }
 
     fn append(&mut self) -> Result<(), WriteFailure> {
         self.wal.append().map_err(|unwritten| WriteFailure {
-            fault: Failure::File(redb::Error::Io(unwritten.error)),
+            error: Failure::File(redb::Error::Io(unwritten.error)),
             is_open: unwritten.is_open,
         })
     }
@@ -327,7 +327,7 @@ impl Writer {
         let turned = self.switch_log(&mut group).map_err(WriteFailure::from);
         if let Err(failure) = turned.and_then(|()| self.append()) {
             self.doubt = Some(group);
-            return Err(failure.fault);
+            return Err(failure.error);
         }
         self.publish(group);
         Ok(())
@@ -350,9 +350,9 @@ fn log_changes(layers: &Layers, group: &mut Group, names: &Names) -> Result<Batc
 /// Returns the results for a batch that was not written.
 fn failed_verdicts(batch: &[Waiting], failure: WriteFailure) -> Vec<Verdict> {
     if failure.is_open {
-        return repeat_error(batch, || indeterminate_error(&failure.fault));
+        return repeat_error(batch, || indeterminate_error(&failure.error));
     }
-    let error = EngineError::from(failure.fault);
+    let error = EngineError::from(failure.error);
     repeat_error(batch, || match &error {
         EngineError::Full(_) | EngineError::Corrupt(_) | EngineError::Unavailable(_) => {
             error.copy_for_caller()
@@ -365,6 +365,6 @@ fn repeat_error(batch: &[Waiting], error: impl Fn() -> EngineError) -> Vec<Verdi
     batch.iter().map(|_| Err(error())).collect()
 }
 
-fn indeterminate_error(fault: &Failure) -> EngineError {
-    EngineError::Indeterminate(format!("{fault:?}").into())
+fn indeterminate_error(error: &Failure) -> EngineError {
+    EngineError::Indeterminate(format!("{error:?}").into())
 }

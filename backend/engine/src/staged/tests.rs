@@ -100,8 +100,11 @@ async fn stage_conflicts_with_concurrent_changes() {
     base.apply(Lane::Admin, vec![made].into()).await.unwrap();
     for touches in [true, false] {
         let stage = StagedEngine::new(base.clone()).await.unwrap();
-        let kept = change(&stage, 1, Some(2), touches).await.unwrap();
-        stage.apply(Lane::Admin, vec![kept].into()).await.unwrap();
+        let accepted = change(&stage, 1, Some(2), touches).await.unwrap();
+        stage
+            .apply(Lane::Admin, vec![accepted].into())
+            .await
+            .unwrap();
         let other = change(&*base, 1, Some(3), false).await.unwrap();
         base.apply(Lane::Admin, vec![other].into()).await.unwrap();
         let refused = base.apply(Lane::Admin, stage.changes().into()).await;

@@ -48,20 +48,20 @@ pub fn check(window: &Window, zone: &TimeZone) -> Result<(), (&'static str, Stri
         false
     });
     let Some(fits) = fits else {
-        let fault = format!("produces no date within {CALENDAR_FIRST_YEARS} years of `dtstart`");
-        return Err(("rrule", fault));
+        let message = format!("produces no date within {CALENDAR_FIRST_YEARS} years of `dtstart`");
+        return Err(("rrule", message));
     };
     if fits != first {
         let nearest = fits.to_datetime(window.start.time());
-        let fault = format!("is not a date that `rrule` produces; the next one is {nearest}");
-        return Err(("dtstart", fault));
+        let message = format!("is not a date that `rrule` produces; the next one is {nearest}");
+        return Err(("dtstart", message));
     }
     if ends_before(rule, window.start, zone) {
         return Err(("rrule", "has an `UNTIL` before `dtstart`".into()));
     }
     if !Starts::new(window).is_counted() {
-        let fault = "has a `COUNT` that reaches too far into the future; use `UNTIL`";
-        return Err(("rrule", fault.into()));
+        let message = "has a `COUNT` that reaches too far into the future; use `UNTIL`";
+        return Err(("rrule", message.into()));
     }
     Ok(())
 }

@@ -333,8 +333,8 @@ mod tests {
             ("0 0 31 2 *", "matches no date"),
             ("@reboot", "has 1 fields"),
         ] {
-            let fault = Cron::parse(text, TimeZone::UTC).unwrap_err();
-            assert!(fault.contains(expected), "{text}: {fault}");
+            let error = Cron::parse(text, TimeZone::UTC).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 

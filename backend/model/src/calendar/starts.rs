@@ -190,11 +190,11 @@ fn collect_days(
     days: &mut Vec<Date>,
 ) -> bool {
     let mut see = |day: Date| {
-        let is_taken = steps.use_step();
-        if is_taken && is_produced(rule, first, day) {
+        let has_step = steps.use_step();
+        if has_step && is_produced(rule, first, day) {
             days.push(day);
         }
-        is_taken
+        has_step
     };
     let whole = match rule.frequency {
         Frequency::Weekly => days_following(begins, 7).all(&mut see),
@@ -268,11 +268,11 @@ fn is_produced(rule: &Recurrence, first: Date, day: Date) -> bool {
         && (rule.weekdays.is_empty() || rule.weekdays.iter().any(|it| is_weekday(rule, *it, day)))
 }
 
-fn is_weekday(rule: &Recurrence, asked: WeekdayRule, day: Date) -> bool {
-    if asked.weekday != day.weekday() {
+fn is_weekday(rule: &Recurrence, wanted: WeekdayRule, day: Date) -> bool {
+    if wanted.weekday != day.weekday() {
         return false;
     }
-    let Some(ordinal) = asked.ordinal else {
+    let Some(ordinal) = wanted.ordinal else {
         return true;
     };
     let (at, length) = match rule.ordinals_in() {

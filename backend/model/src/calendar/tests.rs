@@ -241,7 +241,7 @@ fn exdates_and_rdates_are_applied() {
 #[test]
 fn invalid_recurrence_rules_are_refused_quickly_with_reason() {
     let begun = std::time::Instant::now();
-    for (rrule, field, fault) in [
+    for (rrule, field, message) in [
         ("FREQ=SECONDLY", "rrule", "DAILY, WEEKLY, MONTHLY or YEARLY"),
         (
             "FREQ=DAILY;COUNT=1000000000",
@@ -270,14 +270,14 @@ fn invalid_recurrence_rules_are_refused_quickly_with_reason() {
     ] {
         let text = window("2027-01-05T08:00:00", "PT1H", rrule);
         let found = match Window::read(&text) {
-            Err(faults) => faults[0].clone(),
+            Err(violations) => violations[0].clone(),
             Ok(window) => {
-                let (field, fault) = check(&window, &TimeZone::UTC).unwrap_err();
-                (field.to_owned(), fault)
+                let (field, message) = check(&window, &TimeZone::UTC).unwrap_err();
+                (field.to_owned(), message)
             }
         };
         assert_eq!(found.0, field, "{rrule}");
-        assert!(found.1.contains(fault), "{rrule}: {}", found.1);
+        assert!(found.1.contains(message), "{rrule}: {}", found.1);
     }
     for (change, field) in [
         (window("2027-01-05T08:00:00Z", "PT1H", ""), "dtstart"),
@@ -289,8 +289,8 @@ fn invalid_recurrence_rules_are_refused_quickly_with_reason() {
         (window("2027-01-05T08:00:00", "", ""), "duration"),
         (window("2027-01-05T08:00:00", "25:00", ""), "endTimeOfDay"),
     ] {
-        let faults = Window::read(&change).unwrap_err();
-        assert_eq!(faults[0].0, field, "{change:?}");
+        let violations = Window::read(&change).unwrap_err();
+        assert_eq!(violations[0].0, field, "{change:?}");
     }
     assert_eq!(zone("Mars/Olympus").err(), Some(MissingZone));
     // Without limits, one of them would take hours.

@@ -33,7 +33,7 @@ pub(super) fn record_change(occurrence: &mut Occurrence, step: &Step<'_>, snapsh
             flapping.changed_ms = now_ms;
         }
     }
-    if occurrence.status == Status::Open && !step.kind.is_look() {
+    if occurrence.status == Status::Open && !step.kind.is_review() {
         for found in step.matches {
             count(&mut known, found.rule, occurrence.number, (now_ms, changes));
         }

@@ -51,7 +51,7 @@ pub fn cron(text: &str, time_zone: &str) -> Result<Cron, (&'static str, String)>
         time_zone
     };
     let zone = zone(named).map_err(|missing| ("timeZone", missing.to_string()))?;
-    Cron::parse(text, zone).map_err(|fault| ("cron", fault))
+    Cron::parse(text, zone).map_err(|message| ("cron", message))
 }
 
 impl LoadedHeartbeat {

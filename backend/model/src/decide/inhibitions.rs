@@ -163,7 +163,7 @@ impl Inhibitions {
 
     /// Returns the marks of an occurrence: the inhibitions of which it is a source, or was within
     /// their linger time. With `is_look`, the targets were re-evaluated before.
-    pub fn marks(&self, occurrence: &Occurrence, is_look: bool, now_ms: i64) -> Vec<CauseMark> {
+    pub fn marks(&self, occurrence: &Occurrence, is_review: bool, now_ms: i64) -> Vec<CauseMark> {
         let before = &occurrence.causes;
         if self.all.is_empty() && before.is_empty() {
             return Vec::new();
@@ -196,7 +196,7 @@ impl Inhibitions {
                 until_ms: Some(until_ms),
                 ..*mark
             };
-            if is_look {
+            if is_review {
                 marks.extend(lingering.after_evaluation(now_ms));
             } else {
                 marks.push(lingering);
@@ -252,15 +252,15 @@ impl Inhibitions {
     ) -> Vec<HeldBy> {
         let edited = self.all.iter().map(|it| &it.inhibition);
         let edited: Vec<_> = edited.filter(|it| !is_marked(it)).collect();
-        let mut kept: Vec<HeldBy> = Vec::new();
+        let mut existing: Vec<HeldBy> = Vec::new();
         for hold in target.pending.iter().flat_map(|it| &it.held_by) {
             let is_edited = edited.iter().any(|it| it.name == hold.name);
-            let is_known = kept.iter().any(|it| it.name == hold.name);
+            let is_known = existing.iter().any(|it| it.name == hold.name);
             if hold.kind == HoldKind::Inhibition && is_edited && !is_known {
-                kept.push(hold.clone());
+                existing.push(hold.clone());
             }
         }
-        kept
+        existing
     }
 
     /// Returns the direct causes of an occurrence, each with its inhibition.

@@ -69,16 +69,16 @@ pub fn notify(
         matches.iter().map(|it| it.rule.name.clone()).collect()
     });
     let was_cause = !occurrence.causes.is_empty();
-    let is_look = step.kind == StepKind::Look;
+    let is_review = step.kind == StepKind::Look;
     let inhibitions = snapshot.inhibitions();
-    occurrence.causes = inhibitions.marks(occurrence, is_look, step.now_ms);
+    occurrence.causes = inhibitions.marks(occurrence, is_review, step.now_ms);
     if was_cause || !occurrence.causes.is_empty() {
         step.past.causes().record_decided(occurrence);
     }
     let is_nothing =
         step.matches.is_empty() && occurrence.notified.is_empty() && occurrence.pending.is_empty();
     if is_nothing {
-        if !step.kind.is_look() {
+        if !step.kind.is_review() {
             occurrence.evaluation = Some(evaluation);
         }
         return Notices::default();
@@ -115,7 +115,7 @@ pub fn notify(
     writer.forget_last_notified(&mut notified);
     let (notices, waiting) = (writer.notices, writer.waiting);
     let changes = waiting.finish(occurrence, step, snapshot);
-    if !step.kind.is_look() || changes || !notices.deliveries.is_empty() {
+    if !step.kind.is_review() || changes || !notices.deliveries.is_empty() {
         occurrence.evaluation = Some(evaluation);
     }
     occurrence.notified = notified;
@@ -187,8 +187,8 @@ impl Writer<'_> {
             }
             updated.insert(entry.rule);
             self.waiting.record_sent(entry.rule);
-            let tells = self.current_group(entry.rule);
-            if let Some(group) = tells.filter(|_| is_opening || entry.group.is_some()) {
+            let current = self.current_group(entry.rule);
+            if let Some(group) = current.filter(|_| is_opening || entry.group.is_some()) {
                 let change = match (is_opening, entry.cleared) {
                     (true, _) => MemberChange::Joined,
                     (false, true) => MemberChange::Closed,
@@ -275,8 +275,8 @@ impl Writer<'_> {
             Status::Open => {
                 let is_other = entry.last_notified.is_some();
                 let has_settled = has_settled(self.occurrence, rule, self.step.now_ms);
-                let is_told = (is_other || has_settled) && sends_updates(rule);
-                (is_told || self.escalates_group(entry)).then_some(News {
+                let is_notified = (is_other || has_settled) && sends_updates(rule);
+                (is_notified || self.escalates_group(entry)).then_some(News {
                     clear: true,
                     is_owed: false,
                     is_opening: false,
@@ -384,7 +384,7 @@ impl Writer<'_> {
         }
         for found in self.step.matches {
             let waited = self.waiting.previously_held(found.rule.id);
-            if !self.step.kind.is_look() || waited.is_some() {
+            if !self.step.kind.is_review() || waited.is_some() {
                 self.notify_opening(found, notified, updated);
             }
         }
@@ -441,10 +441,10 @@ impl Writer<'_> {
         }
         self.waiting.record_sent(rule.id);
         let destinations: Vec<_> = case.destinations().collect();
-        let tells = self
+        let current = self
             .current_group(rule.id)
             .filter(|_| !clear && place.is_in_group());
-        let sent = if tells.is_some() {
+        let sent = if current.is_some() {
             let change = place.change();
             self.notices.member = Some(MemberNotice { change });
             let all = destinations.iter();
@@ -459,8 +459,8 @@ impl Writer<'_> {
             notified.push(new);
         }
         let entry = notified.iter_mut().find(|it| it.rule == rule.id);
-        if let (Some(entry), Some(_)) = (entry, tells) {
-            entry.group = tells;
+        if let (Some(entry), Some(_)) = (entry, current) {
+            entry.group = current;
         }
     }
 

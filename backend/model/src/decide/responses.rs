@@ -8,7 +8,7 @@ use crate::{
         EscalationPlan, EscalationPolicy, EscalationTarget, HeldBy, Name, PagedReceiver, RecordId,
         Response, ResponseHold, ResponseState, Severity,
     },
-    limits::{RESPONSE_HELD_LOOK_MS, RESPONSE_HOLDS_MAX},
+    limits::{RESPONSE_HELD_REVIEW_MS, RESPONSE_HOLDS_MAX},
 };
 
 /// The inputs for advancing a response.
@@ -41,7 +41,7 @@ impl Response {
             step_ms: now_ms,
             checks: 0,
             next_ms: Some(now_ms),
-            look_ms: Some(now_ms),
+            review_ms: Some(now_ms),
             queued: Vec::new(),
             paged: Vec::new(),
             begin_ms: now_ms,
@@ -102,7 +102,7 @@ impl Response {
     /// Clears everything that would be sent later and sets the state.
     fn rest(&mut self, state: ResponseState) {
         self.state = state;
-        self.look_ms = None;
+        self.review_ms = None;
         self.queued.clear();
         self.next_ms = None;
         self.held_by.clear();
@@ -114,7 +114,7 @@ impl Response {
             self.state = ResponseState::Stopped;
             self.end_ms = Some(now_ms);
         }
-        self.look_ms = None;
+        self.review_ms = None;
         self.held_by.clear();
     }
 
@@ -139,8 +139,8 @@ impl Response {
         let ends = holding.iter().map(|it| it.until_ms);
         let last_ms = ends.collect::<Option<Vec<_>>>();
         let last_ms = last_ms.and_then(|it| it.into_iter().max());
-        let again_ms = now_ms.saturating_add(RESPONSE_HELD_LOOK_MS);
-        self.look_ms = last_ms.filter(|it| *it > now_ms).or(Some(again_ms));
+        let again_ms = now_ms.saturating_add(RESPONSE_HELD_REVIEW_MS);
+        self.review_ms = last_ms.filter(|it| *it > now_ms).or(Some(again_ms));
     }
 
     /// Adds holds that must end before another member of its group can carry it.
@@ -161,7 +161,7 @@ impl Response {
             .and_then(|at| CHECKS_MS.get(at))
             .filter(|_| has_sent)
             .map(|after_ms| self.step_ms.saturating_add(*after_ms));
-        self.look_ms = queued.chain(self.next_ms).chain(check_ms).min();
+        self.review_ms = queued.chain(self.next_ms).chain(check_ms).min();
     }
 }
 
@@ -176,17 +176,17 @@ pub struct Advance {
 
 /// Runs the due steps of an active response. Only one of the steps that became due while it was
 /// held is run.
-pub fn advance(response: &mut Response, asked: &AdvanceContext<'_>) -> Advance {
+pub fn advance(response: &mut Response, context: &AdvanceContext<'_>) -> Advance {
     let mut done = Advance::default();
     let pages = &mut done.pages;
-    let policy = asked.responders.policies.get(&response.policy);
-    response.check(asked);
-    response.send_queued(asked, pages);
+    let policy = context.responders.policies.get(&response.policy);
+    response.check(context);
+    response.send_queued(context, pages);
     // Each iteration runs a step or starts a round, so the loop is bounded.
-    while response.next_ms.is_some_and(|it| it <= asked.now_ms) {
+    while response.next_ms.is_some_and(|it| it <= context.now_ms) {
         let at = usize::try_from(response.step).unwrap_or(usize::MAX);
         if at < response.plan.steps.len() {
-            if !response.take_step(at, asked, pages) {
+            if !response.take_step(at, context, pages) {
                 done.empty.push((response.round, response.step));
             }
         } else if response.rounds_left > 0 {
@@ -198,7 +198,7 @@ pub fn advance(response: &mut Response, asked: &AdvanceContext<'_>) -> Advance {
                     ..policy.plan.clone()
                 };
             }
-            response.begin_round(asked.now_ms);
+            response.begin_round(context.now_ms);
         } else {
             response.next_ms = None;
         }
@@ -222,18 +222,18 @@ pub fn advance(response: &mut Response, asked: &AdvanceContext<'_>) -> Advance {
 impl Response {
     /// Checks the deliveries of the last step: if one failed, the next method of its contact
     /// becomes due; if all failed, the next step does.
-    fn check(&mut self, asked: &AdvanceContext<'_>) {
-        if self.step == 0 || asked.now_ms <= self.step_ms {
+    fn check(&mut self, context: &AdvanceContext<'_>) {
+        if self.step == 0 || context.now_ms <= self.step_ms {
             return;
         }
         while let Some(after_ms) = usize::try_from(self.checks)
             .ok()
             .and_then(|at| CHECKS_MS.get(at))
-            && self.step_ms.saturating_add(*after_ms) <= asked.now_ms
+            && self.step_ms.saturating_add(*after_ms) <= context.now_ms
         {
             self.checks += 1;
         }
-        let has_failed = |it: &&PagedReceiver| asked.failed.contains(&it.delivery);
+        let has_failed = |it: &&PagedReceiver| context.failed.contains(&it.delivery);
         let failed: Vec<_> = self
             .last_step_receivers()
             .filter(has_failed)
@@ -246,28 +246,28 @@ impl Response {
             let queued = self.queued.iter_mut();
             let queued = queued.filter(|it| it.contact == contact.name);
             if let Some(next) = queued.min_by_key(|it| it.due_ms) {
-                next.due_ms = next.due_ms.min(asked.now_ms);
+                next.due_ms = next.due_ms.min(context.now_ms);
             }
         }
         let is_all = failed.len() == self.last_step_receivers().count();
         let (round, step) = (self.round, self.step);
         let waits = self.queued.iter().any(|it| it.is_of(round, step));
         if is_all && !waits && self.next_ms.is_some() {
-            self.next_ms = Some(asked.now_ms);
+            self.next_ms = Some(context.now_ms);
         }
     }
 
-    fn send_queued(&mut self, asked: &AdvanceContext<'_>, pages: &mut Vec<Page>) {
+    fn send_queued(&mut self, context: &AdvanceContext<'_>, pages: &mut Vec<Page>) {
         let (due, rest) = std::mem::take(&mut self.queued)
             .into_iter()
-            .partition(|it| it.due_ms <= asked.now_ms);
+            .partition(|it| it.due_ms <= context.now_ms);
         self.queued = rest;
         for queued in due {
-            let Some(contact) = asked.responders.contacts.get(&queued.contact) else {
+            let Some(contact) = context.responders.contacts.get(&queued.contact) else {
                 continue;
             };
-            let (severity, now_ms) = (asked.severity, asked.now_ms);
-            let mut usable = asked.responders.usable_methods(contact, severity, now_ms);
+            let (severity, now_ms) = (context.severity, context.now_ms);
+            let mut usable = context.responders.usable_methods(contact, severity, now_ms);
             let Some(method) = usable.find(|it| it.is_queued_as(&queued)) else {
                 continue;
             };
@@ -286,9 +286,14 @@ impl Response {
 
     /// Runs a step. Receivers already notified in this round are skipped, and a step without
     /// receivers makes the next one due. Returns whether there was a receiver.
-    fn take_step(&mut self, at: usize, asked: &AdvanceContext<'_>, pages: &mut Vec<Page>) -> bool {
+    fn take_step(
+        &mut self,
+        at: usize,
+        context: &AdvanceContext<'_>,
+        pages: &mut Vec<Page>,
+    ) -> bool {
         let step = self.plan.steps[at].clone();
-        self.note_severity(asked.severity);
+        self.note_severity(context.severity);
         let before = pages.len();
         self.step = self.step.saturating_add(1);
         let (round, number) = (self.round, self.step);
@@ -305,13 +310,14 @@ impl Response {
                 }
                 continue;
             }
-            for (contact, schedule) in asked.responders.contacts_of(target, asked.now_ms) {
+            for (contact, schedule) in context.responders.contacts_of(target, context.now_ms) {
                 if self.has_paged(Some(&contact.name), None, pages) {
                     continue;
                 }
-                let usable = asked
-                    .responders
-                    .usable_methods(contact, asked.severity, asked.now_ms);
+                let usable =
+                    context
+                        .responders
+                        .usable_methods(contact, context.severity, context.now_ms);
                 for method in usable {
                     if method.method.after_ms == 0 {
                         pages.push(method.page(schedule.cloned(), self));
@@ -322,18 +328,18 @@ impl Response {
                     if let Some(waiting) = queued.find(|it| method.is_queued_as(it)) {
                         (waiting.round, waiting.step) = (round, number);
                     } else {
-                        let queued = method.queued(schedule.cloned(), self, asked.now_ms);
+                        let queued = method.queued(schedule.cloned(), self, context.now_ms);
                         self.queued.push(queued);
                     }
                 }
             }
         }
         self.checks = 0;
-        self.step_ms = asked.now_ms;
+        self.step_ms = context.now_ms;
         let mut queued = self.queued.iter();
         let has_someone = pages.len() > before || queued.any(|it| it.is_of(round, number));
         let wait_ms = if has_someone { step.wait_ms } else { 0 };
-        self.next_ms = Some(asked.now_ms.saturating_add(wait_ms));
+        self.next_ms = Some(context.now_ms.saturating_add(wait_ms));
         has_someone
     }
 

@@ -28,7 +28,7 @@ pub enum StepKind {
 
 impl StepKind {
     /// Whether only held notifications are decided.
-    pub(super) fn is_look(self) -> bool {
+    pub(super) fn is_review(self) -> bool {
         matches!(
             self,
             Self::Look | Self::Release(_) | Self::NotifyGroup { .. }

@@ -97,7 +97,7 @@ pub struct Health {
     pub refused: Vec<RejectedRecipient>,
     /// Time until which the receiver asked for no requests (`Retry-After`), in milliseconds since
     /// 1970; `None` if there is no such request, or it has passed.
-    pub asked_until_ms: Option<i64>,
+    pub requested_until_ms: Option<i64>,
     /// Start of the current period of failures, in milliseconds since 1970, even if some attempts
     /// succeed in between; `None` if attempts do not fail. In contrast, `since_ms` changes with
     /// every change of outcome.
@@ -149,7 +149,7 @@ impl Health {
             last_success_ms: None,
             tried: Vec::new(),
             refused: Vec::new(),
-            asked_until_ms: None,
+            requested_until_ms: None,
             failing_since_ms: None,
             alike: RepeatedRejections::default(),
         }
@@ -215,7 +215,7 @@ impl Health {
             last_error: String::new(),
             tried: Vec::new(),
             refused: Vec::new(),
-            asked_until_ms: None,
+            requested_until_ms: None,
             failing_since_ms: None,
             alike: RepeatedRejections::default(),
             ..self

@@ -21,10 +21,10 @@ pub struct Budget {
 impl Budget {
     /// Whether another message is sent separately after `sent` ones in the window.
     pub fn admits(self, sent: u32, severity: Severity) -> bool {
-        let kept = u64::from(self.messages) * u64::from(self.critical_share) / 100;
+        let reserved = u64::from(self.messages) * u64::from(self.critical_share) / 100;
         let open = match severity {
             Severity::Critical => u64::from(self.messages),
-            _ => u64::from(self.messages).saturating_sub(kept),
+            _ => u64::from(self.messages).saturating_sub(reserved),
         };
         u64::from(sent) < open
     }

@@ -135,7 +135,7 @@ pub struct Outage {
     /// Service time of the outage, in milliseconds.
     pub service_ms: i64,
     /// Length of the outage, in milliseconds; [`i64::MAX`] if unknown.
-    pub away_ms: i64,
+    pub down_ms: i64,
 }
 
 /// A run that was started and has not ended.

@@ -62,7 +62,7 @@ pub struct CauseMark {
 
 /// Time after which its targets are re-evaluated a second time, in milliseconds, to catch events
 /// held concurrently with the first time.
-const LOOKED_FOR_MS: i64 = 10_000;
+const SECOND_EVALUATION_MS: i64 = 10_000;
 
 impl CauseMark {
     /// Returns its key in the index: the inhibition and the digest of the values.
@@ -78,7 +78,11 @@ impl CauseMark {
     /// Returns the time to re-evaluate its targets, in milliseconds since 1970; `None` while it is
     /// a source.
     pub fn due_ms(&self) -> Option<i64> {
-        let later_ms = if self.is_freed { LOOKED_FOR_MS } else { 0 };
+        let later_ms = if self.is_freed {
+            SECOND_EVALUATION_MS
+        } else {
+            0
+        };
         Some(self.until_ms?.saturating_add(later_ms))
     }
 

@@ -26,7 +26,7 @@ impl Name {
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Some(contact) = text.strip_prefix(CONTACT_PREFIX) {
             return match name_error(contact) {
-                Some(fault) => Err(fault),
+                Some(message) => Err(message),
                 None => Ok(Self(text.into())),
             };
         }
@@ -34,7 +34,7 @@ impl Name {
             return Ok(person);
         }
         match name_error(text) {
-            Some(fault) => Err(fault),
+            Some(message) => Err(message),
             None => Ok(Self(text.into())),
         }
     }
@@ -221,7 +221,7 @@ mod tests {
             assert!(Name::parse(name).is_err(), "{name:?}");
         }
         let long = "a".repeat(101);
-        let fault = Name::parse(&long).unwrap_err();
-        assert_eq!(fault, "has 101 characters; the limit is 100");
+        let message = Name::parse(&long).unwrap_err();
+        assert_eq!(message, "has 101 characters; the limit is 100");
     }
 }

@@ -148,7 +148,7 @@ impl Occurrence {
     fn other_due_ms(&self) -> Option<i64> {
         let causes = self.causes.iter().filter_map(CauseMark::due_ms);
         let responses = self.notified.iter().filter_map(|it| it.response.as_ref());
-        let responses = responses.filter_map(|it| it.look_ms);
+        let responses = responses.filter_map(|it| it.review_ms);
         let all = causes.chain(responses).chain(self.acknowledged_until_ms);
         all.min()
     }

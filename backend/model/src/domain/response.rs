@@ -36,7 +36,7 @@ pub struct Response {
     /// Time of the next step, in milliseconds since 1970; `None` if there is none.
     pub next_ms: Option<i64>,
     /// Time of the next evaluation, in milliseconds since 1970; `None` if none is needed.
-    pub look_ms: Option<i64>,
+    pub review_ms: Option<i64>,
     /// Contact methods to use later, whatever the round is then.
     pub queued: Vec<QueuedMethod>,
     /// The notified receivers, each once.

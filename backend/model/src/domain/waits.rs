@@ -85,7 +85,7 @@ waits! {
     Destination {}
     EscalationPolicy {}
     Group { last_ms, notified_ms }
-    Health { since_ms, failing_since_ms, asked_until_ms }
+    Health { since_ms, failing_since_ms, requested_until_ms }
     Heartbeat {}
     Inhibition {}
     IntakeMapping {}
@@ -137,11 +137,11 @@ impl Shift for Response {
         self.step_ms.shift(by_ms);
         self.next_ms.shift(by_ms);
         self.queued.shift(by_ms);
-        let look_ms = self.look_ms;
-        self.look_ms.shift(by_ms);
+        let review_ms = self.review_ms;
+        self.review_ms.shift(by_ms);
         // Its hold may end at a time of day; an early evaluation is harmless.
         if self.state == ResponseState::Held {
-            self.look_ms = self.look_ms.min(look_ms);
+            self.review_ms = self.review_ms.min(review_ms);
         }
     }
 }

@@ -86,7 +86,7 @@ impl Node {
         match self {
             Self::And(nodes) | Self::Or(nodes) => nodes.iter().any(|node| node.uses_field(field)),
             Self::Not(node) => node.uses_field(field),
-            Self::Compare(looked_at, _) => looked_at == field,
+            Self::Compare(compared, _) => compared == field,
         }
     }
 
@@ -252,8 +252,8 @@ impl Compiler {
         let path = format!("{path}.{word}");
         let field = match Field::parse(name) {
             Ok(field) => Some(field),
-            Err(fault) => {
-                self.add_violation(format!("{path}.field"), fault);
+            Err(message) => {
+                self.add_violation(format!("{path}.field"), message);
                 None
             }
         };
@@ -314,7 +314,7 @@ impl Compiler {
             return None;
         }
         Operand::new(literal, holds)
-            .map_err(|fault| self.add_violation(path, fault))
+            .map_err(|message| self.add_violation(path, message))
             .ok()
     }
 
@@ -325,8 +325,8 @@ impl Compiler {
         path: &str,
     ) -> Option<Vec<Operand>> {
         if literals.is_empty() || literals.len() > VALUES_MAX {
-            let fault = format!("needs 1 to {VALUES_MAX} values, but has {}", literals.len());
-            self.add_violation(format!("{path}.values"), fault);
+            let message = format!("needs 1 to {VALUES_MAX} values, but has {}", literals.len());
+            self.add_violation(format!("{path}.values"), message);
             return None;
         }
         let mut operands = Vec::with_capacity(literals.len());
@@ -360,10 +360,10 @@ impl Compiler {
             return None;
         }
         let left = PATTERNS_MEMORY_BYTES_MAX.saturating_sub(self.pattern_bytes);
-        let mut fault = "is a regular expression that is too large when compiled".to_owned();
+        let mut message = "is a regular expression that is too large when compiled".to_owned();
         for bytes in PATTERN_MEMORY_BYTES {
             if bytes > left {
-                fault = "is one regular expression too many: together, those of a query are too \
+                message = "is one regular expression too many: together, those of a query are too \
                          large"
                     .into();
                 break;
@@ -384,12 +384,12 @@ impl Compiler {
                     let text = error.to_string();
                     let reason = text.lines().last().unwrap_or_default();
                     let reason = reason.trim_start_matches("error: ");
-                    fault = format!("is not a valid regular expression: {reason}");
+                    message = format!("is not a valid regular expression: {reason}");
                     break;
                 }
             }
         }
-        self.add_violation(format!("{path}.value"), fault);
+        self.add_violation(format!("{path}.value"), message);
         None
     }
 
@@ -407,9 +407,9 @@ impl Compiler {
             return false;
         }
         if !matches!(holds, ValueType::Text | ValueType::Anything) {
-            let fault = "searches for text in a field without text; use `equals`, `in`, \
+            let message = "searches for text in a field without text; use `equals`, `in`, \
                          `greaterAndEquals` or `lessAndEquals`";
-            self.add_violation(format!("{path}.field"), fault);
+            self.add_violation(format!("{path}.field"), message);
             return false;
         }
         true

@@ -30,14 +30,17 @@ impl DocumentQuery {
     pub fn compile(clause: &Clause) -> Result<Self, Vec<Violation>> {
         let clause = scope_to_member(clause);
         let compiled = compile(&Query { clause });
-        compiled.map(Self).map_err(|faults| {
-            let shorten = |fault: Violation| {
-                let path = fault.field.strip_prefix("clause").unwrap_or(&fault.field);
+        compiled.map(Self).map_err(|violations| {
+            let shorten = |violation: Violation| {
+                let path = violation
+                    .field
+                    .strip_prefix("clause")
+                    .unwrap_or(&violation.field);
                 let path = path.strip_prefix('.').unwrap_or(path);
-                let description = fault.description.replace(INSIDE, "");
+                let description = violation.description.replace(INSIDE, "");
                 Violation::new(path, description)
             };
-            faults.into_iter().map(shorten).collect()
+            violations.into_iter().map(shorten).collect()
         })
     }
 
@@ -211,8 +214,8 @@ mod tests {
             assert_eq!(query.matches(&document), expected, "{clause:?}");
         }
         let wrong = Clause::And(vec![Clause::Matches("a".into(), "(".into())]);
-        let faults = DocumentQuery::compile(&wrong).unwrap_err();
-        assert_eq!(faults[0].field, "and.clauses[0].matches.value");
+        let violations = DocumentQuery::compile(&wrong).unwrap_err();
+        assert_eq!(violations[0].field, "and.clauses[0].matches.value");
         let nameless = DocumentQuery::compile(&Clause::Exists(String::new())).unwrap_err();
         assert_eq!(nameless[0].field, "exists.field");
     }

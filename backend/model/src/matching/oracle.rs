@@ -64,9 +64,9 @@ fn held(field: &str, occurrence: &Occurrence) -> (Vec<OracleValue>, bool) {
 
 fn inside(fields: &BTreeMap<String, Value>, path: &str) -> Vec<OracleValue> {
     let parts: Vec<_> = path.split('.').collect();
-    for taken in (1..=parts.len()).rev() {
-        if let Some(value) = fields.get(&parts[..taken].join(".")) {
-            return leaves(value, &parts[taken..].join("."));
+    for used in (1..=parts.len()).rev() {
+        if let Some(value) = fields.get(&parts[..used].join(".")) {
+            return leaves(value, &parts[used..].join("."));
         }
     }
     Vec::new()

@@ -114,7 +114,7 @@ impl Fields {
 
     /// Adds the queries that require something the occurrence contains.
     fn add(&self, occurrence: &Occurrence, candidates: &mut Vec<usize>) {
-        let mut look = |places: &[usize]| {
+        let mut visit = |places: &[usize]| {
             for place in places {
                 let (field, index) = &self.indexes[*place];
                 // Returns false so that every value is visited.
@@ -124,13 +124,13 @@ impl Fields {
                 });
             }
         };
-        look(&self.fixed);
+        visit(&self.fixed);
         if !self.dimensions.is_empty() {
             for key in occurrence.dimensions.keys() {
                 self.dimensions
                     .get(key)
                     .into_iter()
-                    .for_each(|places| look(places));
+                    .for_each(|places| visit(places));
             }
         }
         if !self.metadata.is_empty() {
@@ -143,7 +143,7 @@ impl Fields {
                     self.metadata
                         .get(first)
                         .into_iter()
-                        .for_each(|places| look(places));
+                        .for_each(|places| visit(places));
                     last = Some(first);
                 }
             }

@@ -7,11 +7,11 @@ use crate::{domain::Occurrence, effort};
 
 /// Minimum length of a text whose folded form is cached, in bytes. Shorter ones are cheaper to fold
 /// than to look up.
-const KEPT_FROM: usize = 256;
+const CACHED_FROM: usize = 256;
 /// Bytes compared between checks whether the caller is gone.
-const ASKED_EVERY: usize = 512 * 1024;
+const CHECK_EVERY: usize = 512 * 1024;
 /// Cost of comparing a value in addition to its length, in bytes.
-const LOOK_BYTES: usize = 64;
+const COMPARE_BYTES: usize = 64;
 
 /// An occurrence to match queries against.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct Subject<'a> {
     pub(super) occurrence: &'a Occurrence,
     /// Folded forms of long texts by address, which is stable while the occurrence is borrowed.
     folded: RefCell<Vec<(usize, Box<str>)>>,
-    looked_at: Cell<usize>,
+    compared: Cell<usize>,
     is_over: Cell<bool>,
 }
 
@@ -29,18 +29,18 @@ impl<'a> Subject<'a> {
         Self {
             occurrence,
             folded: RefCell::default(),
-            looked_at: Cell::new(0),
+            compared: Cell::new(0),
             is_over: Cell::new(false),
         }
     }
 
     /// Records that many bytes as compared.
     pub(super) fn spend(&self, bytes: usize) {
-        let looked_at = self.looked_at.get().saturating_add(bytes + LOOK_BYTES);
-        if looked_at < ASKED_EVERY {
-            self.looked_at.set(looked_at);
+        let compared = self.compared.get().saturating_add(bytes + COMPARE_BYTES);
+        if compared < CHECK_EVERY {
+            self.compared.set(compared);
         } else {
-            self.looked_at.set(0);
+            self.compared.set(0);
             self.is_over.set(effort::is_over());
         }
     }
@@ -50,30 +50,30 @@ impl<'a> Subject<'a> {
     }
 
     pub(super) fn equals(&self, text: &str, other: &FoldedText) -> bool {
-        if text.len() < KEPT_FROM {
+        if text.len() < CACHED_FROM {
             return other.equals(text);
         }
         self.with_folded(text, |whole| whole == other.as_str())
     }
 
     pub(super) fn starts_with(&self, text: &str, start: &FoldedText) -> bool {
-        if text.len() < KEPT_FROM {
+        if text.len() < CACHED_FROM {
             return start.is_prefix_of(text);
         }
         self.with_folded(text, |whole| whole.starts_with(start.as_str()))
     }
 
     pub(super) fn ends_with(&self, text: &str, end: &FoldedText) -> bool {
-        if text.len() < KEPT_FROM {
+        if text.len() < CACHED_FROM {
             return end.is_suffix_of(text);
         }
         self.with_folded(text, |whole| whole.ends_with(end.as_str()))
     }
 
-    /// Calls `look` with the folded form of a text of the occurrence.
-    pub(super) fn with_folded<T>(&self, text: &str, look: impl FnOnce(&str) -> T) -> T {
-        if text.len() < KEPT_FROM {
-            return look(&fold(text));
+    /// Calls `check` with the folded form of a text of the occurrence.
+    pub(super) fn with_folded<T>(&self, text: &str, check: impl FnOnce(&str) -> T) -> T {
+        if text.len() < CACHED_FROM {
+            return check(&fold(text));
         }
         let address = text.as_ptr().addr();
         let known = |all: &[(usize, Box<str>)]| all.iter().position(|(it, _)| *it == address);
@@ -83,6 +83,6 @@ impl<'a> Subject<'a> {
             all.push((address, fold(text).into()));
             all.len() - 1
         });
-        look(&self.folded.borrow()[at].1)
+        check(&self.folded.borrow()[at].1)
     }
 }

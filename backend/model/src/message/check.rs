@@ -34,18 +34,18 @@ pub fn check_snippets(snippets: &Snippets) -> Vec<Violation> {
             format!("has {bytes} bytes; at most {SNIPPETS_BYTES_MAX} are allowed");
         return vec![Violation::new(FIELD, template_violation)];
     }
-    let faults = snippets.iter().filter_map(|(name, text)| {
+    let violations = snippets.iter().filter_map(|(name, text)| {
         let shown: String = name.chars().take(SNIPPET_NAME_MAX).collect();
-        let template_violation = snippet_fault(snippets, name, text)?;
+        let template_violation = snippet_error(snippets, name, text)?;
         Some(Violation::new(
             format!("{FIELD}[{shown}]"),
             template_violation,
         ))
     });
-    faults.collect()
+    violations.collect()
 }
 
-fn snippet_fault(snippets: &Snippets, name: &str, text: &str) -> Option<String> {
+fn snippet_error(snippets: &Snippets, name: &str, text: &str) -> Option<String> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if name.is_empty() || name.len() > SNIPPET_NAME_MAX || !name.chars().all(is_word) {
         return Some(format!(

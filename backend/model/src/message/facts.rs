@@ -28,7 +28,7 @@ pub struct ExceededLimit {
     /// Whether it is the rule's message, rather than a template of the destination or the settings.
     pub of_rule: bool,
     /// The template and the limit.
-    pub fault: String,
+    pub message: String,
 }
 
 /// The facts of a message.
@@ -285,7 +285,7 @@ impl<'a> Facts<'a> {
                 if error.is_limit() {
                     self.exceeded.get_or_insert_with(|| ExceededLimit {
                         of_rule: what == RULE_MESSAGE,
-                        fault: format!("{what}: {error}"),
+                        message: format!("{what}: {error}"),
                     });
                 }
                 None

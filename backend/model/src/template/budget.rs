@@ -10,7 +10,7 @@ use crate::{
 
 const STEP_BYTES: usize = 64;
 /// Number of steps between checks whether the caller is gone.
-const LOOK_EVERY: usize = 512;
+const CHECK_EVERY: usize = 512;
 const JSON_STEP_BYTES: usize = 4;
 
 /// The reason a template was not rendered.
@@ -52,7 +52,7 @@ pub struct Budget {
     steps_max: usize,
     bytes_max: usize,
     /// The number of steps used, to check periodically whether the caller is gone.
-    taken: usize,
+    used: usize,
 }
 
 impl Budget {
@@ -74,7 +74,7 @@ impl Budget {
             steps: steps_max,
             steps_max,
             bytes_max,
-            taken: 0,
+            used: 0,
         }
     }
 
@@ -106,8 +106,8 @@ impl Budget {
     /// Returns [`RenderError::TooManySteps`] if not enough are left, and [`RenderError::TooSlow`]
     /// if the caller is gone or its time is over.
     pub fn spend(&mut self, steps: usize) -> Result<(), RenderError> {
-        self.taken = self.taken.wrapping_add(1);
-        if self.taken.is_multiple_of(LOOK_EVERY) && effort::is_over() {
+        self.used = self.used.wrapping_add(1);
+        if self.used.is_multiple_of(CHECK_EVERY) && effort::is_over() {
             self.exhaust();
             return Err(RenderError::TooSlow);
         }
@@ -137,7 +137,7 @@ impl Budget {
 pub(super) struct Limited<'a> {
     budget: &'a mut Budget,
     bytes: Vec<u8>,
-    fault: Option<RenderError>,
+    error: Option<RenderError>,
 }
 
 impl<'a> Limited<'a> {
@@ -145,15 +145,15 @@ impl<'a> Limited<'a> {
         Self {
             budget,
             bytes: Vec::new(),
-            fault: None,
+            error: None,
         }
     }
 
     /// Returns the text if it was written completely.
     pub(super) fn text(self, is_whole: bool) -> Result<String, RenderError> {
-        match (self.fault, String::from_utf8(self.bytes)) {
+        match (self.error, String::from_utf8(self.bytes)) {
             (None, Ok(text)) if is_whole => Ok(text),
-            (fault, _) => Err(fault.unwrap_or(RenderError::TooLong(self.budget.bytes_max))),
+            (error, _) => Err(error.unwrap_or(RenderError::TooLong(self.budget.bytes_max))),
         }
     }
 }
@@ -162,10 +162,10 @@ impl io::Write for Limited<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let (before, after) = (self.bytes.len(), self.bytes.len() + bytes.len());
         let steps = after / JSON_STEP_BYTES - before / JSON_STEP_BYTES;
-        let taken = self.budget.write(before, bytes.len());
-        if let Err(fault) = taken.and_then(|()| self.budget.spend(steps)) {
-            self.fault = Some(fault.clone());
-            return Err(io::Error::other(fault));
+        let written = self.budget.write(before, bytes.len());
+        if let Err(error) = written.and_then(|()| self.budget.spend(steps)) {
+            self.error = Some(error.clone());
+            return Err(io::Error::other(error));
         }
         self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())

@@ -80,7 +80,7 @@ impl Jinja {
         check(source).map_err(|error| counted(error, has_included))?;
         let template = ENVIRONMENT
             .template_from_named_str(Escape::None.name(), source)
-            .map_err(|error| fault(source, &error))?;
+            .map_err(|error| parser_error(source, &error))?;
         let mut names: BTreeSet<_> = template.undeclared_variables(true).into_iter().collect();
         names.retain(|name| !["dict", "range"].contains(&name.as_str()));
         Ok(Self {
@@ -98,8 +98,8 @@ impl Jinja {
         let found = scan::literal_patterns(&self.source);
         let patterns = found.iter().map(|(_, pattern)| pattern.as_str());
         match expressions::first_invalid(patterns) {
-            Some((at, fault)) => {
-                let error = scan::error_at(&self.source, found[at].0, fault);
+            Some((at, message)) => {
+                let error = scan::error_at(&self.source, found[at].0, message);
                 Err(counted(error, self.has_included))
             }
             None => Ok(()),
@@ -124,7 +124,7 @@ impl Jinja {
         let state = environment
             .template_from_named_str(escape.name(), "")
             .and_then(|it| it.render_captured(data.clone()));
-        let mut state = state.map_err(|error| fault(&self.source, &error))?;
+        let mut state = state.map_err(|error| parser_error(&self.source, &error))?;
         let bytes_max = budget.bytes_max();
         let (rendered, consumed, limit, at) = state.with_state_mut(|state| {
             let mut evaluation = Evaluation::new(state, bytes_max);
@@ -185,11 +185,11 @@ fn counted(mut error: TemplateError, has_included: bool) -> TemplateError {
 fn parse_source(source: &str) -> Result<Stmt<'_>, TemplateError> {
     scan::check(source)?;
     let parsed = machinery::parse(source, "template", SyntaxConfig::default());
-    parsed.map_err(|error| fault(source, &error))
+    parsed.map_err(|error| parser_error(source, &error))
 }
 
 /// Converts an error of the parser.
-fn fault(source: &str, error: &Error) -> TemplateError {
+fn parser_error(source: &str, error: &Error) -> TemplateError {
     let at = error.range().map(|range| range.start);
     match at.filter(|at| source.is_char_boundary(*at)) {
         Some(at) => TemplateError::at(source, at, message(error)),

@@ -43,7 +43,7 @@ impl Template {
             push_text(&mut open, &text[rest_at..before_end]);
             if tag.kind == Kind::Partial {
                 let parts = tag.included(included);
-                let parts = parts.map_err(|fault| TemplateError::at(text, tag.at, fault))?;
+                let parts = parts.map_err(|message| TemplateError::at(text, tag.at, message))?;
                 for part in parts {
                     push(&mut open, part);
                 }
@@ -164,7 +164,7 @@ impl<'a> Tag<'a> {
         let text = included.enter(self.name)?;
         let snippet = Template::parse_inside(text, included);
         included.leave();
-        let snippet = snippet.map_err(|error| Included::fault(self.name, error))?;
+        let snippet = snippet.map_err(|error| Included::error_in(self.name, error))?;
         Ok(snippet.parts)
     }
 

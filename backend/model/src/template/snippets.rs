@@ -66,7 +66,7 @@ impl<'a> Included<'a> {
     }
 
     /// Describes an error in the snippet `name`.
-    pub(super) fn fault(name: &str, error: impl std::fmt::Display) -> String {
+    pub(super) fn error_in(name: &str, error: impl std::fmt::Display) -> String {
         format!("in the template `{name}`: {error}")
     }
 }

@@ -54,13 +54,13 @@ fn parse_errors_report_line_and_column() {
         ("{{{x}}", 1, 1, "`}}}` is missing"),
     ];
     for (template, line, column, part) in cases {
-        let fault = Template::parse(template).unwrap_err();
+        let error = Template::parse(template).unwrap_err();
         assert_eq!(
-            (fault.line, fault.column),
+            (error.line, error.column),
             (line, column),
-            "{template}: {fault}"
+            "{template}: {error}"
         );
-        assert!(fault.message.contains(part), "{template}: {fault}");
+        assert!(error.message.contains(part), "{template}: {error}");
     }
     assert!(
         Template::parse(&"{{#x}}".repeat(33))
@@ -149,8 +149,8 @@ fn templates_of_one_message_share_a_step_budget() {
     let whole = rendered.take_while(Result::is_ok).count();
     assert_eq!(whole, 2, "80,002 steps each of 200,000");
     let next = Template::parse("x").unwrap();
-    let fault = next.render(&data, Escape::None, &mut budget);
-    assert_eq!(fault, Err(RenderError::TooManySteps(MESSAGE_STEPS_MAX)));
+    let error = next.render(&data, Escape::None, &mut budget);
+    assert_eq!(error, Err(RenderError::TooManySteps(MESSAGE_STEPS_MAX)));
 }
 
 #[test]

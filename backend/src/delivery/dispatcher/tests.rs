@@ -133,8 +133,8 @@ async fn conflict_dies_after_three_attempts_and_retry_after_is_honored() {
     let mut world = World::new();
     world.config.delivery.jitter = 0.0;
     let (refusing, _) = switch(Reply::status(409)).await;
-    let asked = vec![("retry-after", "90".to_owned())];
-    let (busy, reply) = switch(Reply::Answer(429, asked, String::new())).await;
+    let headers = vec![("retry-after", "90".to_owned())];
+    let (busy, reply) = switch(Reply::Answer(429, headers, String::new())).await;
     let first = world
         .destination("refusing", refusing.url("/"), DeliverySettings::default())
         .await;
@@ -204,14 +204,14 @@ async fn destination_returning_410_is_paused_until_edited() {
         .into_iter()
         .map(|(event, _)| event)
         .collect();
-    let told: Vec<_> = notices
+    let reported: Vec<_> = notices
         .iter()
         .map(|event| (event.name.as_str(), event.status))
         .collect();
     let paused = "destination paused";
     let open = (paused, Some(Status::Open));
     // After a restart the event is missing, so it is reported again.
-    assert_eq!(told, [open, open, (paused, Some(Status::Closed))]);
+    assert_eq!(reported, [open, open, (paused, Some(Status::Closed))]);
     assert_eq!(notices[0].id(), notices[2].id());
 }
 

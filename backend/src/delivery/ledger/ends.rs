@@ -167,8 +167,8 @@ fn plan_end(
                 ..next
             });
             if let Some(attempt) = attempt {
-                let is_kept = next.as_ref().is_none_or(|next| next.attempts >= number);
-                if is_kept {
+                let is_current = next.as_ref().is_none_or(|next| next.attempts >= number);
+                if is_current {
                     plan.changes.update(attempt, &ended);
                 } else {
                     plan.changes.delete(attempt);

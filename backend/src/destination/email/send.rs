@@ -194,7 +194,7 @@ struct ConversationProgress {
     met: bool,
     phase: Phase,
     /// Addresses for which the server accepted the mail.
-    taken: Vec<String>,
+    accepted: Vec<String>,
     /// Addresses that it refused, with its reply.
     refused: Vec<(String, Reply)>,
 }
@@ -225,7 +225,7 @@ async fn converse(
     let ConversationProgress {
         met,
         phase,
-        taken,
+        accepted,
         refused,
     } = course;
     let beginning = async {
@@ -251,7 +251,7 @@ async fn converse(
             break;
         }
         answer = Some(conversation.end_text().await?);
-        taken.extend(named.accepted);
+        accepted.extend(named.accepted);
         waiting = named.next;
     }
     conversation.quit().await;
@@ -375,8 +375,8 @@ fn hello_name(set: &str, stream: &TcpStream) -> String {
 
 impl ConversationProgress {
     fn verdict(&self, attempt: &AttemptContext<'_>) -> Verdict {
-        let all = self.taken.len() + self.refused.len();
-        let taken = self.taken.len();
+        let all = self.accepted.len() + self.refused.len();
+        let accepted = self.accepted.len();
         let refusals: Vec<_> = self
             .refused
             .iter()
@@ -391,9 +391,9 @@ impl ConversationProgress {
         if self.refused.is_empty() {
             return Verdict::delivered("the mail server accepted the mail");
         }
-        if taken > 0 {
+        if accepted > 0 {
             let said = format!(
-                "the mail server accepted the mail for {taken} of {all} addresses and rejected {refusals}"
+                "the mail server accepted the mail for {accepted} of {all} addresses and rejected {refusals}"
             );
             let said = attempt.mask_and_truncate(&said);
             return if is_final {
@@ -415,7 +415,7 @@ impl ConversationProgress {
 
     /// Returns the result for each address.
     fn recipient_answers(&self, attempt: &AttemptContext<'_>) -> Vec<RecipientAnswer> {
-        let reached = self.taken.iter().cloned().map(RecipientAnswer::Reached);
+        let reached = self.accepted.iter().cloned().map(RecipientAnswer::Reached);
         let refused = self
             .refused
             .iter()

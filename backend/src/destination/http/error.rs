@@ -61,7 +61,7 @@ pub(super) fn classify(error: &legacy::Error, progress: Progress) -> RequestFail
             innermost(error)
         )),
     };
-    match (progress.is_kept, is_sent) {
+    match (progress.is_reused, is_sent) {
         (true, true) => RequestFailure::Stale(failure),
         (true, false) => RequestFailure::Unprocessed,
         (false, _) => RequestFailure::Broken(failure),

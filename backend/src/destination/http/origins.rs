@@ -37,7 +37,7 @@ pub(super) type Connections = Client<Connector, Outgoing>;
 #[derive(Debug, Clone)]
 pub(super) struct Origins {
     connector: Connector,
-    kept: Arc<Mutex<OriginPool>>,
+    pool: Arc<Mutex<OriginPool>>,
     age_max: Duration,
 }
 
@@ -64,7 +64,7 @@ impl Origins {
     pub(super) fn new(connector: Connector) -> Self {
         Self {
             connector,
-            kept: Arc::default(),
+            pool: Arc::default(),
             age_max: AGE_MAX,
         }
     }
@@ -76,21 +76,21 @@ impl Origins {
 
     /// Returns the connections to an origin, and their number for [`Self::remove`].
     pub(super) fn connections(&self, origin: &str) -> (u64, Connections) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.count += 1;
-        let now = kept.count;
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        pool.count += 1;
+        let now = pool.count;
         let is_old = |it: &Origin| it.opened.elapsed() > self.age_max;
-        if kept.by_origin.get(origin).is_some_and(is_old) {
-            kept.by_origin.remove(origin);
+        if pool.by_origin.get(origin).is_some_and(is_old) {
+            pool.by_origin.remove(origin);
         }
-        if let Some(known) = kept.by_origin.get_mut(origin) {
+        if let Some(known) = pool.by_origin.get_mut(origin) {
             known.last_use = now;
             return (known.number, known.connections.clone());
         }
-        if kept.by_origin.len() >= ORIGINS_MAX {
-            let oldest = kept.by_origin.iter().min_by_key(|(_, it)| it.last_use);
+        if pool.by_origin.len() >= ORIGINS_MAX {
+            let oldest = pool.by_origin.iter().min_by_key(|(_, it)| it.last_use);
             let oldest = oldest.map(|(origin, _)| origin.clone());
-            oldest.map(|origin| kept.by_origin.remove(&origin));
+            oldest.map(|origin| pool.by_origin.remove(&origin));
         }
         let connections = connections(self.connector.clone());
         let new = Origin {
@@ -101,14 +101,14 @@ impl Origins {
             addresses: HashSet::new(),
             connections: connections.clone(),
         };
-        kept.by_origin.insert(origin.to_owned(), new);
+        pool.by_origin.insert(origin.to_owned(), new);
         (now, connections)
     }
 
     /// Records the address of a connection to an origin.
     pub(super) fn note_address(&self, origin: &str, number: u64, address: SocketAddr) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = kept.by_origin.get_mut(origin);
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = pool.by_origin.get_mut(origin);
         if let Some(known) = known.filter(|known| known.number == number) {
             known.addresses.insert(address);
         }
@@ -117,8 +117,8 @@ impl Origins {
     /// Returns the number of the connections to an origin, and their addresses, if these are due for
     /// a check.
     pub(super) fn to_check(&self, origin: &str) -> Option<(u64, HashSet<SocketAddr>)> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = kept.by_origin.get_mut(origin)?;
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = pool.by_origin.get_mut(origin)?;
         if known.addresses.is_empty() || known.checked.elapsed() < ADDRESS_CHECK_INTERVAL {
             return None;
         }
@@ -128,10 +128,10 @@ impl Origins {
 
     /// Removes the connections with this number from the pool. Requests in flight on them continue.
     pub(super) fn remove(&self, origin: &str, number: u64) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = kept.by_origin.get(origin);
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = pool.by_origin.get(origin);
         if known.is_some_and(|known| known.number == number) {
-            kept.by_origin.remove(origin);
+            pool.by_origin.remove(origin);
         }
     }
 }

@@ -53,8 +53,8 @@ impl Route {
         let port = url.port_or_known_default().unwrap_or_default();
         let through = self.proxy_route(host, port, url.scheme() == "https")?;
         let authorization = &through.proxy.authorization;
-        let is_asked = through.forwards && !authorization.is_empty();
-        let value = is_asked.then(|| HeaderValue::try_from(authorization.reveal()))?;
+        let is_forwarded = through.forwards && !authorization.is_empty();
+        let value = is_forwarded.then(|| HeaderValue::try_from(authorization.reveal()))?;
         value.ok()
     }
 }

@@ -7,7 +7,7 @@ use url::Url;
 use crate::destination::{Advice, AttemptContext, Verdict, http::Answer, verdict::FailureCause};
 
 /// Body with which an incoming webhook accepts a message.
-const TAKEN: &[u8] = b"1";
+const ACCEPTED: &[u8] = b"1";
 /// Text with which an incoming webhook reports an error of Teams despite status 200, followed by
 /// the status.
 const FAILED: &str = "endpoint returned HTTP error ";
@@ -38,7 +38,7 @@ pub(super) fn classify_response(
 }
 
 fn classify_success(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) -> Verdict {
-    let taken = || Verdict::delivered("Teams accepted the message");
+    let accepted = || Verdict::delivered("Teams accepted the message");
     let said = String::from_utf8_lossy(&answer.body);
     // Workflows may return any body, but not an HTML page.
     let content_type = answer.headers.get(header::CONTENT_TYPE);
@@ -47,8 +47,8 @@ fn classify_success(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) ->
         return attempt.foreign_verdict(answer, "Teams");
     }
     let is_workflow = is_workflow(url) || (answer.status != StatusCode::OK && !is_connector(url));
-    if !said.contains(FAILED) && (is_workflow || answer.body.trim_ascii() == TAKEN) {
-        return taken();
+    if !said.contains(FAILED) && (is_workflow || answer.body.trim_ascii() == ACCEPTED) {
+        return accepted();
     }
     let explanation = format!("Teams did not accept the message: {}", said.trim());
     Verdict::rejected(

@@ -22,11 +22,11 @@ const PARTS: [&str; 10] = [
 
 pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-    let taken = match said["status"].as_str() {
+    let is_accepted = match said["status"].as_str() {
         Some(status) => status == "success",
         None => answer.status == StatusCode::ACCEPTED,
     };
-    if answer.status.is_success() && taken {
+    if answer.status.is_success() && is_accepted {
         return Verdict::delivered("PagerDuty accepted the event");
     }
     let Some(message) = said["message"].as_str() else {

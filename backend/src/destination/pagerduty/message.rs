@@ -161,9 +161,9 @@ fn render_list(
         return Vec::new();
     };
     let found = list.len();
-    let kept = list.into_iter().take(ENTRIES_MAX).filter_map(|entry| {
+    let shown = list.into_iter().take(ENTRIES_MAX).filter_map(|entry| {
         let url = whole_url(&entry[address], scheme)?;
-        let mut kept = json!({address: url});
+        let mut shown = json!({address: url});
         for name in texts {
             let text = match *name {
                 "href" => whole_url(&entry[*name], "http"),
@@ -172,20 +172,20 @@ fn render_list(
                     .map(|text| cut::truncate_chars(text, SUMMARY_CHARACTERS_MAX)),
             };
             if let Some(text) = text.filter(|text| !text.is_empty()) {
-                kept[*name] = text.into();
+                shown[*name] = text.into();
             }
         }
-        Some(kept)
+        Some(shown)
     });
-    let kept: Vec<_> = kept.collect();
-    if kept.len() < found {
+    let shown: Vec<_> = shown.collect();
+    if shown.len() < found {
         let wrong = format!(
             "{} of {found} are omitted: `{address}` is not a `{scheme}` address, or there are more than {ENTRIES_MAX}",
-            found - kept.len()
+            found - shown.len()
         );
         facts.warn(what, &wrong);
     }
-    kept
+    shown
 }
 
 /// Returns a URL with this scheme, unless it is too long for PagerDuty: a truncated one would lead

@@ -128,15 +128,15 @@ async fn transcript_keeps_first_16_kib_of_response() {
     };
     let kind = DestinationKind::Webhook(webhook(receiver.url("/")));
     let report = World::new().send(&kind).await;
-    let kept = report.transcript.response.unwrap().body;
-    assert_eq!(kept.len(), 16 * 1024);
-    assert!(said.starts_with(&kept));
+    let stored = report.transcript.response.unwrap().body;
+    assert_eq!(stored.len(), 16 * 1024);
+    assert!(said.starts_with(&stored));
 }
 
 #[tokio::test]
 async fn slack_updates_reply_in_the_first_messages_thread() {
-    let taken = json!({"ok": true, "channel": "C1", "ts": "1503435956.000247"});
-    let receiver = Receiver::start(move |_| Reply::json(&taken)).await;
+    let accepted = json!({"ok": true, "channel": "C1", "ts": "1503435956.000247"});
+    let receiver = Receiver::start(move |_| Reply::json(&accepted)).await;
     let mut world = World::new();
     world.config.providers.slack = receiver.url("");
     let kind = DestinationKind::Slack(Slack {

@@ -70,7 +70,7 @@ const WRONG_THREAD: [&str; 3] = [
 ];
 
 /// Start of Slack's response if it accepted the message.
-const TAKEN: &[u8] = br#"{"ok":true,"#;
+const ACCEPTED: &[u8] = br#"{"ok":true,"#;
 
 /// Whether a response refuses the thread, so that the message can still go to the channel.
 pub(super) fn refuses_thread(answer: &Answer) -> bool {
@@ -80,18 +80,18 @@ pub(super) fn refuses_thread(answer: &Answer) -> bool {
 }
 
 pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
-    let taken = || Verdict::delivered("Slack accepted the message");
+    let accepted = || Verdict::delivered("Slack accepted the message");
     let said: Value = match serde_json::from_slice(&answer.body) {
         Ok(said) => said,
         // Slack's response repeats the message, which may exceed the bytes read.
-        Err(_) if answer.body.starts_with(TAKEN) => return taken(),
+        Err(_) if answer.body.starts_with(ACCEPTED) => return accepted(),
         Err(_) if answer.end == BodyEnd::Broken => {
             return Verdict::unknown("the connection broke in the middle of Slack's response");
         }
         Err(_) => return Verdict::rejected("the response is not from Slack", Advice::Mend),
     };
     if said["ok"] == true {
-        return taken();
+        return accepted();
     }
     let error = said["error"].as_str().unwrap_or("no reason given");
     let details = said["response_metadata"]["messages"].as_array();

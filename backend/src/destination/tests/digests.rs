@@ -115,20 +115,23 @@ fn custom_mail_template_is_used_only_if_it_handles_digests() {
 fn digest_payload_has_all_counts_and_top_events() {
     let shown = rendered(&digest(webhook("", None), 90, "event")).shown;
     let body: Json = serde_json::from_str(shown["body"].as_str().unwrap()).unwrap();
-    let told = &body["digest"];
-    assert_eq!(told["id"], format!("digest-{}", RecordId::from_parts(1, 1)));
-    assert_eq!(body["thread_id"], told["id"]);
+    let sent_digest = &body["digest"];
     assert_eq!(
-        (&told["count"], &told["clear_count"]),
+        sent_digest["id"],
+        format!("digest-{}", RecordId::from_parts(1, 1))
+    );
+    assert_eq!(body["thread_id"], sent_digest["id"]);
+    assert_eq!(
+        (&sent_digest["count"], &sent_digest["clear_count"]),
         (&90.into(), &30.into())
     );
     assert_eq!(
-        (&told["more_count"], &told["new_count"]),
+        (&sent_digest["more_count"], &sent_digest["new_count"]),
         (&70.into(), &60.into())
     );
-    assert_eq!(told["events"].as_array().unwrap().len(), 20);
-    assert_eq!(told["events"][0]["severity"], 5);
-    assert_eq!(told["events"][0]["rule_name"], "rule 0");
+    assert_eq!(sent_digest["events"].as_array().unwrap().len(), 20);
+    assert_eq!(sent_digest["events"][0]["severity"], 5);
+    assert_eq!(sent_digest["events"][0]["rule_name"], "rule 0");
     assert_eq!(body["event"]["summary"], "event 30");
     assert_eq!(body["rule"]["name"], "");
     let large = "x".repeat(20_000);

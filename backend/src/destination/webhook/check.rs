@@ -148,8 +148,8 @@ fn check_params(params: &BTreeMap<String, String>, checks: &mut Checks<'_>) {
     const FIELD: &str = "auth.oauth2.params";
     if params.len() > OAUTH_PARAMS_MAX {
         let count = params.len();
-        let fault = format!("has {count} entries; the limit is {OAUTH_PARAMS_MAX}");
-        checks.add(FIELD, fault);
+        let message = format!("has {count} entries; the limit is {OAUTH_PARAMS_MAX}");
+        checks.add(FIELD, message);
     }
     for (name, value) in params.iter().take(OAUTH_PARAMS_MAX) {
         let shown: String = name.chars().take(100).collect();
@@ -176,8 +176,8 @@ fn check_mtls(webhook: &Webhook, certificate: &str, private_key: &Secret, checks
         if text.trim().is_empty() {
             checks.add(field, "is required: in PEM");
         } else if bytes > PEM_BYTES_MAX {
-            let fault = format!("has {bytes} bytes; the limit is {PEM_BYTES_MAX}");
-            checks.add(field, fault);
+            let message = format!("has {bytes} bytes; the limit is {PEM_BYTES_MAX}");
+            checks.add(field, message);
         }
         is_whole &= !text.trim().is_empty() && bytes <= PEM_BYTES_MAX;
     }
@@ -250,8 +250,11 @@ fn check_values(webhook: &Webhook, checks: &mut Checks<'_>) {
         let Ok(template) = template else {
             continue;
         };
-        let asked = template.own_values();
-        if let Some(missing) = asked.iter().find(|it| !webhook.values.contains_key(**it)) {
+        let required = template.own_values();
+        if let Some(missing) = required
+            .iter()
+            .find(|it| !webhook.values.contains_key(**it))
+        {
             checks.add(
                 &field,
                 format!("uses `values.{missing}`, which `values` does not define"),
@@ -279,13 +282,13 @@ fn check_expect(expect: &Expect, checks: &mut Checks<'_>) {
         ("expect.destinationClause", &expect.destination),
     ];
     for (field, clause) in clauses {
-        let faults = clause.as_ref().map(DocumentQuery::compile);
-        for fault in faults.and_then(Result::err).into_iter().flatten() {
-            let path = match fault.field.as_str() {
+        let violations = clause.as_ref().map(DocumentQuery::compile);
+        for violation in violations.and_then(Result::err).into_iter().flatten() {
+            let path = match violation.field.as_str() {
                 "" => field.to_owned(),
                 inside => format!("{field}.{inside}"),
             };
-            checks.add(&path, fault.description);
+            checks.add(&path, violation.description);
         }
     }
 }

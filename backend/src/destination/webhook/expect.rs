@@ -65,7 +65,7 @@ fn judge_accepted(
         let explanation = format!("the receiver returned {status}, which is not expected");
         return Verdict::rejected(explanation, Advice::FewMore);
     }
-    let fault = match is_met {
+    let reason = match is_met {
         Some(None) => "the condition on its body cannot be evaluated".to_owned(),
         Some(Some(false)) => {
             let body = String::from_utf8_lossy(&answer.body);
@@ -79,7 +79,7 @@ fn judge_accepted(
             return Verdict::delivered(explanation);
         }
     };
-    let explanation = format!("the receiver returned {status}, but {fault}");
+    let explanation = format!("the receiver returned {status}, but {reason}");
     Verdict::rejected(attempt.mask_and_truncate(&explanation), Advice::FewMore)
 }
 

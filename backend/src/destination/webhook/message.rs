@@ -61,7 +61,7 @@ fn content(
         match facts.render(WHAT, payload, place) {
             Some(text) => match json_error(&content_type, &text) {
                 None => return (content_type, text),
-                Some(fault) => facts.warn(WHAT, &fault),
+                Some(message) => facts.warn(WHAT, &message),
             },
             None => debug_assert!(facts.warnings.len() > warned, "a failed template warns"),
         }

@@ -40,22 +40,22 @@ pub(super) async fn send(
     let body = Bytes::from(body.text);
     // The content type comes from the message, which may not use the author's template.
     let is_content_type = |name: &str| name.eq_ignore_ascii_case(header::CONTENT_TYPE.as_str());
-    for kept in webhook
+    for stored in webhook
         .headers
         .iter()
-        .filter(|kept| !is_content_type(&kept.name))
+        .filter(|stored| !is_content_type(&stored.name))
     {
-        let filled = target.headers.get(&kept.name).map(String::as_str);
-        let text = own_header::text(kept);
-        if let (Some(filled), Kept::Secret(_)) = (filled, &kept.value) {
+        let filled = target.headers.get(&stored.name).map(String::as_str);
+        let text = own_header::text(stored);
+        if let (Some(filled), Kept::Secret(_)) = (filled, &stored.value) {
             attempt.masker.add_filled(text, filled);
         }
         let value = filled.unwrap_or(text);
         let (Ok(name), Ok(value)) = (
-            HeaderName::try_from(kept.name.as_str()),
+            HeaderName::try_from(stored.name.as_str()),
             HeaderValue::from_bytes(value.as_bytes()),
         ) else {
-            return unsendable_ending(format!("the header `{}` cannot be sent", kept.name));
+            return unsendable_ending(format!("the header `{}` cannot be sent", stored.name));
         };
         headers.insert(name, value);
     }

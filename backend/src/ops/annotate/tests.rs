@@ -71,8 +71,8 @@ async fn invalid_item_does_not_affect_the_others() {
         item(None, "last"),
     ];
     let answers = annotate(&deciding, &items, &name("ann")).await.unwrap();
-    let taken: Vec<_> = answers.iter().map(Result::is_ok).collect();
-    assert_eq!(taken, [true, false, false, false, false, true]);
+    let succeeded: Vec<_> = answers.iter().map(Result::is_ok).collect();
+    assert_eq!(succeeded, [true, false, false, false, false, true]);
     let texts: Vec<_> = notes(&deciding)
         .await
         .into_iter()

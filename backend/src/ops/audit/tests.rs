@@ -72,7 +72,7 @@ async fn all(log: &AuditLog, filter: &AuditFilter) -> Vec<AuditEntry> {
     }
 }
 
-async fn faults(store: &Store) -> Vec<String> {
+async fn audit_errors(store: &Store) -> Vec<String> {
     verify(store, &|_| {}).await.descriptions
 }
 
@@ -88,7 +88,7 @@ async fn caller_changes_are_audited_and_internal_ones_are_not() {
     put(&store, "load").await;
     let (log, _) = log(&store).await;
     let entries = all(&log, &AuditFilter::default()).await;
-    let told: Vec<_> = entries
+    let recorded: Vec<_> = entries
         .iter()
         .map(|it| (it.number, it.action, it.names[0].as_str()))
         .collect();
@@ -98,7 +98,7 @@ async fn caller_changes_are_audited_and_internal_ones_are_not() {
         (2, AuditAction::Updated, "disk"),
         (1, AuditAction::Created, "disk"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(recorded, expected);
     let of_disk = AuditFilter {
         kinds: vec!["trigger".into()],
         names: vec!["disk".into()],
@@ -110,7 +110,7 @@ async fn caller_changes_are_audited_and_internal_ones_are_not() {
         .map(|it| it.number)
         .collect();
     assert_eq!(numbers, [3, 2, 1]);
-    assert_eq!(faults(&store).await, Vec::<String>::new());
+    assert_eq!(audit_errors(&store).await, Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -121,7 +121,7 @@ async fn concurrent_changes_form_one_chain_without_conflicts() {
     futures_util::future::join_all(puts).await;
     let (log, _) = log(&store).await;
     assert_eq!(all(&log, &AuditFilter::default()).await.len(), 50);
-    assert_eq!(faults(&store).await, Vec::<String>::new());
+    assert_eq!(audit_errors(&store).await, Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -141,7 +141,7 @@ async fn failed_change_leaves_no_gap_in_the_chain() {
         numbers.iter().map(|it| it.number).collect::<Vec<_>>(),
         [2, 1]
     );
-    assert_eq!(faults(&store).await, Vec::<String>::new());
+    assert_eq!(audit_errors(&store).await, Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -157,8 +157,8 @@ async fn modified_or_missing_entries_are_detected() {
     let mut changes = store.changes();
     changes.delete(&entries(&store).await[1]);
     store.apply(Lane::Admin, changes).await.unwrap();
-    let told = faults(&store).await.join("; ");
-    assert!(told.contains("are missing"), "{told}");
+    let errors = audit_errors(&store).await.join("; ");
+    assert!(errors.contains("are missing"), "{errors}");
     // Fixing the hash of a modified entry breaks the chain at the next one.
     let store = service::store();
     for _ in 0..3 {
@@ -172,8 +172,8 @@ async fn modified_or_missing_entries_are_detected() {
     let mut changes = store.changes();
     changes.update(&entry, &chained(changed, 2, entry.value.previous));
     store.apply(Lane::Admin, changes).await.unwrap();
-    let told = faults(&store).await.join("; ");
-    assert!(told.contains("does not follow"), "{told}");
+    let errors = audit_errors(&store).await.join("; ");
+    assert!(errors.contains("does not follow"), "{errors}");
 }
 
 #[tokio::test]
@@ -192,7 +192,7 @@ async fn expired_entries_are_deleted_and_the_chain_continues() {
         entries.iter().map(|it| it.number).collect::<Vec<_>>(),
         [4, 3]
     );
-    assert_eq!(faults(&store).await, Vec::<String>::new());
+    assert_eq!(audit_errors(&store).await, Vec::<String>::new());
 }
 
 #[tokio::test]

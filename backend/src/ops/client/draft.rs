@@ -84,26 +84,26 @@ pub(super) struct ValidatedEdit {
 
 impl ClientDraft {
     pub(super) fn read(&self, now_ms: i64) -> Result<(Name, Role, ValidatedDraft), Error> {
-        let mut faults = DraftViolations::default();
-        let name = faults.collect("name", Name::parse_new(&self.name));
+        let mut violations = DraftViolations::default();
+        let name = violations.collect("name", Name::parse_new(&self.name));
         if [audit::OTHERS, settings::FILE].contains(&self.name.as_str()) {
-            let fault = "is reserved for entries of the audit log; use another name";
-            faults.add("name", fault);
+            let message = "is reserved for entries of the audit log; use another name";
+            violations.add("name", message);
         }
         if self.role.is_none() {
-            faults.add(
+            violations.add(
                 "role",
                 "is required: ingest, viewer, operator, editor or admin",
             );
         }
-        faults.0.extend(rate_violations(self.rates));
-        faults.0.extend(past_violation(self.expire_ms, now_ms));
+        violations.0.extend(rate_violations(self.rates));
+        violations.0.extend(past_violation(self.expire_ms, now_ms));
         let wanted = ValidatedDraft {
-            dialects: faults.take(parse_dialects(&self.dialects)),
-            certificates: faults.take(parse_certificates(&self.certificates)),
+            dialects: violations.take(parse_dialects(&self.dialects)),
+            certificates: violations.take(parse_certificates(&self.certificates)),
             scope: KeyScope {
-                tags: faults.take(scope("scopeTags", &self.scope_tags, SCOPE_TAGS_MAX)),
-                sources: faults.take(scope(
+                tags: violations.take(scope("scopeTags", &self.scope_tags, SCOPE_TAGS_MAX)),
+                sources: violations.take(scope(
                     "scopeSources",
                     &self.scope_sources,
                     SCOPE_SOURCES_MAX,
@@ -111,31 +111,31 @@ impl ClientDraft {
             },
         };
         if let Some(role) = self.role {
-            faults.0.extend(scope_violations(role, &wanted.scope));
-            faults
+            violations.0.extend(scope_violations(role, &wanted.scope));
+            violations
                 .0
                 .extend(sending_violations(role, &wanted.dialects, self.rates));
         }
-        match (name, self.role, &*faults.0) {
+        match (name, self.role, &*violations.0) {
             (Some(name), Some(role), []) => Ok((name, role, wanted)),
-            _ => Err(Error::Invalid(faults.0)),
+            _ => Err(Error::Invalid(violations.0)),
         }
     }
 }
 
 impl ClientEdit {
     pub(super) fn read(&self, now_ms: i64) -> Result<ValidatedEdit, Error> {
-        let mut faults = DraftViolations::default();
-        faults.0.extend(rate_violations(self.rates));
+        let mut violations = DraftViolations::default();
+        violations.0.extend(rate_violations(self.rates));
         let ends_ms = self.expire_ms.filter(|at_ms| *at_ms != 0);
-        faults.0.extend(past_violation(ends_ms, now_ms));
+        violations.0.extend(past_violation(ends_ms, now_ms));
         let dialects = self.dialects.as_deref();
-        let dialects = dialects.map(|names| faults.take(parse_dialects(names)));
+        let dialects = dialects.map(|names| violations.take(parse_dialects(names)));
         let named = self.certificates.as_deref();
-        let named = named.map(|names| faults.take(parse_certificates(names)));
+        let named = named.map(|names| violations.take(parse_certificates(names)));
         let mut texts = |field, given: &Option<Vec<String>>, most| {
             let given = given.as_deref();
-            given.map(|given| faults.take(scope(field, given, most)))
+            given.map(|given| violations.take(scope(field, given, most)))
         };
         let change = ValidatedEdit {
             rates: self.rates,
@@ -145,10 +145,10 @@ impl ClientEdit {
             sources: texts("scopeSources", &self.scope_sources, SCOPE_SOURCES_MAX),
             expire_ms: self.expire_ms,
         };
-        if faults.0.is_empty() {
+        if violations.0.is_empty() {
             Ok(change)
         } else {
-            Err(Error::Invalid(faults.0))
+            Err(Error::Invalid(violations.0))
         }
     }
 }
@@ -166,8 +166,8 @@ impl ValidatedEdit {
             client.expire_ms = Some(at_ms).filter(|at_ms| *at_ms != 0);
         }
         match scope_violations(client.role, &client.scope) {
-            faults if faults.is_empty() => Ok(()),
-            faults => Err(Error::Invalid(faults)),
+            violations if violations.is_empty() => Ok(()),
+            violations => Err(Error::Invalid(violations)),
         }
     }
 }
@@ -187,32 +187,32 @@ fn past_violation(expire_ms: Option<i64>, now_ms: i64) -> Option<Violation> {
 struct DraftViolations(Vec<Violation>);
 
 impl DraftViolations {
-    fn add(&mut self, field: &str, fault: impl Into<String>) {
-        self.0.push(Violation::new(field, fault));
+    fn add(&mut self, field: &str, message: impl Into<String>) {
+        self.0.push(Violation::new(field, message));
     }
 
     fn collect<T>(&mut self, field: &str, read: Result<T, String>) -> Option<T> {
-        read.map_err(|fault| self.add(field, fault)).ok()
+        read.map_err(|message| self.add(field, message)).ok()
     }
 
     fn take<T: Default>(&mut self, read: Result<T, Violation>) -> T {
-        read.unwrap_or_else(|fault| {
-            self.0.push(fault);
+        read.unwrap_or_else(|violation| {
+            self.0.push(violation);
             T::default()
         })
     }
 }
 
 fn parse_certificates(names: &[String]) -> Result<BTreeSet<CertificateName>, Violation> {
-    let fault = |fault| Violation::new("certificates", fault);
+    let invalid = |message| Violation::new("certificates", message);
     if names.len() > CERTIFICATES_MAX {
         let found = names.len();
-        return Err(fault(format!(
+        return Err(invalid(format!(
             "has {found} entries; the limit is {CERTIFICATES_MAX}"
         )));
     }
     let read = names.iter().map(|name| CertificateName::parse(name));
-    read.collect::<Result<_, _>>().map_err(fault)
+    read.collect::<Result<_, _>>().map_err(invalid)
 }
 
 fn scope(
@@ -222,8 +222,8 @@ fn scope(
 ) -> Result<BTreeSet<String>, Violation> {
     if texts.len() > most {
         let found = texts.len();
-        let fault = format!("has {found} entries; the limit is {most}");
-        return Err(Violation::new(field, fault));
+        let message = format!("has {found} entries; the limit is {most}");
+        return Err(Violation::new(field, message));
     }
     let characters = |text: &String| text.chars().count();
     let wrong = |text: &&String| !(1..=length).contains(&characters(text));
@@ -231,43 +231,43 @@ fn scope(
         None => Ok(texts.iter().cloned().collect()),
         Some(text) => {
             let found = characters(text);
-            let fault = format!("has an entry of {found} characters; expected 1 to {length}");
-            Err(Violation::new(field, fault))
+            let message = format!("has an entry of {found} characters; expected 1 to {length}");
+            Err(Violation::new(field, message))
         }
     }
 }
 
 /// Returns the restrictions without effect in a role: they would give a false sense of security.
 fn scope_violations(role: Role, scope: &KeyScope) -> Vec<Violation> {
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     if !scope.tags.is_empty() && !matches!(role, Role::Operator | Role::Editor) {
         let role = role.as_str();
-        let fault =
+        let message =
             format!("is only for the roles operator and editor; this client has the role {role}");
-        faults.push(Violation::new("scopeTags", fault));
+        violations.push(Violation::new("scopeTags", message));
     }
     if !scope.sources.is_empty() && role != Role::Ingest {
         let role = role.as_str();
-        let fault = format!("is only for the role ingest; this client has the role {role}");
-        faults.push(Violation::new("scopeSources", fault));
+        let message = format!("is only for the role ingest; this client has the role {role}");
+        violations.push(Violation::new("scopeSources", message));
     }
-    faults
+    violations
 }
 
 fn sending_violations(role: Role, dialects: &BTreeSet<Dialect>, rates: Rates) -> Vec<Violation> {
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     if role == Role::Admin && !dialects.is_empty() {
-        let fault = "are not needed: the role admin may send every dialect; leave them out, or choose \
+        let message = "are not needed: the role admin may send every dialect; leave them out, or choose \
                      another role";
-        faults.push(Violation::new("dialects", fault));
+        violations.push(Violation::new("dialects", message));
     }
     let sends = matches!(role, Role::Ingest | Role::Admin) || !dialects.is_empty();
     if rates.events_per_second.is_some_and(|it| it > 0) && !sends {
         let role = role.as_str();
-        let fault = format!("has no effect: the role {role} sends no events without a dialect");
-        faults.push(Violation::new("eventsPerSecond", fault));
+        let message = format!("has no effect: the role {role} sends no events without a dialect");
+        violations.push(Violation::new("eventsPerSecond", message));
     }
-    faults
+    violations
 }
 
 fn parse_dialects(names: &[String]) -> Result<BTreeSet<Dialect>, Violation> {

@@ -186,8 +186,8 @@ async fn certificate_authenticates_only_one_client() {
         certificates: Some(vec!["dns:a.example.net".into()]),
         ..ClientEdit::default()
     };
-    let taken = clients.update("two", &edit).await;
-    assert!(matches!(taken, Err(Error::AlreadyExists(_))), "{taken:?}");
+    let result = clients.update("two", &edit).await;
+    assert!(matches!(result, Err(Error::AlreadyExists(_))), "{result:?}");
     // The certificate stays with its client.
     clients.update("one", &edit).await.unwrap();
 }
@@ -215,7 +215,7 @@ async fn scopes_are_accepted_only_for_matching_roles() {
         };
         assert_eq!(clients.create(&sourced).await.is_ok(), sources, "{name}");
     }
-    let Err(Error::Invalid(faults)) = clients
+    let Err(Error::Invalid(violations)) = clients
         .create(&ClientDraft {
             scope_sources: vec![String::new()],
             certificates: vec!["cn:a".into()],
@@ -225,6 +225,6 @@ async fn scopes_are_accepted_only_for_matching_roles() {
     else {
         panic!("it was made");
     };
-    let fields: Vec<_> = faults.iter().map(|it| it.field.as_str()).collect();
+    let fields: Vec<_> = violations.iter().map(|it| it.field.as_str()).collect();
     assert_eq!(fields, ["certificates", "scopeSources"]);
 }

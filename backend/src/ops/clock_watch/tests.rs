@@ -85,7 +85,7 @@ impl Process {
             ..records::budget_window()
         });
         changes.insert(&Health {
-            asked_until_ms: Some(until_ms),
+            requested_until_ms: Some(until_ms),
             ..Health::untried(id("hook"), START_MS)
         });
         changes.insert(&Group {
@@ -117,7 +117,7 @@ impl Process {
             held.due_ms(),
             Some(held.review_ms),
             Some(samples::all::<BudgetWindow>(&self.store).await[0].until_ms),
-            samples::all::<Health>(&self.store).await[0].asked_until_ms,
+            samples::all::<Health>(&self.store).await[0].requested_until_ms,
             Some(samples::all::<Group>(&self.store).await[0].last_ms),
             Some(samples::all::<Receipt>(&self.store).await[0].create_ms),
             silences[0].progress.idle_since_ms,
@@ -146,12 +146,12 @@ impl Process {
 
     async fn check(&self) {
         let findings = verify(&self.store, &|_| {}).await;
-        let faults: Vec<_> = findings
+        let failures: Vec<_> = findings
             .descriptions
             .iter()
             .filter(|it| it.contains("index"))
             .collect();
-        assert!(faults.is_empty(), "{faults:?}");
+        assert!(failures.is_empty(), "{failures:?}");
     }
 }
 

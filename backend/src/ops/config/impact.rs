@@ -93,8 +93,8 @@ impl Impacts {
         days: u32,
     ) -> Result<Impact, Error> {
         if days > REPLAY_DAYS_MAX {
-            let fault = format!("is {days}; expected 1 to {REPLAY_DAYS_MAX} days");
-            return Err(Error::invalid("days", fault));
+            let message = format!("is {days}; expected 1 to {REPLAY_DAYS_MAX} days");
+            return Err(Error::invalid("days", message));
         }
         check::check_documents(documents, prune_owner)?;
         let days = if days == 0 { REPLAY_DAYS } else { days };

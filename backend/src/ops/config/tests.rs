@@ -191,7 +191,7 @@ async fn apply_prunes_owned_documents_except_those_in_use() {
 }
 
 #[tokio::test]
-async fn omitted_secrets_are_kept_and_changes_are_masked() {
+async fn omitted_secrets_are_retained_and_changes_are_masked() {
     let world = world();
     world.apply(&team(), "").await.unwrap();
     for (token, expected) in [("", "="), ("xoxb-1", "="), ("xoxb-2", "~")] {
@@ -233,10 +233,10 @@ async fn stale_plan_is_refused_naming_the_changed_documents() {
     planned[1].must_be_new = true;
     let error = world.apply(&planned, "").await.unwrap_err();
     assert!(matches!(error, Error::Aborted(_)), "{error}");
-    let told = error.to_string();
+    let message = error.to_string();
     assert!(
-        told.contains("rule `page`") && told.contains("`ops`"),
-        "{told}"
+        message.contains("rule `page`") && message.contains("`ops`"),
+        "{message}"
     );
 }
 

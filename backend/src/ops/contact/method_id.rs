@@ -8,14 +8,14 @@ use crate::{
 };
 
 /// Checks the identities that an author gives.
-pub(super) fn check(drafts: &[v1::ContactMethod], faults: &mut Violations) {
+pub(super) fn check(drafts: &[v1::ContactMethod], violations: &mut Violations) {
     for (at, draft) in drafts.iter().enumerate() {
         let path = format!("methods[{at}].id");
-        faults.optional_name(&path, &draft.id);
-        let is_taken = drafts[..at].iter().any(|it| it.id == draft.id);
-        if is_taken && !draft.id.is_empty() {
+        violations.optional_name(&path, &draft.id);
+        let is_duplicate = drafts[..at].iter().any(|it| it.id == draft.id);
+        if is_duplicate && !draft.id.is_empty() {
             let id = &draft.id;
-            faults.add(
+            violations.add(
                 path,
                 format!("`{id}` is the id of another method; give each its own"),
             );

@@ -158,7 +158,7 @@ impl Deliveries {
         dry_run: bool,
     ) -> Result<BulkTally, Error> {
         let scope = scope(action, filter, dry_run);
-        let looked_at_max = if dry_run {
+        let scanned_max = if dry_run {
             BULK_COUNTED_MAX
         } else {
             DELIVERIES_SCANNED_MAX
@@ -169,20 +169,20 @@ impl Deliveries {
         reach.below = Some(reach.below.map_or(now, |below| below.min(now)));
         let walk = self.walk(filter).await?;
         let mut tally = BulkTally::default();
-        let mut looked_at = 0;
+        let mut scanned = 0;
         loop {
             let ids = self.newest_ids(&walk, reach, BULK_STEP).await?;
             let left = limit.saturating_sub(tally.count);
             let step = self.step(action, &ids, Some(filter), left, dry_run).await?;
             tally.add(step.tally);
-            looked_at += ids.len();
+            scanned += ids.len();
             reach.below = step.last.or(reach.below);
             let is_end = ids.len() < BULK_STEP && step.last == ids.last().copied();
             if is_end {
                 return Ok(tally);
             }
             if let Some(last) = reach.below
-                && (tally.count >= limit || looked_at >= looked_at_max)
+                && (tally.count >= limit || scanned >= scanned_max)
             {
                 tally.next_token = scope.token(&last.to_bytes());
                 return Ok(tally);

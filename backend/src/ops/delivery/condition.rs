@@ -95,7 +95,7 @@ impl Condition {
         if text.trim().is_empty() {
             return Ok(None);
         }
-        let parsed = filter::parse(text, Some(&Now::utc(now_ms))).map_err(|fault| vec![fault])?;
+        let parsed = filter::parse(text, Some(&Now::utc(now_ms))).map_err(|error| vec![error])?;
         let mut reader = Reader::default();
         let root = reader.compile_outermost(&parsed.clause);
         if let (Some(start_ms), Some(end_ms)) = (reader.narrow.start_ms, reader.narrow.end_ms)
@@ -103,8 +103,8 @@ impl Condition {
         {
             reader.add_violation("clause", "`since` must be earlier than `until`".into());
         }
-        if !reader.faults.is_empty() {
-            let placed = reader.faults.into_iter().map(|(path, message)| Fault {
+        if !reader.violations.is_empty() {
+            let placed = reader.violations.into_iter().map(|(path, message)| Fault {
                 at: parsed.position(&path),
                 message,
             });
@@ -190,7 +190,7 @@ struct Reader {
     narrow: Narrow,
     comparisons: usize,
     names_states: bool,
-    faults: Vec<(String, String)>,
+    violations: Vec<(String, String)>,
 }
 
 impl Reader {
@@ -254,7 +254,7 @@ impl Reader {
     }
 
     fn add_violation(&mut self, path: &str, message: String) {
-        self.faults.push((path.to_owned(), message));
+        self.violations.push((path.to_owned(), message));
     }
 
     fn compile_clause(&mut self, clause: &Clause, path: &str) -> Node {
@@ -316,9 +316,9 @@ impl Reader {
         } else {
             compile(&query).map(Node::Event)
         };
-        read.unwrap_or_else(|faults| {
-            for fault in faults {
-                self.add_violation(path, fault.description);
+        read.unwrap_or_else(|violations| {
+            for violation in violations {
+                self.add_violation(path, violation.description);
             }
             Node::And(Vec::new())
         })
@@ -365,10 +365,10 @@ impl Deliveries {
         field: &str,
         text: &str,
     ) -> Result<(Option<Arc<Condition>>, Vec<String>), Error> {
-        let invalid = |faults: Vec<Fault>| {
-            let faults = faults.into_iter();
+        let invalid = |errors: Vec<Fault>| {
+            let errors = errors.into_iter();
             Error::Invalid(
-                faults
+                errors
                     .map(|it| Violation::new(field, it.to_string()))
                     .collect(),
             )

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::{
     clock::millis,
     domain::{Delivery, DeliveryState, RecordId, ThreadStanding},
-    limits::THREAD_LOOKED_AT_MAX,
+    limits::THREAD_SCANNED_MAX,
     store::{
         Direction, EngineError, Index, Store, Stored,
         engine::Range,
@@ -65,8 +65,8 @@ pub(crate) async fn predecessors(
             opening: None,
         });
     }
-    let tells_of_change = delivery.content.clear || delivery.content.group.is_some();
-    let opening = if earlier.is_none() && tells_of_change {
+    let reports_change = delivery.content.clear || delivery.content.group.is_some();
+    let opening = if earlier.is_none() && reports_change {
         opening_delivery(store, delivery).await?
     } else {
         None
@@ -213,7 +213,7 @@ async fn thread(store: &Store, delivery: &Delivery) -> Result<Vec<Stored<Deliver
     range.start = [&prefix[..], &RecordId::first_at(since).to_bytes()].concat();
     let about = |it: &Delivery| (it.rule, it.destination, it.thread());
     let mut found = Vec::new();
-    for _ in 0..THREAD_LOOKED_AT_MAX.div_ceil(PAGE) {
+    for _ in 0..THREAD_SCANNED_MAX.div_ceil(PAGE) {
         let (engine, descending) = (store.engine(), Direction::Descending);
         let entries = engine.entries(index, range.clone(), descending, PAGE);
         let entries = entries.await?;

@@ -28,7 +28,7 @@ const COUNTED_MAX: usize = 10_000;
 const LIMITED: &str = "the receiver limits the rate of messages (429)";
 
 /// Reason for waiting until the time requested by the receiver.
-const ASKED: &str = "the receiver asked to retry then (`Retry-After`)";
+const REQUESTED: &str = "the receiver asked to retry then (`Retry-After`)";
 
 /// A reason for holding all deliveries to a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,7 +208,7 @@ impl WaitReasons<'_> {
                 waiting(self.failing_text(delivery, now_ms).await?, Some(next_ms))
             }
             Some(Hold::Asked { until_ms }) => {
-                waiting(ASKED.into(), Some(until_ms.max(due_ms).max(now_ms)))
+                waiting(REQUESTED.into(), Some(until_ms.max(due_ms).max(now_ms)))
             }
             Some(Hold::Limited { until_ms }) => {
                 waiting(LIMITED.into(), Some(until_ms.max(due_ms).max(now_ms)))

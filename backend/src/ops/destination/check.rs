@@ -17,13 +17,13 @@ const ATTEMPTS: RangeInclusive<u32> = 1..=8;
 pub(super) fn settings(
     settings: DeliverySettings,
     kind: Option<&DestinationKind>,
-    faults: &mut Violations,
+    violations: &mut Violations,
 ) {
     if settings
         .timeout
         .is_some_and(|timeout| !TIMEOUT.contains(&timeout))
     {
-        faults.add("delivery.timeout", "is not 1s to 30s");
+        violations.add("delivery.timeout", "is not 1s to 30s");
     }
     let counts = [
         ("delivery.maxInFlight", settings.max_in_flight, IN_FLIGHT),
@@ -33,18 +33,18 @@ pub(super) fn settings(
     for (field, count, range) in counts {
         if count.is_some_and(|count| !range.contains(&count)) {
             let (least, most) = range.into_inner();
-            faults.add(
+            violations.add(
                 field,
                 format!("must be {least} to {most}, or 0 for the default"),
             );
         }
     }
     if let Some(settings) = settings.budget {
-        budget(settings, kind, faults);
+        budget(settings, kind, violations);
     }
 }
 
-fn budget(budget: Budget, kind: Option<&DestinationKind>, faults: &mut Violations) {
+fn budget(budget: Budget, kind: Option<&DestinationKind>, violations: &mut Violations) {
     if let Some(kind) = kind.filter(|kind| !accepts_digests(kind)) {
         let word = match kind {
             DestinationKind::Webhook(_) => {
@@ -52,19 +52,19 @@ fn budget(budget: Budget, kind: Option<&DestinationKind>, faults: &mut Violation
             }
             other => other.as_str(),
         };
-        let fault = format!(
+        let message = format!(
             "is not supported for {word}, which keeps state per thread and cannot receive digests"
         );
-        faults.add("delivery.budget", fault);
+        violations.add("delivery.budget", message);
     }
     if !(1..=BUDGET_MESSAGES_MAX).contains(&budget.messages) {
-        let fault = format!("is not 1 to {BUDGET_MESSAGES_MAX}");
-        faults.add("delivery.budget.messages", fault);
+        let message = format!("is not 1 to {BUDGET_MESSAGES_MAX}");
+        violations.add("delivery.budget.messages", message);
     }
     if !(BUDGET_PER_MIN..=BUDGET_PER_MAX).contains(&budget.per) {
-        faults.add("delivery.budget.per", "is not 10s to 24h");
+        violations.add("delivery.budget.per", "is not 10s to 24h");
     }
     if budget.critical_share > 100 {
-        faults.add("delivery.budget.criticalShare", "is not 0 to 100 percent");
+        violations.add("delivery.budget.criticalShare", "is not 0 to 100 percent");
     }
 }

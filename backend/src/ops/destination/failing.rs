@@ -38,7 +38,7 @@ pub struct FailingWatch {
     deciding: DecisionContext,
     intake: Intake,
     seen: BTreeMap<RecordId, Seen>,
-    has_looked: bool,
+    has_checked: bool,
 }
 
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ impl FailingWatch {
             deciding,
             intake,
             seen: BTreeMap::new(),
-            has_looked: false,
+            has_checked: false,
         }
     }
 
@@ -100,7 +100,7 @@ impl FailingWatch {
             let health = health.map(|it| it.value);
             self.check(&snapshot, destination, health.as_ref()).await?;
         }
-        self.has_looked = true;
+        self.has_checked = true;
         Ok(())
     }
 
@@ -120,7 +120,7 @@ impl FailingWatch {
         seen.is_failing = is_failing;
         seen.open_since_ms = match failing {
             Some(health) if health.failures >= FAILURES_MIN => {
-                let began_ms = if self.has_looked {
+                let began_ms = if self.has_checked {
                     now_ms
                 } else {
                     health.since_ms

@@ -22,10 +22,10 @@ use crate::{
 /// no violations.
 pub(super) fn destination_type(
     wire: Option<v1::DestinationType>,
-    faults: &mut Vec<Violation>,
+    violations: &mut Vec<Violation>,
 ) -> Option<DestinationKind> {
     let Some(kind) = wire.and_then(|wire| wire.r#type) else {
-        faults.push(Violation::new(
+        violations.push(Violation::new(
             "type",
             "is required: exactly one of webhook, email, slack, msteams, pagerduty, servicenow, \
              event",
@@ -33,8 +33,8 @@ pub(super) fn destination_type(
         return None;
     };
     Some(match kind {
-        Type::Webhook(wire) => DestinationKind::Webhook(webhook(wire, faults)),
-        Type::Email(wire) => DestinationKind::Email(email(wire, faults)),
+        Type::Webhook(wire) => DestinationKind::Webhook(webhook(wire, violations)),
+        Type::Email(wire) => DestinationKind::Email(email(wire, violations)),
         Type::Slack(wire) => DestinationKind::Slack(Slack {
             channel: wire.channel,
             token: Secret::new(wire.token),
@@ -61,18 +61,18 @@ pub(super) fn destination_type(
             token_url: wire.token_url,
             refresh_token: Secret::new(wire.refresh_token),
         }),
-        Type::Event(wire) => DestinationKind::Event(event(wire, faults)),
+        Type::Event(wire) => DestinationKind::Event(event(wire, violations)),
     })
 }
 
-fn email(wire: v1::Email, faults: &mut Vec<Violation>) -> Email {
+fn email(wire: v1::Email, violations: &mut Vec<Violation>) -> Email {
     let priority = match &*wire.priority {
         "" | "NORMAL" => MailPriority::Normal,
         "HIGH" => MailPriority::High,
         "LOW" => MailPriority::Low,
         "SEVERITY" => MailPriority::BySeverity,
         _ => {
-            faults.push(Violation::new(
+            violations.push(Violation::new(
                 "type.email.priority",
                 "is not one of NORMAL, HIGH, LOW, SEVERITY",
             ));
@@ -92,24 +92,24 @@ fn email(wire: v1::Email, faults: &mut Vec<Violation>) -> Email {
     }
 }
 
-fn webhook(wire: v1::Webhook, faults: &mut Vec<Violation>) -> Webhook {
-    let method = method(&wire.method, "method", faults);
-    let auth = wire.auth.and_then(|it| auth(it, faults)).map(Box::new);
+fn webhook(wire: v1::Webhook, violations: &mut Vec<Violation>) -> Webhook {
+    let method = method(&wire.method, "method", violations);
+    let auth = wire.auth.and_then(|it| auth(it, violations)).map(Box::new);
     let on_clear = wire.on_clear.map(|it| {
         Box::new(OnClear {
-            method: self::method(&it.method, "onClear.method", faults),
+            method: self::method(&it.method, "onClear.method", violations),
             url: it.url,
             payload: it.payload,
         })
     });
-    let expect = wire.expect.map(|it| Box::new(expect(it, faults)));
+    let expect = wire.expect.map(|it| Box::new(expect(it, violations)));
     let value = |it: v1::ValueMap| ValueMap {
         from: it.from,
         map: it.map,
         default: it.default,
     };
     for name in &wire.plain_headers {
-        let fault = if !wire
+        let message = if !wire
             .headers
             .keys()
             .any(|other| other.eq_ignore_ascii_case(name))
@@ -122,7 +122,7 @@ fn webhook(wire: v1::Webhook, faults: &mut Vec<Violation>) -> Webhook {
         };
         let start: String = name.chars().take(100).collect();
         let field = format!("type.webhook.plainHeaders[{start}]");
-        faults.push(Violation::new(field, fault));
+        violations.push(Violation::new(field, message));
     }
     let is_plain = |name: &str| {
         let mut plain = wire.plain_headers.iter().map(String::as_str);
@@ -155,14 +155,14 @@ fn webhook(wire: v1::Webhook, faults: &mut Vec<Violation>) -> Webhook {
     }
 }
 
-fn method(text: &str, field: &str, faults: &mut Vec<Violation>) -> WebhookMethod {
+fn method(text: &str, field: &str, violations: &mut Vec<Violation>) -> WebhookMethod {
     match text {
         "" | "POST" => WebhookMethod::Post,
         "PUT" => WebhookMethod::Put,
         "PATCH" => WebhookMethod::Patch,
         "DELETE" => WebhookMethod::Delete,
         _ => {
-            faults.push(Violation::new(
+            violations.push(Violation::new(
                 format!("type.webhook.{field}"),
                 "is not one of POST, PUT, PATCH, DELETE",
             ));
@@ -171,9 +171,9 @@ fn method(text: &str, field: &str, faults: &mut Vec<Violation>) -> WebhookMethod
     }
 }
 
-fn auth(wire: v1::WebhookAuth, faults: &mut Vec<Violation>) -> Option<Auth> {
+fn auth(wire: v1::WebhookAuth, violations: &mut Vec<Violation>) -> Option<Auth> {
     let Some(auth) = wire.auth else {
-        faults.push(Violation::new(
+        violations.push(Violation::new(
             "type.webhook.auth",
             "is required: exactly one of basic, bearer, oauth2, mtls",
         ));
@@ -202,10 +202,10 @@ fn auth(wire: v1::WebhookAuth, faults: &mut Vec<Violation>) -> Option<Auth> {
     })
 }
 
-fn expect(wire: v1::WebhookExpect, faults: &mut Vec<Violation>) -> Expect {
+fn expect(wire: v1::WebhookExpect, violations: &mut Vec<Violation>) -> Expect {
     let mut clause = |wire: Option<v1::Clause>, name: &str| {
         let path = format!("type.webhook.expect.{name}");
-        wire.map(|it| query::clause(it, &path, faults))
+        wire.map(|it| query::clause(it, &path, violations))
     };
     Expect {
         // Maps out-of-range values to an invalid status, which validation rejects.
@@ -219,9 +219,9 @@ fn expect(wire: v1::WebhookExpect, faults: &mut Vec<Violation>) -> Expect {
     }
 }
 
-fn event(wire: v1::EventDestination, faults: &mut Vec<Violation>) -> EventTemplates {
+fn event(wire: v1::EventDestination, violations: &mut Vec<Violation>) -> EventTemplates {
     let severity = Severity::from_number(wire.severity).unwrap_or_else(|| {
-        faults.push(Violation::new(
+        violations.push(Violation::new(
             "type.event.severity",
             "is required: SEVERITY_DEBUG, SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR or \
              SEVERITY_CRITICAL",
@@ -238,15 +238,15 @@ fn event(wire: v1::EventDestination, faults: &mut Vec<Violation>) -> EventTempla
 
 pub(super) fn delivery_settings(
     wire: Option<v1::DeliverySettings>,
-    faults: &mut Vec<Violation>,
+    violations: &mut Vec<Violation>,
 ) -> DeliverySettings {
     let wire = wire.unwrap_or_default();
-    let budget = wire.budget.map(|it| budget(it, faults));
+    let budget = wire.budget.map(|it| budget(it, violations));
     let mut count = |field: &str, count: i32| match u32::try_from(count) {
         Ok(0) => None,
         Ok(count) => Some(count),
         Err(_negative) => {
-            faults.push(Violation::new(format!("delivery.{field}"), "is negative"));
+            violations.push(Violation::new(format!("delivery.{field}"), "is negative"));
             None
         }
     };
@@ -256,10 +256,10 @@ pub(super) fn delivery_settings(
         max_attempts: count("maxAttempts", wire.max_attempts),
         budget,
         timeout: wire.timeout.and_then(|timeout| {
-            let taken = Duration::try_from(timeout);
-            taken
+            let duration = Duration::try_from(timeout);
+            duration
                 .map_err(|_negative| {
-                    faults.push(Violation::new("delivery.timeout", "is not 1s to 30s"));
+                    violations.push(Violation::new("delivery.timeout", "is not 1s to 30s"));
                 })
                 .ok()
         }),
@@ -268,11 +268,11 @@ pub(super) fn delivery_settings(
 
 /// Converts a message budget. Values out of range are reported by the validation of the
 /// destination.
-fn budget(wire: v1::MessageBudget, faults: &mut Vec<Violation>) -> Budget {
+fn budget(wire: v1::MessageBudget, violations: &mut Vec<Violation>) -> Budget {
     let mut number = |field: &str, number: i32| {
         u32::try_from(number).unwrap_or_else(|_negative| {
             let field = format!("delivery.budget.{field}");
-            faults.push(Violation::new(field, "is negative"));
+            violations.push(Violation::new(field, "is negative"));
             1
         })
     };

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Maximum number of waiting deliveries among which the oldest is searched.
-const WAITING_LOOKED_AT: usize = 1_000;
+const WAITING_SCANNED_MAX: usize = 1_000;
 
 /// The verdict on a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +130,7 @@ fn drain_time(waiting: i64, an_hour: i64) -> Option<Duration> {
 async fn oldest_waiting(store: &Store, id: RecordId) -> Result<Option<i64>, EngineError> {
     let (index, range) = (Index::DeliveryByDue, Range::with_prefix(&id.to_bytes()));
     let engine = store.engine();
-    let waiting = engine.entries(index, range, Direction::Ascending, WAITING_LOOKED_AT);
+    let waiting = engine.entries(index, range, Direction::Ascending, WAITING_SCANNED_MAX);
     let decided = waiting
         .await?
         .into_iter()

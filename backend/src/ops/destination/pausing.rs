@@ -110,6 +110,6 @@ impl Destinations {
 /// circuit breaker does not know about.
 fn needs_resume(health: &Health) -> bool {
     let has_failed = || health.tried.iter().any(|it| !it.is_delivered);
-    let is_well = health.state == HealthState::Healthy && health.asked_until_ms.is_none();
+    let is_well = health.state == HealthState::Healthy && health.requested_until_ms.is_none();
     !health.is_resumed() && (!is_well || has_failed())
 }

@@ -18,7 +18,7 @@ use crate::{
 pub(super) fn fill_stored(
     (mut draft, language): (DestinationKind, TemplateLanguage),
     stored: Option<(&DestinationKind, TemplateLanguage)>,
-    faults: &mut Violations,
+    violations: &mut Violations,
 ) -> DestinationKind {
     let stored_language = stored.map_or(language, |(_, language)| language);
     let stored = stored.map(|(kind, _)| kind);
@@ -28,11 +28,11 @@ pub(super) fn fill_stored(
         name_headers(draft, stored);
     }
     // Header names are case-insensitive.
-    let mut kept = BTreeMap::new();
+    let mut remaining = BTreeMap::new();
     if let Some(stored) = stored {
         stored.clone().for_each_secret(|place, secret| {
             if !secret.is_empty() {
-                kept.insert(place.name().to_ascii_lowercase(), secret.clone());
+                remaining.insert(place.name().to_ascii_lowercase(), secret.clone());
             }
         });
     }
@@ -40,19 +40,19 @@ pub(super) fn fill_stored(
         && !url.is_empty()
     {
         // A public URL replaces a secret one.
-        kept.remove("webhook.secret_url");
+        remaining.remove("webhook.secret_url");
     }
-    let mut taken = Vec::new();
+    let mut reused = Vec::new();
     draft.for_each_secret(|place, secret| {
         let is_mask = secret.reveal() == MASK;
         if !is_mask && !secret.is_empty() {
             return;
         }
-        let stored = kept.remove(&place.name().to_ascii_lowercase());
+        let stored = remaining.remove(&place.name().to_ascii_lowercase());
         match &stored {
-            Some(_) => taken.push((place.path(), place.field())),
+            Some(_) => reused.push((place.path(), place.field())),
             None if is_mask => {
-                faults.add(place.path(), "is the mask, but no secret is stored for it");
+                violations.add(place.path(), "is the mask, but no secret is stored for it");
             }
             None => {}
         }
@@ -62,8 +62,8 @@ pub(super) fn fill_stored(
         remove_for_other_address(
             (&mut draft, language),
             (stored, stored_language),
-            taken,
-            faults,
+            reused,
+            violations,
         );
     }
     draft
@@ -74,11 +74,11 @@ pub(super) fn fill_stored(
 fn remove_for_other_address(
     (draft, language): (&mut DestinationKind, TemplateLanguage),
     (stored, stored_language): (&DestinationKind, TemplateLanguage),
-    taken: Vec<(String, &'static str)>,
-    faults: &mut Violations,
+    reused: Vec<(String, &'static str)>,
+    violations: &mut Violations,
 ) {
     let mut moved = HashSet::new();
-    for (path, field) in taken {
+    for (path, field) in reused {
         let from = receivers(stored, stored_language, field);
         let elsewhere = receivers(draft, language, field)
             .into_iter()
@@ -88,7 +88,7 @@ fn remove_for_other_address(
                 same.or(from.first()).is_none_or(|(_, from)| from != to)
             });
         if let Some((receiver, _)) = elsewhere {
-            faults.add(
+            violations.add(
                 &path,
                 format!(
                     "was entered for an address other than `{receiver}`; enter it again for the \

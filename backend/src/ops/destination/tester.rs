@@ -38,7 +38,7 @@ pub struct Tester {
     /// Recently tested drafts, used when they are stored.
     drafts: TestedDrafts,
     /// Tests in flight. They complete and are recorded even if the caller is gone.
-    under_way: Mutex<JoinSet<()>>,
+    running: Mutex<JoinSet<()>>,
 }
 
 #[derive(Debug, Clone)]
@@ -127,7 +127,7 @@ impl Tester {
                 config,
             },
             drafts: TestedDrafts::default(),
-            under_way: Mutex::default(),
+            running: Mutex::default(),
         }
     }
 
@@ -186,17 +186,17 @@ impl Tester {
     pub async fn test(&self, test: Test) -> Result<Tried, Error> {
         let (answer, answered) = oneshot::channel();
         {
-            let under_way = self.under_way.lock();
-            let mut under_way = under_way.unwrap_or_else(PoisonError::into_inner);
-            while under_way.try_join_next().is_some() {}
-            if under_way.len() >= TESTS_MAX {
+            let running = self.running.lock();
+            let mut running = running.unwrap_or_else(PoisonError::into_inner);
+            while running.try_join_next().is_some() {}
+            if running.len() >= TESTS_MAX {
                 return Err(Error::Exhausted {
                     message: format!("{TESTS_MAX} tests of destinations are already in progress"),
                     retry_after: Some(TESTS_RETRY_AFTER),
                 });
             }
             let (works, drafts) = (self.works.clone(), self.drafts.clone());
-            under_way.spawn(audit::carry_actor(async move {
+            running.spawn(audit::carry_actor(async move {
                 let draft = match &test.target {
                     TestTarget::Draft { kind, .. } => Some((**kind).clone()),
                     TestTarget::Stored(_) => None,
@@ -314,7 +314,7 @@ impl TestRunner {
         match rendered.exceeded {
             Some(exceeded) => {
                 let field = if exceeded.of_rule { "message" } else { "type" };
-                Err(Error::invalid(field, exceeded.fault))
+                Err(Error::invalid(field, exceeded.message))
             }
             None => Ok(rendered),
         }

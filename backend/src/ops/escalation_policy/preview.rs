@@ -49,7 +49,7 @@ impl PolicyPreview {
                     .get::<EscalationPolicy>(name.as_str().into())
                     .await?
             }
-            Err(_fault) => None,
+            Err(_error) => None,
         };
         if draft.name.is_empty() {
             "preview".clone_into(&mut draft.name);
@@ -80,13 +80,13 @@ fn simulate(
     let mut answer = v1::PreviewEscalationPolicyResponse::default();
     let mut at_ms = start_ms;
     loop {
-        let asked = AdvanceContext {
+        let context = AdvanceContext {
             responders,
             severity,
             failed: &none,
             now_ms: at_ms,
         };
-        let advanced = advance(&mut response, &asked);
+        let advanced = advance(&mut response, &context);
         let after = Some(time::length(at_ms.saturating_sub(start_ms)));
         for (round, step) in advanced.empty {
             answer.notices.push(v1::EscalationNotice {
@@ -102,7 +102,7 @@ fn simulate(
             record_notified(&mut response, page, at_ms);
         }
         response.schedule_evaluation();
-        let next_ms = response.look_ms.filter(|it| *it > at_ms);
+        let next_ms = response.review_ms.filter(|it| *it > at_ms);
         let is_full = answer.notices.len() >= ESCALATION_NOTICES_MAX;
         let Some(next_ms) = next_ms.filter(|_| !response.is_unanswered && !is_full) else {
             answer.stopped_early = is_full && !response.is_unanswered;

@@ -146,7 +146,7 @@ impl Judge<'_> {
             })
             .collect();
         let now = basis == Basis::Now;
-        let tells = !now && subject.sent_at(point.at_ms);
+        let has_sent = !now && subject.sent_at(point.at_ms);
         let case = Case {
             rule,
             occurrence: &state.occurrence,
@@ -157,9 +157,9 @@ impl Judge<'_> {
             now_ms: point.at_ms,
         };
         let tense = if now { Tense::Now } else { Tense::Then };
-        let mut gates = gates(&case, tense, tells);
+        let mut gates = gates(&case, tense, has_sent);
         let held_by = self.held_by(subject, rule, (point, state), now);
-        if !tells {
+        if !has_sent {
             gates.extend(held::gates(&held_by, tense));
         }
         let destinations: Vec<_> = case.destinations().map(|it| it.name.clone()).collect();
@@ -172,7 +172,7 @@ impl Judge<'_> {
                 Some((Some(by), (by.detail)(&case, Some(hold), tense)))
             }
         };
-        let notifies = !rule.shadow && (tells || matched && held.is_none() && now);
+        let notifies = !rule.shadow && (has_sent || matched && held.is_none() && now);
         // If everything is already reported, nothing is wrong.
         let again = match held {
             Some((Some(by), _)) if by.about_repeats.is_some() => " again",
@@ -181,8 +181,8 @@ impl Judge<'_> {
         let held = held.map(|(_, detail)| detail);
         let is_for_open_only = triggers.iter().any(|it| it.is_for_open_only);
         let reason = match held {
-            _ if rule.shadow && (tells || matched && held.is_none()) => shadow_text(tense),
-            _ if tells => "it notified of a change, or notified again".into(),
+            _ if rule.shadow && (has_sent || matched && held.is_none()) => shadow_text(tense),
+            _ if has_sent => "it notified of a change, or notified again".into(),
             Some(held) if !matched && is_for_open_only && again.is_empty() => {
                 let did = if now { "would" } else { "did" };
                 format!("a trigger's query matches, but it {did} not notify: {held}")
@@ -199,7 +199,7 @@ impl Judge<'_> {
             basis,
             at_ms: point.at_ms,
             notifies,
-            held_back: matched && !tells,
+            held_back: matched && !has_sent,
             reason,
             definition: Some(definition),
             triggers,
@@ -256,7 +256,7 @@ impl Judge<'_> {
                 self.explain_trigger(&loaded, Some(definition), state)
             }
             DefinitionAt::NotKept => TriggerExplanation {
-                kept: false,
+                is_stored: false,
                 ..TriggerExplanation::missing(name)
             },
             DefinitionAt::NotYet(_) | DefinitionAt::Gone(_) => TriggerExplanation::missing(name),
@@ -271,7 +271,7 @@ impl Judge<'_> {
     ) -> TriggerExplanation {
         TriggerExplanation {
             trigger_name: loaded.trigger.name.clone(),
-            kept: true,
+            is_stored: true,
             definition,
             is_for_open_only: is_for_open_only(&mut self.definitions, loaded, state),
             query: query(&mut self.definitions, loaded, state),
@@ -335,7 +335,7 @@ fn no_match_reason(triggers: &[TriggerExplanation], now: bool) -> String {
         }
         .into();
     }
-    if triggers.iter().any(|it| !it.kept) {
+    if triggers.iter().any(|it| !it.is_stored) {
         return "unknown whether a trigger matched: that revision of the trigger is no longer stored"
             .into();
     }

@@ -71,12 +71,12 @@ impl Judge<'_> {
             let number = it.number;
             format!("; this one continues occurrence {number}, because the event is flapping")
         });
-        let unkept = match found {
+        let unstored = match found {
             None => "; that revision of the rule is no longer stored",
             Some(_) => "",
         };
         let trigger = &opening.trigger.name;
-        let reason = format!("{did}: trigger `{trigger}` matched{thread}{unkept}");
+        let reason = format!("{did}: trigger `{trigger}` matched{thread}{unstored}");
         Some(Judgement {
             basis: Basis::Notification,
             at_ms: opening.at_ms,

@@ -10,7 +10,7 @@ use crate::{
     decide::{Causes, GroupDecision, GroupMembers, GroupMessage, Snapshot, shown_max},
     domain::{Group, GroupRef, Occurrence, Pending, RecordId, Status},
     error::Error,
-    limits::{GROUP_JOINING_MAX, TELL_MEMBERS},
+    limits::{GROUP_JOINING_MAX, NOTIFY_MEMBERS},
     ops::{
         cause_lookup::decide_with_causes,
         cause_lookup::group::{joinable_group, membership_range},
@@ -123,7 +123,7 @@ async fn decide_groups(
         let what = (*rule, *new, found);
         let to = (&mut changes, &mut outcome, &mut reports);
         decide(deciding, what, in_force, to).await?;
-        if outcome.settled.len() >= TELL_MEMBERS {
+        if outcome.settled.len() >= NOTIFY_MEMBERS {
             break;
         }
     }

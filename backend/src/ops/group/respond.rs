@@ -14,7 +14,9 @@ use crate::{
         Status,
     },
     error::Error,
-    limits::{GROUP_ALL_SHOWN_MAX, GROUP_SHOWN_MAX, RESPONSE_HELD_LOOK_MS, RESPONSE_MOVES_AT_ONCE},
+    limits::{
+        GROUP_ALL_SHOWN_MAX, GROUP_SHOWN_MAX, RESPONSE_HELD_REVIEW_MS, RESPONSE_MOVES_AT_ONCE,
+    },
     ops::{
         cause_lookup::decide_with_causes,
         commit::commit,
@@ -37,7 +39,7 @@ fn to_move(carrier: &Occurrence, now_ms: i64) -> Option<(RecordId, &Response)> {
         .filter_map(|it| Some((it.group?, it.response.as_deref()?)));
     let is_due = |it: &Response| {
         let is_held = it.state == ResponseState::Held;
-        is_held || it.look_ms.is_some_and(|look_ms| look_ms <= now_ms)
+        is_held || it.review_ms.is_some_and(|review_ms| review_ms <= now_ms)
     };
     let is_closed = carrier.status == Status::Closed;
     responses.find(|(_, it)| is_due(it) && it.is_to_move(is_closed, carrier.acknowledged))
@@ -133,7 +135,7 @@ async fn move_response(
             // It is retried as soon as any of the holds ends.
             response.held_by.clear();
             response.add_holds(holds);
-            response.look_ms = Some(now_ms.saturating_add(RESPONSE_HELD_LOOK_MS));
+            response.review_ms = Some(now_ms.saturating_add(RESPONSE_HELD_REVIEW_MS));
             true
         }
         (Candidate::Member(..), None) => true,
@@ -227,8 +229,8 @@ async fn candidate(
         let past = past.with_causes(causes);
         for stored in found {
             let mut member = stored.value.clone();
-            let taken = adopted_response(response, &member, now_ms);
-            set(&mut member, group, Some(taken));
+            let adopted = adopted_response(response, &member, now_ms);
+            set(&mut member, group, Some(adopted));
             let step = Step {
                 kind: StepKind::Look,
                 transition: Transition::default(),
@@ -255,15 +257,15 @@ async fn candidate(
 
 /// Returns a response as adopted by a member.
 fn adopted_response(response: &Response, member: &Occurrence, now_ms: i64) -> Response {
-    let mut taken = response.clone();
-    match taken.state {
-        ResponseState::Stopped => return taken,
-        _ if member.acknowledged => taken.acknowledge(member.severity),
+    let mut adopted = response.clone();
+    match adopted.state {
+        ResponseState::Stopped => return adopted,
+        _ if member.acknowledged => adopted.acknowledge(member.severity),
         ResponseState::Acknowledged => {}
-        _ => taken.state = ResponseState::Active,
+        _ => adopted.state = ResponseState::Active,
     }
-    taken.look_ms = Some(now_ms);
-    taken
+    adopted.review_ms = Some(now_ms);
+    adopted
 }
 
 /// Returns whether the new carrier continues the response.

@@ -389,8 +389,8 @@ async fn flapping_member_is_reported_settled_once() {
     // It settles, and the next message of the group reports it.
     world.wait(200).await;
     world.wait(300).await;
-    let told = world.messages().await.split_off(before);
-    assert_eq!(told, [message(&["steady", "~a"], 2, true)]);
+    let reported = world.messages().await.split_off(before);
+    assert_eq!(reported, [message(&["steady", "~a"], 2, true)]);
     let last = world.deliveries().await.pop().unwrap();
     let members = last.content.group.unwrap().members;
     let member = |it: &&(Option<MemberChange>, Occurrence)| it.1.dimensions["host"] == "a";

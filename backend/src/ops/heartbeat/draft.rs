@@ -25,17 +25,17 @@ use crate::{
 const EVENT_NAME_CHARACTERS_MAX: usize = 100;
 const SUMMARY_CHARACTERS_MAX: usize = 250;
 
-pub(super) fn check_fields(by: &[String], faults: &mut Violations) {
+pub(super) fn check_fields(by: &[String], violations: &mut Violations) {
     if by.len() > HEARTBEAT_FIELDS_MAX {
         let count = by.len();
-        let fault = format!("has {count} fields; the limit is {HEARTBEAT_FIELDS_MAX}");
-        return faults.add("by", fault);
+        let message = format!("has {count} fields; the limit is {HEARTBEAT_FIELDS_MAX}");
+        return violations.add("by", message);
     }
     for (at, name) in by.iter().enumerate() {
-        if let Err(fault) = Field::parse_shared(name) {
-            faults.add(format!("by[{at}]"), fault);
+        if let Err(message) = Field::parse_shared(name) {
+            violations.add(format!("by[{at}]"), message);
         } else if by[..at].contains(name) {
-            faults.add(format!("by[{at}]"), "is there already");
+            violations.add(format!("by[{at}]"), "is there already");
         }
     }
 }
@@ -48,8 +48,8 @@ pub(super) struct Times {
 }
 
 impl Times {
-    pub(super) fn check(draft: &v1::Heartbeat, faults: &mut Violations) -> Self {
-        let every_ms = check_every(draft, faults);
+    pub(super) fn check(draft: &v1::Heartbeat, violations: &mut Violations) -> Self {
+        let every_ms = check_every(draft, violations);
         let tenth = Duration::from_millis(every_ms.unsigned_abs() / 10);
         let usual = if draft.cron.is_empty() {
             tenth.clamp(HEARTBEAT_GRACE_MIN, HEARTBEAT_GRACE_MAX)
@@ -63,7 +63,7 @@ impl Times {
                 .as_ref()
                 .map_or_else(|| millis(usual), time::length_ms),
             (Duration::ZERO, HEARTBEAT_GRACE_MAX),
-            faults,
+            violations,
         );
         let twice = Duration::from_millis(every_ms.unsigned_abs() * 2);
         let least = twice.min(HEARTBEAT_FORGET_DEFAULT);
@@ -74,7 +74,7 @@ impl Times {
                 time::length_ms,
             ),
             (least, HEARTBEAT_FORGET_MAX),
-            faults,
+            violations,
         );
         let run = (HEARTBEAT_RUN_MIN, HEARTBEAT_RUN_MAX);
         let max_run = draft.max_run.as_ref().map(time::length_ms);
@@ -82,83 +82,83 @@ impl Times {
             every: every_ms,
             grace: grace_ms,
             forget: forget_ms,
-            max_run: max_run.map(|it| check_length("maxRun", it, run, faults)),
+            max_run: max_run.map(|it| check_length("maxRun", it, run, violations)),
         }
     }
 }
 
 /// Validates `every`, `calendar_name` and `cron`, and returns the interval; 0 without `every`.
-fn check_every(draft: &v1::Heartbeat, faults: &mut Violations) -> i64 {
+fn check_every(draft: &v1::Heartbeat, violations: &mut Violations) -> i64 {
     if !draft.cron.is_empty()
-        && let Err((field, fault)) = cron(&draft.cron, &draft.time_zone)
+        && let Err((field, message)) = cron(&draft.cron, &draft.time_zone)
     {
-        faults.add(field, fault);
+        violations.add(field, message);
     } else if draft.cron.is_empty() && !draft.time_zone.is_empty() {
-        faults.add("timeZone", "is allowed only together with `cron`");
+        violations.add("timeZone", "is allowed only together with `cron`");
     }
     let every_ms = draft.every.as_ref().map(time::length_ms);
     match (every_ms, &*draft.calendar_name, &*draft.cron) {
         (Some(every_ms), "", "") => {
             let range = (HEARTBEAT_EVERY_MIN, HEARTBEAT_EVERY_MAX);
-            check_length("every", every_ms, range, faults)
+            check_length("every", every_ms, range, violations)
         }
         (Some(_), ..) => {
-            let fault = "is not allowed together with `calendarName` or `cron`";
-            faults.add("every", fault);
+            let message = "is not allowed together with `calendarName` or `cron`";
+            violations.add("every", message);
             0
         }
         (None, "", "") => {
-            let fault = "is required, such as `300s`, unless `calendarName` or `cron` is set";
-            faults.add("every", fault);
+            let message = "is required, such as `300s`, unless `calendarName` or `cron` is set";
+            violations.add("every", message);
             0
         }
         (None, calendar, cron) => {
             if !calendar.is_empty() && !cron.is_empty() {
-                faults.add("cron", "is not allowed together with `calendarName`");
+                violations.add("cron", "is not allowed together with `calendarName`");
             }
             0
         }
     }
 }
 
-pub(super) fn event(wire: v1::HeartbeatEvent, faults: &mut Violations) -> HeartbeatEvent {
+pub(super) fn event(wire: v1::HeartbeatEvent, violations: &mut Violations) -> HeartbeatEvent {
     for (field, text, most) in [
         ("event.name", &wire.name, EVENT_NAME_CHARACTERS_MAX),
         ("event.summary", &wire.summary, SUMMARY_CHARACTERS_MAX),
     ] {
         let count = text.chars().count();
         if count > most {
-            faults.add(
+            violations.add(
                 field,
                 format!("has {count} characters; the limit is {most}"),
             );
         } else if let Some(control) = text.chars().find(|it| it.is_control()) {
-            let fault = format!("contains the control character {control:?}; remove it");
-            faults.add(field, fault);
+            let message = format!("contains the control character {control:?}; remove it");
+            violations.add(field, message);
         }
     }
     if wire.dimensions.len() > HEARTBEAT_DIMENSIONS_MAX {
         let count = wire.dimensions.len();
-        let fault = format!("has {count} entries; the limit is {HEARTBEAT_DIMENSIONS_MAX}");
-        faults.add("event.dimensions", fault);
+        let message = format!("has {count} entries; the limit is {HEARTBEAT_DIMENSIONS_MAX}");
+        violations.add("event.dimensions", message);
     }
     for (key, value) in &wire.dimensions {
         if ["source", NAMED].contains(&key.as_str()) {
-            faults.add("event.dimensions", format!("`{key}` is set by the service"));
+            violations.add("event.dimensions", format!("`{key}` is set by the service"));
         } else if Field::parse(&format!("dimensions.{key}")).is_err() {
-            faults.add(
+            violations.add(
                 "event.dimensions",
                 format!("`{key}` is not a valid dimension key"),
             );
         } else if value.is_empty() || value.chars().count() > SUMMARY_CHARACTERS_MAX {
-            let fault =
+            let message =
                 format!("`{key}` is empty or has more than {SUMMARY_CHARACTERS_MAX} characters");
-            faults.add("event.dimensions", fault);
+            violations.add("event.dimensions", message);
         }
     }
     let severity = Severity::from_number(wire.severity);
     if severity.is_none() && wire.severity != cloud::Severity::Default as i32 {
-        faults.add("event.severity", "is not a severity");
+        violations.add("event.severity", "is not a severity");
     }
     HeartbeatEvent {
         name: wire.name,

@@ -111,8 +111,8 @@ impl World {
             expire_ms: None,
             report: Report::default(),
         };
-        let taken = self.intake.submit(vec![event], None).await.unwrap();
-        assert!(taken.failed.is_empty());
+        let accepted = self.intake.submit(vec![event], None).await.unwrap();
+        assert!(accepted.failed.is_empty());
     }
 
     async fn alarm(&self, name: &str, more: &[(&str, &str)]) -> Option<Occurrence> {
@@ -472,10 +472,10 @@ async fn create_lists_every_invalid_field() {
         }),
         ..v1::Heartbeat::default()
     };
-    let Err(Error::Invalid(faults)) = all.create(&wrong, false).await else {
+    let Err(Error::Invalid(violations)) = all.create(&wrong, false).await else {
         panic!("accepted");
     };
-    let mut fields: Vec<_> = faults.iter().map(|it| &*it.field).collect();
+    let mut fields: Vec<_> = violations.iter().map(|it| &*it.field).collect();
     fields.sort_unstable();
     let expected = [
         "by[1]",
@@ -487,7 +487,7 @@ async fn create_lists_every_invalid_field() {
         "grace",
         "name",
     ];
-    assert_eq!(fields, expected, "{faults:?}");
+    assert_eq!(fields, expected, "{violations:?}");
 }
 
 #[tokio::test]
@@ -503,11 +503,15 @@ async fn event_texts_are_templates_over_beat_values() {
         }),
         ..every_minute()
     };
-    let Err(Error::Invalid(faults)) = world.heartbeats().create(&draft, false).await else {
+    let Err(Error::Invalid(violations)) = world.heartbeats().create(&draft, false).await else {
         panic!("accepted");
     };
     assert_eq!(
-        (faults.len(), &*faults[0].field, &*faults[0].description),
+        (
+            violations.len(),
+            &*violations[0].field,
+            &*violations[0].description
+        ),
         (
             1,
             "event.summary",
@@ -531,9 +535,13 @@ async fn event_texts_are_templates_over_beat_values() {
     let event = draft.event.as_mut().unwrap();
     event.name = "{{due}}".into();
     event.dimensions = [("a".to_owned(), "{{".to_owned())].into();
-    let Err(Error::Invalid(faults)) = world.heartbeats().update(&draft, false).await else {
+    let Err(Error::Invalid(violations)) = world.heartbeats().update(&draft, false).await else {
         panic!("accepted");
     };
-    let fields: Vec<_> = faults.iter().map(|it| &*it.field).collect();
-    assert_eq!(fields, ["event.name", "event.dimensions.a"], "{faults:?}");
+    let fields: Vec<_> = violations.iter().map(|it| &*it.field).collect();
+    assert_eq!(
+        fields,
+        ["event.name", "event.dimensions.a"],
+        "{violations:?}"
+    );
 }

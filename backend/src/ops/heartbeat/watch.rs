@@ -22,7 +22,7 @@ use crate::{
         heartbeat::{Outage, SERVICE},
     },
     error::{Error, log_failure},
-    limits::{BEATS_APART, HEARTBEAT_LOOK_INTERVAL, SERVICE_TIME_INTERVAL},
+    limits::{BEATS_APART, HEARTBEAT_CHECK_INTERVAL, SERVICE_TIME_INTERVAL},
     ops::{beats::new_expectation, decision_context::DecisionContext, intake::Intake},
     store::{
         Changes, Direction, EngineError, Index, Lane, Stored,
@@ -188,13 +188,13 @@ impl HeartbeatWatch {
     /// Deletes the expectations of deleted and disabled heartbeats, and closes their events.
     async fn sweep(&self, heartbeats: &Heartbeats) -> Result<(), Error> {
         let ids = heartbeats.iter().map(|it| it.heartbeat.id);
-        let mut kept: HashSet<RecordId> = ids.collect();
-        self.deciding.beats.retain(&kept);
+        let mut retained: HashSet<RecordId> = ids.collect();
+        self.deciding.beats.retain(&retained);
         let of_calendars = heartbeats.iter().map(|it| &it.heartbeat);
         let of_calendars = of_calendars.filter(|it| it.has_windows());
         let of_calendars: HashSet<_> = of_calendars.map(|it| it.id).collect();
         self.sweep_windows(|it| of_calendars.contains(&it)).await?;
-        kept.insert(SERVICE);
+        retained.insert(SERVICE);
         let store = &self.deciding.store;
         let mut range = Range::with_prefix(&[]);
         loop {
@@ -205,7 +205,7 @@ impl HeartbeatWatch {
                 return Ok(());
             };
             let heartbeat = found.value.heartbeat;
-            if !kept.contains(&heartbeat) {
+            if !retained.contains(&heartbeat) {
                 self.delete_range(
                     Range::with_prefix(&Key::new().id(heartbeat).build()),
                     "its heartbeat was deleted or disabled",
@@ -318,7 +318,7 @@ impl HeartbeatWatch {
         let first = first.await?.into_iter().next();
         let since_ms = first.and_then(|(_, it)| (waiting.since)(&it.value));
         let due_ms = since_ms.map(|it| it.saturating_add(waiting.length_ms));
-        let latest_ms = time.now_ms.saturating_add(millis(HEARTBEAT_LOOK_INTERVAL));
+        let latest_ms = time.now_ms.saturating_add(millis(HEARTBEAT_CHECK_INTERVAL));
         Ok(due_ms.map_or(latest_ms, |it| it.clamp(time.now_ms + 1, latest_ms)))
     }
 
@@ -398,9 +398,9 @@ impl HeartbeatWatch {
         time: &Time,
     ) -> Result<(), Error> {
         match self.report(loaded, stored, time).await {
-            Err(Error::Invalid(faults)) => {
+            Err(Error::Invalid(violations)) => {
                 let heartbeat = &loaded.heartbeat.name;
-                error!(%heartbeat, ?faults, "failed to ingest the event of a heartbeat");
+                error!(%heartbeat, ?violations, "failed to ingest the event of a heartbeat");
                 Ok(())
             }
             done => done,

@@ -51,7 +51,7 @@ async fn late_hold_is_reported_then_makes_the_service_unready() {
         let found = (is_reported(&world).await, *is_late.borrow());
         assert_eq!(found, (reported, late), "after {seconds} s");
     }
-    world.look().await;
+    world.review().await;
     watch.check().await.unwrap();
     assert_eq!(
         (is_reported(&world).await, *is_late.borrow()),

@@ -156,7 +156,7 @@ struct Decided {
     deliveries: Vec<Delivery>,
     reports: Reports,
     /// Number of accepted events, by resulting severity of the occurrence.
-    taken: BTreeMap<Severity, i64>,
+    accepted: BTreeMap<Severity, i64>,
     beats: Claims,
     now_ms: i64,
 }
@@ -182,7 +182,7 @@ async fn decide(
         past: &past,
         now_ms,
         deliveries: Vec::new(),
-        taken: BTreeMap::new(),
+        accepted: BTreeMap::new(),
         beats: Claims::none(&deciding.beats),
         reports: Reports::default(),
     };
@@ -201,7 +201,8 @@ async fn decide(
         outcomes.push(decision.decide(job, &mut lines));
     }
     let mut beats = decision.beats;
-    let (deliveries, reports, taken) = (decision.deliveries, decision.reports, decision.taken);
+    let (deliveries, reports, accepted) =
+        (decision.deliveries, decision.reports, decision.accepted);
     beats.read(&deciding.store).await?;
     Ok(Decided {
         snapshot,
@@ -211,7 +212,7 @@ async fn decide(
         outcomes,
         deliveries,
         reports,
-        taken,
+        accepted,
         beats,
         now_ms,
     })
@@ -245,7 +246,7 @@ async fn store(
         outcomes,
         deliveries,
         reports,
-        taken,
+        accepted,
         beats,
         now_ms,
     } = decided;
@@ -257,7 +258,7 @@ async fn store(
     }
     let mut changes = changes_of(&lines, &deliveries, pages);
     beats.add_to(&mut changes);
-    for (severity, count) in taken {
+    for (severity, count) in accepted {
         changes.count(Subject::Events, now_ms, severity, count);
     }
     for key in &receipts.new {
@@ -495,7 +496,7 @@ struct Decision<'a> {
     now_ms: i64,
     deliveries: Vec<Delivery>,
     /// Number of accepted events, by resulting severity of the occurrence.
-    taken: BTreeMap<Severity, i64>,
+    accepted: BTreeMap<Severity, i64>,
     beats: Claims,
     /// Events of the service itself to report after the commit.
     reports: Reports,
@@ -593,7 +594,7 @@ impl Decision<'_> {
         let occurrence = line.occurrence(reception.is_reopened);
         let occurrence = occurrence.expect("an event belongs to an occurrence");
         let number = occurrence.number;
-        *self.taken.entry(occurrence.severity).or_default() += 1;
+        *self.accepted.entry(occurrence.severity).or_default() += 1;
         let clock = self.deciding.clock.as_ref();
         self.beats
             .add_beats(self.snapshot, occurrence, now_ms, clock);

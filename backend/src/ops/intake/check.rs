@@ -84,9 +84,10 @@ pub fn check_source(event: &IncomingEvent) -> Vec<Violation> {
         ("metadataFields", claims_own_event(&event.metadata)),
     ];
     let claims = claims.into_iter().filter(|(_, is_claimed)| *is_claimed);
-    let fault = "`source` = `bellwether` is reserved for events of the service; use another source";
+    let message =
+        "`source` = `bellwether` is reserved for events of the service; use another source";
     claims
-        .map(|(field, _)| Violation::new(field, fault))
+        .map(|(field, _)| Violation::new(field, message))
         .collect()
 }
 
@@ -96,13 +97,13 @@ fn check_name(name: &str, violate: &mut impl FnMut(&str, String)) {
     } else if name.trim().is_empty() {
         violate("name", "is blank".into());
     } else if let Some(control) = control_in(name) {
-        let fault = format!("contains the control character {control:?}; remove it");
-        violate("name", fault);
+        let message = format!("contains the control character {control:?}; remove it");
+        violate("name", message);
     }
 }
 
 fn check_keys(event: &IncomingEvent, violate: &mut impl FnMut(&str, String)) {
-    let fault = event
+    let message = event
         .dimensions
         .keys()
         .find_map(|key| match control_in(key) {
@@ -113,8 +114,8 @@ fn check_keys(event: &IncomingEvent, violate: &mut impl FnMut(&str, String)) {
             )),
             None => None,
         });
-    if let Some(fault) = fault {
-        violate("dimensions", fault);
+    if let Some(message) = message {
+        violate("dimensions", message);
     }
 }
 

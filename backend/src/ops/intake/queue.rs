@@ -98,31 +98,31 @@ impl Queue {
     /// many events. Returns an empty list if none is ready.
     pub(super) fn take(&self, events_max: usize) -> Vec<ClaimedRequest> {
         let mut inner = self.inner();
-        let taken = inner.take(events_max);
+        let claimed = inner.take(events_max);
         let is_more = !inner.ready.is_empty();
         drop(inner);
         if is_more {
             self.0.ready.notify_one();
         }
-        let taken = taken.into_iter().map(|(ticket, job)| ClaimedRequest {
+        let claimed = claimed.into_iter().map(|(ticket, job)| ClaimedRequest {
             job,
             place: Some(Place {
                 queue: self.clone(),
                 ticket: Some(ticket),
             }),
         });
-        taken.collect()
+        claimed.collect()
     }
 
     pub(super) async fn wait_until_ready(&self) {
         self.0.ready.notified().await;
     }
 
-    pub(super) fn release(&self, taken: Vec<ClaimedRequest>) -> Vec<Job> {
-        let mut tickets = Vec::with_capacity(taken.len());
-        let jobs = taken.into_iter().map(|mut taken| {
-            tickets.extend(taken.place.as_mut().and_then(|it| it.ticket.take()));
-            taken.job
+    pub(super) fn release(&self, claimed: Vec<ClaimedRequest>) -> Vec<Job> {
+        let mut tickets = Vec::with_capacity(claimed.len());
+        let jobs = claimed.into_iter().map(|mut claimed| {
+            tickets.extend(claimed.place.as_mut().and_then(|it| it.ticket.take()));
+            claimed.job
         });
         let jobs = jobs.collect();
         self.finish(&tickets);
@@ -195,7 +195,7 @@ impl Inner {
     }
 
     fn take(&mut self, events_max: usize) -> Vec<(Ticket, Job)> {
-        let mut taken: Vec<(Ticket, Job)> = Vec::new();
+        let mut claimed: Vec<(Ticket, Job)> = Vec::new();
         let mut events = 0;
         // Requests that only wait for those claimed here, with the number of these they wait for.
         let mut joining = VecDeque::new();
@@ -212,7 +212,7 @@ impl Inner {
             let entry = self.entries.get_mut(&ticket);
             let entry = entry.expect("a request stays until it is finished");
             let count = entry.job.as_ref().map_or(0, |job| job.events.len());
-            if !taken.is_empty() && events + count > events_max {
+            if !claimed.is_empty() && events + count > events_max {
                 break;
             }
             from.pop_front();
@@ -230,10 +230,10 @@ impl Inner {
                 }
             }
             events += count;
-            taken.push((ticket, job));
+            claimed.push((ticket, job));
         }
-        self.waiting -= taken.len();
-        taken
+        self.waiting -= claimed.len();
+        claimed
     }
 
     fn finish(&mut self, tickets: &[Ticket]) {
@@ -287,13 +287,13 @@ mod tests {
         assert!(queue.push(job));
     }
 
-    fn hosts(taken: &[ClaimedRequest]) -> Vec<String> {
-        let of = |taken: &ClaimedRequest| {
-            let events = taken.job.events.iter();
+    fn hosts(claimed: &[ClaimedRequest]) -> Vec<String> {
+        let of = |claimed: &ClaimedRequest| {
+            let events = claimed.job.events.iter();
             let hosts: Vec<_> = events.map(|it| &*it.event.dimensions["host"]).collect();
             hosts.join("+")
         };
-        taken.iter().map(of).collect()
+        claimed.iter().map(of).collect()
     }
 
     #[test]

@@ -93,10 +93,10 @@ impl Worker {
             let jobs = self.queue.take(INTAKE_BATCH_EVENTS);
             if !jobs.is_empty() {
                 let begin = Instant::now();
-                for taken in &jobs {
+                for claimed in &jobs {
                     self.intake
                         .metrics
-                        .record_intake_wait(begin - taken.job.queued);
+                        .record_intake_wait(begin - claimed.job.queued);
                 }
                 let _spans: Vec<_> = jobs
                     .iter()
@@ -163,21 +163,21 @@ impl Worker {
     }
 
     /// Applies the events of a request one by one, so that an event with damaged state fails alone.
-    async fn apply_individually(&self, mut taken: ClaimedRequest, until: Instant) {
+    async fn apply_individually(&self, mut claimed: ClaimedRequest, until: Instant) {
         let (mut number, mut all_opened, mut failed) = (0, 0, Vec::new());
-        let events = std::mem::take(&mut taken.job.events);
+        let events = std::mem::take(&mut claimed.job.events);
         let count = events.len();
         for (place, accepted) in events.into_iter().enumerate() {
             let (reply, answer) = oneshot::channel();
             let alone = ClaimedRequest::detached(Job {
                 events: vec![accepted],
-                author: taken.job.author.clone(),
-                chain: Arc::clone(&taken.job.chain),
+                author: claimed.job.author.clone(),
+                chain: Arc::clone(&claimed.job.chain),
                 claim: None,
                 reply: Some(reply),
-                queued: taken.job.queued,
-                trace: taken.job.trace,
-                space: taken.job.space,
+                queued: claimed.job.queued,
+                trace: claimed.job.trace,
+                space: claimed.job.space,
                 stored: None,
                 capacity: None,
             });
@@ -203,7 +203,7 @@ impl Worker {
                 })
             }
         };
-        let job = self.queue.release(vec![taken]).pop();
+        let job = self.queue.release(vec![claimed]).pop();
         if let Some(job) = job {
             job.respond(outcome);
         }
@@ -274,8 +274,8 @@ fn split_contested(
     if contested.is_empty() {
         return (jobs, Vec::new());
     }
-    jobs.into_iter().partition(|taken| {
-        let ids = || taken.job.events.iter().flat_map(Accepted::ids);
+    jobs.into_iter().partition(|claimed| {
+        let ids = || claimed.job.events.iter().flat_map(Accepted::ids);
         let is_contested = ids().any(|id| contested.contains(&id));
         if is_contested {
             contested.extend(ids());

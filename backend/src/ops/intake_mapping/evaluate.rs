@@ -141,8 +141,8 @@ pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<Mappi
     let mut document = Value::Object(members);
     if mapping.each.is_empty() {
         let mut work = Work::default();
-        let asked = ready.condition_document(&document);
-        ready.map_one(&document, asked.as_ref(), &mut work)?;
+        let condition_document = ready.condition_document(&document);
+        ready.map_one(&document, condition_document.as_ref(), &mut work)?;
         return Ok(work.mapped);
     }
     match at_path(&mut document, &mapping.each).map(Value::take) {
@@ -203,7 +203,7 @@ impl<'a> PreparedMapping<'a> {
     ) -> Result<MappingResult, Error> {
         let mut work = Work::default();
         let mut broken = broken.into_iter().peekable();
-        let mut asked = self.condition_document(&document);
+        let mut condition_document = self.condition_document(&document);
         let mut bytes = 0;
         let total = list.len();
         for (at, item) in list.into_iter().enumerate() {
@@ -218,13 +218,13 @@ impl<'a> PreparedMapping<'a> {
             } else if bytes > MAPPED_BYTES_MAX {
                 format!("maps to more than {MAPPED_BYTES_MAX} bytes of events")
             } else {
-                if let Some(asked) = &mut asked {
-                    asked.set_member(ITEM, &item);
+                if let Some(condition_document) = &mut condition_document {
+                    condition_document.set_member(ITEM, &item);
                 }
                 if let Value::Object(members) = &mut document {
                     members.insert(ITEM.into(), item);
                 }
-                match self.map_one(&document, asked.as_ref(), &mut work) {
+                match self.map_one(&document, condition_document.as_ref(), &mut work) {
                     Ok(added) => bytes += added,
                     Err(Error::Invalid(violations)) => {
                         let texts = violations.into_iter().map(|it| it.description);
@@ -248,27 +248,27 @@ impl<'a> PreparedMapping<'a> {
     /// Returns the document for evaluating conditions; `None` if there are none.
     fn condition_document(&self, document: &Value) -> Option<Document> {
         let mut queries = [&self.drop, &self.closed, &self.acknowledged].into_iter();
-        let is_asked = queries.any(Option::is_some);
-        is_asked.then(|| Document::new(document, sample::occurrence(0)))
+        let is_needed = queries.any(Option::is_some);
+        is_needed.then(|| Document::new(document, sample::occurrence(0)))
     }
 
     /// Maps an entry into an event unless it is dropped; returns the size of the event in bytes.
     fn map_one(
         &self,
         data: &Value,
-        asked: Option<&Document>,
+        condition_document: Option<&Document>,
         work: &mut Work,
     ) -> Result<usize, Error> {
         let Work { budget, mapped } = work;
         let over =
             |what: &str, error: RenderError| Error::invalid("body", format!("{what}: {error}"));
         let mut is = |what: &str, query: &Option<DocumentQuery>| -> Result<Option<bool>, Error> {
-            let Some((query, asked)) = query.as_ref().zip(asked) else {
+            let Some((query, condition_document)) = query.as_ref().zip(condition_document) else {
                 return Ok(None);
             };
-            let spent = budget.spend(query.steps(asked));
+            let spent = budget.spend(query.steps(condition_document));
             spent.map_err(|error| over(what, error))?;
-            Ok(Some(query.matches(asked)))
+            Ok(Some(query.matches(condition_document)))
         };
         if is("drop", &self.drop)? == Some(true) {
             mapped.dropped += 1;
@@ -287,7 +287,7 @@ impl<'a> PreparedMapping<'a> {
                 dimensions.insert((*key).to_owned(), value);
             }
         }
-        let kept = data.get(ITEM).filter(|_| !self.mapping.each.is_empty());
+        let stored = data.get(ITEM).filter(|_| !self.mapping.each.is_empty());
         let event = Event {
             name: one_line(&fill("event.name", &self.name)?),
             r#type: one_line(&fill("event.type", &self.kind)?),
@@ -301,7 +301,7 @@ impl<'a> PreparedMapping<'a> {
             },
             // `false` is not passed on: an operator may have acknowledged the event here.
             acknowledged: acknowledged.filter(|it| *it),
-            metadata_fields: Some(metadata(kept.unwrap_or(data))),
+            metadata_fields: Some(metadata(stored.unwrap_or(data))),
             ..Event::default()
         };
         let texts = event.summary.len() + event.body.len() + event.name.len();
@@ -336,7 +336,7 @@ impl<'a> PreparedMapping<'a> {
 
 /// Returns the metadata of an event: the document without the request.
 fn metadata(data: &Value) -> Struct {
-    let kept = match data {
+    let stored = match data {
         Value::Object(members) => {
             let members = members.iter().filter(|(name, _)| *name != REQUEST);
             members
@@ -345,7 +345,7 @@ fn metadata(data: &Value) -> Struct {
         }
         other => other.clone(),
     };
-    let fields = BTreeMap::from([("data".to_owned(), wire(&kept, 0))]);
+    let fields = BTreeMap::from([("data".to_owned(), wire(&stored, 0))]);
     Struct { fields }
 }
 

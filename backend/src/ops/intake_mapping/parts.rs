@@ -25,7 +25,7 @@ pub(super) struct Parts {
 
 impl Parts {
     /// Parses a draft, and adds syntax errors to the violations.
-    pub(super) fn read(draft: &v1::IntakeMapping, faults: &mut Vec<Violation>) -> Self {
+    pub(super) fn read(draft: &v1::IntakeMapping, violations: &mut Vec<Violation>) -> Self {
         let v1::IntakeMapping {
             drop,
             event: mapped,
@@ -33,14 +33,14 @@ impl Parts {
             ..
         } = draft.clone();
         Self {
-            drop: drop.map(|it| clause(it, "drop", faults)),
-            event: mapped.map(|it| event(it, faults)),
-            signature: signed.and_then(|it| signature(it, faults)),
+            drop: drop.map(|it| clause(it, "drop", violations)),
+            event: mapped.map(|it| event(it, violations)),
+            signature: signed.and_then(|it| signature(it, violations)),
         }
     }
 }
 
-fn event(wire: v1::MappedEvent, faults: &mut Vec<Violation>) -> MappedEvent {
+fn event(wire: v1::MappedEvent, violations: &mut Vec<Violation>) -> MappedEvent {
     let severity = wire.severity.unwrap_or_default();
     let mut map = std::collections::BTreeMap::new();
     for (value, number) in severity.map {
@@ -49,15 +49,15 @@ fn event(wire: v1::MappedEvent, faults: &mut Vec<Violation>) -> MappedEvent {
         } else {
             let shown: String = value.chars().take(100).collect();
             let field = format!("event.severity.map[{shown}]");
-            faults.push(Violation::new(field, UNKNOWN_SEVERITY));
+            violations.push(Violation::new(field, UNKNOWN_SEVERITY));
         }
     }
     let default = Severity::from_number(severity.default);
     if default.is_none() && severity.default != cloud::Severity::Default as i32 {
-        faults.push(Violation::new("event.severity.default", UNKNOWN_SEVERITY));
+        violations.push(Violation::new("event.severity.default", UNKNOWN_SEVERITY));
     }
     let mut condition =
-        |wire: Option<v1::Clause>, path: &str| wire.map(|it| clause(it, path, faults));
+        |wire: Option<v1::Clause>, path: &str| wire.map(|it| clause(it, path, violations));
     MappedEvent {
         name: wire.name,
         dimensions: wire.dimensions,
@@ -77,13 +77,16 @@ fn event(wire: v1::MappedEvent, faults: &mut Vec<Violation>) -> MappedEvent {
 const UNKNOWN_SEVERITY: &str = "is not one of SEVERITY_DEBUG, SEVERITY_INFO, SEVERITY_WARNING, \
      SEVERITY_ERROR, SEVERITY_CRITICAL";
 
-fn signature(wire: v1::WebhookSignature, faults: &mut Vec<Violation>) -> Option<WebhookSignature> {
+fn signature(
+    wire: v1::WebhookSignature,
+    violations: &mut Vec<Violation>,
+) -> Option<WebhookSignature> {
     let scheme = match wire.scheme() {
         Scheme::HubSha256 => SignatureScheme::HubSha256,
         Scheme::Sentry => SignatureScheme::Sentry,
         Scheme::StandardWebhooks => SignatureScheme::StandardWebhooks,
         Scheme::Unspecified => {
-            faults.push(Violation::new(
+            violations.push(Violation::new(
                 "signature.scheme",
                 "is required: HUB_SHA256, SENTRY or STANDARD_WEBHOOKS",
             ));

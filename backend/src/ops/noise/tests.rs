@@ -22,7 +22,7 @@ fn reports(world: &World) -> NoiseReports {
     NoiseReports::new(world.store.clone(), Arc::clone(&world.clock) as _)
 }
 
-fn asked(rows: NoiseRows, world: &World) -> NoiseRequest {
+fn noise_request(rows: NoiseRows, world: &World) -> NoiseRequest {
     NoiseRequest {
         start_ms: Some(START_MS),
         end_ms: Some(world.clock.now_ms()),
@@ -32,7 +32,10 @@ fn asked(rows: NoiseRows, world: &World) -> NoiseRequest {
 }
 
 async fn report(world: &World, rows: NoiseRows) -> NoiseReport {
-    reports(world).report(&asked(rows, world)).await.unwrap()
+    reports(world)
+        .report(&noise_request(rows, world))
+        .await
+        .unwrap()
 }
 
 fn closed(event: &mut IncomingEvent) {
@@ -241,7 +244,7 @@ async fn report_matches_a_naive_count() {
 }
 
 #[tokio::test]
-async fn noise_counts_are_kept_for_400_days() {
+async fn noise_counts_are_retained_for_400_days() {
     let world = world().await;
     world.event("a", |_| {}).await;
     world.wait(60).await;
@@ -251,13 +254,13 @@ async fn noise_counts_are_kept_for_400_days() {
         world.clock.advance(Duration::from_secs(days * 86_400));
         aging.age_counters().await.unwrap();
         let now_ms = world.clock.now_ms();
-        let asked = NoiseRequest {
+        let request = NoiseRequest {
             start_ms: Some(now_ms - 399 * DAY_MS),
             end_ms: Some(now_ms),
             rows: NoiseRows::Counted(NoiseBy::Rule),
             time_zone: String::new(),
         };
-        let report = reports(&world).report(&asked).await.unwrap();
+        let report = reports(&world).report(&request).await.unwrap();
         let page = report.rows.into_iter().find(|it| it.name == "page");
         page.map(|it| it.numbers.get(NoiseTally::Notification))
     };
@@ -280,9 +283,9 @@ async fn report_starts_when_counting_began_and_validates_fields() {
         .unwrap();
     world.wait(2 * 86_400).await;
     world.event("b", |_| {}).await;
-    let mut asked = asked(NoiseRows::Counted(NoiseBy::Rule), &world);
-    asked.start_ms = Some(START_MS - 30 * DAY_MS);
-    let report = reports(&world).report(&asked).await.unwrap();
+    let mut request = noise_request(NoiseRows::Counted(NoiseBy::Rule), &world);
+    request.start_ms = Some(START_MS - 30 * DAY_MS);
+    let report = reports(&world).report(&request).await.unwrap();
     assert_eq!(report.start_ms, i64::from(day(START_MS) + 1) * DAY_MS);
     let numbers = &report.rows[0].numbers;
     assert_eq!(numbers.get(NoiseTally::Notification), 1);
@@ -290,29 +293,29 @@ async fn report_starts_when_counting_began_and_validates_fields() {
         (
             "end",
             NoiseRequest {
-                start_ms: asked.end_ms,
-                ..asked_as(&asked)
+                start_ms: request.end_ms,
+                ..with_zone_of(&request)
             },
         ),
         (
             "end",
             NoiseRequest {
-                start_ms: asked.end_ms.map(|it| it - 401 * DAY_MS),
-                ..asked_as(&asked)
+                start_ms: request.end_ms.map(|it| it - 401 * DAY_MS),
+                ..with_zone_of(&request)
             },
         ),
         (
             "timeZone",
             NoiseRequest {
                 time_zone: "Mars".into(),
-                ..asked_as(&asked)
+                ..with_zone_of(&request)
             },
         ),
         (
             "timeZone",
             NoiseRequest {
                 time_zone: "Asia/Kathmandu".into(),
-                ..asked_as(&asked)
+                ..with_zone_of(&request)
             },
         ),
     ] {
@@ -323,10 +326,10 @@ async fn report_starts_when_counting_began_and_validates_fields() {
     }
 }
 
-fn asked_as(asked: &NoiseRequest) -> NoiseRequest {
+fn with_zone_of(request: &NoiseRequest) -> NoiseRequest {
     NoiseRequest {
-        time_zone: asked.time_zone.clone(),
-        ..*asked
+        time_zone: request.time_zone.clone(),
+        ..*request
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
     decide::{Responders, Silences, Snapshot},
     domain::{HeldBy, HoldKind, Inhibition, Progress, RecordId, ResponseState, Rule, Status},
     error::Error,
-    limits::{LOOK_BATCH, LOOKS_AT_ONCE},
+    limits::{HOLDS_AT_ONCE, HOLDS_BATCH},
     ops::{
         commit::commit,
         decision_context::DecisionContext,
@@ -156,20 +156,20 @@ impl PendingReview {
 
     async fn escalate(&self, mut due: Range) -> Result<(), Error> {
         use ResponseState::{Acknowledged, Active, Held};
-        let mut under_way = HashSet::new();
+        let mut in_progress = HashSet::new();
         for state in [Active, Held, Acknowledged] {
             let mut range = Range::with_prefix(&by_response(state).build());
             let index = Index::OccurrenceByResponse;
             while let Some(records) = self.next_of(index, &mut range).await? {
-                under_way.extend(records);
+                in_progress.extend(records);
             }
         }
         let mut escalated = Ok(());
-        if under_way.is_empty() {
+        if in_progress.is_empty() {
             return escalated;
         }
         while let Some(mut records) = self.next_of(Index::OccurrenceByDue, &mut due).await? {
-            records.retain(|it| under_way.contains(it));
+            records.retain(|it| in_progress.contains(it));
             let batch = self.batch().escalate(records).await;
             escalated = escalated.and(batch);
         }
@@ -288,7 +288,7 @@ impl PendingReview {
         let store = self.deciding.store.clone();
         let mut walk = Walk::new(&store, &open, NEWEST_FIRST, None);
         loop {
-            let places = walk.next_places(LOOK_BATCH).await?;
+            let places = walk.next_places(HOLDS_BATCH).await?;
             if places.is_empty() {
                 return scanned;
             }
@@ -343,7 +343,7 @@ impl PendingReview {
         range: &mut Range,
     ) -> Result<Option<Vec<Vec<u8>>>, Error> {
         let engine = self.deciding.store.engine();
-        let most = LOOK_BATCH * LOOKS_AT_ONCE;
+        let most = HOLDS_BATCH * HOLDS_AT_ONCE;
         let found = engine.entries(index, range.clone(), Direction::Ascending, most);
         let found = found.await?;
         let Some((last, _)) = found.last() else {

@@ -155,12 +155,14 @@ impl<T: Resource> Collect<'_, T> {
             let mut start = Vec::new();
             loop {
                 let range = Range { start, end: None };
-                let asked = step.size();
-                let records = store.page::<T>(range, Direction::Ascending, asked).await?;
+                let requested = step.size();
+                let records = store
+                    .page::<T>(range, Direction::Ascending, requested)
+                    .await?;
                 let next = records
                     .last()
                     .map(|last| [&last.value.key()[..], &[0]].concat());
-                let is_last = records.len() < asked;
+                let is_last = records.len() < requested;
                 for record in records {
                     step.note(record.bytes);
                     self.take(record);
@@ -176,11 +178,11 @@ impl<T: Resource> Collect<'_, T> {
             names.dedup();
             let mut keys = names.into_iter().map(String::into_bytes);
             loop {
-                let asked: Vec<_> = keys.by_ref().take(step.size()).collect();
-                if asked.is_empty() {
+                let requested: Vec<_> = keys.by_ref().take(step.size()).collect();
+                if requested.is_empty() {
                     break;
                 }
-                for record in store.get_many::<T>(asked).await?.into_iter().flatten() {
+                for record in store.get_many::<T>(requested).await?.into_iter().flatten() {
                     step.note(record.bytes);
                     self.take(record);
                 }

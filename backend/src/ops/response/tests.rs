@@ -195,11 +195,11 @@ impl World {
             from_event: None,
             editor: name("dora"),
             etag: String::new(),
-            faults: Vec::new(),
+            violations: Vec::new(),
         };
         let silences = &self.node().silences;
         silences.create(draft, false, true).await.unwrap();
-        self.look().await;
+        self.review().await;
     }
 
     /// Advances the clock minute by minute, with a review after each.
@@ -329,8 +329,8 @@ async fn concurrent_acknowledgement_and_step_are_serialized() {
         }];
         let by = name("dora");
         let acknowledged = set_status((&node.deciding, &node.intake), &items, &by);
-        let (looked, answers) = tokio::join!(node.reviewer.run_once(), acknowledged);
-        assert!(looked);
+        let (reviewed, answers) = tokio::join!(node.reviewer.run_once(), acknowledged);
+        assert!(reviewed);
         answers.unwrap().remove(0).unwrap();
         let then = world.notified().await;
         world.minutes(15).await;
@@ -686,7 +686,7 @@ async fn edit(world: &World, change: impl FnOnce(&mut Rule)) {
     next.revision += 1;
     change(&mut next);
     samples::save_rule(&world.store, &next).await;
-    world.look().await;
+    world.review().await;
 }
 
 #[tokio::test]
@@ -706,7 +706,7 @@ async fn response_resumes_when_rule_and_policy_are_restored() {
         )
         .await;
         world.event("db-1", |_| {}).await;
-        world.look().await;
+        world.review().await;
         world.minutes(1).await;
         edit(&world, stop).await;
         assert_eq!(world.state().await, State::Ended);
@@ -730,7 +730,7 @@ async fn stopped_response_stays_over_if_acknowledged_or_closed() {
     for is_closed in [false, true] {
         let world = world(&[&[contact("ana")], &[contact("ben")]], |_| {}).await;
         world.event("db-1", |_| {}).await;
-        world.look().await;
+        world.review().await;
         edit(&world, |it| it.enabled = false).await;
         if is_closed {
             world
@@ -756,7 +756,7 @@ async fn stopped_response_stays_over_if_acknowledged_or_closed() {
 async fn response_resumes_when_its_policy_is_recreated() {
     let world = world(&[&[contact("ana")], &[contact("ben")]], |_| {}).await;
     world.event("db-1", |_| {}).await;
-    world.look().await;
+    world.review().await;
     let stored = world.store.get::<EscalationPolicy>("db".into()).await;
     let stored = stored.unwrap().unwrap();
     let mut changes = world.store.changes();
@@ -767,7 +767,7 @@ async fn response_resumes_when_its_policy_is_recreated() {
     let mut changes = world.store.changes();
     changes.insert(&stored.value);
     world.store.apply(Lane::Admin, changes).await.unwrap();
-    world.look().await;
+    world.review().await;
     assert_eq!(world.notified().await, ["chat", "ana", "ben"]);
 }
 
@@ -791,7 +791,7 @@ async fn response_resumes_when_its_inhibition_ends() {
     changes.insert(&inhibition);
     world.store.apply(Lane::Admin, changes).await.unwrap();
     world.event("db-1", |_| {}).await;
-    world.look().await;
+    world.review().await;
     let cause = async |status| {
         world
             .event("db-1", |it| {
@@ -812,7 +812,7 @@ async fn response_resumes_when_its_inhibition_ends() {
     assert_eq!(paged().await, ["chat", "ana"], "the step is held");
     world.wait(17).await;
     cause(Status::Closed).await;
-    world.look().await;
+    world.review().await;
     assert_eq!(paged().await, ["chat", "ana", "ben"], "at once");
 }
 
@@ -825,7 +825,7 @@ async fn apply_counts_the_responses_it_stops() {
     for host in ["db-1", "db-2", "db-3"] {
         world.event(host, |_| {}).await;
     }
-    world.look().await;
+    world.review().await;
     let configuration = Configuration::new(world.store.clone(), world.clock(), Arc::default());
     for (is_enabled, policy, stopped) in [
         (true, "db", 0),

@@ -12,7 +12,7 @@ use crate::{
     domain::{CloseReason, Delivery, Occurrence, Status, silence::NEVER_MS},
     error::{Error, log_failure},
     lifecycle::{Cause, Review, StateChange, review},
-    limits::{REVIEW_BATCH, REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL, REVIEW_RETRY},
+    limits::{REVIEW_BATCH, REVIEW_CHECK_INTERVAL, REVIEW_INTERVAL_MAX, REVIEW_RETRY},
     ops::{
         cause_lookup::decide_with_causes,
         commit::commit,
@@ -278,8 +278,8 @@ impl Ageing {
                 }
             }
             // Commits may have made something due earlier; one check covers many commits.
-            let look_ms = clock.now_ms().saturating_add(millis(REVIEW_LOOK_INTERVAL));
-            clock.wait_until(look_ms.min(next_ms)).await;
+            let review_ms = clock.now_ms().saturating_add(millis(REVIEW_CHECK_INTERVAL));
+            clock.wait_until(review_ms.min(next_ms)).await;
         }
     }
 

@@ -118,8 +118,11 @@ async fn occurrence_expires_as_sent_unless_repeated() {
     assert_eq!(state("unsaid").await, (1, None));
     assert_eq!(state("closed").await, (1, Some(CloseReason::Sender)));
     let deliveries = samples::all::<Delivery>(&store).await;
-    let told = deliveries.iter().filter(|it| it.content.clear).count();
-    assert_eq!(told, 2, "who was told of the opening is told of the end");
+    let closings = deliveries.iter().filter(|it| it.content.clear).count();
+    assert_eq!(
+        closings, 2,
+        "who was told of the opening is told of the end"
+    );
 
     // The repeat extended the expiry; an event after it opens the next occurrence.
     clock.advance(3 * minute);

@@ -86,7 +86,7 @@ impl Service {
         self.rules.update(&draft, false).await.unwrap();
     }
 
-    async fn kept(&self) -> usize {
+    async fn revision_count(&self) -> usize {
         samples::all::<Revision>(&self.store).await.len()
     }
 }
@@ -117,7 +117,7 @@ async fn deleted_rule_closes_with_its_opening_text_and_trigger() {
 }
 
 #[tokio::test]
-async fn revisions_are_kept_while_occurrences_may_reference_them() {
+async fn revisions_are_retained_while_occurrences_may_reference_them() {
     let service = Service::with_rule("").await;
     service.send(|_| {}).await;
     service.clock.advance(2 * HOUR);
@@ -128,7 +128,7 @@ async fn revisions_are_kept_while_occurrences_may_reference_them() {
     delete_unused(&service.store, service.clock.now_ms())
         .await
         .unwrap();
-    assert_eq!(service.kept().await, 1);
+    assert_eq!(service.revision_count().await, 1);
     service.clock.advance(40 * 24 * HOUR);
     Reviewer::new(service.deciding.clone(), service.intake.clone())
         .run_once()
@@ -136,7 +136,7 @@ async fn revisions_are_kept_while_occurrences_may_reference_them() {
     delete_unused(&service.store, service.clock.now_ms())
         .await
         .unwrap();
-    assert_eq!(service.kept().await, 0);
+    assert_eq!(service.revision_count().await, 0);
 }
 
 #[tokio::test]
@@ -146,10 +146,10 @@ async fn revisions_per_resource_are_bounded() {
     for number in 0..REVISIONS_OF_ONE_MAX + 5 {
         service.edit_rule(&number.to_string()).await;
     }
-    let kept = by_name(&service.store, RevisionKind::Rule, &samples::name("page"))
+    let retained = by_name(&service.store, RevisionKind::Rule, &samples::name("page"))
         .await
         .unwrap();
-    assert_eq!(kept.len() as u64, REVISIONS_OF_ONE_MAX);
-    let newest = kept.last().unwrap();
+    assert_eq!(retained.len() as u64, REVISIONS_OF_ONE_MAX);
+    let newest = retained.last().unwrap();
     assert_eq!(newest.id().revision, REVISIONS_OF_ONE_MAX + 5);
 }

@@ -78,25 +78,26 @@ impl Rules {
         draft: v1::PreviewRuleRequest,
         installation: &Installation,
     ) -> Result<Previews, Error> {
-        let mut faults = Violations::default();
+        let mut violations = Violations::default();
         if !draft.name.is_empty() {
-            faults.name(&draft.name, false);
+            violations.name(&draft.name, false);
         }
-        faults.check_texts(&draft.description, &[]);
-        let language = convert_language(draft.template_language, &mut faults);
+        violations.check_texts(&draft.description, &[]);
+        let language = convert_language(draft.template_language, &mut violations);
         let settings = Arc::new(settings::in_force(&self.store).await?);
-        faults.extend(message::check_message(
+        violations.extend(message::check_message(
             language.unwrap_or_default(),
             &draft.message,
             &settings.templates,
         ));
-        let interval_seconds = check_repeat_interval(draft.repeat_interval, &mut faults);
+        let interval_seconds = check_repeat_interval(draft.repeat_interval, &mut violations);
         let group = draft
             .group
             .as_ref()
-            .map(|it| check_grouping(it, &mut faults));
+            .map(|it| check_grouping(it, &mut violations));
         let mut changes = self.store.changes();
-        let mut refers = ReferenceChecker::new(self, None::<&Rule>, (&mut faults, &mut changes));
+        let mut refers =
+            ReferenceChecker::new(self, None::<&Rule>, (&mut violations, &mut changes));
         let triggers = refers
             .resolve_all::<Trigger>("triggerNames", &draft.trigger_names)
             .await?;
@@ -105,9 +106,9 @@ impl Rules {
             .await?;
         let event = (!draft.event_id.is_empty()).then(|| EventId::parse(&draft.event_id));
         if event == Some(None) {
-            faults.add("eventId", NO_EVENT_ID);
+            violations.add("eventId", NO_EVENT_ID);
         }
-        faults.or(Some(()))?;
+        violations.or(Some(()))?;
 
         let occurrence = self.occurrence(event.flatten()).await?;
         let mut warnings = message::message_warnings(
@@ -170,12 +171,12 @@ impl Rules {
                 (destination::render(&content, &around), name)
             });
             let (rendered, name) = rendered.await?;
-            if let Some(ExceededLimit { of_rule, fault }) = rendered.exceeded {
+            if let Some(ExceededLimit { of_rule, message }) = rendered.exceeded {
                 return Err(if of_rule {
-                    Error::invalid("message", fault)
+                    Error::invalid("message", message)
                 } else {
                     let place = format!("destinationNames[{at}]");
-                    Error::invalid(place, format!("`{name}`: {fault}"))
+                    Error::invalid(place, format!("`{name}`: {message}"))
                 });
             }
             previews.push(shown(rendered, name, &mut left_bytes));

@@ -148,11 +148,11 @@ impl World {
     /// Advances the clock and runs a review.
     pub(crate) async fn wait(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
-        self.look().await;
+        self.review().await;
     }
 
     /// Runs a review of everything that is due.
-    pub(crate) async fn look(&self) {
+    pub(crate) async fn review(&self) {
         self.turn().await;
         assert!(self.node().reviewer.run_once().await, "a look failed");
     }

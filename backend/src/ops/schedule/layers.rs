@@ -22,10 +22,10 @@ pub(super) struct LayerChecker<'a, 'b> {
 }
 
 impl LayerChecker<'_, '_> {
-    fn add_violation(&mut self, field: &str, fault: impl Into<String>) {
+    fn add_violation(&mut self, field: &str, message: impl Into<String>) {
         self.refers
-            .faults
-            .add(format!("{}.{field}", self.path), fault);
+            .violations
+            .add(format!("{}.{field}", self.path), message);
     }
 
     /// Checks a layer of a draft; returns `None` if it is invalid.
@@ -51,8 +51,8 @@ impl LayerChecker<'_, '_> {
         let calendar = calendar.await?;
         let count = draft.slots.len();
         if !(1..=SCHEDULE_SLOTS_MAX).contains(&count) {
-            let fault = format!("has {count} slots; expected 1 to {SCHEDULE_SLOTS_MAX}");
-            self.add_violation("slots", fault);
+            let message = format!("has {count} slots; expected 1 to {SCHEDULE_SLOTS_MAX}");
+            self.add_violation("slots", message);
             return Ok(None);
         }
         let mut slots = Vec::with_capacity(count);
@@ -77,7 +77,8 @@ impl LayerChecker<'_, '_> {
                 return None;
             }
             let read = parse_date_time(text);
-            read.map_err(|fault| self.add_violation(field, fault)).ok()
+            read.map_err(|message| self.add_violation(field, message))
+                .ok()
         };
         let from = read("from", &draft.from);
         let until = read("until", &draft.until);
@@ -105,12 +106,13 @@ impl LayerChecker<'_, '_> {
             Ok(window) => {
                 let zone = zone.cloned().unwrap_or(jiff::tz::TimeZone::UTC);
                 let checked = calendar::check(&window, &zone);
-                let checked = checked.map_err(|(field, fault)| self.add_violation(field, fault));
+                let checked =
+                    checked.map_err(|(field, message)| self.add_violation(field, message));
                 checked.ok().map(|()| window)
             }
             Err(found) => {
-                for (field, fault) in found {
-                    self.add_violation(&field, fault);
+                for (field, message) in found {
+                    self.add_violation(&field, message);
                 }
                 None
             }
@@ -125,8 +127,8 @@ pub(super) async fn contacts(
 ) -> Result<Vec<Name>, Error> {
     let count = names.len();
     if count > SCHEDULE_CONTACTS_MAX {
-        let fault = format!("has {count} names; the limit is {SCHEDULE_CONTACTS_MAX}");
-        refers.faults.add(path, fault);
+        let message = format!("has {count} names; the limit is {SCHEDULE_CONTACTS_MAX}");
+        refers.violations.add(path, message);
         return Ok(Vec::new());
     }
     let found = refers.resolve_all::<Contact>(path, names).await?;

@@ -7,7 +7,9 @@ use crate::{
     clock::millis,
     domain::{Name, RecordId, RevisedResource, Schedule, schedule::Override},
     error::Error,
-    limits::{OVERRIDE_KEPT, OVERRIDE_LENGTH_MAX, OVERRIDE_REASON_CHARACTERS_MAX, OVERRIDES_MAX},
+    limits::{
+        OVERRIDE_LENGTH_MAX, OVERRIDE_REASON_CHARACTERS_MAX, OVERRIDE_RETENTION, OVERRIDES_MAX,
+    },
     ops::{
         commit::commit,
         refers::ReferenceChecker,
@@ -33,19 +35,19 @@ impl Schedules {
         let id = RecordId::from_parts(now_ms.unsigned_abs(), rand::random());
         let decide = async || {
             let found = resource::find::<Schedule>(&self.store, name).await?;
-            let (mut faults, mut changes) = (Violations::default(), self.store.changes());
+            let (mut violations, mut changes) = (Violations::default(), self.store.changes());
             let mut refers =
-                ReferenceChecker::new(self, Some(&found.value), (&mut faults, &mut changes));
+                ReferenceChecker::new(self, Some(&found.value), (&mut violations, &mut changes));
             let path = "override.contactNames";
             let contacts = contacts(&mut refers, path, &draft.contact_names).await?;
-            let (start_ms, end_ms) = check_span(draft, now_ms, &mut faults);
+            let (start_ms, end_ms) = check_span(draft, now_ms, &mut violations);
             let reason = draft.reason.chars().count();
             if reason > OVERRIDE_REASON_CHARACTERS_MAX {
                 let most = OVERRIDE_REASON_CHARACTERS_MAX;
-                let fault = format!("has {reason} characters; the limit is {most}");
-                faults.add("override.reason", fault);
+                let message = format!("has {reason} characters; the limit is {most}");
+                violations.add("override.reason", message);
             }
-            let new = faults.or(Some(Override {
+            let new = violations.or(Some(Override {
                 id,
                 contacts,
                 start_ms,
@@ -125,25 +127,29 @@ impl Schedules {
 
 /// Returns the overrides of a schedule that have not ended, or only recently.
 fn retained_overrides(schedule: &Schedule, now_ms: i64) -> Vec<Override> {
-    let since_ms = now_ms.saturating_sub(millis(OVERRIDE_KEPT));
+    let since_ms = now_ms.saturating_sub(millis(OVERRIDE_RETENTION));
     let all = schedule.overrides.iter();
     all.filter(|it| it.end_ms > since_ms).cloned().collect()
 }
 
-fn check_span(draft: &v1::ScheduleOverride, now_ms: i64, faults: &mut Violations) -> (i64, i64) {
+fn check_span(
+    draft: &v1::ScheduleOverride,
+    now_ms: i64,
+    violations: &mut Violations,
+) -> (i64, i64) {
     let start_ms = draft.start_time.as_ref().map_or(now_ms, time::millis);
     let start_ms = start_ms.max(now_ms);
     let Some(end_ms) = draft.end_time.as_ref().map(time::millis) else {
-        faults.add("override.endTime", "is required");
+        violations.add("override.endTime", "is required");
         return (start_ms, start_ms);
     };
     if end_ms <= start_ms {
-        let fault = "must be after its start and after now";
-        faults.add("override.endTime", fault);
+        let message = "must be after its start and after now";
+        violations.add("override.endTime", message);
     } else if end_ms.saturating_sub(start_ms) > millis(OVERRIDE_LENGTH_MAX) {
         let days = OVERRIDE_LENGTH_MAX.as_secs() / 86_400;
-        let fault = format!("is more than {days} d after its start");
-        faults.add("override.endTime", fault);
+        let message = format!("is more than {days} d after its start");
+        violations.add("override.endTime", message);
     }
     (start_ms, end_ms)
 }

@@ -20,7 +20,7 @@ use crate::{
 /// Default length of the range for which shifts are listed.
 const AHEAD_MS: i64 = 30 * 24 * 3_600_000;
 /// Reason of the override that `keep_current` adds.
-const KEPT_REASON: &str = "on call until the hand-off";
+const CURRENT_REASON: &str = "on call until the hand-off";
 
 /// The contacts on call at a moment.
 #[derive(Debug)]
@@ -181,8 +181,8 @@ impl Schedules {
             return Err(Error::invalid("end", "must be after `start`"));
         } else if end_ms.saturating_sub(start_ms) > millis(SHIFTS_TIME_MAX) {
             let days = SHIFTS_TIME_MAX.as_secs() / 86_400;
-            let fault = format!("is more than {days} d after `start`");
-            return Err(Error::invalid("end", fault));
+            let message = format!("is more than {days} d after `start`");
+            return Err(Error::invalid("end", message));
         }
         self.compute_shifts(schedule, (start_ms, end_ms), SHIFTS_MAX)
             .await
@@ -253,7 +253,7 @@ impl Schedules {
         &self,
         stored: &Schedule,
         next: &mut Schedule,
-        faults: &mut Violations,
+        violations: &mut Violations,
     ) -> Result<(), Error> {
         let now_ms = self.clock.now_ms();
         let old = load_schedule(&self.store, stored.clone()).await?;
@@ -270,15 +270,15 @@ impl Schedules {
         let end_ms = end_ms.filter(|it| *it <= longest_ms);
         let Some(end_ms) = end_ms else {
             let days = OVERRIDE_LENGTH_MAX.as_secs() / 86_400;
-            let fault = format!("is not possible: there is no hand-off within {days} d");
-            faults.add("keepCurrent", fault);
+            let message = format!("is not possible: there is no hand-off within {days} d");
+            violations.add("keepCurrent", message);
             return Ok(());
         };
         let open = next.overrides.iter().filter(|it| it.end_ms > now_ms);
         if open.count() >= OVERRIDES_MAX {
-            let fault =
+            let message =
                 format!("needs an override, and there are {OVERRIDES_MAX}; delete some first");
-            faults.add("keepCurrent", fault);
+            violations.add("keepCurrent", message);
             return Ok(());
         }
         next.overrides.push(Override {
@@ -286,7 +286,7 @@ impl Schedules {
             contacts: current.to_vec(),
             start_ms: now_ms,
             end_ms,
-            reason: KEPT_REASON.into(),
+            reason: CURRENT_REASON.into(),
             author: audit::current_actor().and_then(|it| Name::parse(&it.client).ok()),
         });
         Ok(())

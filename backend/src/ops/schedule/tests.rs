@@ -80,9 +80,9 @@ async fn feed_events_are_stable_from_day_to_day() {
                     longer += 1;
                 }
             }
-            let kept = before.keys().filter(|it| now.contains_key(*it)).count();
+            let unchanged = before.keys().filter(|it| now.contains_key(*it)).count();
             // One event per day becomes too old.
-            assert!(kept + 1 >= before.len(), "{rrule} on day {day}");
+            assert!(unchanged + 1 >= before.len(), "{rrule} on day {day}");
             before = now;
             clock.advance(DAY);
         }

@@ -166,12 +166,12 @@ impl<'a> PageFiller<'a> {
         };
         let mut keys = names.keys.into_iter().filter(|key| key[..] > *after);
         loop {
-            let asked: Vec<_> = keys.by_ref().take(self.batch_size()).collect();
-            let Some(last) = asked.last().cloned() else {
+            let requested: Vec<_> = keys.by_ref().take(self.batch_size()).collect();
+            let Some(last) = requested.last().cloned() else {
                 return Ok(FillOutcome::ToTheEnd);
             };
-            let found = self.store.get_many::<Occurrence>(asked.clone()).await?;
-            for (key, found) in asked.into_iter().zip(found) {
+            let found = self.store.get_many::<Occurrence>(requested.clone()).await?;
+            for (key, found) in requested.into_iter().zip(found) {
                 let Some(found) = found else { continue };
                 if !self.add_match(|| position(key), found.value) {
                     return Ok(FillOutcome::Full);

@@ -445,8 +445,8 @@ impl Clock for Hurried {
     }
 
     fn elapsed(&self) -> Duration {
-        let looks = self.0.fetch_add(1, Ordering::Relaxed);
-        Duration::from_secs(looks.try_into().unwrap())
+        let reads = self.0.fetch_add(1, Ordering::Relaxed);
+        Duration::from_secs(reads.try_into().unwrap())
     }
 
     async fn wait_until(&self, _at_ms: i64) {}

@@ -148,8 +148,12 @@ async fn status_change_notifies_in_the_same_commit() {
         1
     );
     let deliveries = samples::all::<Delivery>(&store).await;
-    let told: Vec<_> = deliveries.iter().map(|it| it.content.clear).collect();
-    assert_eq!(told.iter().filter(|clear| **clear).count(), 2, "{told:?}");
+    let clears: Vec<_> = deliveries.iter().map(|it| it.content.clear).collect();
+    assert_eq!(
+        clears.iter().filter(|clear| **clear).count(),
+        2,
+        "{clears:?}"
+    );
     assert_eq!(deliveries[0].content.occurrence.severity, Severity::Error);
 
     set_status((&deciding, &intake), &items, &name("ann"))

@@ -1,7 +1,7 @@
 //! Checks whether a change of the templates in the settings breaks templates that include them.
 
 use crate::{
-    destination::template_faults,
+    destination::template_violations,
     domain::{Destination, Rule, Snippets},
     error::{Error, Violation},
     limits::PAGE_SIZE_MAX,
@@ -24,26 +24,26 @@ pub async fn broken(
 ) -> Result<Vec<Violation>, Error> {
     let mut found = Vec::new();
     for rule in all::<Rule>(store).await? {
-        let fault = |snippets| {
-            let faults = check_message(rule.template_language, &rule.message, snippets);
-            faults.into_iter().next()
+        let violation = |snippets| {
+            let violations = check_message(rule.template_language, &rule.message, snippets);
+            violations.into_iter().next()
         };
-        if let Some(fault) = fault(new).filter(|_| fault(before).is_none()) {
-            let why = fault.description;
-            found.push(format!("rule `{}`: {}: {why}", rule.name, fault.field));
+        if let Some(violation) = violation(new).filter(|_| violation(before).is_none()) {
+            let why = violation.description;
+            found.push(format!("rule `{}`: {}: {why}", rule.name, violation.field));
         }
     }
     for destination in all::<Destination>(store).await? {
         let (kind, language) = (&destination.kind, destination.template_language);
-        let fault = |snippets| {
-            let faults = template_faults(kind, language, snippets);
-            faults.into_iter().next()
+        let violation = |snippets| {
+            let violations = template_violations(kind, language, snippets);
+            violations.into_iter().next()
         };
-        if let Some(fault) = fault(new).filter(|_| fault(before).is_none()) {
-            let why = fault.description;
+        if let Some(violation) = violation(new).filter(|_| violation(before).is_none()) {
+            let why = violation.description;
             found.push(format!(
                 "destination `{}`: {}: {why}",
-                destination.name, fault.field
+                destination.name, violation.field
             ));
         }
     }

@@ -21,7 +21,7 @@ fn given(pairs: &[(&str, SharedSettings)]) -> Config {
     config
 }
 
-fn kept(hours: u32) -> SharedSettings {
+fn retention_of(hours: u32) -> SharedSettings {
     SharedSettings {
         delivery_retention: hours * HOUR,
         ..SharedSettings::default()
@@ -49,28 +49,28 @@ fn draft(hours: u32) -> v1::Settings {
 #[tokio::test]
 async fn settings_file_applies_at_start_and_changes_are_audited() {
     let store = samples::store();
-    let first = start(&store, &given(&[("delivery.retention", kept(5))])).await;
-    assert_eq!(first.values, kept(5));
+    let first = start(&store, &given(&[("delivery.retention", retention_of(5))])).await;
+    assert_eq!(first.values, retention_of(5));
     assert_eq!(first.from_file, ["delivery.retention"]);
     assert!(samples::all::<AuditEntry>(&store).await.is_empty());
-    let same = start(&store, &given(&[("delivery.retention", kept(5))])).await;
+    let same = start(&store, &given(&[("delivery.retention", retention_of(5))])).await;
     assert_eq!(same, first);
 
-    let edited = start(&store, &given(&[("delivery.retention", kept(7))])).await;
-    assert_eq!((edited.values, edited.revision), (kept(7), 2));
+    let edited = start(&store, &given(&[("delivery.retention", retention_of(7))])).await;
+    assert_eq!((edited.values, edited.revision), (retention_of(7), 2));
     let entries = samples::all::<AuditEntry>(&store).await;
-    let told: Vec<_> = entries.iter().map(|it| (&*it.client, &*it.kind)).collect();
-    assert_eq!(told, [("settings file", "settings")]);
+    let recorded: Vec<_> = entries.iter().map(|it| (&*it.client, &*it.kind)).collect();
+    assert_eq!(recorded, [("settings file", "settings")]);
 
     // A value no longer in the file has its default again, and a call may change it.
     let removed = start(&store, &given(&[])).await;
     assert_eq!(removed.values, SharedSettings::default());
     let called = settings(&store).update(&draft(9), false).await.unwrap();
-    assert_eq!(called.resource.values, kept(9));
+    assert_eq!(called.resource.values, retention_of(9));
     let again = start(&store, &given(&[])).await;
     assert_eq!(
         again.values,
-        kept(9),
+        retention_of(9),
         "what a call has stored survives a start"
     );
 }
@@ -78,7 +78,7 @@ async fn settings_file_applies_at_start_and_changes_are_audited() {
 #[tokio::test]
 async fn settings_from_the_file_cannot_be_changed_by_a_call() {
     let store = samples::store();
-    start(&store, &given(&[("delivery.retention", kept(5))])).await;
+    start(&store, &given(&[("delivery.retention", retention_of(5))])).await;
     let all = settings(&store);
     let refused = all.update(&draft(6), false).await.unwrap_err();
     let Error::Invalid(violations) = refused else {
@@ -91,9 +91,9 @@ async fn settings_from_the_file_cannot_be_changed_by_a_call() {
         tenant: "acme".into(),
         ..draft(5)
     };
-    let taken = all.update(&other, false).await.unwrap();
-    assert_eq!(taken.view.tenant, "acme");
-    assert_eq!(taken.view.from_file, ["delivery.retention"]);
+    let updated = all.update(&other, false).await.unwrap();
+    assert_eq!(updated.view.tenant, "acme");
+    assert_eq!(updated.view.from_file, ["delivery.retention"]);
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn invalid_values_are_refused_by_field() {
     let Err(Error::Invalid(violations)) = settings(&store).put(&wrong, false).await else {
         panic!("it was taken");
     };
-    let told: Vec<_> = violations.iter().map(|it| it.field.as_str()).collect();
+    let fields: Vec<_> = violations.iter().map(|it| it.field.as_str()).collect();
     let expected = [
         "name",
         "tenant",
@@ -129,13 +129,13 @@ async fn invalid_values_are_refused_by_field() {
         "eventRetention",
         "deliveryRetention",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(fields, expected);
     let unlimited = v1::Settings {
         event_retention: Some(prost_types::Duration::default()),
         ..v1::Settings::default()
     };
-    let taken = settings(&store).update(&unlimited, false).await.unwrap();
-    assert_eq!(taken.resource.values.event_retention, Duration::ZERO);
+    let updated = settings(&store).update(&unlimited, false).await.unwrap();
+    assert_eq!(updated.resource.values.event_retention, Duration::ZERO);
 }
 
 #[tokio::test]
@@ -205,7 +205,7 @@ async fn node_reports_differing_file_settings_until_resolved() {
     let (deciding, clock) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     let ruleset: Arc<Ruleset> = Arc::clone(&deciding.ruleset);
-    let config = given(&[("delivery.retention", kept(5))]);
+    let config = given(&[("delivery.retention", retention_of(5))]);
     let telling = ReportPublisher::new(Arc::clone(store.engine()));
     let mut watch = SettingsWatch::new(store.clone(), clock, ruleset, intake, (config, telling));
     watch.check().await.unwrap();
@@ -226,13 +226,16 @@ async fn node_reports_differing_file_settings_until_resolved() {
     let all = samples::all::<Occurrence>(&store).await;
     let statuses: Vec<_> = all.iter().map(|it| it.status).collect();
     assert_eq!(statuses, [Status::Closed]);
-    assert_eq!(*deciding.ruleset.settings().borrow().as_ref(), kept(5));
+    assert_eq!(
+        *deciding.ruleset.settings().borrow().as_ref(),
+        retention_of(5)
+    );
 }
 
 #[tokio::test]
 async fn quiet_mode_persists_across_edits_and_restarts() {
     let store = samples::store();
-    start(&store, &given(&[("delivery.retention", kept(5))])).await;
+    start(&store, &given(&[("delivery.retention", retention_of(5))])).await;
     let all = settings(&store);
     let quiet = all.set_quiet(true).await.unwrap();
     assert_eq!(quiet.quiet_since_time, Some(timestamp(samples::START_MS)));
@@ -242,7 +245,7 @@ async fn quiet_mode_persists_across_edits_and_restarts() {
         "it is quiet already"
     );
     all.update(&draft(5), false).await.unwrap();
-    start(&store, &given(&[("delivery.retention", kept(7))])).await;
+    start(&store, &given(&[("delivery.retention", retention_of(7))])).await;
     assert!(in_force(&store).await.unwrap().is_quiet());
     let ended = all.set_quiet(false).await.unwrap();
     assert_eq!(ended.quiet_since_time, None);

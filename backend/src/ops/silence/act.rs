@@ -155,9 +155,9 @@ impl Silencing {
         let snapshot = self.deciding.ruleset.refresh().await?;
         let passes = |silence: &Silence| {
             let states = &filter.states;
-            let asked = snapshot.silences().all().iter();
-            let mut asked = asked.filter(|it| it.silence.id == silence.id);
-            let stands = asked
+            let matching = snapshot.silences().all().iter();
+            let mut matching = matching.filter(|it| it.silence.id == silence.id);
+            let stands = matching
                 .next()
                 .map_or(silence.state(now_ms), |it| it.state(now_ms));
             let state = states.is_empty() || states.contains(&stands);
@@ -232,12 +232,12 @@ impl Silencing {
                 Extension::To(end_ms) => ("endTime", end_ms),
             };
             if end_ms <= silence.end_ms {
-                let fault = "must be later than the current end; `:expire` ends a silence";
-                return Err(Error::invalid(field, fault));
+                let message = "must be later than the current end; `:expire` ends a silence";
+                return Err(Error::invalid(field, message));
             }
             if end_ms - silence.start_ms > millis(SILENCE_LENGTH_MAX) {
-                let fault = "makes the silence longer than 30 days";
-                return Err(Error::invalid(field, fault));
+                let message = "makes the silence longer than 30 days";
+                return Err(Error::invalid(field, message));
             }
             silence.end_ms = end_ms;
             Ok(())
@@ -271,9 +271,9 @@ impl Silencing {
         text: &str,
         editor: &Name,
     ) -> Result<SilenceView, Error> {
-        let mut faults = Violations::default();
-        faults.check_sentence("text", text, SILENCE_TEXT_CHARACTERS_MAX);
-        faults.or(Some(()))?;
+        let mut violations = Violations::default();
+        violations.check_sentence("text", text, SILENCE_TEXT_CHARACTERS_MAX);
+        violations.or(Some(()))?;
         let change = |silence: &mut Silence, now_ms: i64| {
             if silence.comments.len() >= SILENCE_COMMENTS_MAX {
                 return Err(Error::Exhausted {
@@ -332,7 +332,7 @@ impl Silencing {
                 format!("there is no event `{event}`"),
             ));
         };
-        let is_written = draft.query.is_some() || !draft.faults.is_empty();
+        let is_written = draft.query.is_some() || !draft.violations.is_empty();
         if !is_written && draft.rule_names.is_empty() {
             draft.query = Some(query_of(&newest));
         }
@@ -376,12 +376,12 @@ impl Silencing {
 
     /// Converts a draft into a silence that is complete enough to determine what it covers.
     fn to_silence(draft: &SilenceDraft) -> Result<Silence, Error> {
-        let mut faults = Violations::new(&draft.faults);
-        super::covers_something(draft, &mut faults);
+        let mut violations = Violations::new(&draft.violations);
+        super::covers_something(draft, &mut violations);
         let names = draft.rule_names.iter().enumerate();
         let rule_names = names.filter_map(|(at, text)| {
-            let fault = |fault| faults.add(format!("ruleNames[{at}]"), fault);
-            Name::parse(text).map_err(fault).ok()
+            let invalid = |message| violations.add(format!("ruleNames[{at}]"), message);
+            Name::parse(text).map_err(invalid).ok()
         });
         let rule_names = rule_names.collect();
         let silence = Silence {
@@ -406,7 +406,7 @@ impl Silencing {
             create_ms: 0,
             update_ms: 0,
         };
-        faults.or(Some(silence))
+        violations.or(Some(silence))
     }
 }
 

@@ -70,8 +70,8 @@ pub async fn end_idle(deciding: &DecisionContext) -> Result<(), Error> {
     let now_ms = deciding.clock.now_ms();
     for loaded in snapshot.silences().all() {
         let silence = &loaded.silence;
-        let is_asked = silence.expire_when_idle_ms.is_some();
-        if !is_asked || !loaded.is_in_force(now_ms) {
+        let has_idle_expiry = silence.expire_when_idle_ms.is_some();
+        if !has_idle_expiry || !loaded.is_in_force(now_ms) {
             continue;
         }
         // Read the stored version: a clock step may have changed it since the rules were loaded.
@@ -173,7 +173,7 @@ pub async fn delete_expired(deciding: &DecisionContext) -> Result<(), Error> {
     if retention.is_zero() {
         return Ok(());
     }
-    let kept_ms = deciding
+    let retained_ms = deciding
         .clock
         .now_ms()
         .saturating_sub(super::millis(retention));
@@ -191,7 +191,7 @@ pub async fn delete_expired(deciding: &DecisionContext) -> Result<(), Error> {
         changes.depend_on(&snapshot);
         for stored in &page {
             let is_over = stored.value.progress.stage == Stage::Over;
-            if is_over && stored.value.end_ms < kept_ms {
+            if is_over && stored.value.end_ms < retained_ms {
                 changes.delete(stored);
             }
         }

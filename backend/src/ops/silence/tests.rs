@@ -44,7 +44,7 @@ impl World {
             from_event: None,
             editor: name("Ana"),
             etag: String::new(),
-            faults: Vec::new(),
+            violations: Vec::new(),
         }
     }
 
@@ -61,7 +61,7 @@ impl World {
     async fn silence(&self, called: &str, text: &str, minutes: i64) -> SilenceView {
         let draft = self.draft(called, text, minutes);
         let view = self.create(draft).await;
-        self.look().await;
+        self.review().await;
         view
     }
 

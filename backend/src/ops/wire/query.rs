@@ -17,8 +17,12 @@ use crate::{
 /// An empty clause adds a violation and is replaced by a placeholder, so that the rest of the query
 /// can be checked as well: use the query only if no violation was added. `path` is the path of the
 /// query in the request, such as `type.event.query`.
-pub fn query(wire: Option<v1::Query>, path: &str, faults: &mut Vec<Violation>) -> Option<Query> {
-    let mut reader = Reader { faults };
+pub fn query(
+    wire: Option<v1::Query>,
+    path: &str,
+    violations: &mut Vec<Violation>,
+) -> Option<Query> {
+    let mut reader = Reader { violations };
     let Some(wire) = wire else {
         reader.add_violation(path, "is required");
         return None;
@@ -33,8 +37,8 @@ pub fn query(wire: Option<v1::Query>, path: &str, faults: &mut Vec<Violation>) -
 }
 
 /// Converts a single clause, as in a search; see [`query`].
-pub fn clause(wire: v1::Clause, path: &str, faults: &mut Vec<Violation>) -> Clause {
-    Reader { faults }.clause(wire, path)
+pub fn clause(wire: v1::Clause, path: &str, violations: &mut Vec<Violation>) -> Clause {
+    Reader { violations }.clause(wire, path)
 }
 
 /// Parses and compiles a condition written as text; returns `None` after adding violations.
@@ -42,19 +46,19 @@ pub fn text(
     wire: &str,
     now_ms: Option<i64>,
     path: &str,
-    faults: &mut Vec<Violation>,
+    violations: &mut Vec<Violation>,
 ) -> Option<(Parsed, CompiledQuery)> {
     let parsed = filter::parse(wire, now_ms.map(Now::utc).as_ref())
-        .map_err(|fault| faults.push(Violation::new(path, fault.to_string())))
+        .map_err(|error| violations.push(Violation::new(path, error.to_string())))
         .ok()?;
     let clause = parsed.clause.clone();
     match matching::compile(&Query { clause }) {
         Ok(compiled) => Some((parsed, compiled)),
         Err(found) => {
-            faults.extend(found.into_iter().map(|fault| {
+            violations.extend(found.into_iter().map(|violation| {
                 let placed = Fault {
-                    at: parsed.position(&fault.field),
-                    message: fault.description,
+                    at: parsed.position(&violation.field),
+                    message: violation.description,
                 };
                 Violation::new(path, placed.to_string())
             }));
@@ -64,12 +68,12 @@ pub fn text(
 }
 
 struct Reader<'a> {
-    faults: &'a mut Vec<Violation>,
+    violations: &'a mut Vec<Violation>,
 }
 
 impl Reader<'_> {
     fn add_violation(&mut self, path: impl Into<String>, description: &str) {
-        self.faults.push(Violation::new(path, description));
+        self.violations.push(Violation::new(path, description));
     }
 
     // The wire format's limit of 100 levels bounds the recursion.
@@ -207,11 +211,11 @@ fn placeholder_clause() -> Clause {
 pub fn query_or_filter(
     (wire, text): (Option<v1::Query>, &str),
     (query_path, filter_path): (&str, &str),
-    faults: &mut Vec<Violation>,
+    violations: &mut Vec<Violation>,
 ) -> Option<Query> {
     let clauses = match wire {
         None => None,
-        wire => query(wire, query_path, faults),
+        wire => query(wire, query_path, violations),
     };
     if text.is_empty() {
         return clauses;
@@ -223,11 +227,11 @@ pub fn query_or_filter(
         return clauses;
     }
     if clauses.is_some() {
-        let fault = format!("differs from `{query_path}`; set only one of them");
-        faults.push(Violation::new(filter_path, fault));
+        let message = format!("differs from `{query_path}`; set only one of them");
+        violations.push(Violation::new(filter_path, message));
         return clauses;
     }
-    let (parsed, _) = self::text(text, None, filter_path, faults)?;
+    let (parsed, _) = self::text(text, None, filter_path, violations)?;
     let clause = parsed.clause;
     Some(Query { clause })
 }
@@ -275,9 +279,12 @@ mod tests {
         let wire = v1::Query {
             clause: Some(clause_of(Kind::And(v1::And { clauses }))),
         };
-        let mut faults = Vec::new();
-        assert!(query(Some(wire), "type.event.query", &mut faults).is_some());
-        let fields: Vec<_> = faults.iter().map(|fault| fault.field.as_str()).collect();
+        let mut violations = Vec::new();
+        assert!(query(Some(wire), "type.event.query", &mut violations).is_some());
+        let fields: Vec<_> = violations
+            .iter()
+            .map(|violation| violation.field.as_str())
+            .collect();
         let clauses = "type.event.query.clause.and.clauses";
         let expected = [
             format!("{clauses}[0]"),
@@ -294,9 +301,9 @@ mod tests {
     fn query_without_a_clause_is_invalid() {
         let cases = [(None, "q"), (Some(v1::Query { clause: None }), "q.clause")];
         for (wire, field) in cases {
-            let mut faults = Vec::new();
-            assert_eq!(query(wire, "q", &mut faults), None);
-            assert_eq!(faults[0].field, field);
+            let mut violations = Vec::new();
+            assert_eq!(query(wire, "q", &mut violations), None);
+            assert_eq!(violations[0].field, field);
         }
     }
 
@@ -318,10 +325,10 @@ mod tests {
             Clause::Greater("f".into(), Literal::Number(3.0)),
             Clause::Less("f".into(), text()),
         ]);
-        let mut faults = Vec::new();
+        let mut violations = Vec::new();
         let sent = Query { clause };
-        let back = query(Some(to_wire(&sent)), "q", &mut faults);
+        let back = query(Some(to_wire(&sent)), "q", &mut violations);
         assert_eq!(back, Some(sent));
-        assert_eq!(faults, []);
+        assert_eq!(violations, []);
     }
 }

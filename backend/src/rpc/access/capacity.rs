@@ -25,9 +25,9 @@ use super::{
 use crate::{
     domain::RecordId,
     limits::{
-        CALLS_ARRIVING_MAX, CHANGES_UNDER_WAY_MAX, HEALTH_WATCHES_MAX, INTAKE_UNDER_WAY_MAX,
-        OVERLOAD_RETRY_AFTER, PAGES_UNDER_WAY_MAX, READS_UNDER_WAY_MAX, REQUEST_MEMORY_KIB_MAX,
-        STREAMS_UNDER_WAY_MAX, WATCHES_OPEN_MAX,
+        CALLS_ARRIVING_MAX, CHANGES_IN_FLIGHT_MAX, HEALTH_WATCHES_MAX, INTAKE_IN_FLIGHT_MAX,
+        OVERLOAD_RETRY_AFTER, PAGES_IN_FLIGHT_MAX, READS_IN_FLIGHT_MAX, REQUEST_MEMORY_KIB_MAX,
+        STREAMS_IN_FLIGHT_MAX, WATCHES_OPEN_MAX,
     },
     ops::client::Caller,
     rpc::methods::Class,
@@ -81,12 +81,12 @@ struct Classes {
 impl Capacities {
     pub(super) fn new() -> Self {
         Self(Arc::new(Classes {
-            intake: Pool::new(INTAKE_UNDER_WAY_MAX),
-            pages: Pool::new(PAGES_UNDER_WAY_MAX),
-            reads: Pool::new(READS_UNDER_WAY_MAX),
-            changes: Pool::new(CHANGES_UNDER_WAY_MAX),
+            intake: Pool::new(INTAKE_IN_FLIGHT_MAX),
+            pages: Pool::new(PAGES_IN_FLIGHT_MAX),
+            reads: Pool::new(READS_IN_FLIGHT_MAX),
+            changes: Pool::new(CHANGES_IN_FLIGHT_MAX),
             watches: Pool::new(WATCHES_OPEN_MAX),
-            streams: Pool::new(STREAMS_UNDER_WAY_MAX),
+            streams: Pool::new(STREAMS_IN_FLIGHT_MAX),
             health_watches: Pool::new(HEALTH_WATCHES_MAX),
             arriving: Pool::new(CALLS_ARRIVING_MAX),
             memory: Pool::new(REQUEST_MEMORY_KIB_MAX),
@@ -125,7 +125,7 @@ impl Capacities {
             Class::Intake => EVENTS_UNFOLD,
             _ => OTHERS_UNFOLD,
         };
-        let taken = Mutex::new(ReservedResources {
+        let reserved = Mutex::new(ReservedResources {
             permit,
             arriving: Some(arriving),
             memory: classes.memory.permit(Some(holder)),
@@ -133,7 +133,7 @@ impl Capacities {
         });
         Ok(Some(Share {
             unfold,
-            taken: Arc::new(taken),
+            reserved: Arc::new(reserved),
         }))
     }
 }
@@ -154,7 +154,7 @@ fn take_call(permit: &mut Permit<Holder>) -> Result<(), Status> {
 #[derive(Debug)]
 pub(super) struct Share {
     unfold: usize,
-    taken: Arc<Mutex<ReservedResources>>,
+    reserved: Arc<Mutex<ReservedResources>>,
 }
 
 #[derive(Debug)]
@@ -176,10 +176,10 @@ impl Share {
         account_data(
             message,
             self.unfold,
-            &self.taken,
+            &self.reserved,
             &mut Entries::for_message(),
         )?;
-        is_there(&self.taken)
+        is_there(&self.reserved)
     }
 
     /// Wraps a body so that it reserves memory for a message of at most `bytes_max` bytes while it
@@ -189,7 +189,7 @@ impl Share {
         Body::new(Measured {
             body,
             unfold: self.unfold,
-            taken: Arc::clone(&self.taken),
+            reserved: Arc::clone(&self.reserved),
             entries: Entries::default(),
             bytes: 0,
             bytes_max,
@@ -207,16 +207,16 @@ impl Share {
 fn account_data(
     data: &[u8],
     unfold: usize,
-    taken: &Mutex<ReservedResources>,
+    reserved: &Mutex<ReservedResources>,
     entries: &mut Entries,
 ) -> Result<(), Status> {
-    take_memory(data.len().saturating_mul(unfold), taken)?;
+    take_memory(data.len().saturating_mul(unfold), reserved)?;
     Ok(entries.parse_next(data)?)
 }
 
-fn take_memory(bytes: usize, taken: &Mutex<ReservedResources>) -> Result<(), Status> {
-    let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
-    taken.memory(bytes).map_err(|full| {
+fn take_memory(bytes: usize, reserved: &Mutex<ReservedResources>) -> Result<(), Status> {
+    let mut reserved = reserved.lock().unwrap_or_else(PoisonError::into_inner);
+    reserved.memory(bytes).map_err(|full| {
         busy_status(match full {
             Full::All => "the memory for requests is exhausted; try again",
             Full::Share => {
@@ -226,13 +226,13 @@ fn take_memory(bytes: usize, taken: &Mutex<ReservedResources>) -> Result<(), Sta
     })
 }
 
-fn is_there(taken: &Mutex<ReservedResources>) -> Result<(), Status> {
-    let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
-    if taken.arriving.is_none() {
+fn is_there(reserved: &Mutex<ReservedResources>) -> Result<(), Status> {
+    let mut reserved = reserved.lock().unwrap_or_else(PoisonError::into_inner);
+    if reserved.arriving.is_none() {
         return Ok(());
     }
-    take_call(&mut taken.permit)?;
-    taken.arriving = None;
+    take_call(&mut reserved.permit)?;
+    reserved.arriving = None;
     Ok(())
 }
 
@@ -258,7 +258,7 @@ impl ReservedResources {
 struct Measured {
     body: Body,
     unfold: usize,
-    taken: Arc<Mutex<ReservedResources>>,
+    reserved: Arc<Mutex<ReservedResources>>,
     entries: Entries,
     bytes: usize,
     bytes_max: usize,
@@ -268,16 +268,16 @@ struct Measured {
 
 impl Measured {
     fn account_data(&mut self, data: Bytes) -> Result<Bytes, Status> {
-        let (unfold, taken) = (self.unfold, &self.taken);
+        let (unfold, reserved) = (self.unfold, &self.reserved);
         let Some(inflate) = &mut self.inflate else {
             self.bytes += data.len();
             if self.bytes > self.bytes_max + PREFIX_BYTES {
                 return Err(too_large(self.bytes_max));
             }
-            account_data(&data, unfold, taken, &mut self.entries)?;
+            account_data(&data, unfold, reserved, &mut self.entries)?;
             return Ok(data);
         };
-        let grow = |bytes: usize| take_memory(bytes.saturating_mul(unfold), taken);
+        let grow = |bytes: usize| take_memory(bytes.saturating_mul(unfold), reserved);
         let data = inflate.feed(&data, grow)?;
         self.entries.parse_next(&data)?;
         Ok(data.into())
@@ -296,18 +296,18 @@ impl http_body::Body for Measured {
             if self.ended {
                 return Poll::Ready(None);
             }
-            let looked = match Pin::new(&mut self.body).poll_frame(context) {
+            let polled = match Pin::new(&mut self.body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
                     Ok(data) => self.account_data(data),
                     Err(frame) => return Poll::Ready(Some(Ok(frame))),
                 },
-                Poll::Ready(None) => match is_there(&self.taken) {
+                Poll::Ready(None) => match is_there(&self.reserved) {
                     Ok(()) => return Poll::Ready(None),
                     Err(status) => Err(status),
                 },
                 other => return other,
             };
-            match looked {
+            match polled {
                 // A part of a compressed message can be empty when decompressed.
                 Ok(data) if data.is_empty() && self.inflate.is_some() => {}
                 Ok(data) => return Poll::Ready(Some(Ok(Frame::data(data)))),

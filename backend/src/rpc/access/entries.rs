@@ -111,9 +111,9 @@ impl Entries {
                 }
             }
             if self.count > MESSAGE_ENTRIES_MAX {
-                let fault =
+                let message =
                     format!("has more than {MESSAGE_ENTRIES_MAX} entries; send fewer at a time");
-                return Err(Error::invalid("request", fault));
+                return Err(Error::invalid("request", message));
             }
         }
         Ok(())

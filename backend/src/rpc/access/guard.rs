@@ -215,11 +215,11 @@ impl Guard {
             // A method that needs no key has no caller, so it cannot be called this way.
             return Err(unknown_method().into());
         };
-        let taken = match &admitted.share {
+        let reserved = match &admitted.share {
             Some(share) => share.take(&message),
             None => Ok(()),
         };
-        let mut answer = match taken {
+        let mut answer = match reserved {
             Ok(()) => call(caller.clone(), message).await,
             Err(status) => Err(status),
         };
@@ -271,14 +271,20 @@ impl Guard {
             Err(error) => error,
         };
         if matches!(error, Error::Unauthenticated(_)) {
-            self.audit_stranger(address, "", &error.to_string()).await;
+            self.audit_unauthenticated(address, "", &error.to_string())
+                .await;
         }
         Err(error.into())
     }
 
     /// Audits a call with a missing, unknown or insufficient credential, and delays it if there
     /// were many from its address.
-    async fn audit_stranger(&self, address: Option<IpAddr>, method: &'static str, why: &str) {
+    async fn audit_unauthenticated(
+        &self,
+        address: Option<IpAddr>,
+        method: &'static str,
+        why: &str,
+    ) {
         let by = Actor {
             client: String::new(),
             address,
@@ -343,8 +349,8 @@ impl Guard {
         let (now_ms, client) = (self.keys.now_ms(), &caller.name);
         let is_granted = || dialect.is_some_and(|it| caller.dialects.contains(&it));
         if need.allows(caller.role) || need == Permission::Ingest && is_granted() {
-            let taken = caller.meter.take_call(client, now_ms);
-            return taken.inspect_err(|_beyond| {
+            let counted = caller.meter.take_call(client, now_ms);
+            return counted.inspect_err(|_beyond| {
                 self.refusals
                     .client(RefusalReason::Rate, client.as_str(), now_ms);
             });
@@ -483,7 +489,9 @@ where
                         && let Some(status) = Status::from_header_map(answer.headers())
                     {
                         let (address, why) = (origin.address, status.message());
-                        guard.audit_stranger(address, &method.path, why).await;
+                        guard
+                            .audit_unauthenticated(address, &method.path, why)
+                            .await;
                     }
                     (caller, answer)
                 }
@@ -530,10 +538,11 @@ impl AdmittedCall {
             share,
             scan,
         } = self;
-        let asked = requested_timeout(request.headers()).filter(|_| method.class.is_streaming());
+        let requested =
+            requested_timeout(request.headers()).filter(|_| method.class.is_streaming());
         let ends = Ends {
             revoked: caller.as_ref().map(|caller| caller.revoked.clone()),
-            deadline: asked.and_then(|asked| Instant::now().checked_add(asked)),
+            deadline: requested.and_then(|requested| Instant::now().checked_add(requested)),
         };
         let until_ended = |body, way| match &ends {
             Ends {

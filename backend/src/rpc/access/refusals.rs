@@ -20,7 +20,7 @@ use crate::{
 
 const REPORT_INTERVAL_MS: i64 = 10 * MINUTE_MS;
 /// Time for which a reported subject counts towards the limit on subjects.
-const TOLD_WINDOW_MS: i64 = 60 * MINUTE_MS;
+const REPORTED_WINDOW_MS: i64 = 60 * MINUTE_MS;
 /// Interval of responses to calls from one address without a valid key, after a burst of
 /// [`PACED_FROM`], and the maximum delay of a response.
 const PACE_MS: i64 = 100;
@@ -201,7 +201,7 @@ impl Counted {
         let count = std::mem::take(&mut subject.unreported);
         let since_ms = subject.unreported_since_ms;
         self.reported
-            .retain(|_, at_ms| now_ms.saturating_sub(*at_ms) < TOLD_WINDOW_MS);
+            .retain(|_, at_ms| now_ms.saturating_sub(*at_ms) < REPORTED_WINDOW_MS);
         if !self.reported.contains_key(&key) && self.reported.len() >= REFUSED_SUBJECTS_REPORTED_MAX
         {
             key.1 = OTHERS.into();

@@ -56,8 +56,8 @@ async fn read_message(request: Request<Body>) -> Result<Request<Body>, Status> {
         if error.is::<LengthLimitError>() {
             return too_large(REQUEST_BYTES_MAX);
         }
-        let fault = error.downcast::<Status>();
-        fault.map_or_else(Status::from_error, |status| *status)
+        let downcast = error.downcast::<Status>();
+        downcast.map_or_else(Status::from_error, |status| *status)
     })?;
     Ok(Request::from_parts(parts, Body::new(gathered)))
 }

@@ -29,8 +29,8 @@ pub fn list(
         .into_iter()
         .filter(|(_, count)| *count > RULE_NAMES_MAX)
     {
-        let fault = format!("has {count} entries; the limit is {RULE_NAMES_MAX}");
-        violations.push(Violation::new(field, fault));
+        let message = format!("has {count} entries; the limit is {RULE_NAMES_MAX}");
+        violations.push(Violation::new(field, message));
     }
     let mut actions = Vec::new();
     for (at, wire) in request.actions.iter().enumerate() {

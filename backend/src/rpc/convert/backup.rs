@@ -24,12 +24,12 @@ impl FromDomain<Step> for v1::ReadBackupResponse {
 }
 
 impl FromDomain<BackupRecord> for v1::StoredRecord {
-    fn from_domain(kept: BackupRecord) -> Self {
+    fn from_domain(stored: BackupRecord) -> Self {
         Self {
-            kind: (kept.kind as u8).into(),
-            key: kept.key,
-            value: kept.value,
-            attempts: kept.attempts,
+            kind: (stored.kind as u8).into(),
+            key: stored.key,
+            value: stored.value,
+            attempts: stored.attempts,
         }
     }
 }

@@ -25,14 +25,14 @@ pub fn selection(
     (limit, token): (i32, String),
 ) -> Result<Selection, Error> {
     let mut violations = Vec::new();
-    let mut refuse = |field: &str, fault: String| violations.push(Violation::new(field, fault));
+    let mut refuse = |field: &str, message: String| violations.push(Violation::new(field, message));
     let mut parsed = Vec::with_capacity(ids.len());
     if ids.len() > ITEMS_PER_REQUEST_MAX {
-        let fault = format!(
+        let message = format!(
             "has {} entries; the limit is {ITEMS_PER_REQUEST_MAX}: select by a `filter`",
             ids.len()
         );
-        refuse("ids", fault);
+        refuse("ids", message);
     } else {
         for (at, text) in ids.iter().enumerate() {
             match RecordId::parse(text) {
@@ -56,8 +56,9 @@ pub fn selection(
         Ok(0) => BULK_DEFAULT,
         Ok(limit) => limit.min(BULK_MAX),
         Err(_) => {
-            let fault = format!("is negative; use 1 to {BULK_MAX}, or omit it for {BULK_DEFAULT}");
-            refuse("limit", fault);
+            let message =
+                format!("is negative; use 1 to {BULK_MAX}, or omit it for {BULK_DEFAULT}");
+            refuse("limit", message);
             BULK_DEFAULT
         }
     };

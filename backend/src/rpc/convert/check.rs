@@ -14,7 +14,7 @@ impl FromDomain<Findings> for v1::CheckFindings {
             records: records.map(|(word, count)| (word.into(), count)).collect(),
             entries: findings.entries,
             log_steps: findings.log_steps,
-            faults: findings.faults,
+            faults: findings.errors,
             told: findings.descriptions,
             is_complete: findings.is_complete,
         }

@@ -287,8 +287,8 @@ pub fn list(request: v1::ListDeliveriesRequest) -> Result<(Filter, PageRequest),
 
 /// Converts a filter without its text; violations are added with `prefix` before the fields.
 pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Vec<Violation>) -> Filter {
-    let mut refuse = |field: &str, fault: String| {
-        violations.push(Violation::new(format!("{prefix}{field}"), fault));
+    let mut refuse = |field: &str, message: String| {
+        violations.push(Violation::new(format!("{prefix}{field}"), message));
     };
     let mut states = Vec::new();
     for (at, number) in wire.states.into_iter().enumerate() {
@@ -310,8 +310,8 @@ pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Vec<Viola
     ] {
         if names.len() > RULE_NAMES_MAX {
             let count = names.len();
-            let fault = format!("has {count} entries; the limit is {RULE_NAMES_MAX}");
-            refuse(field, fault);
+            let message = format!("has {count} entries; the limit is {RULE_NAMES_MAX}");
+            refuse(field, message);
         }
     }
     let digest = RecordId::parse(&wire.folded_into);

@@ -28,8 +28,8 @@ pub fn list(request: v1::ListGroupsRequest) -> Result<(Filter, PageRequest), Err
     use v1::group::State;
     let mut violations = Vec::new();
     if request.rule_names.len() > RULE_NAMES_MAX {
-        let fault = format!("has more than {RULE_NAMES_MAX} entries");
-        violations.push(Violation::new("ruleNames", fault));
+        let message = format!("has more than {RULE_NAMES_MAX} entries");
+        violations.push(Violation::new("ruleNames", message));
     }
     let (mut open, mut over) = (false, false);
     for (at, state) in request.states.iter().enumerate() {
@@ -79,13 +79,14 @@ fn id(text: &str) -> Result<RecordId, Error> {
 pub fn change(request: &v1::SetGroupStatusRequest) -> Result<(RecordId, StateChange), Error> {
     let status = Status::from_number(request.status).filter(|it| *it != Status::Open);
     if status.is_none() && request.status != 0 {
-        let fault = "is neither STATUS_SUPPRESSED nor STATUS_CLOSED; only open members are changed";
-        return Err(Error::invalid("status", fault));
+        let message =
+            "is neither STATUS_SUPPRESSED nor STATUS_CLOSED; only open members are changed";
+        return Err(Error::invalid("status", message));
     }
     let assignment = assignment(request.assignee.as_deref())?;
     if status.is_none() && request.acknowledged.is_none() && assignment == Assignment::Stays {
-        let fault = "is required, or `acknowledged`, or `assignee`";
-        return Err(Error::invalid("status", fault));
+        let message = "is required, or `acknowledged`, or `assignee`";
+        return Err(Error::invalid("status", message));
     }
     let for_ms = acknowledge_for(request.acknowledge_for.as_ref(), request.acknowledged)?;
     let change = StateChange {

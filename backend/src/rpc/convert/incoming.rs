@@ -170,22 +170,22 @@ mod tests {
 
     #[test]
     fn unset_fields_stay_none_and_time_defaults_to_now() {
-        let taken = incoming(event(), NOW_MS).unwrap();
+        let converted = incoming(event(), NOW_MS).unwrap();
         assert_eq!(
-            (taken.severity, taken.status, taken.acknowledged),
+            (converted.severity, converted.status, converted.acknowledged),
             (None, None, None)
         );
-        assert_eq!(taken.timestamp_ms, NOW_MS);
-        assert_eq!(taken.kind, "", "the occurrence takes the name for it");
+        assert_eq!(converted.timestamp_ms, NOW_MS);
+        assert_eq!(converted.kind, "", "the occurrence takes the name for it");
     }
 
     #[test]
     fn missing_name_defaults_to_the_type() {
         let mut wire = event();
         wire.r#type = std::mem::take(&mut wire.name);
-        let taken = incoming(wire, NOW_MS).unwrap();
+        let converted = incoming(wire, NOW_MS).unwrap();
         assert_eq!(
-            (taken.name.as_str(), taken.kind.as_str()),
+            (converted.name.as_str(), converted.kind.as_str()),
             ("disk-full", "disk-full")
         );
     }
@@ -220,7 +220,7 @@ mod tests {
     fn metadata_keeps_its_values() {
         let mut wire = event();
         wire.metadata_fields = Some(number(1.5));
-        let taken = incoming(wire, NOW_MS).unwrap();
-        assert_eq!(taken.metadata.get("x"), Some(&Value::Number(1.5)));
+        let converted = incoming(wire, NOW_MS).unwrap();
+        assert_eq!(converted.metadata.get("x"), Some(&Value::Number(1.5)));
     }
 }

@@ -25,8 +25,8 @@ pub fn list(request: v1::ListObligationsRequest) -> Result<(ObligationFilter, Pa
     ] {
         if names.len() > RULE_NAMES_MAX {
             let count = names.len();
-            let fault = format!("has {count} entries; the limit is {RULE_NAMES_MAX}");
-            violations.push(Violation::new(field, fault));
+            let message = format!("has {count} entries; the limit is {RULE_NAMES_MAX}");
+            violations.push(Violation::new(field, message));
         }
     }
     let event = EventId::parse(&request.event_id);

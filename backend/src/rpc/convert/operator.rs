@@ -31,14 +31,14 @@ pub(super) fn acknowledge_for(
 ) -> Result<Option<i64>, Error> {
     let for_ms = length.map(length_ms);
     if for_ms.is_some() && acknowledged != Some(true) {
-        let fault = "is allowed only if `acknowledged` is true";
-        return Err(Error::invalid("acknowledgeFor", fault));
+        let message = "is allowed only if `acknowledged` is true";
+        return Err(Error::invalid("acknowledgeFor", message));
     }
     let bounds = millis(ACKNOWLEDGEMENT_MIN)..=millis(ACKNOWLEDGEMENT_MAX);
     if let Some(for_ms) = for_ms.filter(|it| !bounds.contains(it)) {
         let (least, most) = (bounds.start() / 1_000, bounds.end() / 1_000);
-        let fault = format!("is {} s; expected {least} to {most} s", for_ms / 1_000);
-        return Err(Error::invalid("acknowledgeFor", fault));
+        let message = format!("is {} s; expected {least} to {most} s", for_ms / 1_000);
+        return Err(Error::invalid("acknowledgeFor", message));
     }
     Ok(for_ms)
 }
@@ -80,7 +80,7 @@ pub fn assignment(assignee: Option<&str>) -> Result<Assignment, Error> {
         None => Assignment::Stays,
         Some("") => Assignment::Nobody,
         Some(name) => {
-            let name = Name::parse(name).map_err(|fault| Error::invalid("assignee", fault))?;
+            let name = Name::parse(name).map_err(|message| Error::invalid("assignee", message))?;
             Assignment::Client(name)
         }
     })

@@ -21,8 +21,8 @@ use crate::{
 pub fn list(request: v1::ListPendingRequest) -> Result<(Filter, PageRequest), Error> {
     let mut violations = Vec::new();
     if request.rule_names.len() > RULE_NAMES_MAX {
-        let fault = format!("has more than {RULE_NAMES_MAX} entries");
-        violations.push(Violation::new("ruleNames", fault));
+        let message = format!("has more than {RULE_NAMES_MAX} entries");
+        violations.push(Violation::new("ruleNames", message));
     }
     let event = EventId::parse(&request.event_id);
     if event.is_none() && !request.event_id.is_empty() {
@@ -35,8 +35,8 @@ pub fn list(request: v1::ListPendingRequest) -> Result<(Filter, PageRequest), Er
             Ok(WireKind::Update) => Some(Kind::Update),
             Ok(WireKind::Digest) => Some(Kind::Digest),
             _ => {
-                let fault = "is not one of OPENING, UPDATE and DIGEST";
-                violations.push(Violation::new(format!("kinds[{at}]"), fault));
+                let message = "is not one of OPENING, UPDATE and DIGEST";
+                violations.push(Violation::new(format!("kinds[{at}]"), message));
                 None
             }
         });
@@ -74,8 +74,8 @@ pub fn target(request: &v1::ReleasePendingRequest) -> Result<OccurrenceTarget, E
     let occurrence = OccurrenceId::parse(&request.occurrence_id);
     let is_of_event = occurrence.is_none_or(|it| Some(it.event) == event);
     if occurrence.is_none() && !request.occurrence_id.is_empty() || !is_of_event {
-        let fault = "is not an occurrence id of this event";
-        violations.push(Violation::new("occurrenceId", fault));
+        let message = "is not an occurrence id of this event";
+        violations.push(Violation::new("occurrenceId", message));
     }
     match (event, occurrence) {
         (Some(_), Some(id)) if violations.is_empty() => Ok(OccurrenceTarget::Exactly(id)),

@@ -37,12 +37,12 @@ pub struct ReadQuery<T> {
 /// # Errors
 /// Returns all violations, with paths in the request.
 pub fn filter(wire: Option<v1::EventQuery>, now_ms: i64) -> Result<ReadQuery<Filter>, Error> {
-    let mut faults = Vec::new();
-    let (what, named) = read_filter(wire.unwrap_or_default(), now_ms, &mut faults);
-    if faults.is_empty() {
+    let mut violations = Vec::new();
+    let (what, named) = read_filter(wire.unwrap_or_default(), now_ms, &mut violations);
+    if violations.is_empty() {
         Ok(ReadQuery { what, named })
     } else {
-        Err(Error::Invalid(faults))
+        Err(Error::Invalid(violations))
     }
 }
 
@@ -54,17 +54,17 @@ pub fn search(
     wire: Option<v1::EventQuery>,
     now_ms: i64,
 ) -> Result<ReadQuery<SearchRequest>, Error> {
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     let mut wire = wire.unwrap_or_default();
     let page = wire.page_input.take().unwrap_or_default();
-    let (sort, ascending) = read_sort(&wire.sort_by, &mut faults);
+    let (sort, ascending) = read_sort(&wire.sort_by, &mut violations);
     let fingerprint = wire.encode_to_vec();
     let limit = match usize::try_from(page.limit) {
         Ok(0) => PAGE_SIZE_DEFAULT,
         Ok(limit) => limit.min(PAGE_SIZE_MAX),
         Err(_) => {
-            let fault = format!("is negative; expected 1 to {PAGE_SIZE_MAX}");
-            faults.push(Violation::new("query.pageInput.limit", fault));
+            let message = format!("is negative; expected 1 to {PAGE_SIZE_MAX}");
+            violations.push(Violation::new("query.pageInput.limit", message));
             PAGE_SIZE_DEFAULT
         }
     };
@@ -72,14 +72,14 @@ pub fn search(
         Ok(Direction::Unspecified | Direction::Forward) => false,
         Ok(Direction::Backward) => true,
         Err(_) => {
-            let fault = "is neither FORWARD nor BACKWARD";
-            faults.push(Violation::new("query.pageInput.direction", fault));
+            let message = "is neither FORWARD nor BACKWARD";
+            violations.push(Violation::new("query.pageInput.direction", message));
             false
         }
     };
-    let (filter, named) = read_filter(wire, now_ms, &mut faults);
-    if !faults.is_empty() {
-        return Err(Error::Invalid(faults));
+    let (filter, named) = read_filter(wire, now_ms, &mut violations);
+    if !violations.is_empty() {
+        return Err(Error::Invalid(violations));
     }
     let cursor = page.cursor;
     let what = SearchRequest {
@@ -114,7 +114,7 @@ pub fn bucket_count(number: i32) -> Result<usize, Error> {
 /// # Errors
 /// Returns an error if occurrences cannot share it.
 pub fn group_field(name: &str) -> Result<Field, Error> {
-    Field::parse_shared(name).map_err(|fault| Error::invalid("field", fault))
+    Field::parse_shared(name).map_err(|message| Error::invalid("field", message))
 }
 
 /// Checks the number of groups.
@@ -135,16 +135,16 @@ pub fn group_limit(number: i32) -> Result<usize, Error> {
 fn read_filter(
     wire: v1::EventQuery,
     now_ms: i64,
-    faults: &mut Vec<Violation>,
+    violations: &mut Vec<Violation>,
 ) -> (Filter, Vec<(String, Option<usize>)>) {
     let range = wire.time_range.unwrap_or_default();
     if let (Some(start), Some(end)) = (range.start, range.end)
         && start > end
     {
-        faults.push(Violation::new("query.timeRange", "ends before it starts"));
+        violations.push(Violation::new("query.timeRange", "ends before it starts"));
     }
     if wire.clause.is_some() && !wire.filter.is_empty() {
-        faults.push(Violation::new(
+        violations.push(Violation::new(
             FILTER_PATH,
             "conflicts with `clause`; set only one of them",
         ));
@@ -152,19 +152,19 @@ fn read_filter(
     let text = if wire.filter.is_empty() {
         None
     } else {
-        query::text(&wire.filter, Some(now_ms), FILTER_PATH, faults)
+        query::text(&wire.filter, Some(now_ms), FILTER_PATH, violations)
     };
-    let mut looked_at = Vec::new();
+    let mut used_fields = Vec::new();
     let compiled = match (&text, wire.clause) {
         (Some((parsed, compiled)), _) => {
             let fields = parsed.fields().into_iter();
-            looked_at.extend(fields.map(|(name, at)| (name.to_owned(), Some(at))));
+            used_fields.extend(fields.map(|(name, at)| (name.to_owned(), Some(at))));
             Some(compiled.clone())
         }
         (None, clause) => clause.and_then(|wire| {
-            let (query, compiled) = read_query(wire, faults)?;
+            let (query, compiled) = read_query(wire, violations)?;
             let names = field_names(&query.clause).into_iter();
-            looked_at.extend(names.map(|name| (name.to_owned(), None)));
+            used_fields.extend(names.map(|name| (name.to_owned(), None)));
             Some(compiled)
         }),
     };
@@ -176,7 +176,7 @@ fn read_filter(
             let severity = Severity::from_number(*number);
             if severity.is_none() {
                 let field = format!("query.severities[{at}]");
-                faults.push(Violation::new(
+                violations.push(Violation::new(
                     field,
                     "is not one of SEVERITY_DEBUG to SEVERITY_CRITICAL",
                 ));
@@ -189,7 +189,7 @@ fn read_filter(
         if status.is_none() {
             let field = format!("query.statuses[{at}]");
             let known = "is not one of STATUS_OPEN, STATUS_SUPPRESSED, STATUS_CLOSED";
-            faults.push(Violation::new(field, known));
+            violations.push(Violation::new(field, known));
         }
         status
     });
@@ -203,45 +203,45 @@ fn read_filter(
         severities,
         statuses: statuses.collect(),
     };
-    (filter, looked_at)
+    (filter, used_fields)
 }
 
-fn read_query(wire: v1::Clause, faults: &mut Vec<Violation>) -> Option<(Query, CompiledQuery)> {
-    let known = faults.len();
+fn read_query(wire: v1::Clause, violations: &mut Vec<Violation>) -> Option<(Query, CompiledQuery)> {
+    let known = violations.len();
     let query = Query {
-        clause: clause(wire, "query.clause", faults),
+        clause: clause(wire, "query.clause", violations),
     };
-    if faults.len() > known {
+    if violations.len() > known {
         return None;
     }
-    let prefix = |mut fault: Violation| {
-        fault.field.insert_str(0, "query.");
-        fault
+    let prefix = |mut violation: Violation| {
+        violation.field.insert_str(0, "query.");
+        violation
     };
     match compile(&query) {
         Ok(compiled) => Some((query, compiled)),
         Err(found) => {
-            faults.extend(found.into_iter().map(prefix));
+            violations.extend(found.into_iter().map(prefix));
             None
         }
     }
 }
 
-fn read_sort(wire: &[v1::SortBy], faults: &mut Vec<Violation>) -> (SortField, bool) {
+fn read_sort(wire: &[v1::SortBy], violations: &mut Vec<Violation>) -> (SortField, bool) {
     if wire.len() > 1 {
-        let fault = format!("has {} entries; the limit is 1", wire.len());
-        faults.push(Violation::new("query.sortBy", fault));
+        let message = format!("has {} entries; the limit is 1", wire.len());
+        violations.push(Violation::new("query.sortBy", message));
     }
     let Some(Sort::ByField(by)) = wire.first().and_then(|by| by.sort.as_ref()) else {
         return (SortField::default(), false);
     };
-    let field = SortField::from_word(&by.field).unwrap_or_else(|fault| {
-        faults.push(Violation::new("query.sortBy[0].byField.field", fault));
+    let field = SortField::from_word(&by.field).unwrap_or_else(|message| {
+        violations.push(Violation::new("query.sortBy[0].byField.field", message));
         SortField::default()
     });
     let order = v1::SortOrder::try_from(by.order).unwrap_or_else(|_unknown| {
-        let fault = "is neither SORT_ORDER_ASC nor SORT_ORDER_DESC";
-        faults.push(Violation::new("query.sortBy[0].byField.order", fault));
+        let message = "is neither SORT_ORDER_ASC nor SORT_ORDER_DESC";
+        violations.push(Violation::new("query.sortBy[0].byField.order", message));
         v1::SortOrder::default()
     });
     (field, order == v1::SortOrder::Asc)

@@ -28,23 +28,23 @@ const FILTER_PATH: &str = "filter";
 
 /// Converts a draft of a client.
 pub fn draft(wire: v1::Silence, editor: Name) -> SilenceDraft {
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     let query = (wire.query, wire.filter.as_str());
-    let query = query::query_or_filter(query, (QUERY_PATH, FILTER_PATH), &mut faults);
+    let query = query::query_or_filter(query, (QUERY_PATH, FILTER_PATH), &mut violations);
     let from_event = EventId::parse(&wire.from_event_id);
     if from_event.is_none() && !wire.from_event_id.is_empty() {
-        faults.push(Violation::new("fromEventId", NO_EVENT_ID));
+        violations.push(Violation::new("fromEventId", NO_EVENT_ID));
     }
     let (start, end, calendar) = match (wire.span, wire.calendar) {
         (Some(_), Some(_)) => {
-            let fault = "conflicts with `span`; set only one of them";
-            faults.push(Violation::new("calendar", fault));
+            let message = "conflicts with `span`; set only one of them";
+            violations.push(Violation::new("calendar", message));
             (None, None, String::new())
         }
         (None, Some(bounds)) => {
             if bounds.calendar_name.is_empty() {
-                let fault = "is required: the name of a calendar";
-                faults.push(Violation::new("calendar.calendarName", fault));
+                let message = "is required: the name of a calendar";
+                violations.push(Violation::new("calendar.calendarName", message));
             }
             (bounds.start_time, bounds.end_time, bounds.calendar_name)
         }
@@ -68,7 +68,7 @@ pub fn draft(wire: v1::Silence, editor: Name) -> SilenceDraft {
         from_event,
         editor,
         etag: wire.etag,
-        faults,
+        violations,
     }
 }
 

@@ -178,7 +178,7 @@ fn shrink_fields(fields: Fields, bytes: usize) -> Fields {
     let mut by_size: Vec<_> = fields.into_iter().collect();
     by_size.sort_by_cached_key(|(key, value)| overhead(key) + value.json_bytes());
     let mut left = bytes.saturating_sub(2 + LEFT_OUT_BYTES);
-    let (mut kept, mut left_out, count) = (Fields::new(), 0_usize, by_size.len());
+    let (mut shrunk, mut left_out, count) = (Fields::new(), 0_usize, by_size.len());
     for (at, (key, value)) in by_size.into_iter().enumerate() {
         let share = left / (count - at);
         let room = share.saturating_sub(overhead(&key));
@@ -188,12 +188,12 @@ fn shrink_fields(fields: Fields, bytes: usize) -> Fields {
         }
         let value = shrink(value, room);
         left -= overhead(&key) + value.json_bytes();
-        kept.insert(key, value);
+        shrunk.insert(key, value);
     }
     if left_out > 0 {
-        kept.insert(LEFT_OUT.into(), Value::Text(omission_note(left_out)));
+        shrunk.insert(LEFT_OUT.into(), Value::Text(omission_note(left_out)));
     }
-    kept
+    shrunk
 }
 
 /// Shrinks a value to at most that many bytes of JSON; a larger value needs at least
@@ -217,7 +217,7 @@ fn shrink(value: Value, bytes: usize) -> Value {
 fn shrink_list(values: Vec<Value>, bytes: usize) -> Vec<Value> {
     let mut left = bytes - 2 - LEFT_OUT_BYTES;
     let count = values.len();
-    let mut kept = Vec::new();
+    let mut shrunk = Vec::new();
     for value in values {
         let (size, room) = (value.json_bytes() + 1, left.saturating_sub(1));
         if size > left && room < VALUE_BYTES_MIN {
@@ -225,15 +225,15 @@ fn shrink_list(values: Vec<Value>, bytes: usize) -> Vec<Value> {
         }
         let value = shrink(value, room);
         left = left.saturating_sub(value.json_bytes() + 1);
-        kept.push(value);
+        shrunk.push(value);
         if size > room {
             break;
         }
     }
-    if kept.len() < count {
-        kept.push(Value::Text(omission_note(count - kept.len())));
+    if shrunk.len() < count {
+        shrunk.push(Value::Text(omission_note(count - shrunk.len())));
     }
-    kept
+    shrunk
 }
 
 fn omission_note(left_out: usize) -> String {

@@ -16,7 +16,7 @@ pub(super) const REPLAYED: &str = "idempotent-replayed";
 /// # Errors
 /// Returns [`Error::Invalid`] for an invalid key, or several.
 pub(super) fn key_of(metadata: &MetadataMap) -> Result<Option<String>, Error> {
-    let refuse = |fault: String| Error::invalid(IDEMPOTENCY_KEY, fault);
+    let refuse = |message: String| Error::invalid(IDEMPOTENCY_KEY, message);
     let mut values = metadata.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = values.next() else {
         return Ok(None);

@@ -123,8 +123,8 @@ async fn annotate_and_set_status_return_a_result_per_item() {
     };
     let answer = world.management(&operator).annotate(request).await;
     let results = inner(answer.unwrap()).annotation_responses;
-    let taken: Vec<_> = results.iter().map(|it| it.success).collect();
-    assert_eq!(taken, [Some(false), Some(true), Some(false)]);
+    let succeeded: Vec<_> = results.iter().map(|it| it.success).collect();
+    assert_eq!(succeeded, [Some(false), Some(true), Some(false)]);
     assert_eq!(results[1].occurrence_id, format!("{id}:1"));
     assert_eq!(results[1].annotation_id.len(), 20);
     assert!(results[2].error.starts_with("annotation: is required"));
@@ -142,8 +142,8 @@ async fn annotate_and_set_status_return_a_result_per_item() {
     };
     let answer = world.management(&operator).set_status(request).await;
     let results = inner(answer.unwrap()).status_responses;
-    let taken: Vec<_> = results.iter().map(|it| it.success).collect();
-    assert_eq!(taken, [Some(true), Some(false), Some(false)]);
+    let succeeded: Vec<_> = results.iter().map(|it| it.success).collect();
+    assert_eq!(succeeded, [Some(true), Some(false), Some(false)]);
     assert!(results[1].error.starts_with("status: 9"));
 
     let occurrence = found(&world).await[0].occurrences[0].clone();

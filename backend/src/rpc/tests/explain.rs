@@ -178,9 +178,12 @@ async fn notifying_rule_is_explained_as_of_its_decision() {
             "{}",
             rule.reason
         );
-        let told = &rule.notifications[0];
-        assert_eq!((told.time, told.trigger_name.as_str()), (fired_ms, "disk"));
-        assert_eq!(told.delivery_ids, [rule.deliveries[0].id.clone()]);
+        let notification = &rule.notifications[0];
+        assert_eq!(
+            (notification.time, notification.trigger_name.as_str()),
+            (fired_ms, "disk")
+        );
+        assert_eq!(notification.delivery_ids, [rule.deliveries[0].id.clone()]);
         assert_eq!(rule.deleted, Some(deleted));
         if deleted {
             assert_eq!(rule.deleted_time, Some(world.now_ms()));
@@ -203,11 +206,11 @@ async fn notifying_rule_is_explained_as_of_its_decision() {
 async fn non_notifying_rule_is_explained_as_of_its_decision() {
     let world = World::with(enabled(rule("page", &["disk"], &["hook"]))).await;
     world.put(|event| event.summary = "cpu".into()).await;
-    let asked_ms = world.now_ms();
+    let decided_ms = world.now_ms();
     world.edit_trigger("cpu").await;
     let rule = world.explained().await;
     assert_eq!((rule.notified, rule.basis), (Some(false), LAST));
-    assert_eq!(rule.decision_time, Some(asked_ms));
+    assert_eq!(rule.decision_time, Some(decided_ms));
     assert_eq!(rule.reason, "its trigger did not match");
     assert_eq!(found(&rule.triggers[0]), (Some(false), "disk".into()));
     assert_eq!(now(&rule).notifies, Some(true), "{:?}", now(&rule));
@@ -333,16 +336,16 @@ async fn closing_message_keeps_the_trigger_of_its_opening() {
     world.delete_trigger().await;
     world.put(|event| event.status = 3).await;
     let rule = world.explained().await;
-    let told = |at: usize| {
-        let told = &rule.notifications[at];
+    let notification = |at: usize| {
+        let notification = &rule.notifications[at];
         (
-            told.clear,
-            told.trigger_name.as_str(),
-            told.delivery_ids.len(),
+            notification.clear,
+            notification.trigger_name.as_str(),
+            notification.delivery_ids.len(),
         )
     };
-    assert_eq!(told(0), (Some(false), "disk", 1));
-    assert_eq!(told(1), (Some(true), "disk", 1));
+    assert_eq!(notification(0), (Some(false), "disk", 1));
+    assert_eq!(notification(1), (Some(true), "disk", 1));
     assert_eq!(rule.deliveries[1].clear, Some(true));
     let last = rule.others.iter().find(|it| it.basis == LAST).unwrap();
     assert_eq!(last.definition, None, "the rule was gone");

@@ -38,11 +38,11 @@ async fn count(world: &World, filter: &str) -> Result<i32, Status> {
 }
 
 /// Returns fields and messages of the violations.
-fn faults(status: &Status) -> Vec<(String, String)> {
+fn violations(status: &Status) -> Vec<(String, String)> {
     let details = status.get_error_details();
     let violations = details.bad_request().unwrap().field_violations.iter();
     violations
-        .map(|fault| (fault.field.clone(), fault.description.clone()))
+        .map(|violation| (violation.field.clone(), violation.description.clone()))
         .collect()
 }
 
@@ -100,9 +100,9 @@ async fn filter_errors_name_their_position() {
     for (filter, expected) in cases {
         let status = count(&world, filter).await.unwrap_err();
         assert_eq!(status.code(), Code::InvalidArgument);
-        let (field, told) = faults(&status).remove(0);
+        let (field, message) = violations(&status).remove(0);
         assert_eq!(field, "query.filter");
-        assert!(told.starts_with(expected), "{filter}: {told}");
+        assert!(message.starts_with(expected), "{filter}: {message}");
     }
     let both = v1::CountEventsRequest {
         query: Some(v1::EventQuery {
@@ -117,7 +117,7 @@ async fn filter_errors_name_their_position() {
         .await
         .unwrap_err();
     assert_eq!(
-        faults(&status)[0].1,
+        violations(&status)[0].1,
         "conflicts with `clause`; set only one of them"
     );
 }
@@ -166,9 +166,9 @@ async fn unknown_fields_produce_hints() {
         ("severity>=error host!~web", 1, &[]),
     ];
     for (filter, count, warnings) in cases {
-        let told = answer(&world, filter).await;
-        assert_eq!(told.count, Some(count), "{filter}");
-        assert_eq!(told.warnings, warnings, "{filter}");
+        let counted = answer(&world, filter).await;
+        assert_eq!(counted.count, Some(count), "{filter}");
+        assert_eq!(counted.warnings, warnings, "{filter}");
     }
 }
 
@@ -182,9 +182,9 @@ async fn new_field_names_are_known_immediately() {
             ..v1::EventQuery::default()
         }),
     };
-    let told = world.events(&world.key).count_events(by_clause).await;
-    let told = inner(told.unwrap()).warnings;
-    assert_eq!(told, ["no event has a field `hots`: `host`?"]);
+    let counted = world.events(&world.key).count_events(by_clause).await;
+    let counted = inner(counted.unwrap()).warnings;
+    assert_eq!(counted, ["no event has a field `hots`: `host`?"]);
     let event = Event {
         name: "new".into(),
         dimensions: BTreeMap::from([("hots".into(), "db-9".into())]),
@@ -199,8 +199,8 @@ async fn new_field_names_are_known_immediately() {
         .put_events(request)
         .await
         .unwrap();
-    let told = answer(&world, "hots=db-9").await;
-    assert_eq!((told.count, told.warnings), (Some(1), Vec::new()));
+    let counted = answer(&world, "hots=db-9").await;
+    assert_eq!((counted.count, counted.warnings), (Some(1), Vec::new()));
     let search = v1::SearchEventsRequest {
         query: Some(query("hst=db-1")),
     };
@@ -279,10 +279,10 @@ async fn trigger_accepts_a_filter_and_returns_filter_and_clause() {
     let aged = create(&world, filtered("aged", "since=2h"))
         .await
         .unwrap_err();
-    let (field, told) = faults(&aged).remove(0);
+    let (field, message) = violations(&aged).remove(0);
     assert_eq!(field, "type.event.filter");
     assert!(
-        told.starts_with("at character 7: `2h` is relative to now"),
-        "{told}"
+        message.starts_with("at character 7: `2h` is relative to now"),
+        "{message}"
     );
 }

@@ -42,8 +42,8 @@ async fn no_response_reveals_a_secret_of_any_kind() {
         );
         let health = made.health.unwrap();
         assert_eq!(health.state(), v1::destination_health::State::Untried);
-        let kept = format!("{:?}", stored(&world, name).await);
-        assert!(!kept.contains(CANARY), "{name}: {kept}");
+        let in_store = format!("{:?}", stored(&world, name).await);
+        assert!(!in_store.contains(CANARY), "{name}: {in_store}");
     }
     let DestinationKind::Webhook(webhook) = stored(&world, "webhook").await.kind else {
         panic!("it is no webhook any more");
@@ -56,7 +56,7 @@ async fn no_response_reveals_a_secret_of_any_kind() {
 }
 
 #[tokio::test]
-async fn omitted_or_masked_secrets_are_kept_on_update() {
+async fn omitted_or_masked_secrets_are_retained_on_update() {
     let world = World::start().await;
     for (name, kind) in every_kind() {
         world
@@ -117,7 +117,7 @@ async fn omitted_or_masked_secrets_are_kept_on_update() {
 }
 
 #[tokio::test]
-async fn secret_headers_are_kept_when_masked_or_omitted() {
+async fn secret_headers_are_retained_when_masked_or_omitted() {
     let world = World::start().await;
     let secrets = async || {
         let DestinationKind::Webhook(webhook) = stored(&world, "a").await.kind else {
@@ -161,16 +161,16 @@ async fn secret_headers_are_kept_when_masked_or_omitted() {
     update(&world, destination_of("a", header("X-Api-Key", MASK)))
         .await
         .unwrap();
-    let kept = |name: &str| vec![(name.to_owned(), CANARY.to_owned())];
+    let unchanged = |name: &str| vec![(name.to_owned(), CANARY.to_owned())];
 
     update(&world, destination_of("a", webhook(|_| {})))
         .await
         .unwrap();
-    assert_eq!(secrets().await, kept("X-Api-Key"));
+    assert_eq!(secrets().await, unchanged("X-Api-Key"));
     update(&world, destination_of("a", header("x-api-key", MASK)))
         .await
         .unwrap();
-    assert_eq!(secrets().await, kept("x-api-key"));
+    assert_eq!(secrets().await, unchanged("x-api-key"));
     update(&world, destination_of("a", header("x-env", "live")))
         .await
         .unwrap();

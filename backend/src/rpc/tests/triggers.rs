@@ -339,12 +339,12 @@ async fn long_test_reports_progress_and_ends_with_result() {
         .triggers()
         .test_trigger_with_progress(trial(Some(0), None))
         .await;
-    let mut told = inner(answer.unwrap());
-    let first = told.message().await.unwrap().unwrap();
+    let mut replies = inner(answer.unwrap());
+    let first = replies.message().await.unwrap().unwrap();
     assert_eq!((first.scanned, first.reached_time), (Some(0), None));
     let mut last = first;
     let mut reached_ms = i64::MAX;
-    while let Some(next) = told.message().await.unwrap() {
+    while let Some(next) = replies.message().await.unwrap() {
         assert!(last.result.is_none(), "the result comes last");
         assert!(next.scanned >= last.scanned);
         assert!(next.reached_time.unwrap() <= reached_ms);

@@ -17,7 +17,7 @@ use crate::{
     config::Config,
     domain::{Rates, Role},
     limits::{
-        EVENTS_PER_REQUEST_MAX, INTAKE_UNDER_WAY_MAX, MESSAGE_ENTRIES_MAX, REQUEST_BYTES_MAX,
+        EVENTS_PER_REQUEST_MAX, INTAKE_IN_FLIGHT_MAX, MESSAGE_ENTRIES_MAX, REQUEST_BYTES_MAX,
     },
     ops::client::{ClientDraft, Clients},
     server::{
@@ -49,8 +49,8 @@ impl Answered {
                 (status, headers, None)
             }
         };
-        let told = ["ratelimit", "ratelimit-policy", "idempotent-replayed"];
-        let headers = told.iter().filter_map(|name| {
+        let shown = ["ratelimit", "ratelimit-policy", "idempotent-replayed"];
+        let headers = shown.iter().filter_map(|name| {
             let value = headers.get(*name)?.to_str().unwrap();
             Some(((*name).to_owned(), value.to_owned()))
         });
@@ -318,15 +318,15 @@ async fn in_flight_capacity_is_shared_by_both_paths() {
         0
     );
     let mut calls = Vec::new();
-    for _ in 0..INTAKE_UNDER_WAY_MAX {
+    for _ in 0..INTAKE_IN_FLIGHT_MAX {
         let never = StreamBody::new(futures_util::stream::pending::<
             Result<http_body::Frame<Bytes>, Status>,
         >());
         let request = request(world.headers("sender", &[]), Body::new(never));
         let mut call = Box::pin(world.front.clone().oneshot(request));
-        let is_under_way =
+        let is_in_flight =
             std::future::poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_pending()));
-        assert!(is_under_way.await);
+        assert!(is_in_flight.await);
         calls.push(call);
     }
     let [past, over] = world.both("sender", &[], &events(1, false)).await;

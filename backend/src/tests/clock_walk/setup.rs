@@ -130,7 +130,7 @@ pub(super) fn fixed(until_ms: i64) -> (Delivery, BudgetWindow, Health, Receipt) 
         ..records::budget_window()
     };
     let health = Health {
-        asked_until_ms: Some(until_ms),
+        requested_until_ms: Some(until_ms),
         ..Health::untried(id("fixed"), START_MS)
     };
     let receipt = Receipt {

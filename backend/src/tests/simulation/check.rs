@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
     model::Sent,
-    outside::{ASKED_WAIT_SECONDS, Mood, Seen},
+    outside::{Mood, REQUESTED_WAIT_SECONDS, Seen},
     scenario::{BUDGET, BUDGETED, Scenario, event_of, groups, is_shadow},
 };
 use crate::{
@@ -40,7 +40,7 @@ impl Scenario {
     fn check_sent(&self, deliveries: &[Delivery]) {
         let hosts = self.hosts();
         let number = |name: &str| name[1..].parse::<usize>().unwrap();
-        let mut told: BTreeMap<Sent, usize> = BTreeMap::new();
+        let mut sent: BTreeMap<Sent, usize> = BTreeMap::new();
         for delivery in deliveries.iter().filter(|it| !is_digest(it)) {
             let occurrence = &delivery.content.occurrence;
             let of = (
@@ -50,17 +50,17 @@ impl Scenario {
                 occurrence.number as usize,
                 delivery.content.clear,
             );
-            *told.entry(of).or_default() += 1;
+            *sent.entry(of).or_default() += 1;
         }
-        for (of, count) in &self.model.told {
-            assert_eq!(told.get(of), Some(count), "{of:?} is missing");
+        for (of, count) in &self.model.sent {
+            assert_eq!(sent.get(of), Some(count), "{of:?} is missing");
         }
-        for (of, count) in &told {
-            assert_eq!(self.model.told.get(of), Some(count), "{of:?} is too much");
+        for (of, count) in &sent {
+            assert_eq!(self.model.sent.get(of), Some(count), "{of:?} is too much");
         }
-        let updates = told.keys().filter(|of| of.4).count();
-        let repeats = told.values().filter(|count| **count > 1).count();
-        assert!(told.len() > 800, "only {} were told", told.len());
+        let updates = sent.keys().filter(|of| of.4).count();
+        let repeats = sent.values().filter(|count| **count > 1).count();
+        assert!(sent.len() > 800, "only {} were told", sent.len());
         assert!(updates > 50 && repeats > 20, "{updates} {repeats}");
     }
 
@@ -101,7 +101,7 @@ impl Scenario {
                 change.map(|change| note(member, change));
             }
         }
-        let of_model = self.model.told.keys();
+        let of_model = self.model.sent.keys();
         let of_model = of_model.filter(|of| !of.4 && !self.edited.contains(&of.0));
         let expected: BTreeSet<_> = of_model.map(|of| (of.0, of.1, of.2, of.3)).collect();
         let missing = expected.difference(&opened);
@@ -228,10 +228,10 @@ impl Scenario {
 fn check_waits(attempts: &[Attempt]) {
     for pair in attempts.windows(2) {
         let response = pair[0].transcript.response.as_ref();
-        let asked = response.is_some_and(|response| response.status == 429);
-        if asked && !is_interrupted(&pair[0]) {
+        let is_limited = response.is_some_and(|response| response.status == 429);
+        if is_limited && !is_interrupted(&pair[0]) {
             let waited_ms = pair[1].start_ms - pair[0].start_ms;
-            let least_ms = i64::try_from(ASKED_WAIT_SECONDS * 1000).unwrap();
+            let least_ms = i64::try_from(REQUESTED_WAIT_SECONDS * 1000).unwrap();
             assert!(waited_ms >= least_ms, "{waited_ms} ms: {pair:?}");
         }
     }
@@ -249,14 +249,14 @@ fn check_digests(deliveries: &[Delivery]) {
         *folded.entry(digest).or_default() += 1;
     }
     for delivery in deliveries.iter().filter(|it| is_digest(it)) {
-        let told = delivery.content.digest.as_ref().unwrap();
+        let digest = delivery.content.digest.as_ref().unwrap();
         assert_eq!(
             folded.remove(&delivery.id),
-            Some(told.count),
+            Some(digest.count),
             "{delivery:?}"
         );
-        let rows: u32 = told.rows.iter().map(|row| row.count).sum();
-        assert_eq!(rows, told.count);
+        let rows: u32 = digest.rows.iter().map(|row| row.count).sum();
+        assert_eq!(rows, digest.count);
     }
     assert!(folded.is_empty(), "{folded:?} are told by nobody");
     let per_ms = i64::try_from(BUDGET.per.as_millis()).unwrap();
@@ -321,6 +321,6 @@ fn check_received(delivery: &Delivery, number: usize, seen: &[Seen]) {
     for request in &seen[..in_full] {
         assert_eq!(request.body, seen[0].body, "two messages under one id");
     }
-    let was_taken = seen.iter().any(|request| request.taken);
-    assert_eq!(was_taken, delivery.state == DeliveryState::Delivered);
+    let was_accepted = seen.iter().any(|request| request.accepted);
+    assert_eq!(was_accepted, delivery.state == DeliveryState::Delivered);
 }

@@ -43,7 +43,7 @@ pub(super) struct Occurrence {
     /// The earlier of the newest event's timestamp and its arrival.
     order_ms: i64,
     /// Whether it was suppressed from its start, and not open since.
-    unheard: bool,
+    never_open: bool,
     /// Notifications, by rule.
     notes: BTreeMap<usize, Note>,
     /// Held notifications, by rule.
@@ -78,7 +78,7 @@ pub(super) struct Model {
     /// Occurrences by host, the oldest first.
     pub(super) lines: BTreeMap<usize, Vec<Occurrence>>,
     /// The number of times each message was decided.
-    pub(super) told: BTreeMap<Sent, usize>,
+    pub(super) sent: BTreeMap<Sent, usize>,
     pub(super) gone: BTreeSet<usize>,
     pub(super) silenced: BTreeSet<usize>,
     pub(super) silenced_hosts: BTreeSet<usize>,
@@ -90,7 +90,7 @@ pub(super) struct Model {
 struct Changed {
     is_event: bool,
     /// Nothing changed; only held notifications are evaluated.
-    is_look: bool,
+    is_review: bool,
     closed: bool,
 }
 
@@ -131,13 +131,13 @@ impl Model {
                 last_seen_ms: event.timestamp_ms,
                 order_ms,
                 count: 1,
-                unheard: event.status == Some(Status::Suppressed),
+                never_open: event.status == Some(Status::Suppressed),
                 notes: BTreeMap::new(),
                 waits: BTreeMap::new(),
             }),
         }
         changed.is_event = true;
-        self.tell(event.host, &changed, now_ms);
+        self.notify(event.host, &changed, now_ms);
     }
 
     /// Sets the status or the flag of a host's newest occurrence, as an operator does.
@@ -155,7 +155,7 @@ impl Model {
         // An acknowledgement after the closing is not notified.
         let is_over = before.0 == Status::Closed && last.status == Status::Closed;
         if (last.status, last.acknowledged) != before && !is_over {
-            self.tell(host, &changed, now_ms);
+            self.notify(host, &changed, now_ms);
         }
     }
 
@@ -166,29 +166,29 @@ impl Model {
             let newest = self.lines[&host].last().expect("it has an occurrence");
             if newest.status == Status::Open && !newest.notes.contains_key(&number) {
                 let waited = newest.waits.clone();
-                let asked = RuleQuestion {
+                let question = RuleQuestion {
                     rules: &BTreeSet::from([number]),
                     changed: &Changed::default(),
                     now_ms,
                     updated: &BTreeSet::new(),
                     waited: &waited,
                 };
-                self.open(host, &asked);
+                self.open(host, &question);
             }
         }
     }
 
     /// Evaluates held notifications again, since a hold may have ended or a definition was edited.
-    pub(super) fn look(&mut self, now_ms: i64) {
+    pub(super) fn review(&mut self, now_ms: i64) {
         let changed = Changed {
-            is_look: true,
+            is_review: true,
             ..Changed::default()
         };
         let hosts: Vec<_> = self.lines.keys().copied().collect();
         for host in hosts {
             let newest = self.lines[&host].last().expect("it has an occurrence");
             if !newest.waits.is_empty() {
-                self.tell(host, &changed, now_ms);
+                self.notify(host, &changed, now_ms);
             }
         }
     }
@@ -199,7 +199,7 @@ impl Model {
         is_silenced || self.out.contains(&site)
     }
 
-    fn tell(&mut self, host: usize, changed: &Changed, now_ms: i64) {
+    fn notify(&mut self, host: usize, changed: &Changed, now_ms: i64) {
         let is_held = self.is_held(host);
         let line = self.lines.get_mut(&host).expect("the host is known");
         let number = line.len();
@@ -211,8 +211,8 @@ impl Model {
         let waited = std::mem::take(&mut occurrence.waits);
         let now = (occurrence.severity, occurrence.acknowledged);
         let mut say = |rule, destination, clear| {
-            let told = (rule, destination, host, number, clear);
-            *self.told.entry(told).or_default() += 1;
+            let sent = (rule, destination, host, number, clear);
+            *self.sent.entry(sent).or_default() += 1;
         };
         let mut updated = BTreeSet::new();
         for (number, note) in &mut occurrence.notes {
@@ -243,16 +243,16 @@ impl Model {
             let there = note.destinations.difference(&self.gone);
             there.for_each(|destination| say(*number, *destination, clear));
         }
-        if !(is_closed && occurrence.unheard) {
+        if !(is_closed && occurrence.never_open) {
             let rules = self.rules.keys().copied().collect();
-            let asked = RuleQuestion {
+            let question = RuleQuestion {
                 rules: &rules,
                 changed,
                 now_ms,
                 updated: &updated,
                 waited: &waited,
             };
-            self.open(host, &asked);
+            self.open(host, &question);
         }
         let line = self.lines.get_mut(&host).expect("the host is known");
         let occurrence = line.last_mut().expect("it has an occurrence");
@@ -265,21 +265,21 @@ impl Model {
     }
 
     /// Evaluates rules for a host's newest occurrence.
-    fn open(&mut self, host: usize, asked: &RuleQuestion<'_>) {
-        let now_ms = asked.now_ms;
+    fn open(&mut self, host: usize, question: &RuleQuestion<'_>) {
+        let now_ms = question.now_ms;
         let is_held = self.is_held(host);
         let line = self.lines.get_mut(&host).expect("the host is known");
         let occurrence_number = line.len();
         let occurrence = line.last_mut().expect("it has an occurrence");
         let is_closed = occurrence.status == Status::Closed;
         let mut say = |rule, destination, clear| {
-            let told = (rule, destination, host, occurrence_number, clear);
-            *self.told.entry(told).or_default() += 1;
+            let sent = (rule, destination, host, occurrence_number, clear);
+            *self.sent.entry(sent).or_default() += 1;
         };
         for (number, rule) in self
             .rules
             .iter()
-            .filter(|(number, _)| asked.rules.contains(number))
+            .filter(|(number, _)| question.rules.contains(number))
         {
             let mut triggers = rule.triggers.iter().map(|trigger| self.triggers[*trigger]);
             let matches = triggers.any(|trigger| {
@@ -287,15 +287,15 @@ impl Model {
                     && trigger.site == site_of(host)
                     && occurrence.severity >= trigger.level
             });
-            let wait = asked.waited.get(number);
-            if !(rule.enabled && matches) || asked.changed.is_look && wait.is_none() {
+            let wait = question.waited.get(number);
+            if !(rule.enabled && matches) || question.changed.is_review && wait.is_none() {
                 continue;
             }
             let known = occurrence.notes.get_mut(number);
             if let Some(note) = &known {
                 let due = rule.repeat_ms.is_some_and(|it| now_ms - note.last_ms >= it);
                 // Only an event from a sender triggers a repeat.
-                let is_due = asked.changed.is_event && due;
+                let is_due = question.changed.is_event && due;
                 let waits = rule.repeat_ms.is_some() && wait.is_some_and(|wait| wait.repeat);
                 if !(is_due || waits) {
                     continue;
@@ -303,7 +303,7 @@ impl Model {
             }
             match known {
                 _ if rule.destinations.is_empty() => {}
-                Some(note) if asked.updated.contains(number) => note.last_ms = now_ms,
+                Some(note) if question.updated.contains(number) => note.last_ms = now_ms,
                 known if is_held => {
                     let repeat = known.is_some();
                     if !is_closed {
@@ -342,10 +342,10 @@ fn alter(
     occurrence.severity = severity.unwrap_or(old.severity);
     occurrence.status = status.unwrap_or(old.status);
     occurrence.acknowledged = acknowledged.unwrap_or(old.acknowledged);
-    occurrence.unheard &= occurrence.status != Status::Open;
+    occurrence.never_open &= occurrence.status != Status::Open;
     Changed {
         is_event: false,
-        is_look: false,
+        is_review: false,
         closed: occurrence.status == Status::Closed && old.status != Status::Closed,
     }
 }

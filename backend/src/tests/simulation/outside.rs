@@ -30,7 +30,7 @@ pub(super) enum Mood {
 }
 
 /// The pause that a busy destination requests.
-pub(super) const ASKED_WAIT_SECONDS: u64 = 90;
+pub(super) const REQUESTED_WAIT_SECONDS: u64 = 90;
 
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
@@ -38,7 +38,7 @@ pub(super) struct Seen {
     pub(super) id: String,
     pub(super) body: String,
     /// Whether the response was a success.
-    pub(super) taken: bool,
+    pub(super) accepted: bool,
 }
 
 #[derive(Debug)]
@@ -53,12 +53,12 @@ impl Outside {
     pub(super) async fn start(moods: Vec<Mood>, clock: Arc<ManualClock>) -> Self {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let mended = Arc::new(AtomicBool::new(false));
-        let heard_of = Mutex::new(BTreeSet::new());
+        let seen_ids = Mutex::new(BTreeSet::new());
         let (log, is_mended) = (Arc::clone(&seen), Arc::clone(&mended));
         let receiver = Receiver::start(move |request| {
             let number: usize = request.path[1..].parse().unwrap();
             let id = request.header("webhook-id").to_owned();
-            let is_first = heard_of.lock().unwrap().insert(id.clone());
+            let is_first = seen_ids.lock().unwrap().insert(id.clone());
             let minute = clock.now_ms() / 60_000;
             let reply = match moods[number] {
                 Mood::Refuses => Reply::status(400),
@@ -66,7 +66,7 @@ impl Outside {
                 Mood::Gone if is_mended.load(Ordering::Relaxed) => Reply::status(200),
                 Mood::Gone => Reply::status(410),
                 Mood::Busy if is_first => {
-                    let wait = vec![("retry-after", ASKED_WAIT_SECONDS.to_string())];
+                    let wait = vec![("retry-after", REQUESTED_WAIT_SECONDS.to_string())];
                     Reply::Answer(429, wait, String::new())
                 }
                 Mood::Flaps if minute % 10 < 2 => Reply::status(503),
@@ -76,7 +76,7 @@ impl Outside {
                 path: request.path.clone(),
                 id,
                 body: request.body.clone(),
-                taken: matches!(reply, Reply::Answer(200, ..)),
+                accepted: matches!(reply, Reply::Answer(200, ..)),
             });
             reply
         })

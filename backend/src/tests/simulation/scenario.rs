@@ -251,7 +251,7 @@ impl Scenario {
             }
             if self.random.random_bool(0.2) {
                 self.edit().await;
-                self.look().await;
+                self.review().await;
             }
             if self.random.random_bool(0.5) {
                 let site = self.random.random_range(0..GOOD_SITES);
@@ -274,7 +274,7 @@ impl Scenario {
             let seconds = self.random.random_range(5..55);
             self.service.live(Duration::from_secs(seconds)).await;
             if self.gathers {
-                self.look().await;
+                self.review().await;
                 self.service.live(Duration::ZERO).await;
             }
         }
@@ -291,7 +291,7 @@ impl Scenario {
         let rounds = if self.gathers { 3 } else { 0 };
         for _ in 0..rounds {
             self.service.live(Duration::from_secs(3600)).await;
-            self.look().await;
+            self.review().await;
         }
         let mut hours = 0;
         while self.service.waits().await {
@@ -329,7 +329,7 @@ impl Scenario {
             let draft = self.silence_draft(site);
             drop(silences.create(draft, false, true).await.unwrap());
         }
-        self.look().await;
+        self.review().await;
     }
 
     /// Begins or ends an outage that inhibits everything else in a site.
@@ -353,7 +353,7 @@ impl Scenario {
         let intake = self.service.intake();
         let submitted = intake.submit(vec![event], None).await.unwrap();
         assert!(submitted.failed.is_empty());
-        self.look().await;
+        self.review().await;
     }
 
     fn silence_draft(&self, site: usize) -> SilenceDraft {
@@ -375,16 +375,16 @@ impl Scenario {
             from_event: None,
             editor: samples::name("operator"),
             etag: String::new(),
-            faults: Vec::new(),
+            violations: Vec::new(),
         }
     }
 
     /// Evaluates held notifications, like the review of due holds.
-    async fn look(&mut self) {
+    async fn review(&mut self) {
         let deciding = self.service.deciding().clone();
-        let looks = PendingReview::new(deciding, self.service.intake().clone());
-        looks.run_once().await.unwrap();
-        self.model.look(self.clock.now_ms());
+        let review = PendingReview::new(deciding, self.service.intake().clone());
+        review.run_once().await.unwrap();
+        self.model.review(self.clock.now_ms());
     }
 
     /// Sends some events about known and new hosts.
@@ -405,7 +405,7 @@ impl Scenario {
             let is_late = !is_new && random.random_bool(0.1);
             let late_ms = random.random_range(1..10 * MINUTE_MS);
             let is_ahead = random.random_bool(0.05);
-            let is_told = random.random_bool(0.9);
+            let has_severity = random.random_bool(0.9);
             let severity = Severity::ALL[random.random_range(0..Severity::ALL.len())];
             let status = match random.random_range(0..20) {
                 0..=2 => Some(Status::Closed),
@@ -415,7 +415,7 @@ impl Scenario {
             };
             let event = model::Event {
                 host,
-                severity: is_told.then_some(severity),
+                severity: has_severity.then_some(severity),
                 status,
                 acknowledged: random.random_bool(0.05).then(|| random.random()),
                 timestamp_ms: match (is_late, is_ahead) {

@@ -118,7 +118,7 @@ impl Walk {
             ..samples::rule(GROUPING, &["t0", "t1", "t2"], &["d0", "d1"])
         };
         samples::save_rule(&walk.world.store, &gathering).await;
-        walk.look().await;
+        walk.review().await;
         walk
     }
 
@@ -156,9 +156,9 @@ impl Walk {
         assert!(submitted.failed.is_empty());
     }
 
-    async fn look(&mut self) {
-        self.world.look().await;
-        self.model.look(self.now_ms());
+    async fn review(&mut self) {
+        self.world.review().await;
+        self.model.review(self.now_ms());
     }
 
     async fn step(&mut self) {
@@ -177,7 +177,7 @@ impl Walk {
                 self.world
                     .clock
                     .advance(std::time::Duration::from_secs(seconds));
-                self.look().await;
+                self.review().await;
             }
         }
         if self.random.random_bool(0.5) {
@@ -268,13 +268,13 @@ impl Walk {
                 from_event: None,
                 editor: name("operator"),
                 etag: String::new(),
-                faults: Vec::new(),
+                violations: Vec::new(),
             };
             drop(node.silences.create(draft, false, true).await.unwrap());
             self.silences.insert(host, called);
             self.model.silenced_hosts.insert(host);
         }
-        self.look().await;
+        self.review().await;
     }
 
     /// Begins some causes in a site, or ends most of the open ones, sometimes all.
@@ -318,7 +318,7 @@ impl Walk {
         } else {
             self.model.out.remove(&site);
         }
-        self.look().await;
+        self.review().await;
     }
 
     async fn edit(&mut self) {
@@ -342,7 +342,7 @@ impl Walk {
         }
         samples::save_rule(self.store(), &rule_of(number, &rule, revision)).await;
         self.model.rules.insert(number, rule);
-        self.look().await;
+        self.review().await;
     }
 
     /// Attempts due deliveries, a fraction of which is rejected. As in the dispatcher, a delivery
@@ -410,9 +410,9 @@ impl Walk {
             );
             *decided.entry(of).or_default() += 1;
         }
-        let all: BTreeSet<_> = decided.keys().chain(self.model.told.keys()).collect();
+        let all: BTreeSet<_> = decided.keys().chain(self.model.sent.keys()).collect();
         for of in all {
-            let (is, expected) = (decided.get(of), self.model.told.get(of));
+            let (is, expected) = (decided.get(of), self.model.sent.get(of));
             assert_eq!(is, expected, "{at}: {of:?}");
         }
     }
@@ -433,7 +433,7 @@ impl Walk {
                     .unwrap(),
             );
         }
-        self.look().await;
+        self.review().await;
         let hosts: Vec<_> = self.model.lines.keys().copied().collect();
         for host in hosts {
             let event = model::Event {
@@ -450,7 +450,7 @@ impl Walk {
             self.world
                 .clock
                 .advance(std::time::Duration::from_secs(120));
-            self.look().await;
+            self.review().await;
         }
         while self.deliver(0.3).await {}
     }
@@ -500,7 +500,7 @@ async fn decisions_of_random_walks_agree_with_the_model() {
         walk.end().await;
         walk.compare(&format!("seed {seed}, at the end")).await;
         walk.check().await;
-        let (sites, known) = (walk.model.lines.keys().copied(), &walk.model.told);
+        let (sites, known) = (walk.model.lines.keys().copied(), &walk.model.sent);
         assert_eq!(sites.map(site_of).collect::<BTreeSet<_>>().len(), SITES);
         assert!(known.len() > 20, "only {} messages", known.len());
     }

@@ -62,7 +62,7 @@ impl Manifest {
             folder: folder.into(),
             why: format!("its `{NAME}` cannot be read"),
         };
-        let manifest: Value = serde_json::from_str(text).map_err(|_fault| damaged())?;
+        let manifest: Value = serde_json::from_str(text).map_err(|_error| damaged())?;
         let body = &manifest["backup"];
         let found = body["layout"]
             .as_u64()

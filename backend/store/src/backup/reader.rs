@@ -71,7 +71,7 @@ impl Reader {
                 },
                 Some(bytes) => {
                     let mut place =
-                        ReadPosition::decode(bytes).map_err(|_fault| BackupError::Foreign)?;
+                        ReadPosition::decode(bytes).map_err(|_error| BackupError::Foreign)?;
                     if place.identity != identity {
                         return Err(BackupError::Foreign);
                     }
@@ -223,13 +223,13 @@ impl Reader {
         self.place.cursor = through.to_number();
         let is_last = through == head && self.is_walked();
         let end = is_last.then(|| {
-            let kept = |(kind, key, row): (Kind, Vec<u8>, Row)| BackupRecord {
+            let to_record = |(kind, key, row): (Kind, Vec<u8>, Row)| BackupRecord {
                 kind,
                 key,
                 value: Some(row.value),
                 attempts: Vec::new(),
             };
-            records.extend(unlogged.into_iter().map(kept));
+            records.extend(unlogged.into_iter().map(to_record));
             self.place.is_over = true;
             BackupEnd {
                 identity: self.place.identity.clone(),
@@ -296,9 +296,9 @@ mod tests {
     fn every_kind_is_backed_up_exactly_once() {
         for kind in Kind::ALL {
             let is_walked = walked_kinds().any(|it| it == kind);
-            let is_taken_at_the_end = Delta::UNLOGGED.contains(&kind);
+            let is_copied_at_the_end = Delta::UNLOGGED.contains(&kind);
             let comes_with_its_delivery = kind == Kind::Attempt;
-            let ways = [is_walked, is_taken_at_the_end, comes_with_its_delivery];
+            let ways = [is_walked, is_copied_at_the_end, comes_with_its_delivery];
             assert_eq!(ways.into_iter().filter(|way| *way).count(), 1, "{kind:?}");
         }
     }

@@ -111,14 +111,14 @@ impl Step {
     }
 
     pub(super) fn encode(self) -> Vec<u8> {
-        let kept = |kept: BackupRecord| KeptV1 {
-            kind: kept.kind as u32,
-            key: kept.key,
-            value: kept.value,
-            attempts: kept.attempts,
+        let to_stored = |record: BackupRecord| KeptV1 {
+            kind: record.kind as u32,
+            key: record.key,
+            value: record.value,
+            attempts: record.attempts,
         };
         let step = StepV1 {
-            records: self.records.into_iter().map(kept).collect(),
+            records: self.records.into_iter().map(to_stored).collect(),
             place: self.place,
             end: self.end.map(|end| EndV1 {
                 identity: end.identity,
@@ -142,16 +142,20 @@ impl Step {
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let step = StepV1::decode(bytes).ok()?;
-        let kept = |kept: KeptV1| {
+        let from_stored = |record: KeptV1| {
             Some(BackupRecord {
-                kind: Kind::from_number(kept.kind.try_into().ok()?)?,
-                key: kept.key,
-                value: kept.value,
-                attempts: kept.attempts,
+                kind: Kind::from_number(record.kind.try_into().ok()?)?,
+                key: record.key,
+                value: record.value,
+                attempts: record.attempts,
             })
         };
         Some(Self {
-            records: step.records.into_iter().map(kept).collect::<Option<_>>()?,
+            records: step
+                .records
+                .into_iter()
+                .map(from_stored)
+                .collect::<Option<_>>()?,
             place: step.place,
             end: step.end.map(|end| BackupEnd {
                 identity: end.identity,

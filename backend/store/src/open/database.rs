@@ -142,8 +142,8 @@ pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> 
 
 async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenError> {
     draft::check(store, location).await?;
-    let fault = |source| location.store_error(source);
-    let format = format::stored_version(store).await.map_err(fault)?;
+    let to_error = |source| location.store_error(source);
+    let format = format::stored_version(store).await.map_err(to_error)?;
     let format = match format {
         Some(found) if found > format::NEWEST => {
             return Err(location.refusal(format!(
@@ -164,7 +164,7 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
     }
     // A node without the new key cannot open what it seals, and an earlier version cannot read
     // records that are now proven.
-    let nodes = store.engine().cluster().nodes().await.map_err(fault)?;
+    let nodes = store.engine().cluster().nodes().await.map_err(to_error)?;
     if nodes.len() > 1 {
         let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
         return Err(location.key_error(format!(
@@ -174,7 +174,7 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
         )));
     }
     key_check::check(store, store.sealer(), location).await?;
-    format::settle(store).await.map_err(fault)
+    format::settle(store).await.map_err(to_error)
 }
 
 /// Opens the store for a command that changes little in it, without joining the nodes that use it.
@@ -230,7 +230,7 @@ pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store
         }
         let store = location.open(&database.node_name, sealer).await?;
         let made = async {
-            let fault = |source| location.store_error(source);
+            let to_error = |source| location.store_error(source);
             draft::check(&store, &location).await?;
             if let Some(content) = new_key {
                 // A key that does not seal this store would be mistaken for the one that does.
@@ -246,13 +246,13 @@ pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store
             // Before the key checks exist: a store without them is assumed to be fully proven.
             if format::stored_version(&store)
                 .await
-                .map_err(fault)?
+                .map_err(to_error)?
                 .is_none()
             {
-                format::write(&store).await.map_err(fault)?;
+                format::write(&store).await.map_err(to_error)?;
             }
             key_check::check(&store, store.sealer(), &location).await?;
-            format::settle(&store).await.map_err(fault)
+            format::settle(&store).await.map_err(to_error)
         };
         if let Err(error) = made.await {
             drop(store.engine().close().await);

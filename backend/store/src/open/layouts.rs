@@ -264,21 +264,21 @@ async fn upgrade_keeps_a_copy_of_the_older_layout() {
         (4, &LAYOUT_4),
     ] {
         let folder = folder_of(files);
-        let kept = folder.path().join(format!("layout-{layout}"));
+        let copy = folder.path().join(format!("layout-{layout}"));
         // An interrupted copy is made again.
         fs::create_dir(folder.path().join(format!("layout-{layout}.new"))).unwrap();
         drop(open_to_read(folder.path(), 1024 * 1024).await.unwrap());
-        assert!(!kept.exists(), "a read-only user changes nothing");
+        assert!(!copy.exists(), "a read-only user changes nothing");
         for _ in 0..2 {
             drop(open(&Location::folder(folder.path())).await.unwrap());
             for (name, bytes) in files {
-                assert!(fs::read(kept.join(name)).unwrap() == *bytes, "{name}");
+                assert!(fs::read(copy.join(name)).unwrap() == *bytes, "{name}");
             }
         }
         // The copy is a data folder that can be opened.
         let again = folder_of(&[]);
         for (name, _) in files {
-            fs::copy(kept.join(name), again.path().join(name)).unwrap();
+            fs::copy(copy.join(name), again.path().join(name)).unwrap();
         }
         has_all(&again).await;
     }
@@ -424,7 +424,7 @@ async fn forged_clients_and_destinations_are_refused_in_any_layout() {
         let refused = destination("to 0").await.unwrap_err().to_string();
         assert!(refused.contains("under another record's key"), "{refused}");
         let findings = verify(&store, &|_| {}).await;
-        assert!(findings.faults > 0);
+        assert!(findings.errors > 0);
         drop(store);
         let store = open(&Location::folder(folder.path())).await.unwrap();
         let found = store.get::<Destination>(b"to 0".into()).await;
@@ -461,10 +461,10 @@ impl<T: Record + PartialEq> Definitions<T> {
         let store = open(config).await.unwrap();
         assert!(self.is_there(&store).await.is_err(), "{}", T::KIND.as_str());
         let descriptions = verify(&store, &|_| {}).await.descriptions;
-        let is_told =
+        let is_reported =
             |it: &String| it.contains("cannot be read") || it.contains("another record's key");
         assert!(
-            descriptions.iter().any(is_told),
+            descriptions.iter().any(is_reported),
             "{}: {descriptions:?}",
             T::KIND.as_str()
         );
@@ -568,9 +568,9 @@ async fn records_of_earlier_layout_are_proven_only_once() {
         })
         .await;
         let key = [b"seal/".as_slice(), &u32::to_be_bytes(number)].concat();
-        let kept = store.engine().get(Kind::Meta, std::slice::from_ref(&key));
-        let kept = kept.await.unwrap().remove(0);
-        let expect = kept.map_or(Expect::Absent, |row| Expect::Version(row.version));
+        let stored = store.engine().get(Kind::Meta, std::slice::from_ref(&key));
+        let stored = stored.await.unwrap().remove(0);
+        let expect = stored.map_or(Expect::Absent, |row| Expect::Version(row.version));
         let put = Action::Put(text_of_layout_4(&sealer));
         let put = vec![Change::new(Kind::Meta, &key, expect, put)];
         store.engine().apply(Lane::Admin, put.into()).await.unwrap();

@@ -31,23 +31,23 @@ const FILES: [&str; 6] = [
 /// again.
 pub(super) fn copy_before_upgrade(folder: &Folder, layout: u32) -> Result<(), OpenError> {
     let name = format!("layout-{layout}");
-    let kept = folder.path().join(&name);
-    if kept.exists() {
+    let copied = folder.path().join(&name);
+    if copied.exists() {
         return Ok(());
     }
     let unfinished = folder.path().join(format!("{name}.new"));
     let made = discard(&unfinished)
         .and_then(|()| copy(folder.path(), &unfinished))
-        .and_then(|()| fs::rename(&unfinished, &kept));
+        .and_then(|()| fs::rename(&unfinished, &copied));
     if let Err(error) = made {
         // An incomplete copy may use the space whose lack made it fail.
         drop(discard(&unfinished));
         let action = "copy the older version's store to";
-        return Err(OpenError::io(action, kept, error));
+        return Err(OpenError::io(action, copied, error));
     }
     folder.sync()?;
     tracing::info!(
-        kept = name,
+        copied = name,
         "the store was copied as it was; delete this folder when you no longer need to go back"
     );
     Ok(())

@@ -12,14 +12,14 @@ use crate::{
 };
 
 const STEP: usize = 1_000;
-const STEPS_TOLD: usize = 100;
+const STEPS_PER_REPORT: usize = 100;
 const MARK: &[u8] = b"reordered";
 
 pub(super) async fn reorder(store: &Store) -> Result<(), EngineError> {
     let mut steps = 0_usize;
     while step(store, STEP).await? {
         steps += 1;
-        if steps.is_multiple_of(STEPS_TOLD) {
+        if steps.is_multiple_of(STEPS_PER_REPORT) {
             tracing::info!(done = steps * STEP, "reordering occurrences");
         }
     }
@@ -163,13 +163,13 @@ mod tests {
     async fn interrupted_reorder_resumes() {
         for steps in 0..4 {
             let store = old_store(5).await;
-            assert!(verify(&store, &|_| {}).await.faults > 0);
+            assert!(verify(&store, &|_| {}).await.errors > 0);
             for _ in 0..steps {
                 step(&store, 2).await.unwrap();
             }
             reorder(&store).await.unwrap();
             let findings = verify(&store, &|_| {}).await;
-            assert_eq!((findings.faults, findings.descriptions), (0, Vec::new()));
+            assert_eq!((findings.errors, findings.descriptions), (0, Vec::new()));
             assert!(read_mark(&store).await.unwrap().is_none());
         }
     }

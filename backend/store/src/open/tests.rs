@@ -402,8 +402,8 @@ async fn folder_with_a_pipe_is_refused_without_blocking() {
     ];
     for name in names {
         let path = config.data_dir.join(name);
-        let kept = fs::read(&path).ok();
-        if kept.is_some() {
+        let original = fs::read(&path).ok();
+        if original.is_some() {
             fs::remove_file(&path).unwrap();
         }
         let made = std::process::Command::new("mkfifo").arg(&path).status();
@@ -414,8 +414,8 @@ async fn folder_with_a_pipe_is_refused_without_blocking() {
         let read = open_to_read(&config.data_dir, 1024 * 1024).await;
         assert!(read.is_err(), "{name}");
         fs::remove_file(&path).unwrap();
-        if let Some(kept) = kept {
-            fs::write(&path, kept).unwrap();
+        if let Some(original) = original {
+            fs::write(&path, original).unwrap();
         }
     }
     drop(open(&config).await.unwrap());

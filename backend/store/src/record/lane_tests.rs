@@ -13,13 +13,16 @@ fn service_work_uses_its_own_lanes() {
     for engine in [MemoryEngine::new(), MemoryEngine::shared()] {
         let engine: Arc<dyn Engine> = Arc::new(engine);
         let store = Store::new(engine, Arc::new(Sealer::ephemeral()));
-        for asked in [Lane::Admin, Lane::Bulk] {
+        for requested in [Lane::Admin, Lane::Bulk] {
             let owning = |owned| {
                 let owned = tokio::sync::watch::Sender::new(owned).subscribe();
-                store.clone().for_owner(Duty::Delivery, owned).lane(asked)
+                store
+                    .clone()
+                    .for_owner(Duty::Delivery, owned)
+                    .lane(requested)
             };
-            assert_eq!(store.lane(asked), asked);
-            assert_eq!(store.for_leader(Duty::Review).lane(asked), Lane::Leader);
+            assert_eq!(store.lane(requested), requested);
+            assert_eq!(store.for_leader(Duty::Review).lane(requested), Lane::Leader);
             assert_eq!(owning(OwnedSlots::All), Lane::Owner);
             assert_eq!(owning(OwnedSlots::none()), Lane::Owner);
         }

@@ -70,8 +70,8 @@ pub(super) async fn fill(
     for number in (0..source.piece_count()).rev() {
         for step in source.steps(number)? {
             let bytes: usize = step.records.iter().map(BackupRecord::bytes).sum();
-            let taken = filling.step(step.records).await;
-            taken.map_err(|error| match error {
+            let filled = filling.step(step.records).await;
+            filled.map_err(|error| match error {
                 EngineError::Corrupt(_) | EngineError::Conflict(_) => {
                     RestoreError::NotWhole(error.to_string())
                 }
@@ -97,12 +97,12 @@ impl Filler<'_> {
         let mut records = records.into_iter().peekable();
         while records.peek().is_some() {
             let batch: Vec<_> = records.by_ref().take(BATCH).collect();
-            let mut kinds: Vec<_> = batch.iter().map(|kept| kept.kind).collect();
+            let mut kinds: Vec<_> = batch.iter().map(|record| record.kind).collect();
             kinds.dedup();
             kinds.sort_by_key(|kind| *kind as u8);
             kinds.dedup();
             for kind in kinds {
-                let of_kind = batch.iter().filter(|kept| kept.kind == kind);
+                let of_kind = batch.iter().filter(|record| record.kind == kind);
                 self.batch(kind, of_kind.collect()).await?;
             }
         }
@@ -110,19 +110,19 @@ impl Filler<'_> {
     }
 
     async fn batch(&mut self, kind: Kind, records: Vec<&BackupRecord>) -> Result<(), EngineError> {
-        let keys: Vec<_> = records.iter().map(|kept| kept.key.clone()).collect();
+        let keys: Vec<_> = records.iter().map(|record| record.key.clone()).collect();
         let found = self.store.engine().get(kind, &keys).await?;
         let mut changes = self.store.past_changes();
-        for (kept, found) in records.into_iter().zip(found) {
-            let place = (kind, kept.key.clone());
+        for (record, found) in records.into_iter().zip(found) {
+            let place = (kind, record.key.clone());
             if found.is_some() || self.deleted.contains(&place) {
                 continue;
             }
-            match &kept.value {
+            match &record.value {
                 None => {
                     self.deleted.insert(place);
                 }
-                Some(value) => self.insert(&mut changes, kept, value).await?,
+                Some(value) => self.insert(&mut changes, record, value).await?,
             }
         }
         if !changes.is_empty() {
@@ -134,19 +134,19 @@ impl Filler<'_> {
     async fn insert(
         &mut self,
         changes: &mut Changes,
-        kept: &BackupRecord,
+        record: &BackupRecord,
         value: &[u8],
     ) -> Result<(), EngineError> {
-        match kept.kind {
-            Kind::Meta if is_of_keys(&kept.key) || is_of_clock(&kept.key) => {
-                return self.write_plain(kept, value).await;
+        match record.kind {
+            Kind::Meta if is_of_keys(&record.key) || is_of_clock(&record.key) => {
+                return self.write_plain(record, value).await;
             }
-            Kind::Counter if counters::is_independent(&kept.key) => {
-                return self.write_plain(kept, value).await;
+            Kind::Counter if counters::is_independent(&record.key) => {
+                return self.write_plain(record, value).await;
             }
             // The layout is that of this version, and deliveries are counted as they are written.
             Kind::Meta | Kind::Counter => {}
-            Kind::Delivery => self.delivery(changes, kept, value)?,
+            Kind::Delivery => self.delivery(changes, record, value)?,
             kind => with_record!(kind, Of => {
                 let (record, value) = self.read::<Of>(value)?;
                 self.add(changes, &record, value);
@@ -175,11 +175,11 @@ impl Filler<'_> {
     }
 
     /// Writes rows without a type: key checks and counters.
-    async fn write_plain(&self, kept: &BackupRecord, value: &[u8]) -> Result<(), EngineError> {
+    async fn write_plain(&self, record: &BackupRecord, value: &[u8]) -> Result<(), EngineError> {
         let put = Action::Put(value.into());
         let put = Change {
             is_logged: false,
-            ..Change::new(kept.kind, &kept.key, Expect::Absent, put)
+            ..Change::new(record.kind, &record.key, Expect::Absent, put)
         };
         self.store
             .engine()
@@ -191,11 +191,11 @@ impl Filler<'_> {
     fn delivery(
         &mut self,
         changes: &mut Changes,
-        kept: &BackupRecord,
+        record: &BackupRecord,
         value: &[u8],
     ) -> Result<(), EngineError> {
         let (mut delivery, mut value) = self.read::<Delivery>(value)?;
-        let attempts = kept.attempts.iter();
+        let attempts = record.attempts.iter();
         let attempts = attempts.map(|value| self.read::<Attempt>(value));
         let mut attempts = attempts.collect::<Result<Vec<_>, _>>()?;
         if delivery.behind.take().is_some() {

@@ -93,9 +93,9 @@ async fn store(setup: &Setup) -> Store {
     changes.insert(&samples::attempt(1, 1));
     changes.insert(&samples::delivery(2, DeliveryState::Pending { due_ms: 5 }));
     changes.insert(&samples::delivery(3, DeliveryState::Leased { until_ms: 6 }));
-    let mut under_way = samples::attempt(3, 1);
-    under_way.outcome = None;
-    changes.insert(&under_way);
+    let mut in_flight = samples::attempt(3, 1);
+    in_flight.outcome = None;
+    changes.insert(&in_flight);
     changes.insert(&samples::delivery(4, DeliveryState::Retry { due_ms: 99 }));
     changes.insert(&samples::health());
     changes.insert(&samples::receipt());
@@ -466,8 +466,10 @@ async fn unproven_backup_needs_explicit_acceptance() {
     let mut reader = Reader::begin(old.clone(), None).await.unwrap();
     let mut end = None;
     while let Some(mut step) = reader.next().await.unwrap() {
-        for kept in &mut step.records {
-            if let (Kind::Client | Kind::Destination, Some(value)) = (kept.kind, &mut kept.value) {
+        for record in &mut step.records {
+            if let (Kind::Client | Kind::Destination, Some(value)) =
+                (record.kind, &mut record.value)
+            {
                 *value = [&[1], &value[37..]].concat();
             }
         }

@@ -31,9 +31,9 @@ impl Check<'_> {
         }
         if let Some(last) = last.filter(|last| !last.is_proven) {
             let number = last.number;
-            let fault = "was not written by this service, or was written with another key";
+            let message = "was not written by this service, or was written with another key";
             self.findings
-                .add_error(format!("audit entry {number}, the newest, {fault}"));
+                .add_error(format!("audit entry {number}, the newest, {message}"));
         }
         Ok(())
     }

@@ -59,8 +59,8 @@ impl Check<'_> {
     fn report_difference(&mut self, is_counted: bool, counter: &crate::domain::counter::Counter) {
         if is_counted && !self.is_in_use {
             let subject = counter.subject;
-            let fault = format!("the counter of {subject:?} differs from the stored records");
-            self.findings.add_error(fault);
+            let error = format!("the counter of {subject:?} differs from the stored records");
+            self.findings.add_error(error);
         }
     }
 }

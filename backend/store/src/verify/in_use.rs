@@ -29,33 +29,33 @@ impl Check<'_> {
             let Some((version, value)) = before else {
                 return Ok(Vec::new());
             };
-            let mut faults = Vec::new();
+            let mut errors = Vec::new();
             // A commit can be readable a moment before the log's head is updated.
             let engine = self.store.engine();
             if let Some(made_at) = engine.position_of_version(version)
                 && made_at > engine.log_head().await?
                 && engine.log_after(made_at, 1).await?.is_none()
             {
-                faults.push(format!("{} is newer than the change log", name(kind, key)));
+                errors.push(format!("{} is newer than the change log", name(kind, key)));
             }
             match Part::decode(self.store, kind, key, &value) {
                 Ok(part) => {
                     for entry in &part.entries {
                         if !self.points_to(entry, key).await? {
                             let index = entry.index;
-                            let fault =
+                            let error =
                                 format!("{} is missing from the index {index:?}", name(kind, key));
-                            faults.push(fault);
+                            errors.push(error);
                         }
                     }
-                    faults
+                    errors
                         .extend(references::dangling_references(kind, &[part], self.store).await?);
                 }
-                Err(fault) => faults.push(fault),
+                Err(error) => errors.push(error),
             }
             let now = self.version(kind, key).await?;
             if now.is_some_and(|(now, _)| now == version) {
-                return Ok(faults);
+                return Ok(errors);
             }
         }
         Ok(Vec::new())
@@ -98,10 +98,10 @@ impl Check<'_> {
             for entry in page {
                 if !own.contains(&entry) && self.is_left_over(index, &entry).await? {
                     let record = name(kind, &entry.1);
-                    let fault = format!(
+                    let error = format!(
                         "the index {index:?} has an entry that points to {record} but does not belong to it"
                     );
-                    self.findings.add_error(fault);
+                    self.findings.add_error(error);
                 }
             }
             self.findings.entries += count as u64;
@@ -129,11 +129,11 @@ impl Check<'_> {
                     Err(_) => true,
                 },
             };
-            let looked = super::Entry {
+            let checked = super::Entry {
                 index,
                 key: entry.clone(),
             };
-            if own || !self.points_to(&looked, record).await? {
+            if own || !self.points_to(&checked, record).await? {
                 return Ok(false);
             }
             let now = self.version(kind, record).await?;

@@ -26,9 +26,9 @@ impl Check<'_> {
             let steps = steps.unwrap_or_default();
             if steps.is_empty() {
                 let (from, to) = (place, self.head);
-                let fault =
+                let error =
                     format!("steps after {from} up to {to} are missing from the change log");
-                self.findings.add_error(fault);
+                self.findings.add_error(error);
                 return Ok(());
             }
             let mut newest: BTreeMap<u8, BTreeMap<Vec<u8>, LogPosition>> = BTreeMap::new();
@@ -36,10 +36,10 @@ impl Check<'_> {
             for step in steps {
                 if step.position.steps_since(place) != 1 {
                     let next = step.position;
-                    let fault = format!(
+                    let error = format!(
                         "a step is missing from the change log: step {next} comes after {place}"
                     );
-                    self.findings.add_error(fault);
+                    self.findings.add_error(error);
                 }
                 place = step.position;
                 for (kind, key) in step.changed {
@@ -69,11 +69,11 @@ impl Check<'_> {
             // A missing record was deleted later.
             let made_at = row.and_then(|row| self.store.engine().position_of_version(row.version));
             if made_at.is_some_and(|it| it < step) {
-                let fault = format!(
+                let error = format!(
                     "{} is older than step {step} of the change log, which changed it",
                     name(kind, &key)
                 );
-                self.findings.add_error(fault);
+                self.findings.add_error(error);
             }
         }
         Ok(())

@@ -19,27 +19,30 @@ pub(super) async fn dangling_references(
     store: &Store,
 ) -> Result<Vec<String>, EngineError> {
     let attempts: Vec<_> = parts.iter().filter_map(|part| part.attempt).collect();
-    let mut faults = without_attempt(&attempts, store).await?;
-    faults.extend(without_delivery(&attempts, store).await?);
+    let mut errors = without_attempt(&attempts, store).await?;
+    errors.extend(without_delivery(&attempts, store).await?);
     for other in Kind::ALL {
-        let asked = parts.iter().flat_map(|part| {
+        let references = parts.iter().flat_map(|part| {
             let others = part.refers.iter().filter(|(kind, _)| *kind == other);
             others.map(move |(_, name)| (part, name))
         });
-        let asked: Vec<_> = asked.collect();
-        if asked.is_empty() {
+        let references: Vec<_> = references.collect();
+        if references.is_empty() {
             continue;
         }
-        let keys = asked.iter().map(|(_, name)| name.as_bytes().into());
+        let keys = references.iter().map(|(_, name)| name.as_bytes().into());
         let found = store.engine().get(other, &keys.collect::<Vec<_>>()).await?;
-        let missing = asked.iter().zip(found).filter(|(_, row)| row.is_none());
-        faults.extend(missing.map(|((holder, name), _)| {
+        let missing = references
+            .iter()
+            .zip(found)
+            .filter(|(_, row)| row.is_none());
+        errors.extend(missing.map(|((holder, name), _)| {
             let (word, other) = (kind.as_str(), other.as_str());
             let holder = String::from_utf8_lossy(&holder.key);
             format!("{word} `{holder}` names the {other} `{name}`, which does not exist")
         }));
     }
-    Ok(faults)
+    Ok(errors)
 }
 
 async fn without_attempt(
@@ -58,10 +61,10 @@ async fn without_attempt(
     let keys: Vec<_> = leased.iter().map(key).collect();
     let found = store.engine().get(Kind::Attempt, &keys).await?;
     let missing = leased.iter().zip(found).filter(|(_, row)| row.is_none());
-    let fault = |(id, number): &(RecordId, u32)| {
+    let describe = |(id, number): &(RecordId, u32)| {
         format!("delivery {id} is in progress, but its attempt {number} does not exist")
     };
-    Ok(missing.map(|(leased, _)| fault(leased)).collect())
+    Ok(missing.map(|(leased, _)| describe(leased)).collect())
 }
 
 async fn without_delivery(
@@ -88,7 +91,7 @@ async fn without_delivery(
         .zip(found)
         .map(|(id, found)| (id, found.map(|found| found.value.attempts)))
         .collect();
-    let fault =
+    let describe =
         |&(delivery, number): &(RecordId, u32)| match counts.get(&delivery).copied().flatten() {
             None => Some(format!(
                 "attempt {number} belongs to delivery {delivery}, which does not exist"
@@ -98,5 +101,5 @@ async fn without_delivery(
             )),
             Some(_) => None,
         };
-    Ok(attempts.iter().filter_map(fault).collect())
+    Ok(attempts.iter().filter_map(describe).collect())
 }

@@ -54,7 +54,7 @@ fn change(kind: Kind, key: &[u8]) -> Change {
 }
 
 #[tokio::test]
-async fn intact_store_has_no_faults() {
+async fn intact_store_has_no_errors() {
     let findings = findings(&with_clients().await).await;
     assert_eq!(findings.descriptions, Vec::<String>::new());
     assert_eq!(findings.records["client"], 3);
@@ -121,11 +121,11 @@ async fn inconsistent_records_and_entries_are_reported() {
             (findings(&store).await, at_rest),
             (verify_in_use(&store, &|_| {}).await, in_use),
         ] {
-            assert!(findings.faults > 0);
+            assert!(findings.errors > 0);
             let is_reported = findings
                 .descriptions
                 .iter()
-                .any(|fault| fault.contains(expected));
+                .any(|error| error.contains(expected));
             assert!(is_reported, "{expected}: {:?}", findings.descriptions);
         }
     }
@@ -141,7 +141,7 @@ async fn dangling_entries_are_reported_while_store_is_in_use() {
     };
     apply(&store, deleted).await;
     let findings = verify_in_use(&store, &|_| {}).await;
-    assert_eq!(findings.faults, 1, "{:?}", findings.descriptions);
+    assert_eq!(findings.errors, 1, "{:?}", findings.descriptions);
     assert!(
         findings.descriptions[0].contains("points to client `client 1` but does not belong to it")
     );
@@ -180,7 +180,7 @@ async fn keep_changing(store: &Store, seed: u64) {
 }
 
 #[tokio::test]
-async fn concurrent_changes_are_not_reported_as_faults() {
+async fn concurrent_changes_are_not_reported_as_errors() {
     let store = with_clients().await;
     let checking = async {
         for _ in 0..5 {
@@ -216,7 +216,7 @@ async fn dangling_references_are_reported() {
     changes.insert(&samples::attempt(3, 5));
     store.apply(Lane::Admin, changes).await.unwrap();
     let findings = findings(&store).await;
-    assert_eq!(findings.faults, 5, "{:?}", findings.descriptions);
+    assert_eq!(findings.errors, 5, "{:?}", findings.descriptions);
     for expected in [
         "rule `page` names the trigger `disk`",
         "rule `page` names the destination `pager`",
@@ -227,7 +227,7 @@ async fn dangling_references_are_reported() {
         let is_reported = findings
             .descriptions
             .iter()
-            .any(|fault| fault.contains(expected));
+            .any(|error| error.contains(expected));
         assert!(is_reported, "{expected}: {:?}", findings.descriptions);
     }
 }

@@ -303,9 +303,9 @@ pub async fn set_conflicts_once_its_definitions_changed(engine: &dyn Engine) {
 }
 
 pub async fn conflict_names_unexpected_records(engine: &dyn Engine) {
-    let taken = entry(Index::OccurrenceByEvent, b"event");
+    let existing = entry(Index::OccurrenceByEvent, b"event");
     let with = |key: &[u8]| Change {
-        add: vec![taken.clone()],
+        add: vec![existing.clone()],
         ..insert(Kind::Occurrence, key, b"")
     };
     let version = apply(engine, vec![with(b"a")]).await.unwrap().version;

@@ -152,7 +152,7 @@ pub fn health() -> Health {
         last_success_ms: None,
         tried: Vec::new(),
         refused: Vec::new(),
-        asked_until_ms: None,
+        requested_until_ms: None,
         failing_since_ms: None,
         alike: RepeatedRejections::default(),
     }
@@ -161,7 +161,7 @@ pub fn health() -> Health {
 /// The same of a receiver that asks for nothing for a while.
 pub fn asking_health() -> Health {
     Health {
-        asked_until_ms: Some(AT_MS + 90_000),
+        requested_until_ms: Some(AT_MS + 90_000),
         ..health()
     }
 }

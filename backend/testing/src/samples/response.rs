@@ -176,7 +176,7 @@ pub fn escalated() -> Occurrence {
         step: 1,
         checks: 3,
         next_ms: Some(AT_MS + 300_000),
-        look_ms: Some(AT_MS + 60_000),
+        review_ms: Some(AT_MS + 60_000),
         queued: vec![QueuedMethod {
             contact: name("ana"),
             schedule: Some(name("nights")),

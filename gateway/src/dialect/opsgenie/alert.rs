@@ -25,7 +25,7 @@ use crate::dialect::{
 const NAME: &str = "opsgenie";
 const ALIAS: &str = "alias";
 
-const KEPT: [&str; 9] = [
+const STORED: [&str; 9] = [
     "entity",
     "tags",
     "details",
@@ -61,7 +61,7 @@ fn alert(body: &Value<'_>, fresh: &str) -> Result<(Event, String), DialectError>
     if alert.get("priority").is_none_or(|it| it.as_str().is_none()) {
         draft.store_members(&alert, &["priority"]);
     }
-    draft.store_members(&alert, &KEPT);
+    draft.store_members(&alert, &STORED);
     Ok((draft.finish(), alias))
 }
 
@@ -132,10 +132,10 @@ fn alert_json(event: &StoredEvent, alias: &str) -> serde_json::Value {
         moment.to_string()
     };
     let fields = newest.metadata_fields.unwrap_or_default().fields;
-    let kept = fields
+    let present = fields
         .iter()
         .map(|(name, value)| (name.clone(), json::to_json(value)));
-    let mut alert: serde_json::Map<_, _> = kept.collect();
+    let mut alert: serde_json::Map<_, _> = present.collect();
     // Clients expect an id, so entries with only a name are dropped.
     for list in ["responders", "visibleTo"] {
         if let Some(serde_json::Value::Array(list)) = alert.get_mut(list) {

@@ -74,7 +74,7 @@ fn scope_logs(
     let records = list.iter().enumerate().filter_map(|(at, element)| {
         let path = format!("{}[{at}]", object.path("logRecords"));
         let read = Object::new(element, path).and_then(|it| read_record(&it));
-        read.map_err(|fault| wrong.borrow_mut().push(fault.message))
+        read.map_err(|error| wrong.borrow_mut().push(error.message))
             .ok()
     });
     Ok(ScopeLogs {
@@ -88,7 +88,7 @@ fn read_record(object: &Object<'_>) -> Result<LogRecord, DialectError> {
     let body = object.object("body")?;
     let mut attributes = read_each(object, "attributes", read_pair)?;
     // Values of the wrong type are stored as text.
-    let mut kept = |name: &str| {
+    let mut retain_text = |name: &str| {
         let value = AnyValue {
             kind: Some(Kind::String(text(object, name))),
         };
@@ -97,9 +97,9 @@ fn read_record(object: &Object<'_>) -> Result<LogRecord, DialectError> {
             value: Some(value),
         });
     };
-    let mut time = |name: &str| integer(object, name).inspect_err(|_| kept(name));
+    let mut time = |name: &str| integer(object, name).inspect_err(|_| retain_text(name));
     let times = ["timeUnixNano", "observedTimeUnixNano"].map(|name| time(name).unwrap_or(0));
-    let mut id = |name: &str| bytes(object, name).inspect_err(|_| kept(name));
+    let mut id = |name: &str| bytes(object, name).inspect_err(|_| retain_text(name));
     let ids = ["traceId", "spanId"].map(|name| id(name).unwrap_or_default());
     let [trace_id, span_id] = ids;
     Ok(LogRecord {

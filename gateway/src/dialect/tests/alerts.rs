@@ -55,11 +55,11 @@ fn prometheus_and_webhook_yield_the_same_event() {
 }
 
 #[test]
-fn nonstandard_severity_label_is_kept_in_metadata() {
-    for (label, kept) in [("critical", None), ("major", Some("major")), ("", None)] {
+fn nonstandard_severity_label_is_retained_in_metadata() {
+    for (label, stored) in [("critical", None), ("major", Some("major")), ("", None)] {
         let labels = json!({"alertname": "A", "host": "a", "severity": label});
         let metadata = metadata(&one(&json!({"labels": labels})));
-        assert_eq!(metadata["severity"].as_str(), kept, "{label}");
+        assert_eq!(metadata["severity"].as_str(), stored, "{label}");
     }
 }
 
@@ -250,10 +250,10 @@ fn summary_and_body_come_from_annotations() {
         ),
         (json!(["a"]), "", json!(["a"])),
     ];
-    for (annotations, summary, kept) in table {
+    for (annotations, summary, stored) in table {
         let event = one(&json!({"annotations": annotations}));
         assert_eq!(event.summary, summary, "{annotations}");
-        assert_eq!(metadata(&event)["annotations"], kept, "{annotations}");
+        assert_eq!(metadata(&event)["annotations"], stored, "{annotations}");
     }
 }
 
@@ -290,14 +290,14 @@ fn grafana_message_is_parsed() {
         dimensions(&events[0]),
         ["grafana_folder=Infra", "instance=web-1", "team=blue"]
     );
-    let kept = metadata(&events[0]);
-    assert_eq!(kept["values"], json!({"B": 44.25, "C": 1.0}));
+    let stored = metadata(&events[0]);
+    assert_eq!(stored["values"], json!({"B": 44.25, "C": 1.0}));
     assert_eq!(
-        kept["dashboardURL"],
+        stored["dashboardURL"],
         "https://grafana.example.com/d/dashboard_uid?orgId=1"
     );
     assert_eq!(
-        kept["annotations"]["runbook_url"],
+        stored["annotations"]["runbook_url"],
         "https://wiki.example.com/memory"
     );
 }
@@ -341,13 +341,13 @@ fn invalid_requests_name_the_problem() {
         ),
     ];
     for (path, body, expected) in table {
-        let fault = Ask::body(body.to_string()).read(path).unwrap_err();
+        let error = Ask::body(body.to_string()).read(path).unwrap_err();
         assert!(
-            fault.message.starts_with(expected),
+            error.message.starts_with(expected),
             "{body}: {}",
-            fault.message
+            error.message
         );
-        assert_eq!(fault.status, 400);
+        assert_eq!(error.status, 400);
     }
     for body in ["", "{", "\u{0}"] {
         assert_eq!(Ask::body(body).read(WEBHOOK).unwrap_err().status, 400);
@@ -372,9 +372,9 @@ fn invalid_alert_does_not_affect_the_others() {
         ] {
             let reading = Ask::body(body.to_string()).read(path).unwrap();
             assert_eq!(reading.events.len(), 2, "{body}");
-            let fault = DialectError::from_rejected(&reading.refused, &Outcome::default()).unwrap();
-            assert_eq!(fault.status, 400);
-            assert!(fault.message.contains("[1]"), "{}", fault.message);
+            let error = DialectError::from_rejected(&reading.refused, &Outcome::default()).unwrap();
+            assert_eq!(error.status, 400);
+            assert!(error.message.contains("[1]"), "{}", error.message);
         }
     }
 }
@@ -391,11 +391,11 @@ fn alert_with_invalid_json_does_not_affect_the_others() {
         for (path, body) in [(ALERTS, &alerts), (WEBHOOK, &message)] {
             let reading = Ask::body(body).read(path).unwrap();
             assert_eq!(reading.events.len(), 1, "{body}");
-            let fault = DialectError::from_rejected(&reading.refused, &Outcome::default()).unwrap();
+            let error = DialectError::from_rejected(&reading.refused, &Outcome::default()).unwrap();
             assert!(
-                fault.message.contains("[1]` is not JSON"),
+                error.message.contains("[1]` is not JSON"),
                 "{}",
-                fault.message
+                error.message
             );
         }
     }
@@ -425,8 +425,8 @@ fn alerts_beyond_the_limit_are_reported_in_an_event() {
         .read(ALERTS)
         .unwrap();
     assert_eq!(reading.events.len(), most);
-    let fault = DialectError::from_rejected(&reading.refused, &Outcome::default()).unwrap();
-    assert_eq!(fault.status, 413);
+    let error = DialectError::from_rejected(&reading.refused, &Outcome::default()).unwrap();
+    assert_eq!(error.status, 413);
 }
 
 #[test]
@@ -489,12 +489,12 @@ fn rate_limit_becomes_503_for_alertmanager() {
         took: Duration::ZERO,
     };
     for (status, expected) in [(429, 503), (503, 503), (400, 400), (401, 401)] {
-        let fault = DialectError::new(StatusCode::from_u16(status).unwrap(), "a sentence");
-        let answer = (DIALECTS[0].fault)(&context, &fault);
+        let error = DialectError::new(StatusCode::from_u16(status).unwrap(), "a sentence");
+        let answer = (DIALECTS[0].error_response)(&context, &error);
         assert_eq!(answer.status, expected);
         assert_eq!(body_json(&answer)["message"], "a sentence");
     }
-    let answer = (DIALECTS[1].fault)(&context, &DialectError::invalid("a sentence"));
+    let answer = (DIALECTS[1].error_response)(&context, &DialectError::invalid("a sentence"));
     assert_eq!(body_json(&answer), "a sentence");
 }
 

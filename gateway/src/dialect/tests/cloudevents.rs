@@ -156,7 +156,7 @@ fn type_suffix_or_status_extension_closes_the_event() {
 }
 
 #[test]
-fn data_of_any_type_is_kept_unchanged() {
+fn data_of_any_type_is_retained_unchanged() {
     let table = [
         (
             json!({"data": {"title": "t", "x": [1]}}),
@@ -265,18 +265,18 @@ fn invalid_requests_name_the_problem() {
         ),
     ];
     for (ask, status, expected) in table {
-        let fault = ask.read(PATH).unwrap_err();
+        let error = ask.read(PATH).unwrap_err();
         assert!(
-            fault.message.starts_with(expected),
+            error.message.starts_with(expected),
             "{expected}: {}",
-            fault.message
+            error.message
         );
-        assert_eq!(fault.status, status, "{expected}");
+        assert_eq!(error.status, status, "{expected}");
     }
     let second = json!([document(&json!({})), {"specversion": "1.0"}]).to_string();
     let reading = Ask::body(second).header("content-type", BATCH).read(PATH);
     let reading = reading.unwrap();
     assert_eq!(reading.events.len(), 1);
-    let fault = DialectError::from_rejected(&reading.refused, &Outcome::default()).unwrap();
-    assert_eq!(fault.message, "`[1].id` is required");
+    let error = DialectError::from_rejected(&reading.refused, &Outcome::default()).unwrap();
+    assert_eq!(error.message, "`[1].id` is required");
 }

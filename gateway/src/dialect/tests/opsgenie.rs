@@ -18,10 +18,10 @@ fn alert_with_all_fields_is_parsed() {
     assert_eq!(event.summary, "Disk is full");
     assert_eq!(event.body, "97 % of /var");
     assert_eq!(state(&event), (5, 0, None));
-    let kept = metadata(&event);
-    assert_eq!(kept["tags"], json!(["disk", "db"]));
-    assert_eq!(kept["entity"], "db-1");
-    assert_eq!(kept["details"], json!({"mount": "/var"}));
+    let stored = metadata(&event);
+    assert_eq!(stored["tags"], json!(["disk", "db"]));
+    assert_eq!(stored["entity"], "db-1");
+    assert_eq!(stored["details"], json!({"mount": "/var"}));
 }
 
 #[test]
@@ -221,8 +221,8 @@ fn request_id_encodes_the_request() {
     });
     assert_eq!(reported["data"], expected);
     for unknown in ["", "x", "Q3JlYXRl", FRESH] {
-        let fault = Ask::body("").captured(unknown).read(REQUEST).unwrap_err();
-        assert_eq!(fault.status, 404, "{unknown}");
+        let error = Ask::body("").captured(unknown).read(REQUEST).unwrap_err();
+        assert_eq!(error.status, 404, "{unknown}");
     }
 }
 
@@ -285,8 +285,8 @@ fn invalid_requests_name_the_problem() {
         took: Duration::from_millis(3),
     };
     for (path, ask, status, expected) in table {
-        let fault = ask.read(path).unwrap_err();
-        let answer = (DIALECTS[3].fault)(&context, &fault);
+        let error = ask.read(path).unwrap_err();
+        let answer = (DIALECTS[3].error_response)(&context, &error);
         assert_eq!(answer.status, status, "{expected}");
         let body = body_json(&answer);
         assert!(

@@ -49,10 +49,10 @@ fn protobuf_and_json_requests_are_equivalent() {
     assert_eq!(first.summary, "payment failed");
     assert_eq!(first.body, "payment failed\nfor order 7");
     assert_eq!(first.timestamp, 1_769_846_400_123);
-    let kept = metadata(first);
-    assert_eq!(kept["attributes"], json!({"order": 7.0, "retry": true}));
-    assert_eq!(kept["resource"]["process.pid"], 4711.0);
-    assert_eq!(kept["traceId"], "0af7651916cd43dd8448eb211c80319c");
+    let stored = metadata(first);
+    assert_eq!(stored["attributes"], json!({"order": 7.0, "retry": true}));
+    assert_eq!(stored["resource"]["process.pid"], 4711.0);
+    assert_eq!(stored["traceId"], "0af7651916cd43dd8448eb211c80319c");
     assert_eq!((&*second.name, second.severity), ("order.lost", 5));
 }
 
@@ -75,8 +75,8 @@ fn severity_numbers_map_and_the_floor_filters_records() {
         ask.settings.logs.floor = Severity::Debug.into();
         assert_eq!(ask.event(PATH).severity, severity, "{number}");
         ask.settings.logs.floor = Severity::Error.into();
-        let taken = ask.read(PATH).unwrap().events.len();
-        assert_eq!(taken, usize::from(severity >= 4), "{number}");
+        let accepted = ask.read(PATH).unwrap().events.len();
+        assert_eq!(accepted, usize::from(severity >= 4), "{number}");
     }
     for (record, severity) in [
         (json!({"severityText": "FATAL"}), 5),
@@ -210,8 +210,8 @@ fn protobuf_request_gets_a_protobuf_response() {
         request_id: "r",
         took: Duration::ZERO,
     };
-    let fault = (DIALECTS[5].fault)(&context, &DialectError::invalid("a sentence"));
-    let status = tonic_types::pb::Status::decode(fault.body).unwrap();
+    let error = (DIALECTS[5].error_response)(&context, &DialectError::invalid("a sentence"));
+    let status = tonic_types::pb::Status::decode(error.body).unwrap();
     assert_eq!((status.code, &*status.message), (3, "a sentence"));
 }
 
@@ -254,13 +254,13 @@ fn invalid_requests_name_the_problem() {
         ),
     ];
     for (ask, status, expected) in table {
-        let fault = ask.read(PATH).unwrap_err();
+        let error = ask.read(PATH).unwrap_err();
         assert!(
-            fault.message.starts_with(expected),
+            error.message.starts_with(expected),
             "{expected}: {}",
-            fault.message
+            error.message
         );
-        assert_eq!(fault.status, status, "{expected}");
+        assert_eq!(error.status, status, "{expected}");
     }
 }
 
@@ -283,14 +283,14 @@ fn invalid_utf8_in_one_record_does_not_affect_the_others() {
 }
 
 #[test]
-fn mistyped_record_fields_are_kept_as_text() {
+fn mistyped_record_fields_are_retained_as_text() {
     let record = json!({
         "severityNumber": 17, "traceId": "xyz", "timeUnixNano": "soon", "severityText": 7,
     });
     let event = request(&json!([record])).event(PATH);
-    let kept = metadata(&event);
+    let stored = metadata(&event);
     assert_eq!(
-        kept["attributes"],
+        stored["attributes"],
         json!({"traceId": "xyz", "timeUnixNano": "soon"})
     );
 }

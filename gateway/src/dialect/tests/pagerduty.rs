@@ -69,16 +69,16 @@ fn missing_dedup_key_is_generated_and_returned() {
 }
 
 #[test]
-fn extra_fields_are_kept_except_the_routing_key() {
+fn extra_fields_are_retained_except_the_routing_key() {
     let ask = Ask::body(include_bytes!("../../../tests/dialect/pagerduty.json"));
     let event = ask.event(ENQUEUE);
     assert_eq!(event.summary, "High latency on api-1");
     assert_eq!(event.r#type, "latency");
-    let kept = metadata(&event);
-    assert_eq!(kept["custom_details"]["p99"], 2.4);
-    assert_eq!(kept["timestamp"], "2015-07-17T08:42:58.315+0000");
-    assert_eq!(kept["links"][0]["href"], "https://example.com/runbook");
-    assert_eq!(kept["client"], "Monitoring");
+    let stored = metadata(&event);
+    assert_eq!(stored["custom_details"]["p99"], 2.4);
+    assert_eq!(stored["timestamp"], "2015-07-17T08:42:58.315+0000");
+    assert_eq!(stored["links"][0]["href"], "https://example.com/runbook");
+    assert_eq!(stored["client"], "Monitoring");
     assert!(!format!("{event:?}").contains("routing"), "{event:?}");
     let find = DIALECTS[2].key_in_body.unwrap();
     assert_eq!(
@@ -155,8 +155,8 @@ fn all_problems_of_a_request_are_listed() {
         took: Duration::ZERO,
     };
     for (path, body, expected) in table {
-        let fault = Ask::body(body.to_string()).read(path).unwrap_err();
-        let answer = (DIALECTS[2].fault)(&context, &fault);
+        let error = Ask::body(body.to_string()).read(path).unwrap_err();
+        let answer = (DIALECTS[2].error_response)(&context, &error);
         assert_eq!(answer.status, 400, "{body}");
         let reported = body_json(&answer);
         assert_eq!(reported["status"], "invalid event");
@@ -179,8 +179,8 @@ fn unknown_key_is_400_and_rate_limit_is_429() {
         (429, 429, "throttle exceeded"),
         (503, 503, "error"),
     ] {
-        let fault = DialectError::new(StatusCode::from_u16(status).unwrap(), "a sentence");
-        let answer = (DIALECTS[2].fault)(&context, &fault);
+        let error = DialectError::new(StatusCode::from_u16(status).unwrap(), "a sentence");
+        let answer = (DIALECTS[2].error_response)(&context, &error);
         assert_eq!(answer.status, expected);
         assert_eq!(body_json(&answer)["status"], word);
         assert_eq!(body_json(&answer)["errors"], json!(["a sentence"]));

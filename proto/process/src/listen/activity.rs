@@ -17,7 +17,7 @@ use super::connection_quota::Visit;
 pub struct Activity {
     opened: Instant,
     last_ms: AtomicU64,
-    under_way: AtomicUsize,
+    in_flight: AtomicUsize,
     requests_seen: AtomicBool,
     may_be_silent: AtomicBool,
     visit: Visit,
@@ -28,7 +28,7 @@ impl Activity {
         Self {
             opened: Instant::now(),
             last_ms: AtomicU64::new(0),
-            under_way: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
             requests_seen: AtomicBool::new(false),
             may_be_silent: AtomicBool::new(false),
             visit,
@@ -56,14 +56,14 @@ impl Activity {
     /// Begins a request, which is in flight until the returned guard is dropped.
     pub(super) fn begin(self: &Arc<Self>) -> InFlight {
         self.requests_seen.store(true, Relaxed);
-        self.under_way.fetch_add(1, Relaxed);
+        self.in_flight.fetch_add(1, Relaxed);
         self.visit.begin_call();
         self.record_activity();
         InFlight(Arc::clone(self))
     }
 
     pub(super) fn has_requests_in_flight(&self) -> bool {
-        self.under_way.load(Relaxed) > 0
+        self.in_flight.load(Relaxed) > 0
     }
 
     pub(super) fn requests_seen(&self) -> bool {
@@ -96,7 +96,7 @@ impl InFlight {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.0.under_way.fetch_sub(1, Relaxed);
+        self.0.in_flight.fetch_sub(1, Relaxed);
         self.0.visit.end_call();
         self.0.record_activity();
     }

@@ -49,7 +49,7 @@ pub(super) async fn serve<Io, S>(
         let activity = Arc::clone(&activity);
         service_fn(move |request: Request<Incoming>| {
             let (activity, service, peer) = (Arc::clone(&activity), service.clone(), peer.clone());
-            let under_way = activity.begin();
+            let in_flight = activity.begin();
             async move {
                 // The response is built only when the task first runs, so that calls on an evicted
                 // connection are cheap.
@@ -57,7 +57,7 @@ pub(super) async fn serve<Io, S>(
                     return Err(Evicted);
                 }
                 let response = Box::pin(service.answer(request, peer, activity)).await;
-                Ok(response.map(|body| TrackedBody { body, under_way }))
+                Ok(response.map(|body| TrackedBody { body, in_flight }))
             }
         })
     };
@@ -65,9 +65,9 @@ pub(super) async fn serve<Io, S>(
     let mut connection = std::pin::pin!(connection);
     let mut leaving = false;
     loop {
-        let (under_way, seen) = (activity.has_requests_in_flight(), activity.requests_seen());
+        let (in_flight, seen) = (activity.has_requests_in_flight(), activity.requests_seen());
         let unauthenticated = activity.idle_limit();
-        let most = match (under_way, leaving) {
+        let most = match (in_flight, leaving) {
             (true, _) => unauthenticated.into_iter().chain(limits.silence).min(),
             (_, true) => Some(FAREWELL),
             // Also covers a client that sends only part of the HTTP/2 preface.
@@ -77,7 +77,7 @@ pub(super) async fn serve<Io, S>(
         let left = match most.map(|most| most.checked_sub(activity.idle_time())) {
             None => limits.idle,
             Some(Some(left)) => left,
-            Some(None) if under_way || leaving || !seen => return,
+            Some(None) if in_flight || leaving || !seen => return,
             Some(None) => {
                 leaving = true;
                 activity.record_activity();
@@ -86,7 +86,7 @@ pub(super) async fn serve<Io, S>(
             }
         };
         // A draining connection may become idle without waking this loop.
-        let look = if leaving { left.min(FAREWELL) } else { left };
+        let wait = if leaving { left.min(FAREWELL) } else { left };
         tokio::select! {
             // Eviction is checked after each poll of the connection.
             biased;
@@ -104,7 +104,7 @@ pub(super) async fn serve<Io, S>(
                 connection.as_mut().graceful_shutdown();
             }
             // One millisecond longer, so that the limit has certainly passed.
-            () = time::sleep(look + Duration::from_millis(1)) => {}
+            () = time::sleep(wait + Duration::from_millis(1)) => {}
         }
     }
 }
@@ -117,7 +117,7 @@ struct Evicted;
 #[derive(Debug)]
 pub struct TrackedBody<B> {
     body: B,
-    under_way: InFlight,
+    in_flight: InFlight,
 }
 
 impl<B: Body + Unpin> Body for TrackedBody<B> {
@@ -128,7 +128,7 @@ impl<B: Body + Unpin> Body for TrackedBody<B> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        self.under_way.record_activity();
+        self.in_flight.record_activity();
         Pin::new(&mut self.body).poll_frame(context)
     }
 

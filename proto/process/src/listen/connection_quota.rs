@@ -72,7 +72,7 @@ struct Table {
     networks: HashMap<IpAddr, Network>,
     calls: usize,
     clients: HashMap<String, usize>,
-    sent_away: u64,
+    evicted: u64,
     logged: Option<Instant>,
 }
 
@@ -80,7 +80,7 @@ struct Table {
 struct Unauthenticated {
     network: IpAddr,
     calls: usize,
-    away: CancellationToken,
+    eviction: CancellationToken,
 }
 
 #[derive(Debug, Default)]
@@ -95,7 +95,7 @@ pub(super) struct Visit {
     number: u64,
     is_known: AtomicBool,
     client: Mutex<Option<String>>,
-    away: CancellationToken,
+    eviction: CancellationToken,
 }
 
 impl ConnectionQuota {
@@ -115,14 +115,14 @@ impl ConnectionQuota {
             table.log_evictions();
             return None;
         }
-        let (network, away) = (network_of(peer), CancellationToken::new());
+        let (network, eviction) = (network_of(peer), CancellationToken::new());
         let number = table.arrived;
         table.arrived += 1;
         table.open += 1;
         let unauthenticated = Unauthenticated {
             network,
             calls: 0,
-            away: away.clone(),
+            eviction: eviction.clone(),
         };
         table.unauthenticated.insert(number, unauthenticated);
         let of_network = table.networks.entry(network).or_default();
@@ -140,7 +140,7 @@ impl ConnectionQuota {
             number,
             is_known: AtomicBool::new(false),
             client: Mutex::new(None),
-            away,
+            eviction,
         })
     }
 
@@ -186,8 +186,8 @@ impl Table {
         let Some(unauthenticated) = number.and_then(|number| self.remove(number)) else {
             return false;
         };
-        unauthenticated.away.cancel();
-        self.sent_away += 1;
+        unauthenticated.eviction.cancel();
+        self.evicted += 1;
         true
     }
 
@@ -214,22 +214,22 @@ impl Table {
         let is_due = self
             .logged
             .is_none_or(|logged| logged.elapsed() >= LOG_INTERVAL);
-        if self.sent_away > 0 && is_due {
-            let (closed, unauthenticated) = (self.sent_away, self.unauthenticated.len());
+        if self.evicted > 0 && is_due {
+            let (closed, unauthenticated) = (self.evicted, self.unauthenticated.len());
             tracing::warn!(
                 closed,
                 open = self.open,
                 unauthenticated,
                 "closed unauthenticated connections to make room for others"
             );
-            (self.sent_away, self.logged) = (0, Some(Instant::now()));
+            (self.evicted, self.logged) = (0, Some(Instant::now()));
         }
     }
 }
 
 impl Visit {
     pub(super) fn evicted(&self) -> &CancellationToken {
-        &self.away
+        &self.eviction
     }
 
     pub(super) fn is_authenticated(&self) -> bool {

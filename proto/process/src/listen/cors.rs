@@ -22,23 +22,23 @@ pub enum Origins {
 pub struct Cors {
     origins: Origins,
     methods: HeaderValue,
-    taken: HeaderValue,
+    accepted: HeaderValue,
     shown: HeaderValue,
 }
 
 impl Cors {
-    /// Allows pages of these origins to use `methods`, send the headers `taken`, and read the
+    /// Allows pages of these origins to use `methods`, send the headers `accepted`, and read the
     /// headers `shown`, each a comma-separated list.
     pub fn new(
         origins: Origins,
         methods: &'static str,
-        taken: &'static str,
+        accepted: &'static str,
         shown: &'static str,
     ) -> Self {
         Self {
             origins,
             methods: HeaderValue::from_static(methods),
-            taken: HeaderValue::from_static(taken),
+            accepted: HeaderValue::from_static(accepted),
             shown: HeaderValue::from_static(shown),
         }
     }
@@ -61,7 +61,7 @@ impl Cors {
             headers.remove(header::ACCESS_CONTROL_EXPOSE_HEADERS);
             let remembered = HeaderValue::from_static(REMEMBERED_SECONDS);
             headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, self.methods.clone());
-            headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, self.taken.clone());
+            headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, self.accepted.clone());
             headers.insert(header::ACCESS_CONTROL_MAX_AGE, remembered);
         }
         Some((StatusCode::NO_CONTENT, headers))

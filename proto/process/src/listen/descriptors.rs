@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const LISTENERS: usize = 2;
 /// Minimum and maximum number of descriptors reserved for the store, deliveries and everything
 /// else.
-const KEPT: (usize, usize) = (64, 1_024);
+const RESERVED: (usize, usize) = (64, 1_024);
 
 /// Returns the number of connections that one listener may have. Raises the soft descriptor limit
 /// as far as the system allows, and reserves a quarter for the store and for deliveries.
@@ -35,8 +35,8 @@ pub(super) fn for_connections() -> usize {
 
 #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix has such a limit"))]
 fn share(given: usize) -> usize {
-    let kept = (given / 4).clamp(KEPT.0, KEPT.1);
-    (given.saturating_sub(kept) / LISTENERS).max(1)
+    let reserved = (given / 4).clamp(RESERVED.0, RESERVED.1);
+    (given.saturating_sub(reserved) / LISTENERS).max(1)
 }
 
 #[cfg(test)]

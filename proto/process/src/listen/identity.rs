@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn valid_request_id_is_kept_and_otherwise_generated() {
+    fn valid_request_id_is_retained_and_otherwise_generated() {
         let id = |text: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn request_must_have_exactly_one_host() {
-        let fault = |version, hosts: usize| {
+        let error = |version, hosts: usize| {
             let mut request = Request::builder().version(version);
             for _ in 0..hosts {
                 request = request.header("host", "a");
@@ -157,9 +157,9 @@ mod tests {
             (Version::HTTP_10, [false, false, true]),
             (Version::HTTP_2, [false, false, true]),
         ];
-        for (version, faults) in table {
-            let found = [0, 1, 2].map(|hosts| fault(version, hosts).is_some());
-            assert_eq!(found, faults, "{version:?}");
+        for (version, expected) in table {
+            let found = [0, 1, 2].map(|hosts| error(version, hosts).is_some());
+            assert_eq!(found, expected, "{version:?}");
         }
     }
 }

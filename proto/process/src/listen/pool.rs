@@ -13,7 +13,7 @@ const SHARE: usize = 4;
 pub struct Pool<H> {
     most: usize,
     most_of_one: usize,
-    taken: Mutex<InUse<H>>,
+    in_use: Mutex<InUse<H>>,
 }
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl<H: Eq + Hash + Clone> Pool<H> {
         Arc::new(Self {
             most,
             most_of_one: (most / SHARE).max(1),
-            taken: Mutex::new(InUse {
+            in_use: Mutex::new(InUse {
                 all: 0,
                 by: HashMap::new(),
             }),
@@ -60,7 +60,7 @@ impl<H: Eq + Hash + Clone> Pool<H> {
 
     fn state(&self) -> MutexGuard<'_, InUse<H>> {
         // The counts are consistent between any two statements, so a poisoned lock is usable.
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.in_use.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -78,20 +78,20 @@ impl<H: Eq + Hash + Clone> Permit<H> {
     /// # Errors
     /// Returns an error if not enough are available to the holder; none is acquired then.
     pub fn take(&mut self, count: usize) -> Result<(), Full> {
-        let mut taken = self.pool.state();
-        let all = taken.all.saturating_add(count);
+        let mut in_use = self.pool.state();
+        let all = in_use.all.saturating_add(count);
         if all > self.pool.most {
             return Err(Full::All);
         }
         if let Some(holder) = &self.holder {
-            let held = taken.by.get(holder).copied().unwrap_or(0);
+            let held = in_use.by.get(holder).copied().unwrap_or(0);
             let held = held.saturating_add(count);
             if held > self.pool.most_of_one {
                 return Err(Full::Share);
             }
-            taken.by.insert(holder.clone(), held);
+            in_use.by.insert(holder.clone(), held);
         }
-        taken.all = all;
+        in_use.all = all;
         self.count += count;
         Ok(())
     }
@@ -102,14 +102,14 @@ impl<H: Eq + Hash + Clone> Drop for Permit<H> {
         if self.count == 0 {
             return;
         }
-        let mut taken = self.pool.state();
-        taken.all -= self.count;
+        let mut in_use = self.pool.state();
+        in_use.all -= self.count;
         if let Some(holder) = &self.holder
-            && let Some(held) = taken.by.get_mut(holder)
+            && let Some(held) = in_use.by.get_mut(holder)
         {
             *held -= self.count;
             if *held == 0 {
-                taken.by.remove(holder);
+                in_use.by.remove(holder);
             }
         }
     }

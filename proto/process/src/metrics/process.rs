@@ -102,9 +102,9 @@ mod usage {
     };
 
     pub(super) fn cpu_seconds() -> Option<f64> {
-        let taken = clock_gettime(ClockId::ProcessCPUTime);
-        let seconds = u32::try_from(taken.tv_sec).ok()?;
-        let nanoseconds = u32::try_from(taken.tv_nsec).ok()?;
+        let used = clock_gettime(ClockId::ProcessCPUTime);
+        let seconds = u32::try_from(used.tv_sec).ok()?;
+        let nanoseconds = u32::try_from(used.tv_nsec).ok()?;
         Some(f64::from(seconds) + f64::from(nanoseconds) / 1e9)
     }
 

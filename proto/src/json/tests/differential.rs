@@ -45,10 +45,10 @@ impl Choices<'_> {
             } else {
                 field.json_name()
             };
-            let taken = [field.name(), field.json_name()]
+            let is_used = [field.name(), field.json_name()]
                 .iter()
                 .any(|it| object.contains_key(*it));
-            if taken || group.as_ref().is_some_and(|group| groups.contains(group)) {
+            if is_used || group.as_ref().is_some_and(|group| groups.contains(group)) {
                 continue;
             }
             groups.extend(group);

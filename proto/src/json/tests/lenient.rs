@@ -61,9 +61,9 @@ fn invalid_entries_are_set_aside_and_the_others_are_read() {
         "detailedResponse"
     );
     assert_eq!(fields(r#"{"evnts":[]}"#), "events");
-    let faults = vec!["0"; limits::REFUSED_ENTRIES + 1].join(",");
+    let invalid = vec!["0"; limits::REFUSED_ENTRIES + 1].join(",");
     assert_eq!(
-        fields(&format!(r#"{{"events":[{faults}]}}"#)),
+        fields(&format!(r#"{{"events":[{invalid}]}}"#)),
         "events[1000]"
     );
     assert!(matches!(

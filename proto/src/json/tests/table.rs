@@ -4,7 +4,7 @@ use super::{Subject, normalized};
 use crate::json::read::Rejected;
 
 /// Accepted JSON, and the same after a round trip.
-const TAKEN: &[(&str, &str)] = &[
+const ACCEPTED: &[(&str, &str)] = &[
     ("{}", "{}"),
     (" { } \n", "{}"),
     // Both forms of field names.
@@ -294,7 +294,7 @@ const NOT_JSON: &[&str] = &[
 #[test]
 fn valid_json_is_rewritten_in_canonical_form() {
     let subject = Subject::kinds();
-    for (json, canonical) in TAKEN {
+    for (json, canonical) in ACCEPTED {
         let wire = subject
             .read(json)
             .unwrap_or_else(|error| panic!("{json}: {error:?}"));
@@ -481,8 +481,8 @@ fn nesting_limit_matches_the_backend_decoder() {
     let subject = Subject::kinds();
     let nested =
         |levels| format!("{}{}", r#"{"child":"#.repeat(levels), "{}") + &"}".repeat(levels);
-    let taken = subject.read(&nested(100)).unwrap();
-    subject.reference_decode(&taken);
+    let accepted = subject.read(&nested(100)).unwrap();
+    subject.reference_decode(&accepted);
     let Err(Rejected::Violations(violations)) = subject.read(&nested(101)) else {
         panic!("taken")
     };

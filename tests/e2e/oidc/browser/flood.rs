@@ -43,8 +43,8 @@ async fn begun_state(browser: &mut Browser) -> String {
 async fn slow_provider() -> (Receiver, String) {
     let issuer = Arc::new(OnceLock::<String>::new());
     let own = Arc::clone(&issuer);
-    let provider = Receiver::with_rule(move |asked| {
-        if !asked.path.starts_with("/.well-known/") {
+    let provider = Receiver::with_rule(move |request| {
+        if !request.path.starts_with("/.well-known/") {
             let mut never = Reply::status(200);
             never.delay = Duration::from_secs(3_600);
             return never;
@@ -67,42 +67,42 @@ async fn junk_sign_ins_from_one_address_do_not_block_others() {
     let (provider, issuer) = slow_provider().await;
     let page = format!("page = {PAGE:?}\n");
     let world = World::with_settings(&(settings(&issuer) + &page));
-    let asked = || {
+    let requests = || {
         let all = provider.received();
         all.iter().filter(|it| it.path == "/token").count()
     };
 
     // An unknown state is rejected without a request to the provider.
     for _ in 0..20 {
-        let mut stranger = Browser::new(&world);
-        let host = stranger.gateway.trim_start_matches("http://").to_owned();
+        let mut attacker = Browser::new(&world);
+        let host = attacker.gateway.trim_start_matches("http://").to_owned();
         let name = "bellwether-sign-in".to_owned();
-        let kept = "x.v.%2F".to_owned();
-        stranger.cookies.insert((host, name), kept);
+        let junk = "x.v.%2F".to_owned();
+        attacker.cookies.insert((host, name), junk);
         let address = format!("{PAGE}/signed-in?state=x&code=c");
-        let answer = stranger.arrives(&address).await;
+        let answer = attacker.arrives(&address).await;
         assert_eq!(answer.status, 401, "{}", answer.body);
         assert!(answer.body.contains("not started here"), "{}", answer.body);
         assert!(!answer.signs_in());
     }
-    assert_eq!(asked(), 0);
+    assert_eq!(requests(), 0);
 
     // One address can use at most a quarter of the pending sign-ins.
     let mut begun = Vec::new();
     for _ in 0..20 {
-        let mut stranger = Browser::new(&world);
-        let state = begun_state(&mut stranger).await;
-        begun.push((stranger, format!("{PAGE}/signed-in?state={state}&code=c")));
+        let mut attacker = Browser::new(&world);
+        let state = begun_state(&mut attacker).await;
+        begun.push((attacker, format!("{PAGE}/signed-in?state={state}&code=c")));
     }
     let mut arriving = tokio::task::JoinSet::new();
-    for (mut stranger, address) in begun {
-        arriving.spawn(async move { stranger.arrives(&address).await.status });
+    for (mut attacker, address) in begun {
+        arriving.spawn(async move { attacker.arrives(&address).await.status });
     }
     for _ in 0..16 {
         assert_eq!(arriving.join_next().await.unwrap().unwrap(), 503);
     }
     eventually("the provider to be asked", async || {
-        (asked() == 4).then_some(())
+        (requests() == 4).then_some(())
     })
     .await;
     let gateway = world.service().address("rest").parse().unwrap();

@@ -212,8 +212,8 @@ async fn new_rule_notifies_of_open_occurrences_on_request() {
             list["deliveries"].as_array().map_or(0, Vec::len)
         };
 
-        let asked = with(&request, &json!({"validateOnly": true}));
-        let counted = wire.ok(CREATE_RULE, &asked).await;
+        let dry_run = with(&request, &json!({"validateOnly": true}));
+        let counted = wire.ok(CREATE_RULE, &dry_run).await;
         assert_eq!(counted["notifyCount"], 5, "{counted}");
         assert_eq!(counts().await, 0, "asking tells nobody");
         wire.ok(CREATE_RULE, &request).await;

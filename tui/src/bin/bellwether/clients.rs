@@ -261,16 +261,17 @@ fn format_client(client: &wire::Client) -> String {
     let limits: String = limits.collect();
     let dialects = client.dialects.iter().map(|it| format!("\t{it}"));
     let dialects: String = dialects.collect();
-    let kept = [
+    let scopes = [
         (&client.scope_tags, "tag "),
         (&client.scope_sources, "source "),
         (&client.certificates, ""),
     ];
-    let kept = kept.into_iter();
-    let kept = kept.flat_map(|(texts, what)| texts.iter().map(move |it| format!("\t{what}{it}")));
-    let kept: String = kept.collect();
+    let scopes = scopes.into_iter();
+    let scopes =
+        scopes.flat_map(|(texts, what)| texts.iter().map(move |it| format!("\t{what}{it}")));
+    let scopes: String = scopes.collect();
     let name = &client.name;
-    format!("{name}\t{role}\tcreated {made}\tused {used}{ends}{limits}{dialects}{kept}")
+    format!("{name}\t{role}\tcreated {made}\tused {used}{ends}{limits}{dialects}{scopes}")
 }
 
 pub(crate) fn role_word(client: &wire::Client) -> String {

@@ -31,7 +31,7 @@ use crate::{
 /// gives the user no role.
 pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
-    let kept = TokenFile::of(settings)?;
+    let token_file = TokenFile::of(settings)?;
     let message = request_settings(&address, settings).await?;
     if message.issuer.is_empty() {
         return Err(Failure::new(
@@ -54,8 +54,8 @@ pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), 
     let caller = service.get_caller(GetCallerRequest {}).await;
     let caller = caller.map_err(status_failure)?.into_inner().client;
     let caller = caller.unwrap_or_default();
-    let lock = kept.lock().await?;
-    kept.put(&lock, &address, sign_in)?;
+    let lock = token_file.lock().await?;
+    token_file.put(&lock, &address, sign_in)?;
     let (name, role) = (&caller.name, role_word(&caller));
     let done = format!("Signed in at {address} as {name}, role {role}.");
     writeln!(out, "{}", text::visible(&done, false)).map_err(|error| output_failure(&error))
@@ -63,9 +63,9 @@ pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), 
 
 pub(crate) async fn forget(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
-    let kept = TokenFile::of(settings)?;
-    let lock = kept.lock().await?;
-    let message = if kept.remove(&lock, &address)? {
+    let token_file = TokenFile::of(settings)?;
+    let lock = token_file.lock().await?;
+    let message = if token_file.remove(&lock, &address)? {
         format!("Signed out of {address}.")
     } else {
         format!("There was no sign-in for {address}.")

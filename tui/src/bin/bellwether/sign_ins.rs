@@ -14,8 +14,8 @@ use crate::{config::Settings, failure::Failure, tls::CERTIFICATES_BYTES_MAX};
 
 /// Whether a sign-in is stored for this address and no key is set explicitly.
 pub(crate) fn is_stored(settings: &Settings, address: &str) -> bool {
-    let kept = TokenFile::of(settings).and_then(|kept| kept.get(address));
-    settings.key.is_default() && kept.is_ok_and(|it| it.is_some())
+    let token_file = TokenFile::of(settings).and_then(|token_file| token_file.get(address));
+    settings.key.is_default() && token_file.is_ok_and(|it| it.is_some())
 }
 
 /// Returns an OpenID Connect provider, trusted by the system's authorities and those of `tls_ca`.

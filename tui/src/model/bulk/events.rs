@@ -179,7 +179,7 @@ impl EventBulk {
             EventTransition::Set(change) => events::set_status(self.batch(), change),
             EventTransition::Note(text) => events::write_notes(self.batch(), text),
         };
-        let read = call.taken.unwrap_or(parse_empty);
+        let read = call.parse_outcome.unwrap_or(parse_empty);
         (call, BulkStep::Part(read))
     }
 

@@ -24,15 +24,15 @@ pub(super) fn index(into: &mut Document, model: &Model, needle: &str) {
         let mut whole = Document::new(into.columns);
         self::topic(&mut whole, topic);
         let lines = whole.lines.iter().map(Line::words).enumerate();
-        let kept: Vec<_> = lines
+        let remaining: Vec<_> = lines
             .filter(|(_, line)| line.to_lowercase().contains(&needle))
             .collect();
-        if kept.is_empty() {
+        if remaining.is_empty() {
             continue;
         }
         found = true;
         title(into, topic);
-        for (at, line) in kept {
+        for (at, line) in remaining {
             let words = format!("  {}", line.trim());
             let link = Link::Line(Route::Topic(topic.name.to_owned()), at);
             into.linked(vec![span(Token::Text, &words)], link);

@@ -122,12 +122,12 @@ fn about(into: &mut Document, model: &Model, report: &Report) {
             into.text(Token::Dim, 0, &answer);
             None
         }
-        Inquiry::Obligations(asked) => {
-            obligation::about(into, asked);
+        Inquiry::Obligations(request) => {
+            obligation::about(into, request);
             None
         }
-        Inquiry::Audit(asked) => {
-            audit::about(into, asked);
+        Inquiry::Audit(request) => {
+            audit::about(into, request);
             None
         }
         Inquiry::Noise(by) => {
@@ -168,8 +168,8 @@ fn write_mapped(into: &mut Document, found: &TestIntakeMappingResponse) {
     if dropped > 0 {
         into.text(Token::Dim, 0, &format!("{dropped} passed over"));
     }
-    for fault in &found.faults {
-        into.text(Token::Bad, 0, &format!("✗ {fault}"));
+    for message in &found.faults {
+        into.text(Token::Bad, 0, &format!("✗ {message}"));
     }
     for merge in &found.merges {
         into.text(Token::Warning, 0, &format!("! {merge}"));

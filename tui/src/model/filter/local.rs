@@ -38,19 +38,19 @@ impl LocalFilter {
         }
         let parsed = match filter::parse(text, Some(clock.now())) {
             Ok(parsed) => parsed,
-            Err(fault) if text.contains(OPERATORS) => return Err(fault),
+            Err(error) if text.contains(OPERATORS) => return Err(error),
             // Not a condition but, for example, an address or a channel; searched as text.
             Err(_) => return Ok(Self::Text(text.to_lowercase())),
         };
-        if let Some(fault) = unknown(&parsed.clause, known) {
+        if let Some(error) = unknown(&parsed.clause, known) {
             let at = parsed
                 .fields()
                 .into_iter()
-                .find(|(field, _)| *field == fault.0);
+                .find(|(field, _)| *field == error.0);
             let at = at.map_or(0, |(_, at)| at);
             return Err(Fault {
                 at,
-                message: fault.1,
+                message: error.1,
             });
         }
         let mut expressions = HashMap::new();
@@ -253,22 +253,22 @@ mod tests {
             ("-call", false),
             ("(health=slow or tags=prod) -healthy", true),
         ] {
-            let found = read(text).unwrap_or_else(|fault| panic!("{text}: {fault}"));
+            let found = read(text).unwrap_or_else(|error| panic!("{text}: {error}"));
             assert_eq!(found.matches(&HOOK), keeps, "{text}: {found:?}");
         }
     }
 
     #[test]
     fn unknown_field_is_an_error_with_a_suggestion() {
-        let fault = read("helth=failing").unwrap_err();
-        assert_eq!(fault.message, "no field `helth` here: `health`?");
-        let fault = read("failing zzz=1").unwrap_err();
+        let error = read("helth=failing").unwrap_err();
+        assert_eq!(error.message, "no field `helth` here: `health`?");
+        let error = read("failing zzz=1").unwrap_err();
         assert!(
-            fault
+            error
                 .message
                 .starts_with("no field `zzz` here; expected one of name")
         );
-        assert_eq!(fault.at, 8);
+        assert_eq!(error.at, 8);
         assert!(read("health=").is_err());
     }
 }

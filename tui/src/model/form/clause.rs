@@ -10,7 +10,7 @@ pub(crate) struct ClauseInput {
     pub(crate) line: TextField,
     /// The condition of the last valid text.
     clause: Option<filter::Clause>,
-    fault: Option<String>,
+    error: Option<String>,
     /// A condition that has no filter notation, such as one of a newer service; saved unchanged.
     unknown: Option<Value>,
 }
@@ -65,7 +65,7 @@ impl ClauseInput {
             let value = serde_json::from_str(text).map_err(|error| error.to_string())?;
             return Ok(Self::read(Some(&value)));
         }
-        let read = filter::parse(text, None).map_err(|fault| fault.to_string())?;
+        let read = filter::parse(text, None).map_err(|error| error.to_string())?;
         Ok(Self::of(read.clause))
     }
 
@@ -74,7 +74,7 @@ impl ClauseInput {
         let is_missing = needed && self.clause.is_none() && self.unknown.is_none();
         let missing =
             || is_missing.then(|| "expected a condition, such as severity>=error".to_owned());
-        self.fault.clone().or_else(missing)
+        self.error.clone().or_else(missing)
     }
 
     pub(crate) fn is_unknown(&self) -> bool {
@@ -85,12 +85,12 @@ impl ClauseInput {
     pub(super) fn parse_text(&mut self) {
         let text = self.line.text();
         if text.trim().is_empty() {
-            (self.clause, self.fault) = (None, None);
+            (self.clause, self.error) = (None, None);
             return;
         }
         match filter::parse(text, None) {
-            Ok(read) => (self.clause, self.fault) = (Some(read.clause), None),
-            Err(fault) => self.fault = Some(fault.to_string()),
+            Ok(read) => (self.clause, self.error) = (Some(read.clause), None),
+            Err(error) => self.error = Some(error.to_string()),
         }
     }
 }

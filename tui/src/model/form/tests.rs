@@ -62,7 +62,7 @@ fn invalid_line_is_reported_and_keeps_the_condition() {
 }
 
 #[test]
-fn unsupported_condition_is_kept_unchanged() {
+fn unsupported_condition_is_retained_unchanged() {
     let clause = json!({"soundsLike":{"field":"a","value":"b"}});
     let input = ClauseInput::read(Some(&clause));
     assert!(input.is_unknown());

@@ -360,9 +360,9 @@ fn silence_item(model: &Model, typed: &str) -> Item {
         ),
     };
     let entry = keymap::entry(Action::Silence);
-    let fault = filter::events(&filter, &model.reader()).err();
+    let error = filter::events(&filter, &model.reader()).err();
     let refusal = access::check_allowed(model, entry).err();
-    let refusal = refusal.or_else(|| fault.map(|fault| fault.to_string()));
+    let refusal = refusal.or_else(|| error.map(|error| error.to_string()));
     let is_empty = filter
         .is_empty()
         .then(|| "expected a filter, such as host=db-13 2h".to_owned());

@@ -32,7 +32,7 @@ pub(super) fn matching(model: &mut Model, transition: Transition, effects: &mut 
             let chosen = DeliverySelection::Matching { filter, words };
             begin(model, Work::Deliveries(transition, chosen), effects);
         }
-        Err(fault) => model.show_notice(Token::Bad, fault.to_string()),
+        Err(error) => model.show_notice(Token::Bad, error.to_string()),
     }
 }
 
@@ -72,7 +72,7 @@ pub(super) fn group(model: &mut Model, change: StatusChange, effects: &mut Vec<E
             open_only: true,
             ..EventFilter::default()
         },
-        Err(fault) => return model.show_notice(Token::Bad, fault.to_string()),
+        Err(error) => return model.show_notice(Token::Bad, error.to_string()),
     };
     let events = EventBulk::new(EventTransition::Set(change), filter, group.words());
     begin(model, Work::Events(events), effects);
@@ -287,8 +287,8 @@ pub(super) fn handle_response(
             let next = if is_full { String::new() } else { page.next };
             (tally, next)
         }),
-        (BulkStep::Part(read), Work::Events(events)) => read(answer).map(|taken| {
-            let (failed, first_error) = match taken {
+        (BulkStep::Part(read), Work::Events(events)) => read(answer).map(|outcome| {
+            let (failed, first_error) = match outcome {
                 WriteOutcome::AllBut {
                     failed,
                     first_error,

@@ -24,7 +24,7 @@ pub(super) fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<
             if !model.is_connected() {
                 return model.show_notice(Token::Bad, "not connected; nothing was changed");
             }
-            let read = call.taken.unwrap_or(parse_empty);
+            let read = call.parse_outcome.unwrap_or(parse_empty);
             let ticket = send(model, *call, ReplyPurpose::Write(write, read), effects);
             if let Some(form) = model.page.form_mut() {
                 form.waiting = Some(ticket);

@@ -97,11 +97,11 @@ pub(crate) fn completions(model: &Model) -> Vec<String> {
 pub(super) fn complete(model: &mut Model) -> bool {
     let completed = completion(model).and_then(|it| {
         let text = completable_field(model)?.text();
-        let kept = &text[..text.len() - it.typed];
+        let prefix = &text[..text.len() - it.typed];
         let word = it.words.first()?;
         // A key must follow.
         let end = if word.ends_with('.') { "" } else { it.end };
-        Some(format!("{kept}{word}{end}"))
+        Some(format!("{prefix}{word}{end}"))
     });
     let Some(completed) = completed else {
         return false;

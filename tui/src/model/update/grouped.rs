@@ -35,13 +35,13 @@ pub(super) fn choose(model: &mut Model) {
 
 /// Returns the dimensions of events seen, then the common fields, each with a unique letter.
 fn items(model: &Model) -> Vec<MenuItem> {
-    let mut taken: Vec<char> = FIELDS.iter().map(|(key, _)| *key).chain(['q']).collect();
+    let mut used: Vec<char> = FIELDS.iter().map(|(key, _)| *key).chain(['q']).collect();
     let mut items = Vec::new();
     for field in model.seen_dimensions().into_iter().take(DIMENSIONS) {
         let letters = field.chars().filter(char::is_ascii_lowercase);
         let mut keys = letters.chain('1'..='9').chain('a'..='z');
-        if let Some(key) = keys.find(|key| !taken.contains(key)) {
-            taken.push(key);
+        if let Some(key) = keys.find(|key| !used.contains(key)) {
+            used.push(key);
             items.push((key, field));
         }
     }
@@ -62,7 +62,7 @@ pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
     };
     let clause = match filter::events(filter, &model.reader()) {
         Ok(clause) => clause,
-        Err(fault) => return model.show_notice(Token::Bad, fault.to_string()),
+        Err(error) => return model.show_notice(Token::Bad, error.to_string()),
     };
     let filter = EventFilter {
         clause,

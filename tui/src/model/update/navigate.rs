@@ -323,7 +323,7 @@ pub(super) fn check_on(model: &Model, route: &Route, text: &str) -> Result<(), S
         }
         _ => Ok(()),
     }
-    .map_err(|fault| fault.to_string())
+    .map_err(|error| error.to_string())
 }
 
 fn move_by_links(model: &mut Model, by: isize) {

@@ -363,23 +363,23 @@ fn handle_deliveries(
         Ok(page) => page,
         Err(failure) => return store.deliveries.set(Err(failure), now),
     };
-    let fault = unknown_field(&page.warnings, page.deliveries.is_empty() && !more);
+    let error = unknown_field(&page.warnings, page.deliveries.is_empty() && !more);
     if !more {
         store.filter_warnings = page.warnings;
     }
-    if let Some(fault) = fault {
-        return store.deliveries.set(Err(fault), now);
+    if let Some(error) = error {
+        return store.deliveries.set(Err(error), now);
     }
     let next = page.next_page_token;
     let mut rows = page.deliveries;
     let fresh: HashSet<String> = rows.iter().map(|row| row.id.clone()).collect();
     let held = store.deliveries.value.clone().unwrap_or_default();
     let known = held.len();
-    let kept = held.into_iter().filter(|row| !fresh.contains(&row.id));
-    let kept: Vec<_> = kept.collect();
-    let meets = known == 0 || kept.len() < known;
+    let retained = held.into_iter().filter(|row| !fresh.contains(&row.id));
+    let retained: Vec<_> = retained.collect();
+    let meets = known == 0 || retained.len() < known;
     let oldest = rows.last().map(|row| row.id.clone()).unwrap_or_default();
-    let is_last = kept.last().is_none_or(|row| row.id > oldest);
+    let is_last = retained.last().is_none_or(|row| row.id > oldest);
     if more && store.deliveries_between.is_empty() || is_last || next.is_empty() {
         // The page after the last row held.
         store.deliveries_next.clone_from(&next);
@@ -396,7 +396,7 @@ fn handle_deliveries(
             !is_whole && row.id < oldest
         }
     };
-    rows.extend(kept.into_iter().filter(is_there));
+    rows.extend(retained.into_iter().filter(is_there));
     // Newer deliveries have larger ids.
     rows.sort_by(|one, other| other.id.cmp(&one.id));
     let touched = store.deliveries.set(Ok(rows), now);
@@ -426,7 +426,7 @@ fn handle_events(
             if more || !events.loaded {
                 events.next = page.next;
             }
-            let fault = unknown_field(&page.warnings, page.rows.is_empty() && !more);
+            let error = unknown_field(&page.warnings, page.rows.is_empty() && !more);
             if !more {
                 model.store.filter_warnings = page.warnings;
             }
@@ -435,7 +435,7 @@ fn handle_events(
             }
             events.add_page(page.rows);
             events.loaded = true;
-            events.failure = fault;
+            events.failure = error;
         }
         Err(failure) => events.failure = Some(failure),
     }
@@ -499,8 +499,8 @@ fn handle_write_result(
         mine,
     } = write;
     match result {
-        Ok(taken) => {
-            match taken {
+        Ok(outcome) => {
+            match outcome {
                 WriteOutcome::All => match back {
                     Some(back) => model.record_undo(done, back),
                     None => model.show_notice(Token::Good, format!("✓ {done}")),

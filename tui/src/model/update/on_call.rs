@@ -157,10 +157,10 @@ fn confirm_feed(model: &mut Model, methods: [&'static str; 2], verb: &'static st
 /// Returns a message with the accepted form if the input is invalid.
 pub(super) fn parse_answer(
     model: &Model,
-    asked: &PromptPurpose,
+    purpose: &PromptPurpose,
     typed: &str,
 ) -> Result<Consequence, String> {
-    match asked {
+    match purpose {
         PromptPurpose::AcknowledgeFor(name) => acknowledge_for(model, name, typed),
         PromptPurpose::Override(schedule) => override_shift(model, schedule, typed),
         _ => Err("nothing was asked".to_owned()),

@@ -180,8 +180,8 @@ fn submit_prompt(
 ) {
     match then {
         Ok(then) => carry_out(model, then, effects),
-        Err(fault) => {
-            model.show_notice(Token::Bad, fault);
+        Err(message) => {
+            model.show_notice(Token::Bad, message);
             model.overlay = Some(Overlay::Prompt(prompt));
         }
     }

@@ -212,7 +212,7 @@ fn read_statistics_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool 
 }
 
 fn event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
-    let asked = call(model, events::get(id), ReplyPurpose::Event, effects);
+    let ticket = call(model, events::get(id), ReplyPurpose::Event, effects);
     // The timeline also shows when receivers were notified.
     let explained = call(
         model,
@@ -226,7 +226,7 @@ fn event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
         ..
     } = &mut model.page.content
     {
-        detail.waiting = Some(asked);
+        detail.waiting = Some(ticket);
         explanation.waiting = Some(explained);
     }
 }
@@ -239,8 +239,8 @@ fn shifts(model: &mut Model, name: String, effects: &mut Vec<Effect>) {
         name,
         ..v1::ListShiftsRequest::default()
     };
-    let asked = Call::from_request("ScheduleService", &request);
-    let ticket = call(model, asked, ReplyPurpose::Shifts, effects);
+    let query = Call::from_request("ScheduleService", &request);
+    let ticket = call(model, query, ReplyPurpose::Shifts, effects);
     if let Content::Shifts(shifts) = &mut model.page.content {
         shifts.waiting = Some(ticket);
     }
@@ -306,8 +306,8 @@ fn count_all_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
 fn last_hour(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.store.last_hour.waiting.is_none() {
         let request = v1::GetStatisticsRequest::default();
-        let asked = Call::from_request("OverviewService", &request);
-        let ticket = call(model, asked, ReplyPurpose::LastHour, effects);
+        let query = Call::from_request("OverviewService", &request);
+        let ticket = call(model, query, ReplyPurpose::LastHour, effects);
         model.store.last_hour.waiting = Some(ticket);
     }
 }
@@ -316,7 +316,7 @@ fn deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     let text = model.page.list.filter.clone();
     let filter = match filter::deliveries(&text, &model.clock()) {
         Ok(filter) => filter,
-        Err(fault) => return model.show_notice(Token::Bad, fault.to_string()),
+        Err(error) => return model.show_notice(Token::Bad, error.to_string()),
     };
     if model.store.deliveries_filter != text {
         model.store.deliveries.clear();
@@ -336,7 +336,7 @@ pub(super) fn events(model: &mut Model, anew: bool, effects: &mut Vec<Effect>) {
     let text = model.page.list.filter.clone();
     let clause = match filter::events(&text, &model.reader()) {
         Ok(clause) => clause,
-        Err(fault) => return model.show_notice(Token::Bad, fault.to_string()),
+        Err(error) => return model.show_notice(Token::Bad, error.to_string()),
     };
     let order = model.page.list.sort.and_then(Sort::event_order);
     let events = &model.store.events;

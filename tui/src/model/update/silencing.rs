@@ -146,7 +146,7 @@ fn handle_end_key(
     effects: &mut Vec<Effect>,
 ) {
     let mut end = None;
-    choice.fault = None;
+    choice.error = None;
     match (key.code, &mut choice.other) {
         (KeyCode::Esc, other) => *other = None,
         (KeyCode::Enter, Some(field)) => end = Some(field.text().to_owned()),
@@ -173,7 +173,7 @@ fn silence_until(model: &mut Model, typed: &str, effects: &mut Vec<Effect>) {
             }
             count(model, effects);
         }
-        Err(fault) => choice.fault = Some(fault),
+        Err(error) => choice.error = Some(error),
     }
 }
 
@@ -183,7 +183,7 @@ fn confirm_or_create(model: &mut Model, end: Timestamp, effects: &mut Vec<Effect
     };
     let scope = choice.scope().clone();
     if let Some(Err(message)) = &scope.found {
-        choice.fault = Some(message.clone());
+        choice.error = Some(message.clone());
         choice.chosen = None;
         model.overlay = Some(Overlay::Silence(choice));
         return;

@@ -1,11 +1,11 @@
 //! Properties of `update`: no key sequence panics or writes without a confirmation.
 
 mod answers;
+mod copying;
 mod counted;
 mod ordered;
 mod partly;
 mod selection;
-mod taken;
 mod views;
 mod written;
 
@@ -318,13 +318,13 @@ fn jump_to_end_reads_pages_until_a_key_press() {
         let mut model = model(Role::Admin);
         press(&mut model, "2");
         model.store.events.next = "more".to_owned();
-        let asked = update(&mut model, Msg::Key(keymap::parse("G").unwrap()[0]));
+        let effects = update(&mut model, Msg::Key(keymap::parse("G").unwrap()[0]));
         press(&mut model, key);
-        let mut asked = older(&mut model, &asked, -1, "still more");
+        let mut effects = older(&mut model, &effects, -1, "still more");
         if pages == 2 {
-            asked = older(&mut model, &asked, -6, "");
+            effects = older(&mut model, &effects, -6, "");
         }
-        assert_eq!(asked, [], "{key}");
+        assert_eq!(effects, [], "{key}");
         assert_eq!(model.store.events.len(), 5 + 5 * pages);
         let is_at_end = model.page.list.index + 1 == model.store.events.len();
         assert_eq!(is_at_end, key.is_empty(), "{key}");
@@ -484,7 +484,7 @@ proptest! {
                 handle_news(&mut model, News::Link(down));
             }
             // The dialog for a silence already shows the counts.
-            let asked = matches!(
+            let is_confirming = matches!(
                 model.overlay,
                 Some(
                     Overlay::Confirm(_)
@@ -502,7 +502,7 @@ proptest! {
                 .iter()
                 .all(|it| is_reversible(it) || is_typed && it.method == "CreateSilence");
             prop_assert!(
-                writes.is_empty() || ((asked || is_quiet) && model.is_connected()),
+                writes.is_empty() || ((is_confirming || is_quiet) && model.is_connected()),
                 "{writes:?}"
             );
             settle(&mut model);

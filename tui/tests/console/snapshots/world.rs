@@ -296,14 +296,14 @@ fn without_figures(line: &str, unit: &str) -> String {
     let Some((before, after)) = line.split_once(unit) else {
         return line.to_owned();
     };
-    let kept = before.trim_end_matches(|char: char| char.is_ascii_digit() || char == '.');
+    let trimmed = before.trim_end_matches(|char: char| char.is_ascii_digit() || char == '.');
     let mut figure = "N".to_owned();
-    if kept.ends_with("  ") {
-        figure = format!("{figure:>width$}", width = before.len() - kept.len());
+    if trimmed.ends_with("  ") {
+        figure = format!("{figure:>width$}", width = before.len() - trimmed.len());
     }
-    let is_figure = kept.len() < before.len();
+    let is_figure = trimmed.len() < before.len();
     let before = if is_figure {
-        kept.to_owned() + &figure
+        trimmed.to_owned() + &figure
     } else {
         before.to_owned()
     };
@@ -320,10 +320,10 @@ fn steady(line: &str) -> String {
         let length = after.find(|char| !is_own(char)).unwrap_or(after.len());
         let (word, tail) = after.split_at(length);
         // The timestamp of an id is the same in every run.
-        let kept = if word.starts_with("bw_") { 3 } else { 10 };
+        let shown = if word.starts_with("bw_") { 3 } else { 10 };
         out += before;
-        out += &word[..kept.min(length)];
-        out.extend(std::iter::repeat_n('x', length.saturating_sub(kept)));
+        out += &word[..shown.min(length)];
+        out.extend(std::iter::repeat_n('x', length.saturating_sub(shown)));
         rest = tail;
     }
     out + rest

@@ -53,7 +53,7 @@ fn slots_are_balanced_and_node_loss_moves_only_its_own() {
 }
 
 #[test]
-fn slots_of_dead_nodes_are_taken_and_of_live_nodes_awaited() {
+fn slots_of_dead_nodes_are_claimed_and_of_live_nodes_awaited() {
     let nodes = living(&[1, 2]);
     // The dead node owned everything, and led.
     let division = Division::compute([1; 16], true, &nodes, &held_by(|_| 9));
@@ -89,9 +89,9 @@ fn slots_are_handed_over_in_batches_once_vacated() {
     let division = Division::compute([2; 16], true, &nodes, &held_by(|_| 2));
     assert_eq!(claims.request_leave(&division), []);
     claims.publish(&division);
-    let asked = claims.watch_ownership().borrow().slots_to_leave();
-    assert_eq!(asked.len(), LEAVING_MAX);
-    let (slot, number) = asked[0];
+    let leaving = claims.watch_ownership().borrow().slots_to_leave();
+    assert_eq!(leaving.len(), LEAVING_MAX);
+    let (slot, number) = leaving[0];
     assert!(!claims.vacate(slot, number + 1_000), "it was not asked so");
     assert!(claims.vacate(slot, number));
     assert!(!claims.vacate(slot, number), "that is known");

@@ -90,8 +90,8 @@ async fn replacing_one_entry_keeps_the_others() {
         matches!(refused, Err(EngineError::Corrupt(_))),
         "{refused:?}"
     );
-    let taken = moves("a", version, &[(severity, "a", "s")]);
-    let refused = apply(vec![taken]).await;
+    let conflicting = moves("a", version, &[(severity, "a", "s")]);
+    let refused = apply(vec![conflicting]).await;
     assert!(
         matches!(refused, Err(EngineError::Conflict(_))),
         "{refused:?}"

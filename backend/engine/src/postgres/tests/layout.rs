@@ -63,8 +63,8 @@ async fn migration_keeps_concurrent_commits() {
     };
     let (raised, ()) = tokio::join!(migration::migrate(&address), commit);
     raised.unwrap();
-    let kept = format!("SELECT 1 FROM {schema}.occurrence_now WHERE key = 'late' AND version = 7");
-    assert_eq!(client.query(&kept, &[]).await.unwrap().len(), 1);
+    let query = format!("SELECT 1 FROM {schema}.occurrence_now WHERE key = 'late' AND version = 7");
+    assert_eq!(client.query(&query, &[]).await.unwrap().len(), 1);
 }
 
 #[tokio::test]

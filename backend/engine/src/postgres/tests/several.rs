@@ -182,17 +182,17 @@ async fn only_owner_writes_and_slots_move_only_when_idle() {
     let second = node(&address, "second").await;
     second.take_part(true);
     until_divided(&[&first, &second]).await;
-    let (kept, got) = (claims(&first), claims(&second));
+    let (retained, got) = (claims(&first), claims(&second));
     assert_eq!(
-        kept.len() + got.len(),
+        retained.len() + got.len(),
         256,
         "{} and {}",
-        kept.len(),
+        retained.len(),
         got.len()
     );
     let moved: Vec<_> = before
         .iter()
-        .filter(|it| !kept.contains(it))
+        .filter(|it| !retained.contains(it))
         .copied()
         .collect();
     assert!(moved.iter().all(|it| {
@@ -202,21 +202,25 @@ async fn only_owner_writes_and_slots_move_only_when_idle() {
     is_refused(&first.apply(Lane::Owner, owning(b"b", before.clone())).await);
     is_refused(&first.apply(Lane::Owner, owning(b"b", vec![moved[0]])).await);
     is_refused(&first.apply(Lane::Owner, owning(b"b", vec![got[0]])).await);
-    is_refused(&second.apply(Lane::Owner, owning(b"b", vec![kept[0]])).await);
+    is_refused(
+        &second
+            .apply(Lane::Owner, owning(b"b", vec![retained[0]]))
+            .await,
+    );
     // A refused set does not fail the others in its commit.
     let (one, other) = tokio::join!(
         second.apply(Lane::Owner, owning(b"b", got.clone())),
-        second.apply(Lane::Owner, owning(b"c", vec![kept[0]])),
+        second.apply(Lane::Owner, owning(b"c", vec![retained[0]])),
     );
     one.unwrap();
     is_refused(&other);
-    let kept_set = owning(b"d", kept.clone());
-    first.apply(Lane::Owner, kept_set).await.unwrap();
+    let retained_set = owning(b"d", retained.clone());
+    first.apply(Lane::Owner, retained_set).await.unwrap();
 
     // A node without duties hands everything over, and no one waits for one that left.
     first.take_part(false);
     until_owns(&second, &[&first], 256..257).await;
-    is_refused(&first.apply(Lane::Owner, owning(b"e", kept)).await);
+    is_refused(&first.apply(Lane::Owner, owning(b"e", retained)).await);
     first.take_part(true);
     until_divided(&[&first, &second]).await;
     second.close().await.unwrap();
@@ -228,7 +232,7 @@ async fn only_owner_writes_and_slots_move_only_when_idle() {
 }
 
 #[tokio::test]
-async fn dead_nodes_slot_is_taken_only_after_its_open_commit() {
+async fn dead_nodes_slot_is_claimed_only_after_its_open_commit() {
     let Some(address) = fresh().await else { return };
     let first = node(&address, "first").await;
     first.take_part(true);

@@ -136,15 +136,15 @@ async fn reads_see_only_durable_writes() {
             is_over.store(true, Ordering::Relaxed);
         };
         let read = async {
-            let mut looks = 0;
-            while !is_over.load(Ordering::Relaxed) || looks < 5 {
+            let mut reads = 0;
+            while !is_over.load(Ordering::Relaxed) || reads < 5 {
                 let seen = numbers(&engine).await;
                 let left = disk.without_unsynced();
                 let after = open_with(&left, settings).unwrap();
-                let kept = numbers(&after).await;
-                let lost: Vec<_> = seen.difference(&kept).collect();
+                let stored = numbers(&after).await;
+                let lost: Vec<_> = seen.difference(&stored).collect();
                 assert!(lost.is_empty(), "seen, and not on disk: {lost:?}");
-                looks += 1;
+                reads += 1;
                 tokio::task::yield_now().await;
             }
         };

@@ -70,7 +70,7 @@ async fn live(seed: u64) {
             // The power may already fail during opening, perhaps in the middle of a repair.
             disk.fail_power_after(random.random_range(0..60));
         }
-        let mut under_way = Vec::new();
+        let mut in_flight = Vec::new();
         if let Ok(engine) = open() {
             disk.fail_power_after(operations);
             if random.random_bool(0.4) {
@@ -78,7 +78,7 @@ async fn live(seed: u64) {
                 let failures = random.random_range(1..5);
                 disk.fail_some_after(random.random_range(0..=operations), failures);
             }
-            under_way = work(&engine, &mut model, &mut random).await;
+            in_flight = work(&engine, &mut model, &mut random).await;
         }
         if random.random_bool(0.3) {
             disk.kill();
@@ -86,7 +86,7 @@ async fn live(seed: u64) {
             disk.restore_power(&mut random);
         }
         let engine = open().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        settle(&engine, &mut model, under_way, seed).await;
+        settle(&engine, &mut model, in_flight, seed).await;
         assert_eq!(contents(&engine).await, model, "seed {seed}");
     }
 }

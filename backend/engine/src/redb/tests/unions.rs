@@ -15,7 +15,7 @@ use crate::{
 /// Records per set.
 const EACH: u32 = 50;
 /// Number of sets whose records exist at a time.
-const KEPT: u32 = 10;
+const REMAINING: u32 = 10;
 const SETS: u32 = 600;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -71,7 +71,7 @@ async fn add_and_remove(engine: &RedbEngine, sets: std::ops::Range<u32>) {
     for set in sets {
         let of = |set: u32| set * EACH..(set + 1) * EACH;
         let mut changes: Vec<_> = of(set).map(added).collect();
-        if let Some(old) = set.checked_sub(KEPT) {
+        if let Some(old) = set.checked_sub(REMAINING) {
             changes.extend(removed(engine, of(old)).await);
         }
         engine.apply(Lane::Bulk, changes.into()).await.unwrap();
@@ -81,26 +81,26 @@ async fn add_and_remove(engine: &RedbEngine, sets: std::ops::Range<u32>) {
 async fn has_little(engine: &RedbEngine) {
     let begun = Instant::now();
     // At most half of the entries are tombstones and entries that those delete.
-    let most = u64::from(2 * KEPT * EACH);
+    let most = u64::from(2 * REMAINING * EACH);
     while entries_in_runs(engine) > most {
         assert!(
             begun.elapsed() < PATIENCE,
             "{} entries are left of {}",
             entries_in_runs(engine),
-            KEPT * EACH
+            REMAINING * EACH
         );
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let all = Range::with_prefix(b"");
-    let kept = engine.count(Index::OccurrenceByEvent, all.clone(), usize::MAX);
-    assert_eq!(kept.await.unwrap(), (KEPT * EACH) as usize);
+    let stored = engine.count(Index::OccurrenceByEvent, all.clone(), usize::MAX);
+    assert_eq!(stored.await.unwrap(), (REMAINING * EACH) as usize);
     let shown = engine.entries(
         Index::OccurrenceByEvent,
         all,
         Direction::Ascending,
         usize::MAX,
     );
-    assert_eq!(shown.await.unwrap().len(), (KEPT * EACH) as usize);
+    assert_eq!(shown.await.unwrap().len(), (REMAINING * EACH) as usize);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

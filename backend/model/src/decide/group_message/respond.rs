@@ -44,13 +44,13 @@ impl Message<'_> {
             (Some(_), None) => before.map(|(at, mut response)| {
                 // The group changed, so another member may be able to carry it now.
                 if matches!(response.state, ResponseState::Held | ResponseState::Stopped) {
-                    response.look_ms = Some(now_ms);
+                    response.review_ms = Some(now_ms);
                 }
                 (at, response)
             }),
             (Some(policy), Some(at)) => {
-                let under_way = before.filter(|(_, it)| it.state != ResponseState::Ended);
-                let mut response = if let Some((_, mut response)) = under_way {
+                let active = before.filter(|(_, it)| it.state != ResponseState::Ended);
+                let mut response = if let Some((_, mut response)) = active {
                     response.restart(policy, now_ms);
                     response
                 } else {
@@ -126,14 +126,14 @@ impl Message<'_> {
         about: StepContext<'_>,
     ) -> Vec<Delivery> {
         let member = self.decision.members[at].clone();
-        let asked = AdvanceContext {
+        let context = AdvanceContext {
             responders: self.about.snapshot.responders(),
             severity: member.severity,
             failed: &BTreeSet::new(),
             now_ms: self.about.now_ms,
         };
         let mut deliveries = Vec::new();
-        for page in advance(response, &asked).pages {
+        for page in advance(response, &context).pages {
             let to = (&page.destination, page.contact.as_ref());
             let Some(delivery) = self.message(&member, about, to, false) else {
                 continue;

@@ -130,8 +130,9 @@ pub fn alarm_violations(by: &[String], event: &HeartbeatEvent) -> Vec<Violation>
         ),
     ];
     let texts = texts.into_iter().chain(dimensions);
-    let faults = texts.filter_map(|(path, text, known)| text_violation(path, text, known, &keys));
-    faults.collect()
+    let violations =
+        texts.filter_map(|(path, text, known)| text_violation(path, text, known, &keys));
+    violations.collect()
 }
 
 fn text_violation(path: String, text: &str, known: &[&str], keys: &[&str]) -> Option<Violation> {
@@ -147,8 +148,8 @@ fn text_violation(path: String, text: &str, known: &[&str], keys: &[&str]) -> Op
     let plain = known.iter().filter(|it| **it != "by");
     let known = plain.map(|it| (*it).to_owned()).chain(values);
     let known = known.collect::<Vec<_>>().join("`, `");
-    let fault = format!("has no variable `{unknown}`; expected one of `{known}`");
-    Some(Violation::new(path, fault))
+    let message = format!("has no variable `{unknown}`; expected one of `{known}`");
+    Some(Violation::new(path, message))
 }
 
 fn variables(heartbeat: &Heartbeat, expected: &Expectation, facts: AlarmFacts) -> Variables {

@@ -97,7 +97,7 @@ impl Writer<'_> {
         let group = self.group_of(entry)?;
         let waited = self.waiting.previously_held(entry.rule);
         let has_settled = waited.is_some_and(Pending::is_flapping);
-        let is_news = !self.step.kind.is_look() || has_settled;
+        let is_news = !self.step.kind.is_review() || has_settled;
         let is_last = is_close && (is_news || !group.is_open);
         let until_ms = if is_last {
             self.step.now_ms

@@ -149,7 +149,7 @@ fn hold_response(entry: &Notified, response: &mut Response, holding: &[HeldBy], 
         response.hold(holding, now_ms);
     }
     if is_new && entry.group.is_some() {
-        response.look_ms = Some(now_ms);
+        response.review_ms = Some(now_ms);
     }
 }
 
@@ -173,8 +173,8 @@ impl Writer<'_> {
         let was_closed = self.step.transition.from == Some(Status::Closed);
         for entry in notified.iter_mut() {
             let (rule, policy) = in_force(entry, self.snapshot);
-            let is_under_way = |it: &Response| it.state != ResponseState::Ended;
-            if !entry.response.as_deref().is_some_and(is_under_way) {
+            let is_active = |it: &Response| it.state != ResponseState::Ended;
+            if !entry.response.as_deref().is_some_and(is_active) {
                 let is_new = self.waiting.was_sent(entry.rule)
                     && self.occurrence.status == Status::Open
                     && !self.occurrence.acknowledged
@@ -218,7 +218,7 @@ impl Writer<'_> {
                 return response.end(now_ms);
             }
             response.stop(now_ms);
-            response.look_ms = is_moving.then_some(now_ms);
+            response.review_ms = is_moving.then_some(now_ms);
             return;
         };
         if response.state == ResponseState::Stopped && !is_over {
@@ -227,7 +227,7 @@ impl Writer<'_> {
         if entry.group.is_some() && response.is_to_move(is_over, acknowledged) {
             // Whether another member carries it is decided when it is next evaluated.
             if is_over || acknowledged {
-                response.look_ms = Some(now_ms);
+                response.review_ms = Some(now_ms);
                 return;
             }
         } else if is_over {
@@ -243,7 +243,7 @@ impl Writer<'_> {
         if self.occurrence.status == Status::Suppressed {
             hold_response(entry, response, &[], now_ms);
             // Decided once it is open again.
-            response.look_ms = response.look_ms.filter(|_| entry.group.is_some());
+            response.review_ms = response.review_ms.filter(|_| entry.group.is_some());
             return;
         }
         let mut holding = self.held_by((rule.id, &rule.name), SendKind::Repeat, None);
@@ -260,13 +260,13 @@ impl Writer<'_> {
         if entry.group.is_some() && self.step.kind != StepKind::Look {
             return response.schedule_evaluation();
         }
-        let asked = AdvanceContext {
+        let context = AdvanceContext {
             responders: self.snapshot.responders(),
             severity: self.occurrence.severity,
             failed: self.step.past.failed_deliveries(),
             now_ms,
         };
-        for page in advance(response, &asked).pages {
+        for page in advance(response, &context).pages {
             self.page(entry, response, rule, page);
         }
         response.schedule_evaluation();

@@ -38,7 +38,7 @@ struct Life {
 /// A notification as compared in tests: rule, destination, clear.
 type Sent = (String, String, bool);
 
-fn told(rule: &str, destination: &str, clear: bool) -> Sent {
+fn notification(rule: &str, destination: &str, clear: bool) -> Sent {
     (rule.into(), destination.into(), clear)
 }
 
@@ -138,7 +138,7 @@ impl Life {
         })
     }
 
-    fn look(&mut self) -> Vec<Sent> {
+    fn review(&mut self) -> Vec<Sent> {
         let Some(occurrence) = self.occurrence.take() else {
             return Vec::new();
         };
@@ -169,14 +169,14 @@ impl Life {
         self.occurrence = Some(occurrence);
         self.sent.clone_from(&notices.deliveries);
         let deliveries = notices.deliveries.into_iter();
-        let tell = |it: Delivery| {
-            told(
+        let to_sent = |it: Delivery| {
+            notification(
                 &it.content.rule.name,
                 &it.destination_name,
                 it.content.clear,
             )
         };
-        deliveries.map(tell).collect()
+        deliveries.map(to_sent).collect()
     }
 
     fn wait(&mut self, seconds: i64) {
@@ -202,7 +202,10 @@ fn matching_rule_notifies_each_destination_once_per_occurrence() {
         &["nothing", DISK_TRIGGER],
         &["hook", "mail"],
     )]);
-    let both = vec![told("page", "hook", false), told("page", "mail", false)];
+    let both = vec![
+        notification("page", "hook", false),
+        notification("page", "mail", false),
+    ];
     assert_eq!(life.event(|_| {}), both);
     life.wait(100_000);
     assert!(life.event(|_| {}).is_empty());
@@ -238,14 +241,18 @@ fn suppressed_occurrence_sends_no_opening_until_open() {
     );
     assert!(life.event(|_| {}).is_empty());
     let opened = life.event(|it| it.status = Some(Status::Open));
-    assert_eq!(opened, [told("page", "hook", false)]);
+    assert_eq!(opened, [notification("page", "hook", false)]);
     assert!(life.status(Status::Suppressed).is_empty());
     assert!(
         life.event(|it| it.severity = Some(Severity::Critical))
             .is_empty()
     );
     let closed = life.event(close);
-    assert_eq!(closed, [told("page", "hook", true)], "the obligation holds");
+    assert_eq!(
+        closed,
+        [notification("page", "hook", true)],
+        "the obligation holds"
+    );
 }
 
 #[test]
@@ -257,7 +264,11 @@ fn closing_a_suppressed_occurrence_notifies_nobody() {
         life.wait(1);
     }
     let opened = life.status(Status::Open);
-    assert_eq!(opened, [told("page", "hook", false)], "it was reopened");
+    assert_eq!(
+        opened,
+        [notification("page", "hook", false)],
+        "it was reopened"
+    );
 }
 
 #[test]
@@ -266,15 +277,15 @@ fn receivers_of_a_closing_get_reopening_and_next_closing() {
     let mut life = Life::under(vec![with_updates(), once]);
     life.event(|_| {});
     for round in 0..3 {
-        let closed = [told("page", "hook", true)];
+        let closed = [notification("page", "hook", true)];
         assert_eq!(life.status(Status::Closed), closed, "round {round}");
         life.rules[0].trigger_names = vec![samples::name("nothing")];
         assert!(life.status(Status::Suppressed).is_empty(), "round {round}");
-        let opened = [told("page", "hook", false)];
+        let opened = [notification("page", "hook", false)];
         assert_eq!(life.status(Status::Open), opened, "round {round}");
     }
     life.rules.clear();
-    assert_eq!(life.event(close), [told("page", "hook", true)]);
+    assert_eq!(life.event(close), [notification("page", "hook", true)]);
 }
 
 #[test]
@@ -282,7 +293,11 @@ fn latest_rule_decides_whether_a_closing_is_sent() {
     let mut life = Life::under(vec![rule("page", &[DISK_TRIGGER], &["hook"])]);
     life.event(|_| {});
     life.rules[0].send_updates = true;
-    assert_eq!(life.event(close), [told("page", "hook", true)], "since on");
+    assert_eq!(
+        life.event(close),
+        [notification("page", "hook", true)],
+        "since on"
+    );
     life.wait(1);
     life.event(|_| {});
     life.past.add(Revision {
@@ -315,7 +330,7 @@ fn late_event_only_raises_the_count() {
 fn updates_are_sent_for_severity_acknowledgement_and_closing() {
     let mut life = Life::under(vec![with_updates()]);
     life.event(|_| {});
-    let again = [told("page", "hook", true)];
+    let again = [notification("page", "hook", true)];
     assert_eq!(
         life.event(|it| it.severity = Some(Severity::Critical)),
         again
@@ -326,11 +341,11 @@ fn updates_are_sent_for_severity_acknowledgement_and_closing() {
     };
     assert_eq!(life.alter(&acknowledge), again);
     assert!(life.alter(&acknowledge).is_empty(), "nothing changed");
-    let taken_back = StateChange {
+    let withdrawn = StateChange {
         acknowledged: Some(false),
         ..StateChange::default()
     };
-    assert_eq!(life.alter(&taken_back), again);
+    assert_eq!(life.alter(&withdrawn), again);
     assert_eq!(
         life.event(|it| it.severity = Some(Severity::Info)),
         again,
@@ -414,9 +429,17 @@ fn closing_is_sent_even_if_the_rule_changed() {
     ];
     for (case, edit) in edits {
         let mut life = Life::under(vec![with_updates()]);
-        assert_eq!(life.event(|_| {}), [told("page", "hook", false)], "{case}");
+        assert_eq!(
+            life.event(|_| {}),
+            [notification("page", "hook", false)],
+            "{case}"
+        );
         edit(&mut life.rules);
-        assert_eq!(life.event(close), [told("page", "hook", true)], "{case}");
+        assert_eq!(
+            life.event(close),
+            [notification("page", "hook", true)],
+            "{case}"
+        );
     }
 }
 
@@ -425,7 +448,7 @@ fn closing_message_keeps_trigger_of_opening_message() {
     let mut life = Life::under(vec![with_updates()]);
     life.event(|_| {});
     life.rules[0].trigger_names = vec![samples::name("everything"), samples::name("closed")];
-    assert_eq!(life.event(close), [told("page", "hook", true)]);
+    assert_eq!(life.event(close), [notification("page", "hook", true)]);
     assert_eq!(
         life.sent[0].content.trigger,
         Some(samples::trigger(DISK_TRIGGER))
@@ -464,7 +487,7 @@ fn closing_message_shows_deleted_rule_and_trigger() {
         });
     }
     life.rules.clear();
-    assert_eq!(life.event(close), [told("page", "hook", true)]);
+    assert_eq!(life.event(close), [notification("page", "hook", true)]);
     assert_eq!(life.sent[0].content.rule.message, "as it was");
     assert_eq!(life.sent[0].content.trigger, Some(trigger));
 }
@@ -481,8 +504,14 @@ fn rules_are_evaluated_on_every_change() {
         acknowledged: Some(true),
         ..StateChange::default()
     };
-    assert_eq!(life.alter(&acknowledge), [told("late", "hook", false)]);
-    assert_eq!(life.status(Status::Closed), [told("closes", "mail", true)]);
+    assert_eq!(
+        life.alter(&acknowledge),
+        [notification("late", "hook", false)]
+    );
+    assert_eq!(
+        life.status(Status::Closed),
+        [notification("closes", "mail", true)]
+    );
 }
 
 #[test]
@@ -517,15 +546,15 @@ fn acknowledgement_neither_repeats_nor_notifies_after_closing() {
 fn closed_events_match_only_triggers_on_status() {
     let all = rule("all", &["everything"], &["hook"]);
     let mut life = Life::under(vec![rule("closes", &["closed"], &["mail"]), all]);
-    assert_eq!(life.event(close), [told("closes", "mail", true)]);
+    assert_eq!(life.event(close), [notification("closes", "mail", true)]);
     assert!(life.event(close).is_empty(), "once");
 }
 
 #[test]
 fn loop_guard_stops_events_passing_a_rule_twice() {
     let mut life = Life::under(vec![rule("page", &[DISK_TRIGGER], &["event", "hook"])]);
-    let told_once = life.event_after(&[samples::id("page")], |_| {});
-    assert_eq!(told_once, [told("page", "hook", false)]);
+    let first = life.event_after(&[samples::id("page")], |_| {});
+    assert_eq!(first, [notification("page", "hook", false)]);
     assert_eq!(life.stopped, 1);
     let mut other = Life::under(vec![rule("page", &[DISK_TRIGGER], &["event"])]);
     assert_eq!(other.event_after(&[samples::id("other")], |_| {}).len(), 1);
@@ -556,7 +585,10 @@ fn recreated_rule_sends_one_closing_per_receiver() {
         life.wait(1);
         assert_eq!(life.event(|_| {}).len(), second.len());
         let sent = life.event(close);
-        let expected: Vec<_> = closed.iter().map(|it| told("page", it, true)).collect();
+        let expected: Vec<_> = closed
+            .iter()
+            .map(|it| notification("page", it, true))
+            .collect();
         assert_eq!(sent, expected);
     }
     // Rules with other names are independent.

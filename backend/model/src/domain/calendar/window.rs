@@ -74,31 +74,31 @@ impl Window {
     /// # Errors
     /// Returns every invalid field and its problem.
     pub fn read(text: &WindowText) -> Result<Self, Vec<(String, String)>> {
-        let mut faults = Vec::new();
+        let mut violations = Vec::new();
         let start = parse_date_time(&text.dtstart)
-            .map_err(|fault| faults.push(("dtstart".into(), fault)))
+            .map_err(|message| violations.push(("dtstart".into(), message)))
             .ok();
         let length = parse_length(text)
-            .map_err(|(field, fault)| faults.push((field.to_owned(), fault)))
+            .map_err(|(field, message)| violations.push((field.to_owned(), message)))
             .ok();
         let recurrence = match text.rrule.as_str() {
             "" => None,
             rrule => rrule
                 .parse()
-                .map_err(|fault| faults.push(("rrule".into(), fault)))
+                .map_err(|message| violations.push(("rrule".into(), message)))
                 .ok(),
         };
-        let without = parse_each(&text.exdate, "exdate", parse_excluded, &mut faults);
-        let with = parse_each(&text.rdate, "rdate", parse_date_time, &mut faults);
+        let without = parse_each(&text.exdate, "exdate", parse_excluded, &mut violations);
+        let with = parse_each(&text.rdate, "rdate", parse_date_time, &mut violations);
         match (start, length) {
-            (Some(start), Some(length)) if faults.is_empty() => Ok(Self {
+            (Some(start), Some(length)) if violations.is_empty() => Ok(Self {
                 start,
                 length,
                 recurrence,
                 without,
                 with,
             }),
-            _ => Err(faults),
+            _ => Err(violations),
         }
     }
 
@@ -131,19 +131,19 @@ fn parse_each<T>(
     texts: &[String],
     field: &str,
     read: impl Fn(&str) -> Result<T, String>,
-    faults: &mut Vec<(String, String)>,
+    violations: &mut Vec<(String, String)>,
 ) -> Vec<T> {
     if texts.len() > CALENDAR_DATES_MAX {
         let count = texts.len();
-        let fault = format!("has {count} dates; the limit is {CALENDAR_DATES_MAX}");
-        faults.push((field.into(), fault));
+        let message = format!("has {count} dates; the limit is {CALENDAR_DATES_MAX}");
+        violations.push((field.into(), message));
         return Vec::new();
     }
     let mut all = Vec::with_capacity(texts.len());
     for (at, text) in texts.iter().enumerate() {
         match read(text) {
             Ok(value) => all.push(value),
-            Err(fault) => faults.push((format!("{field}[{at}]"), fault)),
+            Err(message) => violations.push((format!("{field}[{at}]"), message)),
         }
     }
     all
@@ -173,8 +173,8 @@ fn parse_excluded(text: &str) -> Result<Excluded, String> {
         return parse_date_time(text).map(Excluded::Start);
     }
     let day = text.parse().ok().filter(|_| is_plain(text));
-    let fault = || format!("is not a date; expected a date such as 2027-03-28, or {MOMENT_FORM}");
-    day.map(Excluded::Day).ok_or_else(fault)
+    let invalid = || format!("is not a date; expected a date such as 2027-03-28, or {MOMENT_FORM}");
+    day.map(Excluded::Day).ok_or_else(invalid)
 }
 
 fn parse_length(text: &WindowText) -> Result<Length, (&'static str, String)> {
@@ -183,17 +183,17 @@ fn parse_length(text: &WindowText) -> Result<Length, (&'static str, String)> {
             "duration",
             "is required unless `endTimeOfDay` is set, such as PT8H or P1D".into(),
         )),
-        (duration, "") => parse_duration(duration).map_err(|fault| ("duration", fault)),
+        (duration, "") => parse_duration(duration).map_err(|message| ("duration", message)),
         ("", time) => {
             let read = time.parse::<Time>().ok();
             let read = read.filter(|it| is_plain(time) && it.subsec_nanosecond() == 0);
-            let fault = || {
+            let message = || {
                 (
                     "endTimeOfDay",
                     "is not a time of day; expected a time such as 07:00".into(),
                 )
             };
-            read.map(Length::Until).ok_or_else(fault)
+            read.map(Length::Until).ok_or_else(message)
         }
         _ => Err((
             "endTimeOfDay",
@@ -203,19 +203,19 @@ fn parse_length(text: &WindowText) -> Result<Length, (&'static str, String)> {
 }
 
 fn parse_duration(text: &str) -> Result<Length, String> {
-    let fault = || {
+    let invalid = || {
         "is not a duration of weeks, days, hours, minutes and seconds; expected one such as PT8H or P1D"
             .to_owned()
     };
     if !text.starts_with('P') || text.len() > 40 {
-        return Err(fault());
+        return Err(invalid());
     }
-    let span: Span = text.parse().map_err(|_fault| fault())?;
+    let span: Span = text.parse().map_err(|_error| invalid())?;
     let is_nominal = span.get_years() == 0 && span.get_months() == 0 && !span.is_negative();
     let is_whole =
         span.get_milliseconds() == 0 && span.get_microseconds() == 0 && span.get_nanoseconds() == 0;
     if !is_nominal || !is_whole {
-        return Err(fault());
+        return Err(invalid());
     }
     let days = span
         .get_weeks()
@@ -225,9 +225,9 @@ fn parse_duration(text: &str) -> Result<Length, String> {
         .try_hours(span.get_hours())
         .and_then(|it| it.try_minutes(span.get_minutes()))
         .and_then(|it| it.try_seconds(span.get_seconds()))
-        .map_err(|_fault| fault())?;
-    let exact = clock.total(Unit::Second).map_err(|_fault| fault())?;
-    let exact = SignedDuration::try_from_secs_f64(exact).map_err(|_fault| fault())?;
+        .map_err(|_error| invalid())?;
+    let exact = clock.total(Unit::Second).map_err(|_error| invalid())?;
+    let exact = SignedDuration::try_from_secs_f64(exact).map_err(|_error| invalid())?;
     let whole_days = exact.as_hours() / 24 + i64::from(days);
     if whole_days > i64::from(CALENDAR_LENGTH_DAYS_MAX) {
         return Err(format!("is longer than {CALENDAR_LENGTH_DAYS_MAX} days"));

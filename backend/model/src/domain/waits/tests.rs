@@ -71,7 +71,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("ExpectedWindow", "length_ms service_ms slack_ms"),
     ("HeartbeatRun", "since_service_ms start_service_ms start_ms"),
     ("OpenAlarm", "service_ms"),
-    ("Outage", "service_ms away_ms"),
+    ("Outage", "service_ms down_ms"),
 ];
 
 type Times = BTreeSet<(String, String)>;
@@ -236,17 +236,17 @@ fn held_response_is_evaluated_no_later_than_before() {
         100,
     );
     response.hold(&[], 100);
-    let look_ms = response.look_ms.unwrap();
+    let review_ms = response.review_ms.unwrap();
     response.shift(50);
     assert_eq!(
-        (response.look_ms, response.next_ms),
-        (Some(look_ms), Some(150))
+        (response.review_ms, response.next_ms),
+        (Some(review_ms), Some(150))
     );
     response.shift(-50);
-    assert_eq!(response.look_ms, Some(look_ms - 50));
+    assert_eq!(response.review_ms, Some(review_ms - 50));
     response.state = ResponseState::Active;
     response.shift(50);
-    assert_eq!(response.look_ms, Some(look_ms));
+    assert_eq!(response.review_ms, Some(review_ms));
 }
 
 #[test]

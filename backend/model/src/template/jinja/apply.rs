@@ -138,7 +138,7 @@ impl Each<'_> {
             }
             (false, test) => (None, test),
         };
-        let mut kept = Vec::new();
+        let mut matching = Vec::new();
         for item in meter.items(state, value)? {
             meter.spend(state, self.arguments)?;
             let tested = attribute.map_or_else(|| item.clone(), |it| item_member(&item, it));
@@ -152,10 +152,10 @@ impl Each<'_> {
                 }
             };
             if passes == keeps {
-                kept.push(item);
+                matching.push(item);
             }
         }
-        Ok(Some(Value::from(kept)))
+        Ok(Some(Value::from(matching)))
     }
 
     fn map_value(

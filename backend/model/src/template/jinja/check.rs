@@ -35,7 +35,7 @@ type Fault = (Span, String);
 
 /// Refuses unsupported constructs.
 pub(super) fn check(source: &str, template: &Stmt<'_>) -> Result<(), TemplateError> {
-    check_statement(template).map_err(|(span, fault)| scan::error_at(source, span, fault))
+    check_statement(template).map_err(|(span, message)| scan::error_at(source, span, message))
 }
 
 fn check_statements(all: &[Stmt<'_>]) -> Result<(), Fault> {
@@ -49,8 +49,8 @@ fn check_statement(it: &Stmt<'_>) -> Result<(), Fault> {
         Stmt::EmitExpr(it) => check_expression(&it.expr),
         Stmt::ForLoop(it) => {
             if it.recursive {
-                let fault = "`recursive` is not available; use a nested loop";
-                return Err((it.span(), fault.into()));
+                let message = "`recursive` is not available; use a nested loop";
+                return Err((it.span(), message.into()));
             }
             check_expression(&it.iter)?;
             it.filter_expr.as_ref().map_or(Ok(()), check_expression)?;
@@ -86,17 +86,17 @@ fn check_statement(it: &Stmt<'_>) -> Result<(), Fault> {
 /// Refuses targets that are not plain names, and values that are lists or objects.
 fn check_assignment(target: &Expr<'_>, value: Option<&Expr<'_>>) -> Result<(), Fault> {
     let Expr::Var(_) = target else {
-        let fault = "only a variable can be set, not part of a list or object; to count, sum or \
+        let message = "only a variable can be set, not part of a list or object; to count, sum or \
                      join, use filters such as `length`, `sum` and `join`";
-        return Err((target.span(), fault.into()));
+        return Err((target.span(), message.into()));
     };
     let Some(value) = value else {
         return Ok(());
     };
     if is_listing(value) {
-        let fault = "a variable can be set to a string, number or boolean, not to a list or object; use the list where \
+        let message = "a variable can be set to a string, number or boolean, not to a list or object; use the list where \
                      it is needed, as in `{% for x in ... %}`";
-        return Err((value.span(), fault.into()));
+        return Err((value.span(), message.into()));
     }
     check_expression(value)
 }
@@ -187,9 +187,9 @@ fn check_call(span: Span, it: &Call<'_>) -> Result<(), Fault> {
             Ok(())
         }
         Expr::Var(name) if name.id == "namespace" => {
-            let fault = "`namespace` is not available; to count, sum or join, use filters such as `length`, \
+            let message = "`namespace` is not available; to count, sum or join, use filters such as `length`, \
                          `sum` and `join`";
-            Err((span, fault.into()))
+            Err((span, message.into()))
         }
         Expr::Var(name) => Err((span, format!("there is no function `{}`", name.id))),
         _ => Err((span, "this is not a function".into())),

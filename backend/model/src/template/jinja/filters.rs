@@ -144,11 +144,11 @@ fn display_text(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     let mut json = Counted {
         state,
         bytes: Vec::new(),
-        fault: None,
+        error: None,
     };
     let done = serde_json::to_writer(&mut json, value);
-    if let Some(fault) = json.fault {
-        return Err(fault);
+    if let Some(error) = json.error {
+        return Err(error);
     }
     done.map_err(|error| invalid_operation(format!("cannot be converted to JSON: {error}")))?;
     String::from_utf8(json.bytes).map_err(|_bytes| invalid_operation("cannot be converted to JSON"))
@@ -158,15 +158,15 @@ fn display_text(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
 struct Counted<'a, 'b, 'c> {
     state: &'a State<'b, 'c>,
     bytes: Vec<u8>,
-    fault: Option<Error>,
+    error: Option<Error>,
 }
 
 impl io::Write for Counted<'_, '_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let (before, after) = (self.bytes.len(), self.bytes.len() + bytes.len());
         let steps = after / JSON_STEP_BYTES - before / JSON_STEP_BYTES;
-        if let Err(fault) = self.state.consume_fuel(steps as u64) {
-            self.fault = Some(fault);
+        if let Err(error) = self.state.consume_fuel(steps as u64) {
+            self.error = Some(error);
             return Err(io::Error::other("too many steps"));
         }
         self.bytes.extend_from_slice(bytes);

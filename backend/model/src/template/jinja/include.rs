@@ -39,16 +39,16 @@ pub(super) fn whole<'t>(
     check(&String::from_utf8_lossy(&standalone_range))?;
     let (mut whole, mut copied) = (String::new(), 0);
     for tag in tags {
-        let fault = |fault: String| scan::error_at(source, tag.span, fault);
+        let in_template = |message: String| scan::error_at(source, tag.span, message);
         let Some(name) = &tag.name else {
-            return Err(fault(
+            return Err(in_template(
                 "`include` has the name of a template in quotes and nothing else".into(),
             ));
         };
-        let text = included.enter(name).map_err(fault)?;
+        let text = included.enter(name).map_err(in_template)?;
         let own = self::whole(text, included).and_then(|own| check(&own).map(|()| own));
         included.leave();
-        let own = own.map_err(|error| fault(Included::fault(name, error)))?;
+        let own = own.map_err(|error| in_template(Included::error_in(name, error)))?;
         let written = &source[tag.at.clone()];
         // Names that the snippet sets end with it.
         let (before, after) = (

@@ -12,7 +12,7 @@ pub(super) const VALUE_DEPTH_MAX: usize = 16;
 const VARIABLE_DEPTH_MAX: usize = 128;
 const STEP_BYTES: usize = 64;
 /// Number of charges between checks whether the caller is gone.
-const LOOK_EVERY: u32 = 32;
+const CHECK_EVERY: u32 = 32;
 
 /// The charges of one rendering; the steps themselves are the fuel of its state.
 pub(super) struct Meter {
@@ -38,7 +38,7 @@ impl Meter {
     pub(super) fn spend(&self, state: &State<'_, '_>, steps: u64) -> Result<(), Error> {
         let charges = self.charges.get().wrapping_add(1);
         self.charges.set(charges);
-        if charges.is_multiple_of(LOOK_EVERY) && effort::is_over() {
+        if charges.is_multiple_of(CHECK_EVERY) && effort::is_over() {
             return Err(self.stop(RenderError::TooSlow));
         }
         state.consume_fuel(steps)

@@ -42,11 +42,11 @@ pub(super) fn check(source: &str) -> Result<(), TemplateError> {
         let Ok((token, span)) = token else {
             break;
         };
-        let fault = around
+        let message = around
             .process_token(&token, before.as_ref())
             .or_else(|| unknown_filter(&token, before.as_ref()));
-        if let Some(fault) = fault {
-            return Err(error_at(source, span, fault));
+        if let Some(message) = message {
+            return Err(error_at(source, span, message));
         }
         before = Some(token);
     }
@@ -76,14 +76,14 @@ pub(super) fn literal_patterns(source: &str) -> Vec<(Span, String)> {
     found.collect()
 }
 
-pub(super) fn error_at(source: &str, span: Span, fault: impl Into<String>) -> TemplateError {
+pub(super) fn error_at(source: &str, span: Span, message: impl Into<String>) -> TemplateError {
     let offset = usize::try_from(span.start_offset).unwrap_or_default();
     let offset = if source.is_char_boundary(offset) {
         offset
     } else {
         0
     };
-    TemplateError::at(source, offset, fault)
+    TemplateError::at(source, offset, message)
 }
 
 fn unknown_filter(token: &Token<'_>, before: Option<&Token<'_>>) -> Option<String> {

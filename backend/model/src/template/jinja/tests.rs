@@ -36,12 +36,12 @@ fn syntax_errors_report_line_and_column() {
         ("{{ '|nope' ~ a|\n nope }}", 2, 2, "no filter `nope`"),
     ];
     for (source, line, column, message) in cases {
-        let fault = parse(source).unwrap_err();
-        assert!(fault.message.contains(message), "{source}: {fault}");
+        let error = parse(source).unwrap_err();
+        assert!(error.message.contains(message), "{source}: {error}");
         assert_eq!(
-            (fault.line, fault.column),
+            (error.line, error.column),
             (line, column),
-            "{source}: {fault}"
+            "{source}: {error}"
         );
     }
     assert!(parse("{# it's |nope #}{{ a|upper }} {% raw %}{{ x }}{% endraw %}").is_ok());
@@ -95,9 +95,9 @@ fn unbounded_constructs_are_refused_with_line_and_alternative() {
         ("{% filter nope %}{% endfilter %}", 1, "no filter `nope`"),
     ];
     for (source, line, message) in cases {
-        let fault = parse(source).unwrap_err();
-        assert!(fault.message.contains(message), "{source}: {fault}");
-        assert_eq!(fault.line, line, "{source}: {fault}");
+        let error = parse(source).unwrap_err();
+        assert!(error.message.contains(message), "{source}: {error}");
+        assert_eq!(error.line, line, "{source}: {error}");
     }
 }
 
@@ -207,9 +207,9 @@ fn excessive_nesting_is_refused_before_parsing() {
             if refused.len() > crate::limits::TEMPLATE_BYTES_MAX {
                 continue;
             }
-            let fault = parse(&refused).unwrap_err();
-            let is_named = ["deeper than", "chains more than"].map(|it| fault.message.contains(it));
-            assert!(is_named.contains(&true), "{what} {count}: {fault}");
+            let error = parse(&refused).unwrap_err();
+            let is_named = ["deeper than", "chains more than"].map(|it| error.message.contains(it));
+            assert!(is_named.contains(&true), "{what} {count}: {error}");
         }
     }
     for source in [
@@ -259,10 +259,10 @@ fn exponentially_nested_lists_are_refused() {
         let few = rendered(&doubled(2, last), Escape::None);
         assert!(few.is_ok(), "{last}: {few:?}");
         for times in [14, 30] {
-            let fault = rendered(&doubled(times, last), Escape::None).unwrap_err();
+            let error = rendered(&doubled(times, last), Escape::None).unwrap_err();
             assert!(
-                matches!(fault, RenderError::TooManySteps(_) | RenderError::Failed(_)),
-                "{last}: {fault}"
+                matches!(error, RenderError::TooManySteps(_) | RenderError::Failed(_)),
+                "{last}: {error}"
             );
         }
     }
@@ -271,8 +271,8 @@ fn exponentially_nested_lists_are_refused() {
         .collect();
     let deeper = deeper.concat();
     let source = format!("{{% for x0 in [1] %}}{deeper}{}", "{% endfor %}".repeat(21));
-    let fault = rendered(&source, Escape::None).unwrap_err();
-    assert!(fault.to_string().contains("nested too deeply"), "{fault}");
+    let error = rendered(&source, Escape::None).unwrap_err();
+    assert!(error.to_string().contains("nested too deeply"), "{error}");
 }
 
 #[test]
@@ -359,17 +359,17 @@ fn rendering_cost_is_bounded() {
     for source in templates {
         let begun = Instant::now();
         let budget = &mut Budget::for_message();
-        let fault = parse(source)
+        let error = parse(source)
             .unwrap()
             .render(&data, Escape::Json, budget)
             .unwrap_err();
-        let is_expected = match &fault {
+        let is_expected = match &error {
             RenderError::TooManySteps(most) => *most == TEMPLATE_STEPS_MAX,
             RenderError::TooLong(_) => true,
-            RenderError::Failed(fault) => fault.message.contains("sum: `start` must be a number"),
+            RenderError::Failed(error) => error.message.contains("sum: `start` must be a number"),
             RenderError::TooSlow => false,
         };
-        assert!(is_expected, "{source}: {fault}");
+        assert!(is_expected, "{source}: {error}");
         // An unoptimized build with other tests running takes some ten times as long.
         assert!(begun.elapsed() < Duration::from_secs(2), "{source}");
     }
@@ -576,8 +576,8 @@ fn expressions_evaluate_as_in_jinja() {
         ),
         ("{{ a|regex_replace('(a{100}){100}', '') }}", "is too large"),
     ] {
-        let fault = rendered(source, Escape::None).unwrap_err().to_string();
-        assert!(fault.contains(message), "{source}: {fault}");
+        let error = rendered(source, Escape::None).unwrap_err().to_string();
+        assert!(error.contains(message), "{source}: {error}");
     }
 }
 
@@ -633,16 +633,16 @@ fn invalid_pattern_of_matching_fails_and_is_quoted() {
         (&too_long_message, "has 1001 bytes; the limit is 1000"),
     ];
     for (pattern, message) in cases {
-        let fault = rendered(
+        let error = rendered(
             &format!("{{{{ a is matching('{pattern}') }}}}"),
             Escape::None,
         );
-        let fault = fault.unwrap_err().to_string();
-        assert!(fault.contains(message), "{fault}");
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
     }
-    let fault = rendered("{{ ('x' * 65537) is matching('y') }}", Escape::None);
-    let fault = fault.unwrap_err().to_string();
-    assert!(fault.contains("has 65537 bytes; at most 65536"), "{fault}");
+    let error = rendered("{{ ('x' * 65537) is matching('y') }}", Escape::None);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("has 65537 bytes; at most 65536"), "{error}");
 }
 
 #[test]
@@ -654,9 +654,9 @@ fn literal_patterns_are_checked_when_a_template_is_saved() {
         ("{{ a|regex_replace('(', '') }}", 1, 20),
     ];
     for (source, line, column) in invalid {
-        let fault = AnyTemplate::check(TemplateLanguage::Jinja, source, &NO_SNIPPETS).unwrap_err();
-        assert_eq!((fault.line, fault.column), (line, column), "{source}");
-        assert!(fault.message.contains("is not a valid regular expression"));
+        let error = AnyTemplate::check(TemplateLanguage::Jinja, source, &NO_SNIPPETS).unwrap_err();
+        assert_eq!((error.line, error.column), (line, column), "{source}");
+        assert!(error.message.contains("is not a valid regular expression"));
     }
     let check_valid = [
         "{{ a is matching('^disk') }}",
@@ -681,8 +681,8 @@ fn matching_is_charged_to_the_budget() {
     let source = "{% for x in range(100) %}{% for y in range(100) %}{{ (text ~ x) is matching('b$') }}{% endfor %}{% endfor %}";
     let data = Variables::new(json!({"text": "a".repeat(60_000)}));
     let mut budget = Budget::for_message();
-    let fault = parse(source)
+    let error = parse(source)
         .unwrap()
         .render(&data, Escape::None, &mut budget);
-    assert_eq!(fault, Err(RenderError::TooManySteps(TEMPLATE_STEPS_MAX)));
+    assert_eq!(error, Err(RenderError::TooManySteps(TEMPLATE_STEPS_MAX)));
 }

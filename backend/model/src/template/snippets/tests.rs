@@ -135,9 +135,9 @@ fn invalid_inclusions_are_rejected_with_their_position() {
         ];
         for (source, message) in cases {
             let source = format!("a\n b {source}");
-            let fault = AnyTemplate::parse_with(language, &source, &snippets).unwrap_err();
-            assert!(fault.message.contains(message), "{source}: {fault}");
-            assert_eq!(fault.line, 2, "{source}: {fault}");
+            let error = AnyTemplate::parse_with(language, &source, &snippets).unwrap_err();
+            assert!(error.message.contains(message), "{source}: {error}");
+            assert_eq!(error.line, 2, "{source}: {error}");
         }
         assert!(AnyTemplate::parse_with(language, &include("b"), &snippets).is_ok());
     }
@@ -148,10 +148,10 @@ fn invalid_inclusions_are_rejected_with_their_position() {
         "{% include ['header', 'b'] %}",
     ];
     for source in jinja {
-        let fault = AnyTemplate::parse_with(Jinja, source, &snippets).unwrap_err();
+        let error = AnyTemplate::parse_with(Jinja, source, &snippets).unwrap_err();
         assert!(
-            fault.message.contains("name of a template in quotes"),
-            "{fault}"
+            error.message.contains("name of a template in quotes"),
+            "{error}"
         );
     }
 }
@@ -165,9 +165,9 @@ fn many_inclusions_of_small_templates_stay_bounded() {
         ("g", "{{> f}}{{> f}}{{> f}}{{> f}}{{> f}}"),
     ]);
     assert!(AnyTemplate::parse_with(Mustache, "{{> f}}", &snippets).is_ok());
-    let fault = AnyTemplate::parse_with(Mustache, "{{> g}}", &snippets).unwrap_err();
+    let error = AnyTemplate::parse_with(Mustache, "{{> g}}", &snippets).unwrap_err();
     let limit = format!("more than {TEMPLATE_BYTES_MAX} bytes");
-    assert!(fault.message.contains(&limit), "{fault}");
+    assert!(error.message.contains(&limit), "{error}");
 }
 
 #[test]

@@ -88,7 +88,7 @@ async fn world(reply: Reply) -> (World, Receiver, Destination) {
 }
 
 /// Returns what a receiver got: summaries of single messages, and digests.
-fn told(receiver: &Receiver) -> (Vec<String>, Vec<Value>) {
+fn received_messages(receiver: &Receiver) -> (Vec<String>, Vec<Value>) {
     let (mut singles, mut digests) = (Vec::new(), Vec::new());
     for body in receiver.received().iter().map(Received::json) {
         if body["digest"].is_null() {
@@ -121,7 +121,7 @@ async fn messages_over_budget_are_folded_into_a_digest() {
     world.live(MINUTE).await;
     let critical = decide(&mut world, &to, 1_000..1_005, Severity::Critical, false).await;
     world.live(MINUTE).await;
-    let (singles, digests) = told(&receiver);
+    let (singles, digests) = received_messages(&receiver);
     assert_eq!((singles.len(), digests.len()), (10, 0));
     assert_eq!(singles[8..], ["event 1000", "event 1001"]);
     assert_eq!(
@@ -133,7 +133,7 @@ async fn messages_over_budget_are_folded_into_a_digest() {
         [(DELIVERED, 2), (FOLDED, 3)].into()
     );
     world.live(8 * MINUTE).await;
-    let (singles, digests) = told(&receiver);
+    let (singles, digests) = received_messages(&receiver);
     assert_eq!((singles.len(), digests.len()), (10, 1));
     let [digest] = &digests[..] else { panic!() };
     assert_eq!(
@@ -155,7 +155,7 @@ async fn messages_over_budget_are_folded_into_a_digest() {
     // The next window has a new budget.
     decide(&mut world, &to, 2_000..2_003, Severity::Info, false).await;
     world.settled().await;
-    assert_eq!(told(&receiver).0.len(), 13);
+    assert_eq!(received_messages(&receiver).0.len(), 13);
     world.stop().await;
 }
 
@@ -173,7 +173,7 @@ async fn single_message_over_budget_is_sent_at_window_end() {
     );
     assert_eq!(next, Some(600));
     world.live(8 * MINUTE).await;
-    let (singles, digests) = told(&receiver);
+    let (singles, digests) = received_messages(&receiver);
     assert_eq!((singles.len(), digests.len()), (9, 0));
     assert_eq!(states(&world, &ninth).await, [(DELIVERED, 1)].into());
     world.stop().await;
@@ -187,14 +187,14 @@ async fn closing_joins_the_pending_digest_of_its_opening() {
     // Eight were sent one by one; their closings are over budget as well.
     decide(&mut world, &to, 0..30, Severity::Error, true).await;
     world.live(9 * MINUTE).await;
-    let (singles, digests) = told(&receiver);
+    let (singles, digests) = received_messages(&receiver);
     assert_eq!((singles.len(), digests.len()), (8, 1));
     assert_eq!(digests[0]["count"], 42 + 30);
     assert_eq!(digests[0]["clear_count"], 30);
     // Closings after the digest are sent one by one again.
     decide(&mut world, &to, 30..35, Severity::Error, true).await;
     world.settled().await;
-    assert_eq!(told(&receiver).0.len(), 8 + 5);
+    assert_eq!(received_messages(&receiver).0.len(), 8 + 5);
     world.stop().await;
 }
 
@@ -274,7 +274,7 @@ async fn folded_deliveries_die_and_are_resent_with_their_digest() {
     let again = deliveries.retry(folded).await.unwrap();
     assert_eq!(again.retry_of, Some(digest));
     world.settled().await;
-    let (_, digests) = told(&receiver);
+    let (_, digests) = received_messages(&receiver);
     assert_eq!(digests[0]["count"], 592);
     world.stop().await;
 }
@@ -352,7 +352,7 @@ async fn kills_neither_lose_nor_double_fold_deliveries() {
         assert_eq!(folded.count(), content.count as usize);
         assert_eq!(digest.state, DeliveryState::Delivered);
     }
-    let (_, digests) = told(&receiver);
+    let (_, digests) = received_messages(&receiver);
     assert!(digests.len() >= 3, "{}", digests.len());
     world.stop().await;
 }
@@ -366,10 +366,10 @@ async fn clock_steps_do_not_shift_digests() {
         world.set_clock(by_ms).await;
         decide(&mut world, &to, 20..25, Severity::Error, false).await;
         world.live(8 * MINUTE).await;
-        let (singles, digests) = told(&receiver);
+        let (singles, digests) = received_messages(&receiver);
         assert_eq!((singles.len(), digests.len()), (8, 0), "by {by_ms}");
         world.live(MINUTE).await;
-        let (singles, digests) = told(&receiver);
+        let (singles, digests) = received_messages(&receiver);
         assert_eq!((singles.len(), digests.len()), (8, 1), "by {by_ms}");
         assert_eq!(digests[0]["count"], 17);
         world.stop().await;
@@ -384,9 +384,9 @@ async fn removed_budget_still_sends_its_pending_digest() {
     world.edit("hook", |it| it.delivery.budget = None).await;
     decide(&mut world, &to, 20..40, Severity::Error, false).await;
     world.live(MINUTE).await;
-    assert_eq!(told(&receiver).0.len(), 28);
+    assert_eq!(received_messages(&receiver).0.len(), 28);
     world.live(8 * MINUTE).await;
-    assert_eq!(told(&receiver).1[0]["count"], 12);
+    assert_eq!(received_messages(&receiver).1[0]["count"], 12);
     world.stop().await;
 }
 
@@ -401,10 +401,10 @@ async fn unreadable_budget_window_holds_no_deliveries() {
     world.start();
     decide(&mut world, &to, 20..40, Severity::Error, false).await;
     world.live(MINUTE).await;
-    assert_eq!(told(&receiver).0.len(), 28);
+    assert_eq!(received_messages(&receiver).0.len(), 28);
     world.set_clock(-60_000).await;
     world.live(9 * MINUTE).await;
-    assert_eq!(told(&receiver).1[0]["count"], 12);
+    assert_eq!(received_messages(&receiver).1[0]["count"], 12);
     assert_eq!(world.delivery(digest).await.state, DeliveryState::Delivered);
     world.stop().await;
 }

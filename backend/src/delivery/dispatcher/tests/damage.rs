@@ -11,7 +11,7 @@ fn key(id: RecordId) -> Vec<u8> {
 }
 
 /// Returns the service's own events of a kind.
-pub(super) fn told(world: &World, kind: &str) -> Vec<IncomingEvent> {
+pub(super) fn reported_notices(world: &World, kind: &str) -> Vec<IncomingEvent> {
     let events = world.sink.events().into_iter().map(|(event, _)| event);
     events.filter(|event| event.kind == kind).collect()
 }
@@ -34,7 +34,7 @@ async fn unreadable_deliveries_are_skipped_and_reported() {
         world.start();
         world.settled().await;
         assert_eq!(receiver.count(), sound.len());
-        let notices = told(&world, "delivery-unreadable");
+        let notices = reported_notices(&world, "delivery-unreadable");
         assert_eq!(notices.len(), life * damaged.len(), "once in a life");
         let first = ids[damaged[0]].to_string();
         assert!(notices[0].body.contains(&first), "{notices:?}");
@@ -92,7 +92,7 @@ async fn damaged_health_or_destination_does_not_block_others() {
         let state = world.delivery(id).await.state;
         assert_eq!(state.due_ms().is_some(), waits, "{at}: {state:?}");
     }
-    assert_eq!(told(&world, "delivery-unreadable"), []);
+    assert_eq!(reported_notices(&world, "delivery-unreadable"), []);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{damage::told, *};
+use super::{damage::reported_notices, *};
 use crate::{
     delivery::{
         decide::{is_interrupted, rendering_attempt},
@@ -143,9 +143,9 @@ async fn message_whose_rendering_crashes_twice_becomes_dead_letter() {
     );
     assert_eq!(world.delivery(next).await.state, DeliveryState::Delivered);
     assert_eq!(receiver.count(), 6);
-    let told = told(&world, "delivery-poison");
-    assert_eq!(told.len(), 1);
-    assert!(told[0].body.contains(&id.to_string()), "{told:?}");
+    let notices = reported_notices(&world, "delivery-poison");
+    assert_eq!(notices.len(), 1);
+    assert!(notices[0].body.contains(&id.to_string()), "{notices:?}");
 }
 
 #[tokio::test]

@@ -47,10 +47,10 @@ async fn limited(
     stated: Stated,
 ) -> (Receiver, Arrived) {
     let arrived = Arrived::default();
-    let (kept, clock) = (Arc::clone(&arrived), Arc::clone(clock));
+    let (recorded, clock) = (Arc::clone(&arrived), Arc::clone(clock));
     let judge = move |request: &Received| {
         let now_ms = clock.now_ms();
-        let mut arrived = kept.lock().unwrap();
+        let mut arrived = recorded.lock().unwrap();
         let unblocked_ms =
             unblocked_ms(windows, &arrived.iter().map(|it| it.0).collect::<Vec<_>>());
         if unblocked_ms <= now_ms {
@@ -241,8 +241,8 @@ async fn only_critical_message_is_probed_for_hours_without_using_its_attempts() 
     let waiting = world.delivery(id).await;
     assert!(waiting.attempts - waiting.deferrals <= 4, "{waiting:?}");
     assert_eq!(waiting.deferrals, DEFERRALS_MAX);
-    let kept = world.attempts(id).await.len();
-    assert_eq!(kept, waiting.attempts as usize, "others are not kept");
+    let recorded = world.attempts(id).await.len();
+    assert_eq!(recorded, waiting.attempts as usize, "others are not kept");
     set(&reply, 200);
     world.live(16 * SECOND).await;
     assert_eq!(world.delivery(id).await.state, DeliveryState::Delivered);

@@ -9,17 +9,17 @@ use crate::{
 };
 
 /// Returns the events reported since the last call, as name and status.
-fn told(world: &World, seen: &mut usize) -> Vec<(String, Status)> {
+fn new_notices(world: &World, seen: &mut usize) -> Vec<(String, Status)> {
     let events = world.sink.events();
     let new = events[*seen..].iter();
-    let told = new.map(|(event, _)| (event.name.clone(), event.status.unwrap()));
-    let told = told.collect();
+    let reported = new.map(|(event, _)| (event.name.clone(), event.status.unwrap()));
+    let reported = reported.collect();
     *seen = events.len();
-    told
+    reported
 }
 
 /// Stores the occurrence that an event would open, like the service does with its own.
-async fn take_in(world: &mut World, at: usize) {
+async fn store_opened(world: &mut World, at: usize) {
     let (event, _) = world.sink.events().swap_remove(at);
     let arrival = Arrival {
         trace: None,
@@ -61,12 +61,12 @@ async fn dead_letter_growth_is_reported_on_doubling_then_closed() {
     let over = || ("dead letters growing".to_owned(), Status::Closed);
     let mut seen = 0;
     let destination = dead(&mut world, 2).await;
-    assert_eq!(told(&world, &mut seen), [], "a few are no growth");
+    assert_eq!(new_notices(&world, &mut seen), [], "a few are no growth");
     for _ in 0..4 {
         world.notify_of(&destination, Severity::Warning).await;
     }
     world.live(10 * MINUTE).await;
-    assert_eq!(told(&world, &mut seen), [grow(), grow()]);
+    assert_eq!(new_notices(&world, &mut seen), [grow(), grow()]);
     let (last, _) = world.sink.events().pop().unwrap();
     assert!(
         last.summary.starts_with("6 messages to hook"),
@@ -74,26 +74,26 @@ async fn dead_letter_growth_is_reported_on_doubling_then_closed() {
         last.summary
     );
     world.live(61 * MINUTE).await;
-    assert_eq!(told(&world, &mut seen), [over()]);
+    assert_eq!(new_notices(&world, &mut seen), [over()]);
 }
 
 #[tokio::test]
 async fn restart_closes_dead_letter_report_of_previous_run() {
     let mut world = World::new();
     let destination = dead(&mut world, 3).await;
-    take_in(&mut world, 0).await;
+    store_opened(&mut world, 0).await;
     world.stop().await;
     let mut seen = 1;
     world.start();
     world.live(59 * MINUTE).await;
-    assert_eq!(told(&world, &mut seen), []);
+    assert_eq!(new_notices(&world, &mut seen), []);
     world.live(2 * MINUTE).await;
     let over = || ("dead letters growing".to_owned(), Status::Closed);
-    assert_eq!(told(&world, &mut seen), [over()]);
+    assert_eq!(new_notices(&world, &mut seen), [over()]);
     world.delete("hook").await;
     world.live(MINUTE).await;
     assert_eq!(
-        told(&world, &mut seen),
+        new_notices(&world, &mut seen),
         [over()],
         "it is closed with its destination"
     );

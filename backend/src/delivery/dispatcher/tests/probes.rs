@@ -256,8 +256,8 @@ async fn retry_after_holds_all_messages_to_the_receiver() {
     for status in [403, 429, 503] {
         let mut world = World::new();
         world.config.delivery.jitter = 0.0;
-        let asked = vec![("retry-after", "89.5".to_owned())];
-        let (busy, reply) = switch(Reply::Answer(status, asked, String::new())).await;
+        let headers = vec![("retry-after", "89.5".to_owned())];
+        let (busy, reply) = switch(Reply::Answer(status, headers, String::new())).await;
         let destination = world.destination("busy", busy.url("/"), one_by_one()).await;
         let first = world.notify(&destination, 3).await;
         world.start();
@@ -283,8 +283,8 @@ async fn retry_after_survives_a_restart() {
     for is_killed in [false, true] {
         let mut world = World::new();
         world.config.delivery.jitter = 0.0;
-        let asked = vec![("retry-after", "90".to_owned())];
-        let (busy, reply) = switch(Reply::Answer(429, asked, String::new())).await;
+        let headers = vec![("retry-after", "90".to_owned())];
+        let (busy, reply) = switch(Reply::Answer(429, headers, String::new())).await;
         let destination = world.destination("busy", busy.url("/"), one_by_one()).await;
         world.notify(&destination, 1).await;
         world.start();
@@ -309,7 +309,7 @@ async fn retry_after_survives_a_restart() {
         world.live(2 * SECOND).await;
         assert_eq!(busy.count(), 5);
         let health = world.health(&destination).await.unwrap();
-        assert_eq!(health.asked_until_ms, None, "it has passed");
+        assert_eq!(health.requested_until_ms, None, "it has passed");
         world.stop().await;
     }
 }
@@ -317,8 +317,8 @@ async fn retry_after_survives_a_restart() {
 #[tokio::test]
 async fn changing_the_address_clears_retry_after() {
     let mut world = World::new();
-    let asked = vec![("retry-after", "3600".to_owned())];
-    let (busy, _) = switch(Reply::Answer(429, asked, String::new())).await;
+    let headers = vec![("retry-after", "3600".to_owned())];
+    let (busy, _) = switch(Reply::Answer(429, headers, String::new())).await;
     let (good, _) = switch(Reply::status(200)).await;
     let destination = world.destination("busy", busy.url("/"), one_by_one()).await;
     world.notify(&destination, 2).await;

@@ -61,11 +61,11 @@ async fn misbehaving_destinations_match_the_model() {
     }
     world.start();
     let mut random = StdRng::seed_from_u64(42);
-    let mut told = vec![Vec::new(); moods.len()];
+    let mut notified = vec![Vec::new(); moods.len()];
     for _ in 0..40 {
         let which = random.random_range(0..moods.len());
         let count = random.random_range(1..=12);
-        told[which].extend(world.notify(&destinations[which], count).await);
+        notified[which].extend(world.notify(&destinations[which], count).await);
         world
             .live(Duration::from_secs(random.random_range(1..60)))
             .await;
@@ -84,7 +84,7 @@ async fn misbehaving_destinations_match_the_model() {
             Mood::Refusing => (DeliveryState::Dead, 2),
             Mood::Dead | Mood::Closing => (DeliveryState::Dead, steps.len()),
         };
-        for &id in &told[which] {
+        for &id in &notified[which] {
             let delivery = world.delivery(id).await;
             assert_eq!(
                 (delivery.state, delivery.attempts as usize),
@@ -95,9 +95,9 @@ async fn misbehaving_destinations_match_the_model() {
         }
         assert_eq!(
             receivers[which].count(),
-            told[which].len() * attempts,
+            notified[which].len() * attempts,
             "{mood:?}"
         );
     }
-    assert!(told.iter().flatten().count() > 200);
+    assert!(notified.iter().flatten().count() > 200);
 }

@@ -119,8 +119,8 @@ impl World {
         let [id] = self.notify(&destination, 1).await.try_into().unwrap();
         self.start();
         let mut status = self.running.as_ref().unwrap().status.clone();
-        let under_way = status.wait_for(|status| status.in_flight == 1);
-        under_way.await.unwrap();
+        let in_flight = status.wait_for(|status| status.in_flight == 1);
+        in_flight.await.unwrap();
         id
     }
 

@@ -348,7 +348,7 @@ async fn oauth_token_replaces_the_password() {
     })
     .await;
     let error = "334 eyJzdGF0dXMiOiI0MDAifQ==";
-    for (auth, outcome, asked) in [
+    for (auth, outcome, requests) in [
         ("235 welcome", Outcome::Delivered, 1),
         (error, Outcome::Rejected, 2),
     ] {
@@ -377,7 +377,7 @@ async fn oauth_token_replaces_the_password() {
             }
         }
         // Cached while valid, and requested again after a refusal.
-        assert_eq!(tokens.count() - before, asked);
+        assert_eq!(tokens.count() - before, requests);
         let mails = receiver.mails();
         let said = mails[0]
             .commands

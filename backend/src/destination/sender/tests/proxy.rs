@@ -18,7 +18,7 @@ use crate::{
 async fn proxy(answer: Option<&'static str>) -> (u16, mpsc::Receiver<String>, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let (tell, told) = mpsc::channel(16);
+    let (sender, heads) = mpsc::channel(16);
     let mut tasks = JoinSet::new();
     tasks.spawn(async move {
         let mut tunnels = JoinSet::new();
@@ -32,7 +32,7 @@ async fn proxy(answer: Option<&'static str>) -> (u16, mpsc::Receiver<String>, Jo
             }
             let head = String::from_utf8(head).unwrap();
             let target = head.split(' ').nth(1).unwrap().to_owned();
-            let _told = tell.send(head.clone()).await;
+            let _sent = sender.send(head.clone()).await;
             if let Some(answer) = answer {
                 let _written = client.write_all(answer.as_bytes()).await;
                 continue;
@@ -50,7 +50,7 @@ async fn proxy(answer: Option<&'static str>) -> (u16, mpsc::Receiver<String>, Jo
             });
         }
     });
-    (port, told, tasks)
+    (port, heads, tasks)
 }
 
 fn by_way_of(world: &mut World, port: u16) {
@@ -61,14 +61,14 @@ fn by_way_of(world: &mut World, port: u16) {
 #[tokio::test]
 async fn http_requests_are_forwarded_by_the_proxy() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
-    let (port, mut told, _tasks) = proxy(None).await;
+    let (port, mut heads, _tasks) = proxy(None).await;
     let mut world = World::new();
     by_way_of(&mut world, port);
     let url = receiver.url("/hook?x=1").replace("127.0.0.1", "localhost");
     let kind = DestinationKind::Webhook(webhook(url.clone()));
     let report = world.send(&kind).await;
     assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
-    let head = told.recv().await.unwrap();
+    let head = heads.recv().await.unwrap();
     assert!(
         head.starts_with(&format!("PUT {url} HTTP/1.1\r\n")),
         "{head}"
@@ -90,14 +90,14 @@ async fn connect_uses_checked_address_unless_proxy_resolves_names() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let target = receiver.addr.port();
     for (by_name, host) in [(false, "127.0.0.1"), (true, "localhost")] {
-        let (port, mut told, _tasks) = proxy(None).await;
+        let (port, mut heads, _tasks) = proxy(None).await;
         let mut world = World::new();
         by_way_of(&mut world, port);
         world.config.egress.proxy_by_name = by_name;
         let url = format!("https://localhost:{target}/hook");
         let report = world.send(&DestinationKind::Webhook(webhook(url))).await;
         assert_eq!(report.verdict.outcome, Outcome::Unreachable, "{report:?}");
-        let head = told.recv().await.unwrap();
+        let head = heads.recv().await.unwrap();
         let line = format!("CONNECT {host}:{target} HTTP/1.1\r\n");
         let is_v6 = head.starts_with(&format!("CONNECT [::1]:{target} "));
         assert!(head.starts_with(&line) || !by_name && is_v6, "{head}");
@@ -108,21 +108,21 @@ async fn connect_uses_checked_address_unless_proxy_resolves_names() {
 #[tokio::test]
 async fn no_proxy_hosts_are_reached_directly() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
-    let (port, mut told, _tasks) = proxy(None).await;
+    let (port, mut heads, _tasks) = proxy(None).await;
     let mut world = World::new();
     by_way_of(&mut world, port);
     world.config.egress.no_proxy = NoProxy::parse(["127.0.0.0/8"]).unwrap();
     let kind = DestinationKind::Webhook(webhook(receiver.url("/hook")));
     let report = world.send(&kind).await;
     assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
-    assert!(told.try_recv().is_err(), "the proxy was not asked");
+    assert!(heads.try_recv().is_err(), "the proxy was not asked");
     assert_eq!(receiver.received()[0].path, "/hook");
 }
 
 #[tokio::test]
 async fn target_is_guarded_and_proxy_refusal_is_reported() {
     for by_name in [false, true] {
-        let (port, mut told, _tasks) = proxy(Some("HTTP/1.1 407 Who are you\r\n\r\n")).await;
+        let (port, mut heads, _tasks) = proxy(Some("HTTP/1.1 407 Who are you\r\n\r\n")).await;
         let mut world = World::new();
         by_way_of(&mut world, port);
         world.config.egress.proxy_by_name = by_name;
@@ -131,7 +131,7 @@ async fn target_is_guarded_and_proxy_refusal_is_reported() {
             let blocked = world.send(&to(url)).await;
             assert_eq!(blocked.verdict.outcome, Outcome::Blocked, "{blocked:?}");
         }
-        assert!(told.try_recv().is_err(), "the proxy was not asked");
+        assert!(heads.try_recv().is_err(), "the proxy was not asked");
         let refused = world.send(&to("https://127.0.0.1:9/hook")).await;
         assert_eq!(refused.verdict.outcome, Outcome::Unreachable, "{refused:?}");
         let explanation = refused.verdict.explanation;

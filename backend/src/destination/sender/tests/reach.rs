@@ -183,7 +183,7 @@ async fn closing_uses_the_on_clear_request() {
     send(&content).await;
     content.occurrence.status = Status::Closed;
     send(&content).await;
-    let told: Vec<_> = receiver
+    let received: Vec<_> = receiver
         .received()
         .iter()
         .map(|it| format!("{} {} {}", it.method, it.path, it.body))
@@ -191,7 +191,7 @@ async fn closing_uses_the_on_clear_request() {
     let id = content.occurrence.event.to_string().replace('=', "%3D");
     let open = "POST /alerts {\"open\": \"disk-full\"}";
     let close = format!("DELETE /alerts/{id}/close {{\"closed\": \"disk-full\"}}");
-    assert_eq!(told, [open, open, &close]);
+    assert_eq!(received, [open, open, &close]);
 }
 
 #[tokio::test]

@@ -242,14 +242,14 @@ async fn excessive_previews_are_refused_or_stopped_early() {
     let mut all = impacts(&world);
     let far = all.preview((&documents, ""), 31).await.unwrap_err();
     assert!(far.to_string().contains("1 to 30"), "{far}");
-    let taken = all.turn.try_acquire().unwrap();
+    let permit = all.turn.try_acquire().unwrap();
     let busy = all.preview((&documents, ""), 1).await.unwrap_err();
     let retry_after = match busy {
         Error::Exhausted { retry_after, .. } => retry_after,
         other => panic!("{other}"),
     };
     assert!(retry_after > Some(Duration::ZERO));
-    drop(taken);
+    drop(permit);
 
     all.deciding.clock = Arc::new(HurriedClock::default());
     let hurried = all.preview((&documents, ""), 1).await.unwrap();

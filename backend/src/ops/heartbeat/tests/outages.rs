@@ -45,7 +45,7 @@ async fn full_disk_neither_raises_nor_hides_alarms() {
 #[tokio::test]
 async fn frequent_restarts_do_not_postpone_an_alarm_forever() {
     // Seconds between restarts, and length of the outage each time.
-    for (up, away) in [(6, 1), (8, 2), (20, 8)] {
+    for (up, down) in [(6, 1), (8, 2), (20, 8)] {
         let mut world = World::new().await;
         world.create(every_minute()).await;
         world.pass(1).await;
@@ -53,10 +53,10 @@ async fn frequent_restarts_do_not_postpone_an_alarm_forever() {
         world.pass(10).await;
         let mut restarts = 0;
         while !world.is_open(&[]).await {
-            world = world.restarted(Duration::from_secs(away)).await;
+            world = world.restarted(Duration::from_secs(down)).await;
             world.pass(up).await;
             restarts += 1;
-            assert!(restarts < 40, "up {up} s, away {away} s");
+            assert!(restarts < 40, "up {up} s, away {down} s");
         }
         // The outages do not count.
         assert!(restarts * up >= 50, "{restarts} restarts are too early");
@@ -101,7 +101,7 @@ async fn beat_at_another_node_uses_the_leaders_time() {
 
 /// Polls a check up to `polls` times and then drops it, as a crash would; returns whether it had
 /// completed.
-async fn looked(world: &mut World, polls: usize) -> bool {
+async fn poll_check(world: &mut World, polls: usize) -> bool {
     let mut pass = pin!(world.watch.run_once());
     for _ in 0..polls {
         let mut context = Context::from_waker(Waker::noop());
@@ -126,7 +126,7 @@ async fn kill_during_a_check_neither_loses_nor_repeats_an_alarm() {
         world.pass(70).await;
         assert!(!world.is_open(&[]).await);
         world.clock.advance(Duration::from_secs(2));
-        was_whole |= looked(&mut world, polls).await;
+        was_whole |= poll_check(&mut world, polls).await;
         let mut world = world.restarted(Duration::from_secs(1)).await;
         world.pass(20).await;
         let alarm = world.alarm("backup", &[]).await.unwrap();
@@ -136,7 +136,7 @@ async fn kill_during_a_check_neither_loses_nor_repeats_an_alarm() {
         assert!(alarm.count <= 2, "{polls}: {}", alarm.count);
         world.send("done", "a").await;
         world.clock.advance(Duration::from_secs(1));
-        looked(&mut world, polls).await;
+        poll_check(&mut world, polls).await;
         let mut world = world.restarted(Duration::from_secs(1)).await;
         world.pass(20).await;
         let alarm = world.alarm("backup", &[]).await.unwrap();

@@ -275,11 +275,11 @@ async fn invalid_schedules_are_refused_and_used_calendars_stay() {
         (neither, &["every"]),
         (unknown, &["calendarName", "maxRun"]),
     ] {
-        let Err(Error::Invalid(faults)) = all.update(&draft, false).await else {
+        let Err(Error::Invalid(violations)) = all.update(&draft, false).await else {
             panic!("accepted");
         };
-        let found: Vec<_> = faults.iter().map(|it| &*it.field).collect();
-        assert_eq!(found, fields, "{faults:?}");
+        let found: Vec<_> = violations.iter().map(|it| &*it.field).collect();
+        assert_eq!(found, fields, "{violations:?}");
     }
     let calendars = Calendars::new(world.deciding.store.clone(), world.clock());
     let Err(Error::Refused { message, .. }) = calendars.delete("mornings", "", false).await else {

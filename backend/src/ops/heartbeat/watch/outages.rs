@@ -19,7 +19,7 @@ impl Time {
     /// part of that time is still added: frequent restarts must not stop the service time.
     pub(super) fn after_start(stored: Option<Expectation>, wall_ms: i64, passed: Duration) -> Self {
         let last_ms = stored.as_ref().and_then(|it| it.last_ms);
-        let away_ms = last_ms.map_or(i64::MAX, |it| wall_ms.saturating_sub(it).max(0));
+        let down_ms = last_ms.map_or(i64::MAX, |it| wall_ms.saturating_sub(it).max(0));
         let (now_ms, outages) =
             stored.map_or_else(Default::default, |it| (it.beat_service_ms, it.outages));
         let mut time = Self {
@@ -30,24 +30,24 @@ impl Time {
             steps: ClockSteps::at(wall_ms),
         };
         if time.resumed_ms() == now_ms && !time.outages.is_empty() {
-            let counted_ms = away_ms.min(millis(SERVICE_TIME_INTERVAL));
+            let counted_ms = down_ms.min(millis(SERVICE_TIME_INTERVAL));
             time.now_ms = now_ms.saturating_add(counted_ms);
         }
-        time.note_outage(away_ms);
+        time.note_outage(down_ms);
         time
     }
 
-    pub(super) fn note_outage(&mut self, away_ms: i64) {
+    pub(super) fn note_outage(&mut self, down_ms: i64) {
         match self.outages.last_mut() {
             Some(last) if last.service_ms == self.now_ms => {
-                last.away_ms = last.away_ms.saturating_add(away_ms);
+                last.down_ms = last.down_ms.saturating_add(down_ms);
             }
             _ => {
                 let too_many = (self.outages.len() + 1).saturating_sub(OUTAGES_MAX);
                 self.outages.drain(..too_many);
                 self.outages.push(Outage {
                     service_ms: self.now_ms,
-                    away_ms,
+                    down_ms,
                 });
             }
         }
@@ -68,7 +68,7 @@ impl Time {
             if outage.service_ms.saturating_sub(since_ms) >= length_ms {
                 (since_ms, left_ms) = (outage.service_ms, grace_ms);
             }
-            let more_ms = outage.away_ms.min(left_ms);
+            let more_ms = outage.down_ms.min(left_ms);
             left_ms -= more_ms;
             until_ms = outage.service_ms.saturating_add(more_ms);
         }
@@ -87,9 +87,9 @@ mod tests {
     type Case = (i64, &'static [(i64, i64)], bool);
 
     fn time(now_s: i64, outages: &[(i64, i64)]) -> Time {
-        let outages = outages.iter().map(|(service_s, away_s)| Outage {
+        let outages = outages.iter().map(|(service_s, down_s)| Outage {
             service_ms: service_s * SECOND_MS,
-            away_ms: away_s.saturating_mul(SECOND_MS),
+            down_ms: down_s.saturating_mul(SECOND_MS),
         });
         Time {
             now_ms: now_s * SECOND_MS,

@@ -14,7 +14,7 @@ use crate::{
         heartbeat::{ExpectedWindow, SERVICE},
     },
     error::Error,
-    limits::{CLOCK_SLACK_MAX, CLOCK_SLACK_TIME, CLOCK_STEP_MIN, HEARTBEAT_LOOK_INTERVAL},
+    limits::{CLOCK_SLACK_MAX, CLOCK_SLACK_TIME, CLOCK_STEP_MIN, HEARTBEAT_CHECK_INTERVAL},
     ops::{beats::new_expectation, heartbeat::due::stored_window},
     store::{
         Direction, Stored,
@@ -112,7 +112,7 @@ impl HeartbeatWatch {
             self.store_window(loaded.heartbeat.id, stored, window)
                 .await?;
         }
-        let latest_ms = time.now_ms.saturating_add(millis(HEARTBEAT_LOOK_INTERVAL));
+        let latest_ms = time.now_ms.saturating_add(millis(HEARTBEAT_CHECK_INTERVAL));
         let next_ms = if window.is_over {
             latest_ms
         } else {
@@ -167,7 +167,7 @@ impl HeartbeatWatch {
     /// Deletes the windows of heartbeats without a calendar.
     pub(super) async fn sweep_windows(
         &self,
-        is_kept: impl Fn(RecordId) -> bool,
+        is_retained: impl Fn(RecordId) -> bool,
     ) -> Result<(), Error> {
         let mut range = Range::with_prefix(&Key::new().id(SERVICE).build());
         loop {
@@ -181,7 +181,7 @@ impl HeartbeatWatch {
             range.exclude_through(&Key::new().id(SERVICE).id(last.value.key).build());
             let mut changes = store.changes();
             for stored in &found {
-                if stored.value.window.is_some() && !is_kept(stored.value.key) {
+                if stored.value.window.is_some() && !is_retained(stored.value.key) {
                     changes.delete(stored);
                 }
             }

@@ -14,7 +14,7 @@ use crate::{
         Pending, RecordId, ResponseState,
     },
     error::{Error, log_failure},
-    limits::{LOOK_BATCH, TELL_BATCH, TELL_TIME_MAX, TELLS_AT_ONCE},
+    limits::{HOLDS_BATCH, NOTIFY_BATCH, NOTIFY_BATCHES_AT_ONCE, NOTIFY_TIME_MAX},
     ops::{
         cause_lookup::decide_with_causes,
         commit::commit,
@@ -97,10 +97,10 @@ impl<'a> Batch<'a> {
     ) -> Result<(), Error> {
         let mut found = self.read(keys).await?;
         let freed = self.review_held(&mut found).await;
-        let told = self.send_group_messages(&mut found).await;
+        let sent = self.send_group_messages(&mut found).await;
         let moved = self.move_responses(&mut found).await;
         let decided = self.decide_all(found, together).await;
-        freed.and(told).and(moved).and(decided)
+        freed.and(sent).and(moved).and(decided)
     }
 
     /// Runs the due escalation steps of the responses that these occurrences carry.
@@ -112,7 +112,7 @@ impl<'a> Batch<'a> {
         let is_due = |it: &Stored<Occurrence>| {
             let responses = it.value.notified.iter();
             let mut responses = responses.filter_map(|it| it.response.as_ref());
-            responses.any(|it| it.look_ms.is_some_and(|look_ms| look_ms <= now_ms))
+            responses.any(|it| it.review_ms.is_some_and(|review_ms| review_ms <= now_ms))
         };
         let mut found = self.read(keys).await?;
         found.retain(is_due);
@@ -168,7 +168,7 @@ impl<'a> Batch<'a> {
         let mut freed = Ok(());
         loop {
             let engine = self.deciding.store.engine();
-            let held = engine.entries(index, range.clone(), Direction::Ascending, LOOK_BATCH);
+            let held = engine.entries(index, range.clone(), Direction::Ascending, HOLDS_BATCH);
             let held = held.await?;
             let Some((last, _)) = held.last() else {
                 return freed;
@@ -193,14 +193,14 @@ impl<'a> Batch<'a> {
         let due = notify::normalize(&self.deciding.store, due).await?;
         let due: Vec<_> = due.into_iter().collect();
         let of_one_rule = due.chunk_by(|one, next| one.0 == next.0);
-        let batches = of_one_rule.flat_map(|it| it.chunks(TELL_BATCH));
-        let tells = batches.map(|batch| self.send_in_time(batch));
-        let tells: Vec<_> = tells.collect();
-        let tells = stream::iter(tells).buffer_unordered(TELLS_AT_ONCE);
-        let (mut settled, mut told) = (BTreeSet::new(), Ok(()));
-        for (some, result) in tells.collect::<Vec<_>>().await {
+        let batches = of_one_rule.flat_map(|it| it.chunks(NOTIFY_BATCH));
+        let sending = batches.map(|batch| self.send_in_time(batch));
+        let sending: Vec<_> = sending.collect();
+        let sending = stream::iter(sending).buffer_unordered(NOTIFY_BATCHES_AT_ONCE);
+        let (mut settled, mut sent) = (BTreeSet::new(), Ok(()));
+        for (some, result) in sending.collect::<Vec<_>>().await {
             settled.extend(some);
-            told = told.and(result);
+            sent = sent.and(result);
         }
         found.retain(|it| {
             let mut due = it.value.pending.iter().filter(is_due);
@@ -208,7 +208,7 @@ impl<'a> Batch<'a> {
             let is_left = is_due || !it.value.causes.is_empty();
             is_left || respond::is_to_move(&it.value, now_ms) || !settled.contains(&it.value.key)
         });
-        told
+        sent
     }
 
     /// Moves responses from occurrences that no longer carry them to other members of their groups,
@@ -234,11 +234,11 @@ impl<'a> Batch<'a> {
     /// Sends the messages of groups of one rule, within a time limit. Returns the occurrences
     /// settled by them, and the first error.
     async fn send_in_time(&self, due: &[DueGroup]) -> (Vec<RecordId>, Result<(), Error>) {
-        match tokio::time::timeout(TELL_TIME_MAX, self.send_together(due)).await {
+        match tokio::time::timeout(NOTIFY_TIME_MAX, self.send_together(due)).await {
             Ok(done) => done,
             Err(_elapsed) => {
                 let why =
-                    format!("notifying the groups of a rule took longer than {TELL_TIME_MAX:?}");
+                    format!("notifying the groups of a rule took longer than {NOTIFY_TIME_MAX:?}");
                 (Vec::new(), Err(Error::Unavailable(why)))
             }
         }
@@ -272,7 +272,7 @@ impl<'a> Batch<'a> {
             rest, mut settled, ..
         } = notify::notify_group(deciding, due).await?;
         settled.extend(rest.iter().filter_map(|key| id_at(key, 0)));
-        for keys in rest.chunks(LOOK_BATCH) {
+        for keys in rest.chunks(HOLDS_BATCH) {
             let found = self.read(keys.to_vec()).await?;
             self.decide_all(found, &JointRelease::default()).await?;
         }
@@ -290,7 +290,7 @@ impl<'a> Batch<'a> {
     ) -> Result<(), Error> {
         let mut found = found.into_iter();
         let batches = std::iter::from_fn(|| {
-            let batch: Vec<_> = found.by_ref().take(LOOK_BATCH).collect();
+            let batch: Vec<_> = found.by_ref().take(HOLDS_BATCH).collect();
             (!batch.is_empty()).then_some(batch)
         });
         // While one batch waits for its commit, the next is evaluated.

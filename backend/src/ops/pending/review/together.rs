@@ -6,7 +6,7 @@ use crate::{
     decide::release_key,
     domain::{GroupKey, HeldBy, Occurrence, RecordId, Status},
     error::Error,
-    limits::LOOK_BATCH,
+    limits::HOLDS_BATCH,
     ops::decision_context::DecisionContext,
     store::{Direction, Index, engine::Range},
 };
@@ -33,7 +33,7 @@ impl JointRelease {
         let snapshot = deciding.ruleset.refresh().await?;
         let mut counts: BTreeMap<RecordId, usize> = BTreeMap::new();
         loop {
-            let (ascending, most) = (Direction::Ascending, LOOK_BATCH);
+            let (ascending, most) = (Direction::Ascending, HOLDS_BATCH);
             let found = store.page_by::<Occurrence>(index, range.clone(), ascending, most);
             let found = found.await?;
             let Some((last, _)) = found.last() else { break };

@@ -27,10 +27,10 @@ pub(super) async fn grouping(
 }
 
 impl World {
-    pub(super) async fn close_and_look(&self, host: &str) {
+    pub(super) async fn close_and_review(&self, host: &str) {
         self.event(host, |it| it.status = Some(Status::Closed))
             .await;
-        self.look().await;
+        self.review().await;
     }
 
     pub(super) async fn acknowledge_host(&self, host: &str, acknowledged: bool) {
@@ -45,12 +45,12 @@ impl World {
         let by = name("dora");
         let done = set_status((&node.deciding, &node.intake), &items, &by);
         done.await.unwrap().remove(0).unwrap();
-        self.look().await;
+        self.review().await;
     }
 
     /// Returns the destinations notified, oldest first, with a `-` prefix for `clear` and the
     /// number of open members of the group.
-    async fn told(&self) -> Vec<String> {
+    async fn group_notifications(&self) -> Vec<String> {
         let mut all = samples::all::<Delivery>(&self.store).await;
         all.retain(|it| it.content.rule.name == "page");
         all.sort_by_key(|it| it.id.to_bytes());
@@ -70,9 +70,9 @@ async fn steps_continue_until_every_open_member_is_acknowledged() {
     for host in ["db-1", "db-2", "db-3"] {
         world.event(host, |_| {}).await;
     }
-    world.look().await;
+    world.review().await;
     // The first step is part of the message's commit.
-    assert_eq!(world.told().await, ["chat 3", "ana 3"]);
+    assert_eq!(world.group_notifications().await, ["chat 3", "ana 3"]);
     let response = world.response().await;
     assert_eq!((response.round, response.step), (1, 1));
     // The next step runs while one member is left, although another one carries the response.
@@ -82,24 +82,24 @@ async fn steps_continue_until_every_open_member_is_acknowledged() {
     assert_eq!(world.state().await, State::Active);
     assert_eq!(world.response().await.id, response.id);
     world.minutes(5).await;
-    let told = world.told().await;
-    assert!(told.contains(&"ben 3".to_owned()), "{told:?}");
+    let sent = world.group_notifications().await;
+    assert!(sent.contains(&"ben 3".to_owned()), "{sent:?}");
     world.acknowledge_host("db-3", true).await;
     assert_eq!(world.state().await, State::Acknowledged);
     world.minutes(30).await;
-    let told = world.told().await;
-    assert!(!told.iter().any(|it| it.contains("cleo")), "{told:?}");
+    let sent = world.group_notifications().await;
+    assert!(!sent.iter().any(|it| it.contains("cleo")), "{sent:?}");
     // Closing is reported to everyone who was notified.
     for host in ["db-1", "db-2", "db-3"] {
-        world.close_and_look(host).await;
+        world.close_and_review(host).await;
     }
     world.minutes(5).await;
-    let told = world.told().await;
+    let sent = world.group_notifications().await;
     for closing in ["-chat 0", "-ana 0", "-ben 0"] {
         assert_eq!(
-            told.iter().filter(|it| *it == closing).count(),
+            sent.iter().filter(|it| *it == closing).count(),
             1,
-            "{told:?}"
+            "{sent:?}"
         );
     }
     assert_eq!(world.state().await, State::Ended);
@@ -113,21 +113,21 @@ async fn closed_member_hands_the_response_to_another() {
     let world = grouping(&steps, |_| {}).await;
     world.event("db-1", |_| {}).await;
     world.event("db-2", |_| {}).await;
-    world.look().await;
+    world.review().await;
     let first = world.response().await;
     let carrier = if first.event_id == samples::event("db-1").id().to_string() {
         ("db-1", "db-2")
     } else {
         ("db-2", "db-1")
     };
-    world.close_and_look(carrier.0).await;
+    world.close_and_review(carrier.0).await;
     let moved = world.response().await;
     assert_eq!(moved.event_id, samples::event(carrier.1).id().to_string());
     assert_eq!((moved.id, moved.step), (first.id, 1));
     world.minutes(5).await;
-    let told = world.told().await;
-    assert!(told.contains(&"ben 1".to_owned()), "{told:?}");
-    world.close_and_look(carrier.1).await;
+    let sent = world.group_notifications().await;
+    assert!(sent.contains(&"ben 1".to_owned()), "{sent:?}");
+    world.close_and_review(carrier.1).await;
     world.minutes(2).await;
     assert_eq!(world.state().await, State::Ended);
 }
@@ -138,7 +138,7 @@ async fn more_severe_member_starts_a_new_round() {
         let steps = [&[contact("ana")][..], &[contact("ben")]];
         let world = grouping(&steps, |_| {}).await;
         world.event("db-1", |_| {}).await;
-        world.look().await;
+        world.review().await;
         if is_acknowledged {
             world.acknowledge_host("db-1", true).await;
         }
@@ -148,11 +148,11 @@ async fn more_severe_member_starts_a_new_round() {
         world.minutes(2).await;
         let response = world.response().await;
         assert_eq!((response.round, response.state()), (2, State::Active));
-        let told = world.told().await;
+        let sent = world.group_notifications().await;
         assert_eq!(
-            told.iter().filter(|it| *it == "ana 2").count(),
+            sent.iter().filter(|it| *it == "ana 2").count(),
             1,
-            "{told:?}"
+            "{sent:?}"
         );
     }
 }
@@ -162,7 +162,7 @@ async fn equally_severe_member_starts_a_round_only_after_acknowledgement() {
     for (is_acknowledged, rounds) in [(false, 1), (true, 2)] {
         let world = grouping(&[&[contact("ana")]], |_| {}).await;
         world.event("db-1", |_| {}).await;
-        world.look().await;
+        world.review().await;
         if is_acknowledged {
             world.acknowledge_host("db-1", true).await;
         }
@@ -178,16 +178,16 @@ async fn silence_over_all_members_holds_the_steps() {
     let world = grouping(&steps, |_| {}).await;
     world.event("db-1", |_| {}).await;
     world.event("db-2", |_| {}).await;
-    world.look().await;
+    world.review().await;
     world.silence_all(20).await;
     world.minutes(6).await;
     assert_eq!(world.state().await, State::Held);
     world.minutes(16).await;
     assert_eq!(world.state().await, State::Active);
-    let told = world.told().await;
+    let sent = world.group_notifications().await;
     // Only one of the missed steps runs.
-    assert!(told.contains(&"ben 2".to_owned()), "{told:?}");
-    assert!(!told.iter().any(|it| it.contains("cleo")), "{told:?}");
+    assert!(sent.contains(&"ben 2".to_owned()), "{sent:?}");
+    assert!(!sent.iter().any(|it| it.contains("cleo")), "{sent:?}");
 }
 
 #[tokio::test]
@@ -196,7 +196,7 @@ async fn contact_link_acknowledges_the_whole_group() {
     for host in ["db-1", "db-2", "db-3"] {
         world.event(host, |_| {}).await;
     }
-    world.look().await;
+    world.review().await;
     let first = world.response().await;
     // Another member carries it by the time the link is opened.
     let event = [1, 2, 3].map(|at| format!("db-{at}"));
@@ -209,7 +209,7 @@ async fn contact_link_acknowledges_the_whole_group() {
     let (shown, others) = world.responses().acknowledge(link, true).await.unwrap();
     assert_eq!(others, 1);
     assert!(shown.acknowledged);
-    world.look().await;
+    world.review().await;
     assert_eq!(world.state().await, State::Acknowledged);
     let all = samples::all::<Occurrence>(&world.store).await;
     assert!(all.iter().all(|it| it.acknowledged));
@@ -220,7 +220,7 @@ async fn no_response_report_closes_once_all_are_acknowledged() {
     let world = grouping(&[&[contact("ana")]], |_| {}).await;
     world.event("db-1", |_| {}).await;
     world.event("db-2", |_| {}).await;
-    world.look().await;
+    world.review().await;
     world.minutes(6).await;
     assert!(world.response().await.unanswered);
     // It is reported after the commit that it is about.
@@ -256,7 +256,7 @@ async fn notified_group(count: usize) -> (World, Vec<String>) {
     for host in &hosts {
         world.event(host, |_| {}).await;
     }
-    world.look().await;
+    world.review().await;
     let carrier = world.response().await.event_id;
     hosts.sort_by_key(|host| samples::event(host).id().to_string() != carrier);
     (world, hosts)
@@ -285,11 +285,11 @@ async fn group_escalates_unless_all_members_are_silenced() {
             .collect();
         assert!(free.contains(&response.event_id), "{held} of {all}");
         world.minutes(5).await;
-        let told = world.told().await;
+        let sent = world.group_notifications().await;
         assert_eq!(
-            told.iter().filter(|it| it.starts_with("ben")).count(),
+            sent.iter().filter(|it| it.starts_with("ben")).count(),
             1,
-            "{held} of {all}: {told:?}"
+            "{held} of {all}: {sent:?}"
         );
     }
 }
@@ -307,11 +307,11 @@ async fn held_group_escalates_when_a_member_is_released() {
         assert_eq!(world.state().await, State::Held);
         world.minutes(9).await;
         assert_eq!(world.state().await, State::Held);
-        let told = world.told().await;
-        assert!(!told.iter().any(|it| it.starts_with("ben")), "{told:?}");
+        let sent = world.group_notifications().await;
+        assert!(!sent.iter().any(|it| it.starts_with("ben")), "{sent:?}");
         if is_deleted {
             world.node().silences.delete("last", "").await.unwrap();
-            world.look().await;
+            world.review().await;
         } else {
             world.minutes(1).await;
         }
@@ -321,11 +321,11 @@ async fn held_group_escalates_when_a_member_is_released() {
             response.event_id,
             samples::event(&hosts[2]).id().to_string()
         );
-        let told = world.told().await;
+        let sent = world.group_notifications().await;
         assert_eq!(
-            told.iter().filter(|it| it.starts_with("ben")).count(),
+            sent.iter().filter(|it| it.starts_with("ben")).count(),
             1,
-            "{told:?}"
+            "{sent:?}"
         );
     }
 }
@@ -350,7 +350,7 @@ async fn suppressed_carrier_hands_the_response_to_another() {
     world
         .event(&hosts[0], |it| it.status = Some(Status::Suppressed))
         .await;
-    world.look().await;
+    world.review().await;
     let response = world.response().await;
     assert_eq!(response.state(), State::Active);
     assert_ne!(
@@ -366,12 +366,12 @@ async fn group_response_resumes_when_its_rule_is_enabled() {
         edit(&world, |it| it.enabled = false).await;
         assert_eq!(world.state().await, State::Ended);
         if is_closed {
-            world.close_and_look(&hosts[0]).await;
+            world.close_and_review(&hosts[0]).await;
         }
         world.minutes(30).await;
         edit(&world, |it| it.enabled = true).await;
         assert_eq!(world.state().await, State::Active, "{is_closed}");
-        let told = world.told().await;
-        assert!(told.iter().any(|it| it.starts_with("ben")), "{told:?}");
+        let sent = world.group_notifications().await;
+        assert!(sent.iter().any(|it| it.starts_with("ben")), "{sent:?}");
     }
 }

@@ -33,7 +33,7 @@ impl World {
         for second in 0..until_seconds {
             if second % 7 == 3 {
                 self.restart(1).await;
-                self.look().await;
+                self.review().await;
             } else {
                 self.wait(1).await;
             }

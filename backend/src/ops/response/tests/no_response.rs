@@ -40,7 +40,7 @@ async fn unanswered_responses_of_a_policy_are_one_event() {
         world.event(&host, |it| it.severity = Some(severity)).await;
     }
     world.minutes(6).await;
-    world.look().await;
+    world.review().await;
     let all = reports(&world, "db").await;
     assert_eq!(all.len(), 1);
     let said = &all[0];
@@ -79,8 +79,8 @@ async fn unanswered_responses_of_a_policy_are_one_event() {
         done.unwrap().remove(0).unwrap();
     }
     world.restart(1).await;
-    world.look().await;
-    world.look().await;
+    world.review().await;
+    world.review().await;
     let said = report(&world).await;
     assert_eq!(
         (number(&said), said.status),
@@ -89,7 +89,7 @@ async fn unanswered_responses_of_a_policy_are_one_event() {
     let summary = "no one responded by the policy db to error disk-full on db-299 (rule page)";
     assert_eq!(said.summary, summary);
     world.acknowledge_one("db-299").await;
-    world.look().await;
+    world.review().await;
     let all = reports(&world, "db").await;
     assert_eq!((all.len(), all[0].status), (1, Status::Closed));
     assert!(samples::all::<OwnEvent>(&world.store).await.is_empty());
@@ -123,13 +123,13 @@ async fn report_closes_when_no_response_is_unanswered() {
                 world.store.apply(Lane::Admin, changes).await.unwrap();
             }
         }
-        world.look().await;
-        world.look().await;
+        world.review().await;
+        world.review().await;
         assert_eq!(report(&world).await.status, Status::Closed, "{how}");
         if how == "disabled" {
             edit(&world, |it| it.enabled = true).await;
-            world.look().await;
-            world.look().await;
+            world.review().await;
+            world.review().await;
             let said = report(&world).await;
             assert_eq!((said.number, said.status), (2, Status::Open));
         }
@@ -209,7 +209,7 @@ async fn event_of_an_earlier_version_closes_with_its_response() {
     drop(node);
     world.minutes(6).await;
     world.acknowledge(None).await;
-    world.look().await;
+    world.review().await;
     for _ in 0..1_000 {
         tokio::task::yield_now().await;
     }

@@ -20,14 +20,14 @@ async fn only_paged_contacts_have_a_row() {
     world.wait(MINUTE).await;
     world.acknowledge(None).await;
     world.wait(60 * MINUTE).await;
-    let asked = NoiseRequest {
+    let request = NoiseRequest {
         start_ms: None,
         end_ms: None,
         rows: NoiseRows::Counted(NoiseBy::Contact),
         time_zone: String::new(),
     };
     let reports = NoiseReports::new(world.store.clone(), world.clock());
-    let report = reports.report(&asked).await.unwrap();
+    let report = reports.report(&request).await.unwrap();
     let rows = report.rows.iter().map(|row| {
         let of = |tally| row.numbers.get(tally);
         let reached = [NoiseTally::Occurrence, NoiseTally::Acknowledged].map(of);

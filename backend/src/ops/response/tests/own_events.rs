@@ -30,8 +30,8 @@ async fn no_response_report_and_its_closing_survive_a_kill() {
     assert_eq!(samples::all::<OwnEvent>(&world.store).await.len(), 1);
     world.restart(1).await;
     // Each pass would ingest it again if it had not been ingested.
-    world.look().await;
-    world.look().await;
+    world.review().await;
+    world.review().await;
     let said = samples::said(&world.store, "escalation").await;
     assert_eq!((said.count, said.status), (1, Status::Open));
     assert!(samples::all::<OwnEvent>(&world.store).await.is_empty());
@@ -50,7 +50,7 @@ async fn no_response_report_and_its_closing_survive_a_kill() {
     done.unwrap().remove(0).unwrap();
     drop(intake);
     world.restart(1).await;
-    world.look().await;
+    world.review().await;
     for _ in 0..1_000 {
         tokio::task::yield_now().await;
     }

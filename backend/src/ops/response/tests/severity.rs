@@ -57,7 +57,7 @@ async fn call_ana_if_critical(world: &World) {
 impl World {
     async fn severity(&self, host: &str, severity: Severity) {
         self.event(host, |it| it.severity = Some(severity)).await;
-        self.look().await;
+        self.review().await;
     }
 
     /// Returns the number of pages to a destination.
@@ -249,7 +249,7 @@ async fn group_member_that_becomes_critical_starts_a_round() {
                 for host in ["db-1", "db-2"] {
                     world.event(host, |it| it.severity = Some(Warning)).await;
                 }
-                world.look().await;
+                world.review().await;
                 let carrier = world.response().await.event_id;
                 let is_of = |it: &&str| samples::event(it).id().to_string() == carrier;
                 let mut hosts = ["db-1", "db-2"].into_iter();
@@ -295,11 +295,11 @@ async fn joining_member_is_compared_with_every_earlier_round() {
     for host in ["db-1", "db-2"] {
         world.event(host, |it| it.severity = Some(Warning)).await;
     }
-    world.look().await;
+    world.review().await;
     world.event("db-3", |it| it.severity = Some(Critical)).await;
     world.minutes(2).await;
     assert_eq!(world.response().await.round, 2);
-    world.close_and_look("db-3").await;
+    world.close_and_review("db-3").await;
     world.minutes(2).await;
     world.event("db-4", |it| it.severity = Some(Err)).await;
     world.minutes(1).await;
@@ -315,7 +315,7 @@ async fn acknowledgement_repeated_before_the_group_message_counts() {
         for host in hosts {
             world.event(host, |it| it.severity = Some(Warning)).await;
         }
-        world.look().await;
+        world.review().await;
         for host in hosts {
             world.acknowledge_host(host, true).await;
         }

@@ -247,7 +247,7 @@ async fn edit_reevaluates_two_thousand_pending_notifications() {
     assert_eq!((first.len(), token.is_empty()), (300, false));
     let draft = world.draft("quiet", "host=h3-7", 60);
     world.update(draft).await;
-    world.look().await;
+    world.review().await;
     assert_eq!(world.sent().await.len(), 1_999);
     let (left, token) = pending::list(&world.node().deciding, &filter, &page)
         .await
@@ -303,7 +303,7 @@ async fn coverage_is_current_after_every_edit() {
         let edited = silences.update(draft, false, true).await.unwrap();
         assert_eq!(edited.covered, covered, "{text}");
         assert_eq!(world.view("quiet").await.covered, covered, "{text}");
-        world.look().await;
+        world.review().await;
         assert_eq!(world.view("quiet").await.covered, covered, "{text}");
     }
     let extended = silences

@@ -45,11 +45,11 @@ async fn settling_during_downtime_sends_one_closing_at_start() {
     );
     assert!(reason.contains("opened 3 times within 1 h"), "{reason}");
     world.restart(60).await;
-    world.look().await;
+    world.review().await;
     assert_eq!(world.sent().await, begun(), "it has not settled");
     world.restart(3 * 3_600).await;
-    world.look().await;
-    world.look().await;
+    world.review().await;
+    world.review().await;
     assert_eq!(world.sent().await[5..], [about("a", true)]);
     let all = samples::all::<Occurrence>(&world.store).await;
     assert!(all.iter().all(|it| it.pending.is_empty()));
@@ -80,8 +80,8 @@ async fn silence_holds_the_settled_update_but_not_the_closing() {
             world.event("a", close).await;
         }
         world.wait(20 * 60).await;
-        let told = world.sent().await.len() - 5;
-        assert_eq!(told, usize::from(closes), "closes: {closes}");
+        let notified = world.sent().await.len() - 5;
+        assert_eq!(notified, usize::from(closes), "closes: {closes}");
         world.wait(60 * 60).await;
         assert_eq!(world.sent().await[5..], [about("a", true)]);
     }

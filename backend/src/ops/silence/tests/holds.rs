@@ -40,7 +40,7 @@ async fn held_notification_is_sent_once_when_the_silence_ends() {
                 world.update(draft).await;
             }
         }
-        world.look().await;
+        world.review().await;
         world.wait(5).await;
         let sent = world.sent().await;
         assert_eq!(sent, [about("b", false), about("a", false)], "{way}");
@@ -180,18 +180,18 @@ async fn silence_ended_during_downtime_sends_at_start() {
     world.event("a", |_| {}).await;
     world.event("c", close).await;
     world.restart(2 * 3_600).await;
-    world.look().await;
+    world.review().await;
     assert_eq!(world.sent().await, [about("a", false)]);
     // Before its end, a restart sends nothing.
     world.silence("again", "host=d", 60).await;
     world.event("d", |_| {}).await;
     world.restart(60).await;
-    world.look().await;
+    world.review().await;
     assert_eq!(world.sent().await, [about("a", false)]);
     // Silences deleted while no review ran are also handled at start.
     world.node().silences.delete("again", "").await.unwrap();
     world.restart(60).await;
-    world.look().await;
+    world.review().await;
     assert_eq!(world.sent().await.len(), 2);
 }
 
@@ -258,7 +258,7 @@ async fn event_during_silence_creation_is_either_held_or_sent() {
         let (sent, pending) = (world.sent().await, world.occurrence("a").await.pending);
         assert_eq!(sent.len() + pending.len(), 1, "round {round}");
         world.event("b", |_| {}).await;
-        world.look().await;
+        world.review().await;
         assert_eq!(world.view("quiet").await.covered, 1, "round {round}");
     }
 }
@@ -287,7 +287,7 @@ async fn silence_that_ends_during_a_review_releases_one_message() {
         };
         let (is_reviewed, expired) = tokio::join!(node.reviewer.run_once(), expire);
         assert!(is_reviewed && expired.is_ok());
-        world.look().await;
+        world.review().await;
         let sent = samples::all::<Delivery>(&world.store).await;
         let groups = sent.iter().map(|it| it.content.group.as_ref());
         let counts: Vec<_> = groups.map(|it| it.map(|it| it.open_count)).collect();
@@ -316,7 +316,7 @@ async fn mass_release_sends_one_message_per_rule() {
         .expire("quiet", &editor)
         .await
         .unwrap();
-    world.look().await;
+    world.review().await;
     let sent = samples::all::<Delivery>(&world.store).await;
     let to = |destination: &str| {
         let all = sent.iter().filter(|it| it.destination_name == destination);
@@ -340,7 +340,7 @@ async fn mass_release_sends_one_message_per_rule() {
         .submit(closes.collect(), None)
         .await
         .unwrap();
-    world.look().await;
+    world.review().await;
     let sent = samples::all::<Delivery>(&world.store).await;
     let closing = sent.iter().filter(|it| it.content.clear && of_hosts(it));
     let closing: Vec<_> = closing.collect();
@@ -374,7 +374,7 @@ async fn large_release_is_split_into_several_messages() {
         .expire("quiet", &editor)
         .await
         .unwrap();
-    world.look().await;
+    world.review().await;
     let sent = samples::all::<Delivery>(&world.store).await;
     let groups = sent.iter().filter_map(|it| it.content.group.as_ref());
     let mut joined: Vec<_> = groups.map(|it| it.joined_count).collect();
@@ -398,7 +398,7 @@ async fn small_release_is_sent_one_by_one() {
         .expire("quiet", &editor)
         .await
         .unwrap();
-    world.look().await;
+    world.review().await;
     let sent = samples::all::<Delivery>(&world.store).await;
     assert_eq!(sent.len(), 10);
     assert!(sent.iter().all(|it| it.content.group.is_none()));

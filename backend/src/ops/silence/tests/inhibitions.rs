@@ -48,7 +48,7 @@ async fn save(world: &World, inhibition: &Inhibition) {
         None => changes.insert(inhibition),
     }
     world.store.apply(Lane::Admin, changes).await.unwrap();
-    world.look().await;
+    world.review().await;
 }
 
 async fn saved(world: &World) -> Inhibition {
@@ -120,8 +120,8 @@ async fn effect_closed_while_held_or_lingering_is_skipped() {
         ("inhibition", "dead host")
     );
     let snapshot = world.node().deciding.ruleset.refresh().await.unwrap();
-    let told = explain(&world.store, &snapshot, &disk, world.clock.now_ms()).await;
-    let reason = told.unwrap().remove(0).main.reason;
+    let explained = explain(&world.store, &snapshot, &disk, world.clock.now_ms()).await;
+    let reason = explained.unwrap().remove(0).main.reason;
     assert!(
         reason.starts_with("no one was notified: inhibition `dead host`, since `host-down`"),
         "{reason}"
@@ -223,10 +223,10 @@ async fn cause_ended_during_downtime_releases_at_start() {
     world.wait(1).await;
     world.event("a", up).await;
     world.restart(30).await;
-    world.look().await;
+    world.review().await;
     assert_eq!(sent(&world).await.len(), 2, "it lingers over a start");
     world.restart(3_600).await;
-    world.look().await;
+    world.review().await;
     assert_eq!(sent(&world).await[2..], ["disk-full a"]);
 }
 
@@ -336,9 +336,9 @@ async fn cause_state_after_the_whole_request_decides() {
             let events = events.collect();
             world.node().intake.submit(events, None).await.unwrap();
             let sent = sent(&world).await;
-            let is_told = sent.contains(&"disk-full a".to_owned());
+            let is_notified = sent.contains(&"disk-full a".to_owned());
             let what = format!("{} events of a cause, {linger_ms}, {before}", causes.len());
-            assert_eq!(is_told, !is_held, "{what}: {sent:?}");
+            assert_eq!(is_notified, !is_held, "{what}: {sent:?}");
         }
     }
 }

@@ -43,9 +43,9 @@ async fn own_events_cannot_be_silenced_and_silences_report_themselves() {
         .create(draft.clone(), false, false)
         .await;
     assert!(refused.is_ok(), "nothing is open");
-    world.look().await;
-    let told = async || samples::all::<Delivery>(&world.store).await.len();
-    assert_eq!(told().await, 1);
+    world.review().await;
+    let delivery_count = async || samples::all::<Delivery>(&world.store).await.len();
+    assert_eq!(delivery_count().await, 1);
     let event = world.own_event("quiet").await.unwrap();
     assert_eq!(
         (event.severity, event.status),

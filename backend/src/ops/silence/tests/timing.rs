@@ -84,7 +84,7 @@ async fn opening_outside_active_times_is_sent_at_next_window() {
     world.event("goes", close).await;
     // One second before Monday, 08:00, after a restart.
     world.restart(24 * HOUR - 1).await;
-    world.look().await;
+    world.review().await;
     assert_eq!(world.sent().await.len(), 2);
     world.wait(1).await;
     assert_eq!(world.sent().await[2..], [about("stays", false)]);
@@ -135,7 +135,7 @@ async fn calendar_edit_reevaluates_pending_notifications() {
         "FREQ=DAILY",
     )
     .await;
-    world.look().await;
+    world.review().await;
     assert_eq!(world.sent().await, [about("a", false)]);
 }
 
@@ -161,7 +161,7 @@ async fn calendar_silence_holds_and_reports_each_window() {
     assert_eq!(made.state, SilenceState::Scheduled);
     assert_eq!(made.begins_ms, Some(START_MS + 14 * 60 * MINUTE_MS));
     assert_eq!(made.ends_ms, Some(START_MS + 22 * 60 * MINUTE_MS));
-    world.look().await;
+    world.review().await;
     assert!(world.own_event("nightly").await.is_none());
     world.event("a", |_| {}).await;
     assert_eq!(

@@ -130,15 +130,15 @@ pub(super) async fn check(store: &Store, location: &DatabaseLocation) -> Result<
 
 /// Rejects a schema that contains a store, unless it is empty and incomplete.
 async fn reject_existing_store(location: &DatabaseLocation) -> Result<(), OpenError> {
-    let fault = |source| location.store_error(source);
+    let to_error = |source| location.store_error(source);
     let engine = PostgresEngine::open(location.address.clone(), None).await;
-    let engine = Arc::new(engine.map_err(fault)?);
+    let engine = Arc::new(engine.map_err(to_error)?);
     let store = Store::new(engine, Arc::new(Sealer::ephemeral()));
     let is_store = format::stored_version(&store)
         .await
-        .map_err(fault)?
+        .map_err(to_error)?
         .is_some();
-    if is_store && !is_marked(&store).await.map_err(fault)? {
+    if is_store && !is_marked(&store).await.map_err(to_error)? {
         return Err(location.refusal(
             "the schema already has a store; name a schema without one with store.schema",
         ));

@@ -69,8 +69,10 @@ fn outcome<T: Record + PartialEq>(bytes: &[u8], sealer: &Sealer) -> Vec<u8> {
     if let Some(state) = value.audit_snapshot().and_then(|seen| seen.state) {
         let entry = audited(state);
         outcome.extend(entry.hash);
-        let kept = AuditEntry::decode(&entry.encode(sealer), sealer);
-        outcome.push(u8::from(kept.is_ok_and(|kept| kept.hash == entry.hash)));
+        let decoded = AuditEntry::decode(&entry.encode(sealer), sealer);
+        outcome.push(u8::from(
+            decoded.is_ok_and(|decoded| decoded.hash == entry.hash),
+        ));
     }
     outcome
 }

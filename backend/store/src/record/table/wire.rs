@@ -19,7 +19,7 @@ const DEPTH_MAX: u32 = 100;
 pub(crate) struct Unreadable;
 
 impl From<DecodeError> for Unreadable {
-    fn from(_fault: DecodeError) -> Self {
+    fn from(_error: DecodeError) -> Self {
         Self
     }
 }
@@ -32,7 +32,7 @@ pub(crate) enum Secrets<'a> {
 }
 
 impl Secrets<'_> {
-    pub(crate) fn kept<T>(self, value: Option<T>) -> Option<T> {
+    pub(crate) fn unless_left_out<T>(self, value: Option<T>) -> Option<T> {
         match self {
             Self::Of(..) => value,
             Self::LeftOut => None,

@@ -10,13 +10,13 @@ use crate::{
 record! {
     Client as it, secrets {
         1 id, 2 name, 3 role,
-        4 key_hash = secrets.kept(Some(it.key_hash)),
+        4 key_hash = secrets.unless_left_out(Some(it.key_hash)),
         5 create_ms, 6 last_used_ms,
         7 requests_per_second = it.rates.requests_per_second,
         8 events_per_second = it.rates.events_per_second,
         9 dialects, 10 expire_ms,
         11 address = it.last_used_from.map_or_else(String::new, |it| it.to_string()),
-        12 previous_hash as Blank = secrets.kept(it.previous.as_ref().map(|it| it.hash)),
+        12 previous_hash as Blank = secrets.unless_left_out(it.previous.as_ref().map(|it| it.hash)),
         13 previous_until_ms = it.previous.as_ref().map_or(0, |it| it.until_ms),
         14 tags = it.scope.tags,
         15 sources = it.scope.sources,

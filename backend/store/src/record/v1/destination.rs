@@ -360,7 +360,7 @@ record! {
         1 destination, 2 state, 3 since_ms, 4 failures, 5 last_error, 6 last_success_ms,
         7 took_ms as Packed = it.tried.iter().map(|it| it.took_ms).collect::<Vec<_>>(),
         8 delivered as Packed = it.tried.iter().map(|it| it.is_delivered).collect::<Vec<_>>(),
-        9 refused, 10 asked_until_ms, 11 failing_since_ms,
+        9 refused, 10 requested_until_ms, 11 failing_since_ms,
         12 alike_kind = it.alike.kind,
         13 alike_messages = it.alike.messages,
     } with {

@@ -21,7 +21,7 @@ record! { Expectation {
     8 run, 9 run_ms, 10 gaps_ms as Packed, 11 window, 12 outages,
 } }
 
-record! { Outage { 1 service_ms, 2 away_ms } }
+record! { Outage { 1 service_ms, 2 down_ms } }
 
 record! { HeartbeatRun { 1 since_service_ms, 2 start_service_ms, 3 start_ms } }
 

@@ -95,7 +95,7 @@ fn target(
 
 record! { Response {
     1 id, 2 policy, 3 plan as Filled, 4 state, 5 round, 6 rounds_left, 7 step, 8 step_ms, 9 checks,
-    10 next_ms, 11 look_ms, 12 queued, 13 paged, 14 begin_ms, 15 end_ms, 16 is_unanswered,
+    10 next_ms, 11 review_ms, 12 queued, 13 paged, 14 begin_ms, 15 end_ms, 16 is_unanswered,
     17 held_by, 18 most_severe as Blank,
 } }
 

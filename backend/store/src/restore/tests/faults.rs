@@ -32,7 +32,7 @@ async fn failed_start_leaves_a_startable_folder() {
                 let store = crate::open(&location).await;
                 let store = store.unwrap_or_else(|error| panic!("{context}: {error}"));
                 let findings = verify(&store, &|_| {}).await;
-                assert_eq!(findings.faults, 0, "{context}: {findings:?}");
+                assert_eq!(findings.errors, 0, "{context}: {findings:?}");
                 if !was_hit {
                     break;
                 }

@@ -165,7 +165,7 @@ async fn backup_after_rotations_and_deletions_is_restored_byte_by_byte() {
     rotate_key(&location, false).await.unwrap();
     rotate_key(&location, true).await.unwrap();
     let old = open_to_read(&folder, 1024 * 1024).await.unwrap();
-    assert!(old.key_fault.is_none());
+    assert!(old.key_error.is_none());
     let old = old.store;
     is_whole(&old).await;
     assert!(all::<AuditEntry>(&old).await.len() > 100);

@@ -56,8 +56,8 @@ pub(super) async fn sign_in(
 
 /// Adds the scope for refresh tokens if the provider supports it.
 fn with_offline(scopes: &str, supported: &[String]) -> String {
-    let is_asked = scopes.split_whitespace().any(|it| it == OFFLINE);
-    if is_asked || !supported.iter().any(|it| it == OFFLINE) {
+    let is_requested = scopes.split_whitespace().any(|it| it == OFFLINE);
+    if is_requested || !supported.iter().any(|it| it == OFFLINE) {
         return scopes.to_owned();
     }
     format!("{scopes} {OFFLINE}")
@@ -117,10 +117,10 @@ fn expired() -> Failure {
     clippy::needless_pass_by_value,
     reason = "the signature that `map_err` requires"
 )]
-fn provider_failure(fault: Fault) -> Failure {
-    match &fault {
-        Fault::Away(_) => Failure::unreachable(fault.to_string()),
-        _ => Failure::new(fault.to_string()),
+fn provider_failure(error: Fault) -> Failure {
+    match &error {
+        Fault::Away(_) => Failure::unreachable(error.to_string()),
+        _ => Failure::new(error.to_string()),
     }
 }
 

@@ -145,7 +145,7 @@ async fn from_folder(reader: &mut Reader, target: &mut BackupFolder) -> Result<B
 
 /// Estimates the rows of the store behind a step: a record has about four index entries.
 fn rows(step: &Step) -> u64 {
-    let rows = |kept: &BackupRecord| match kept.kind {
+    let rows = |record: &BackupRecord| match record.kind {
         Kind::Occurrence => 5,
         Kind::Delivery => 8,
         _ => 1,
@@ -221,7 +221,7 @@ fn parse_step(step: ReadBackupResponse) -> Result<Step, Failure> {
              backup with the program of its version",
         ));
     }
-    let kept = |record: StoredRecord| {
+    let to_record = |record: StoredRecord| {
         let kind = u8::try_from(record.kind).ok().and_then(Kind::from_number);
         let kind = kind.ok_or_else(|| {
             let number = record.kind;
@@ -241,7 +241,7 @@ fn parse_step(step: ReadBackupResponse) -> Result<Step, Failure> {
         records: step
             .records
             .into_iter()
-            .map(kept)
+            .map(to_record)
             .collect::<Result<_, Failure>>()?,
         place: step.place,
         end: step.end.map(|end| BackupEnd {

@@ -139,7 +139,7 @@ async fn check_data_folder(settings: &Settings) -> Result<Option<CheckFindings>,
     }
     let cache_bytes = config.store.cache_bytes;
     let opened = store::open::open_to_read(&settings.data_dir, cache_bytes).await;
-    let ReadOnlyStore { store, key_fault } = match opened {
+    let ReadOnlyStore { store, key_error } = match opened {
         Ok(reading) => reading,
         Err(error @ (OpenError::Damaged { .. } | OpenError::Incomplete { .. })) => {
             let mut findings = Findings::default();
@@ -152,8 +152,8 @@ async fn check_data_folder(settings: &Settings) -> Result<Option<CheckFindings>,
     let bar = Progress::new("checking");
     let show = |progress: store::verify::Progress| bar.show(progress.done, progress.total);
     let mut findings = store::verify(&store, &show).await;
-    if let Some(fault) = key_fault {
-        findings.add_error(sentence(&fault));
+    if let Some(error) = key_error {
+        findings.add_error(sentence(&error));
     }
     Ok(Some(FromDomain::from_domain(findings)))
 }
@@ -216,15 +216,15 @@ fn report(
     match findings.faults {
         0 => Ok(()),
         1 => Err(Failure::new(format!("{what} is not intact: 1 error"))),
-        faults => Err(Failure::new(format!(
-            "{what} is not intact: {faults} errors"
+        errors => Err(Failure::new(format!(
+            "{what} is not intact: {errors} errors"
         ))),
     }
 }
 
 fn write_text(what: &str, findings: &CheckFindings, out: &mut impl Write) -> std::io::Result<()> {
-    for fault in &findings.told {
-        writeln!(out, "fault: {}", text::visible(fault, false))?;
+    for error in &findings.told {
+        writeln!(out, "fault: {}", text::visible(error, false))?;
     }
     let unlisted = findings.faults - findings.told.len() as u64;
     if unlisted > 0 {

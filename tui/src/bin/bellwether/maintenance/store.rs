@@ -160,8 +160,8 @@ fn format_status(status: &Status) -> (String, bool) {
             lines.extend(format_settings(&node.about, &leader));
         }
     }
-    let fault = status.check().err();
-    let is_fine = fault.is_none();
-    lines.extend(fault.map(|why| format!("it is unusable: {why}")));
+    let error = status.check().err();
+    let is_fine = error.is_none();
+    lines.extend(error.map(|why| format!("it is unusable: {why}")));
     (lines.join("\n") + "\n", is_fine)
 }

@@ -77,7 +77,7 @@ async fn bind(settings: &Settings) -> Result<Service, Failure> {
         (&mut settings.grpc_listen, Settings::GRPC_LISTEN),
         (&mut settings.rest_listen, Settings::REST_LISTEN),
     ] {
-        if listen.is_none() && is_taken(default).await {
+        if listen.is_none() && is_in_use(default).await {
             *listen = Some(ANY_PORT);
             moved = true;
         }
@@ -97,7 +97,7 @@ async fn bind(settings: &Settings) -> Result<Service, Failure> {
     Ok(service)
 }
 
-async fn is_taken(address: SocketAddr) -> bool {
+async fn is_in_use(address: SocketAddr) -> bool {
     tokio::net::TcpListener::bind(address)
         .await
         .is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)

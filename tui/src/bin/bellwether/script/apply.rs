@@ -95,13 +95,13 @@ impl ApplyRequest {
 }
 
 pub(super) async fn diff(arguments: DiffArguments, settings: &Settings) -> Result<(), Failure> {
-    let mut asked = ApplyRequest::of(&arguments.source)?;
+    let mut request = ApplyRequest::of(&arguments.source)?;
     let mut api = connect(settings).await?.patient(impact::PATIENCE);
-    let changes = asked.call(&mut api, true).await?;
-    let impact = asked.estimate_impact(&mut api, &arguments.impact).await?;
+    let changes = request.call(&mut api, true).await?;
+    let impact = request.estimate_impact(&mut api, &arguments.impact).await?;
     if let Some(file) = &arguments.save {
         let owner = arguments.source.owner.as_deref();
-        Plan::new(&asked.documents, &changes, owner).save(file)?;
+        Plan::new(&request.documents, &changes, owner).save(file)?;
     }
     write(&changes, impact.as_ref(), arguments.output)?;
     if let Some(impact) = &impact {
@@ -118,23 +118,23 @@ pub(super) async fn diff(arguments: DiffArguments, settings: &Settings) -> Resul
 
 pub(super) async fn apply(arguments: ApplyArguments, settings: &Settings) -> Result<(), Failure> {
     let plan = arguments.plan.as_deref().map(Plan::read).transpose()?;
-    let mut asked = match &plan {
+    let mut request = match &plan {
         Some(plan) => ApplyRequest::new(plan.documents()?, plan.owner())?,
         None => ApplyRequest::of(&arguments.source)?,
     };
     let mut api = connect(settings).await?.patient(impact::PATIENCE);
     if let Some(plan) = &plan {
-        plan.expect(&mut asked.request);
-        plan.check(&asked.call(&mut api, true).await?)?;
+        plan.expect(&mut request.request);
+        plan.check(&request.call(&mut api, true).await?)?;
     }
-    let impact = asked.estimate_impact(&mut api, &arguments.impact).await?;
+    let impact = request.estimate_impact(&mut api, &arguments.impact).await?;
     if let Some(impact) = &impact
         && let Err(refused) = impact::check(impact, &arguments.impact)
     {
         write(&[], Some(impact), arguments.output)?;
         return Err(refused);
     }
-    let changes = asked.call(&mut api, arguments.dry_run).await?;
+    let changes = request.call(&mut api, arguments.dry_run).await?;
     write(&changes, impact.as_ref(), arguments.output)
 }
 

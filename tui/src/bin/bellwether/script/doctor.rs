@@ -149,12 +149,12 @@ fn format_status(overview: &Value) -> String {
             .map(|(state, count)| format!("{count} destinations {state}")),
     );
     let destinations = overview["destinations"].as_array().into_iter().flatten();
-    let unheard = destinations
+    let unreported = destinations
         .filter(|it| it["failureUnheard"] == true)
         .count();
-    if unheard > 0 {
+    if unreported > 0 {
         parts.push(format!(
-            "warning: {unheard} failing destinations are reported only to failing destinations"
+            "warning: {unreported} failing destinations are reported only to failing destinations"
         ));
     }
     if overview["store"]["acceptsEvents"] == false {

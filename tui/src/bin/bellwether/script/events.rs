@@ -33,8 +33,10 @@ pub(super) async fn events(arguments: EventsArguments, mut api: Api) -> Result<(
     loop {
         let left = arguments.limit.saturating_sub(count(&found));
         query["pageInput"] = json!({"limit": left.min(PAGE), "cursor": cursor});
-        let asked = json!({"query": query});
-        let page = api.call("EventQueryService", "SearchEvents", &asked).await;
+        let request = json!({"query": query});
+        let page = api
+            .call("EventQueryService", "SearchEvents", &request)
+            .await;
         let mut page = page.map_err(call_failure)?;
         if cursor.is_empty() {
             let warnings = page["warnings"].as_array().into_iter().flatten();
@@ -143,8 +145,10 @@ pub(super) async fn explain(arguments: ExplainArguments, mut api: Api) -> Result
     } else {
         &arguments.id
     };
-    let asked = json!({"id": event, "occurrenceId": occurrence});
-    let answer = api.call("EventQueryService", "ExplainEvent", &asked).await;
+    let request = json!({"id": event, "occurrenceId": occurrence});
+    let answer = api
+        .call("EventQueryService", "ExplainEvent", &request)
+        .await;
     let answer = answer.map_err(call_failure)?;
     if arguments.output.output == Output::Text && answer["rules"].is_null() {
         return output::write("there are no rules\n");

@@ -62,12 +62,12 @@ fn problems(overview: &Value) -> Vec<String> {
         let (waiting, dead) = (number("waitingCount"), number("deadCount"));
         let is_unwell = matches!(&*state, "failing" | "paused");
         let name = format::inline(&destination["destinationName"]);
-        let unheard = match destination["failureUnheard"].as_bool() {
+        let unreported = match destination["failureUnheard"].as_bool() {
             Some(true) => "; reported only to failing destinations",
             _ => "",
         };
         (is_unwell || dead > 0).then(|| {
-            format!("{name}: {state}, {waiting} waiting, {dead} dead letters in 24 h{unheard}")
+            format!("{name}: {state}, {waiting} waiting, {dead} dead letters in 24 h{unreported}")
         })
     });
     refusal

@@ -23,22 +23,22 @@ pub(crate) async fn token(settings: &Settings, address: &str) -> Result<Option<S
     if settings.sign_ins.is_none() {
         return Ok(None);
     }
-    let kept = TokenFile::of(settings)?;
-    match kept.get(address)? {
+    let token_file = TokenFile::of(settings)?;
+    match token_file.get(address)? {
         None => return Ok(None),
         Some(sign_in) if !ends_within(&sign_in, SOON) => return Ok(Some(sign_in.token)),
         Some(_) => {}
     }
     // Another command may have renewed it in the meantime; a refresh token can be used only once.
-    let lock = kept.lock().await?;
-    let Some(mut sign_in) = kept.get(address)? else {
+    let lock = token_file.lock().await?;
+    let Some(mut sign_in) = token_file.get(address)? else {
         return Ok(None);
     };
     if !ends_within(&sign_in, SOON) {
         return Ok(Some(sign_in.token));
     }
     match renew(&mut sign_in, settings, address).await {
-        Ok(()) => kept.put(&lock, address, sign_in.clone())?,
+        Ok(()) => token_file.put(&lock, address, sign_in.clone())?,
         Err(_failure) if !ends_within(&sign_in, SignedDuration::ZERO) => {}
         Err(failure) => return Err(failure),
     }
@@ -61,8 +61,8 @@ async fn renew(sign_in: &mut SignIn, settings: &Settings, address: &str) -> Resu
     match tokens.await.map(|tokens| sign_in.apply(tokens)) {
         Ok(true) => Ok(()),
         Ok(false) | Err(Fault::Refused { .. }) => Err(ended()),
-        Err(fault) => Err(Failure::unreachable(format!(
-            "your sign-in has expired and was not renewed: {fault}; try again, or run `{login}`"
+        Err(error) => Err(Failure::unreachable(format!(
+            "your sign-in has expired and was not renewed: {error}; try again, or run `{login}`"
         ))),
     }
 }

@@ -212,8 +212,8 @@ impl TokenFile {
         let mut draft = draft.map_err(failed)?;
         draft.write_all(&text).map_err(failed)?;
         draft.as_file().sync_all().map_err(failed)?;
-        let kept = draft.persist(&self.0);
-        kept.map(drop).map_err(|error| failed(error.error))
+        let persisted = draft.persist(&self.0);
+        persisted.map(drop).map_err(|error| failed(error.error))
     }
 
     fn io_failure(&self, what: &str, error: &io::Error) -> Failure {
@@ -258,50 +258,54 @@ mod tests {
     async fn each_service_has_an_entry_readable_only_by_its_owner() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/sign-ins.json");
-        let kept = TokenFile(path.clone());
-        assert!(kept.get("http://a:1").unwrap().is_none());
-        let lock = kept.lock().await.unwrap();
+        let token_file = TokenFile(path.clone());
+        assert!(token_file.get("http://a:1").unwrap().is_none());
+        let lock = token_file.lock().await.unwrap();
         let elsewhere = folder.path().join("elsewhere");
         std::fs::write(&elsewhere, r#"{"sign_ins": {}}"#).unwrap();
         symlink(&elsewhere, &path).unwrap();
-        kept.put(&lock, "http://A:1/", sign_in("one")).unwrap();
-        kept.put(&lock, "https://a:1", sign_in("two")).unwrap();
-        let read = |address| kept.get(address).unwrap().map(|it| it.token);
+        token_file
+            .put(&lock, "http://A:1/", sign_in("one"))
+            .unwrap();
+        token_file
+            .put(&lock, "https://a:1", sign_in("two"))
+            .unwrap();
+        let read = |address| token_file.get(address).unwrap().map(|it| it.token);
         assert_eq!(read("http://a:1").as_deref(), Some("one"));
         assert_eq!(read("https://a:1/").as_deref(), Some("two"));
         let mode = path.symlink_metadata().unwrap().permissions().mode();
         assert_eq!(mode, 0o100_600);
         let untouched = std::fs::read_to_string(elsewhere).unwrap();
         assert_eq!(untouched, r#"{"sign_ins": {}}"#);
-        assert!(kept.remove(&lock, "http://a:1").unwrap());
-        assert!(!kept.remove(&lock, "http://a:1").unwrap());
+        assert!(token_file.remove(&lock, "http://a:1").unwrap());
+        assert!(!token_file.remove(&lock, "http://a:1").unwrap());
         assert!(read("http://a:1").is_none() && read("https://a:1").is_some());
         let left = path.parent().unwrap().read_dir().unwrap().count();
         assert_eq!(left, 2, "the file and its lock");
     }
 
     #[test]
-    fn refresh_token_is_kept_until_replaced() {
-        let mut kept = sign_in("old");
+    fn refresh_token_is_retained_until_replaced() {
+        let mut stored = sign_in("old");
         let renewed = Tokens {
             id_token: Some(token(r#"{"exp": 1800000000}"#)),
             expires_in: Some(5),
             ..Tokens::default()
         };
-        assert!(kept.apply(renewed.clone()));
-        assert_eq!(kept.ends.as_second(), 1_800_000_000);
-        assert_eq!(kept.refresh_token.as_deref(), Some("r"));
+        assert!(stored.apply(renewed.clone()));
+        assert_eq!(stored.ends.as_second(), 1_800_000_000);
+        assert_eq!(stored.refresh_token.as_deref(), Some("r"));
         let mut other = renewed.clone();
         other.refresh_token = Some("s".to_owned());
-        assert!(kept.apply(other));
-        assert_eq!(kept.refresh_token.as_deref(), Some("s"));
+        assert!(stored.apply(other));
+        assert_eq!(stored.refresh_token.as_deref(), Some("s"));
         for unfit in [None, Some(token("{}")), Some("x".to_owned())] {
             let id_token = unfit;
-            assert!(!kept.apply(Tokens {
+            assert!(!stored.apply(Tokens {
                 id_token,
                 ..renewed.clone()
             }));
         }
-        assert_eq!(Some(kept.token), renewed.id_token);
+        assert_eq!(Some(stored.token), renewed.id_token);
     }
 }

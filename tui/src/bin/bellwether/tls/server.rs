@@ -27,7 +27,7 @@ use super::{
 };
 use crate::config::{ConfigError, Settings};
 
-const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// ALPN protocols: HTTP/2 for gRPC, HTTP/1.1 for the rest.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
@@ -36,7 +36,7 @@ pub(crate) struct ServerTls {
     shown: watch::Sender<Secured>,
     files: Files,
     /// State of the files at the last load.
-    taken: FileState,
+    loaded: FileState,
 }
 
 #[derive(Debug, Clone)]
@@ -69,12 +69,12 @@ impl ServerTls {
             client_crl: tls.client_crl.clone(),
             client_optional: tls.client_optional,
         };
-        let taken = files.file_state();
+        let loaded = files.file_state();
         let (shown, _) = watch::channel(files.load()?);
         Ok(Some(Self {
             shown,
             files,
-            taken,
+            loaded,
         }))
     }
 
@@ -86,18 +86,18 @@ impl ServerTls {
     /// Reloads changed files until shutdown, or immediately on `renewal`. If the new files are
     /// unusable, the old ones stay in use, and this is logged once.
     pub(crate) async fn watch_files(&self, renewal: &Notify, shutdown: CancellationToken) {
-        let (mut taken, mut refused) = (self.taken, None);
+        let (mut loaded, mut refused) = (self.loaded, None);
         loop {
-            let look = self.files.file_state();
-            if look != taken {
+            let current = self.files.file_state();
+            if current != loaded {
                 match self.files.load() {
                     Ok(secured) => {
                         self.shown.send_replace(secured);
-                        (taken, refused) = (look, None);
+                        (loaded, refused) = (current, None);
                         tracing::info!("loaded the renewed certificate");
                     }
-                    Err(error) if refused != Some(look) => {
-                        refused = Some(look);
+                    Err(error) if refused != Some(current) => {
+                        refused = Some(current);
                         tracing::warn!(%error, "keeping the old certificate");
                     }
                     Err(_) => {}
@@ -106,7 +106,7 @@ impl ServerTls {
             tokio::select! {
                 () = shutdown.cancelled() => return,
                 () = renewal.notified() => {}
-                () = time::sleep(LOOK_INTERVAL) => {}
+                () = time::sleep(CHECK_INTERVAL) => {}
             }
         }
     }
@@ -165,9 +165,9 @@ impl Files {
     }
 
     fn file_state(&self) -> FileState {
-        let asked = [&self.client_ca, &self.client_crl].map(Option::as_ref);
+        let client = [&self.client_ca, &self.client_crl].map(Option::as_ref);
         let shown = [&self.shown.certificate.1, &self.shown.key.1].map(Some);
-        [shown[0], shown[1], asked[0], asked[1]].map(|file| {
+        [shown[0], shown[1], client[0], client[1]].map(|file| {
             let found = fs::metadata(file?).ok()?;
             Some((found.modified().ok()?, found.len()))
         })

@@ -76,23 +76,23 @@ fn event_total_is_requested_after_the_first_page() {
     };
     let count = count.encode_to_vec();
     press(&mut model, "2/severity>=warning");
-    let asked = update(&mut model, Msg::Key(keymap::parse("<Enter>").unwrap()[0]));
-    let asked = answered(&mut model, &asked, "SearchEvents", &many("more"));
+    let effects = update(&mut model, Msg::Key(keymap::parse("<Enter>").unwrap()[0]));
+    let effects = answered(&mut model, &effects, "SearchEvents", &many("more"));
     assert_eq!(model.store.events.total, None);
-    answered(&mut model, &asked, "CountEvents", &count);
+    answered(&mut model, &effects, "CountEvents", &count);
     assert_eq!(model.store.events.total, Some(20_346));
     // Later pages and complete lists request no total.
-    let asked = update(&mut model, Msg::Key(keymap::parse("G").unwrap()[0]));
-    let asked = answered(&mut model, &asked, "SearchEvents", &many(""));
-    assert_eq!(asked, []);
+    let effects = update(&mut model, Msg::Key(keymap::parse("G").unwrap()[0]));
+    let effects = answered(&mut model, &effects, "SearchEvents", &many(""));
+    assert_eq!(effects, []);
     assert_eq!(model.store.events.total, Some(20_346));
 
     // The total of another filter is discarded.
     press(&mut model, "/severity>=error");
-    let asked = update(&mut model, Msg::Key(keymap::parse("<Enter>").unwrap()[0]));
-    let asked = answered(&mut model, &asked, "SearchEvents", &many("more"));
+    let effects = update(&mut model, Msg::Key(keymap::parse("<Enter>").unwrap()[0]));
+    let effects = answered(&mut model, &effects, "SearchEvents", &many("more"));
     press(&mut model, "/severity>=info<Enter>");
     let total = model.store.events.total;
-    answered(&mut model, &asked, "CountEvents", &count);
+    answered(&mut model, &effects, "CountEvents", &count);
     assert_eq!(model.store.events.total, total);
 }

@@ -4,10 +4,10 @@ use super::*;
 
 /// Presses keys and returns the sort orders of the requests for events.
 fn orders(model: &mut Model, keys: &str) -> Vec<Value> {
-    let mut asked = Vec::new();
+    let mut requested = Vec::new();
     for key in keymap::parse(keys).unwrap() {
         let effects = update(model, Msg::Key(key));
-        asked.extend(effects.iter().filter_map(|effect| match effect {
+        requested.extend(effects.iter().filter_map(|effect| match effect {
             Effect::Send(Command::Call(_, call)) if call.method == "SearchEvents" => {
                 Some(call.body["query"]["sortBy"].clone())
             }
@@ -16,7 +16,7 @@ fn orders(model: &mut Model, keys: &str) -> Vec<Value> {
         reply(model, effects);
         settle(model);
     }
-    asked
+    requested
 }
 
 #[test]

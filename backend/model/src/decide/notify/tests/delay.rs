@@ -13,7 +13,7 @@ fn patient() -> Rule {
 }
 
 fn opening() -> Vec<Sent> {
-    vec![told("page", "hook", false)]
+    vec![notification("page", "hook", false)]
 }
 
 fn waits(life: &Life) -> &[Pending] {
@@ -26,10 +26,10 @@ fn closing_within_the_delay_prevents_notification() {
     assert!(life.event(|_| {}).is_empty());
     assert_eq!(waits(&life)[0].due_ms(), Some(START_MS + 5 * MINUTE_MS));
     life.wait(299);
-    assert!(life.look().is_empty());
+    assert!(life.review().is_empty());
     assert!(life.event(close).is_empty());
     life.wait(1);
-    assert!(life.look().is_empty());
+    assert!(life.review().is_empty());
     life.wait(1);
     assert!(
         life.event(|_| {}).is_empty(),
@@ -38,12 +38,12 @@ fn closing_within_the_delay_prevents_notification() {
     life.wait(299);
     assert!(life.event(|_| {}).is_empty());
     life.wait(1);
-    assert_eq!(life.look(), opening());
+    assert_eq!(life.review(), opening());
     assert!(waits(&life).is_empty());
     life.wait(1);
     assert_eq!(
         life.event(close),
-        [told("page", "hook", true)],
+        [notification("page", "hook", true)],
         "a closing waits for nothing"
     );
 }
@@ -65,9 +65,9 @@ fn interrupted_match_restarts_the_delay() {
     assert!(waits(&life).is_empty());
     life.event(|it| it.severity = Some(Severity::Error));
     life.wait(299);
-    assert!(life.look().is_empty());
+    assert!(life.review().is_empty());
     life.wait(1);
-    assert_eq!(life.look(), opening());
+    assert_eq!(life.review(), opening());
 }
 
 #[test]
@@ -76,14 +76,14 @@ fn edited_delay_counts_from_the_first_match() {
     life.event(|_| {});
     life.wait(180);
     life.rules[0].delay_ms = MINUTE_MS;
-    assert_eq!(life.look(), opening());
+    assert_eq!(life.review(), opening());
     life.wait(1);
     life.event(close);
     life.rules[0].delay_ms = MINUTE_MS;
     life.wait(1);
     life.event(|_| {});
     life.rules[0].delay_ms = 0;
-    assert_eq!(life.look(), opening(), "without a delay nothing waits");
+    assert_eq!(life.review(), opening(), "without a delay nothing waits");
 }
 
 #[test]
@@ -95,12 +95,12 @@ fn repeats_and_updates_are_not_delayed() {
     }]);
     life.event(|_| {});
     life.wait(300);
-    assert_eq!(life.look(), opening());
+    assert_eq!(life.review(), opening());
     life.wait(10);
     assert_eq!(life.event(|_| {}), opening());
     life.wait(1);
     let rises = life.event(|it| it.severity = Some(Severity::Critical));
-    assert_eq!(rises, [told("page", "hook", true)]);
+    assert_eq!(rises, [notification("page", "hook", true)]);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn delay_and_silence_must_both_end() {
         .collect();
     assert_eq!(kinds, ["silence", "delay"]);
     life.wait(400);
-    assert!(life.look().is_empty());
+    assert!(life.review().is_empty());
     let kinds: Vec<_> = waits(&life)[0]
         .held_by
         .iter()
@@ -123,5 +123,5 @@ fn delay_and_silence_must_both_end() {
         .collect();
     assert_eq!(kinds, ["silence"]);
     life.silences.clear();
-    assert_eq!(life.look(), opening(), "the delay passed meanwhile");
+    assert_eq!(life.review(), opening(), "the delay passed meanwhile");
 }

@@ -45,9 +45,9 @@ impl Life {
     /// Returns the messages after that time; there must be none a moment earlier.
     fn settled(&mut self, seconds: i64) -> Vec<(u32, bool, bool)> {
         self.wait(seconds - 1);
-        assert!(self.look().is_empty(), "it has not settled");
+        assert!(self.review().is_empty(), "it has not settled");
         self.wait(1);
-        self.look();
+        self.review();
         self.messages()
     }
 }
@@ -65,7 +65,7 @@ fn flapping_ending_closed_sends_one_closing_in_thread() {
     let mut life = Life::under(vec![calm()]);
     assert_eq!(life.swing(10), begun());
     assert_eq!(life.settled(900 - 60), [(5, false, true)]);
-    assert!(life.look().is_empty());
+    assert!(life.review().is_empty());
     life.wait(3_600);
     assert_eq!(life.swing(1), [(11, false, false), (11, false, true)]);
     let waits = |it: &Occurrence| !it.pending.is_empty() || !it.notified[0].cleared;
@@ -79,11 +79,11 @@ fn flapping_ending_open_sends_one_settled_update() {
     life.event(|_| {});
     assert!(life.messages().is_empty());
     assert_eq!(life.settled(900), [(5, false, true)]);
-    let told = &life.sent[0].content.occurrence;
-    assert_eq!((told.status, told.number), (Status::Open, 10));
-    assert!(told.is_notified_settled());
+    let notified = &life.sent[0].content.occurrence;
+    assert_eq!((notified.status, notified.number), (Status::Open, 10));
+    assert!(notified.is_notified_settled());
     life.wait(60);
-    assert!(life.look().is_empty(), "once");
+    assert!(life.review().is_empty(), "once");
     assert!(life.event(|_| {}).is_empty());
     life.event(close);
     assert_eq!(life.messages(), [(5, false, true)], "the same thread ends");
@@ -116,9 +116,9 @@ fn severity_change_while_flapping_notifies_once_immediately() {
 fn infrequent_openings_are_not_flapping() {
     let mut life = Life::under(vec![calm()]);
     for _ in 0..12 {
-        let told = life.swing(1);
-        assert_eq!(told.len(), 2);
-        assert!(!told[0].1);
+        let notified = life.swing(1);
+        assert_eq!(notified.len(), 2);
+        assert!(!notified[0].1);
         life.wait(800);
     }
 }
@@ -141,7 +141,7 @@ fn disabling_flapping_or_rule_sends_the_owed_closing() {
         let mut life = Life::under(vec![calm()]);
         life.swing(7);
         edit(&mut life.rules[0]);
-        assert_eq!(life.look().len(), 1);
+        assert_eq!(life.review().len(), 1);
         assert_eq!(life.messages(), [(5, false, true)]);
     }
 }
@@ -157,7 +157,7 @@ fn without_updates_flapping_notifies_once_until_settled() {
     all.push((5, true, false));
     assert_eq!(life.swing(9), all);
     life.wait(3_600);
-    assert!(life.look().is_empty());
+    assert!(life.review().is_empty());
     life.event(|_| {});
     assert_eq!(life.messages(), [(10, false, false)]);
 }
@@ -171,7 +171,7 @@ fn unnotified_flapping_notifies_the_next_unheld_opening() {
     assert!(life.swing(6).is_empty(), "each is over before the delay");
     life.event(|_| {});
     life.wait(90);
-    life.look();
+    life.review();
     assert_eq!(life.messages(), [(7, true, false)]);
     life.event(close);
     assert!(life.messages().is_empty());
@@ -185,9 +185,9 @@ fn operator_can_end_flapping() {
     let id = life.rules[0].id;
     let occurrence = life.occurrence.take().unwrap();
     let closed = life.step(StepKind::Release(id), occurrence, Transition::default());
-    assert_eq!(closed, [told("page", "hook", true)]);
+    assert_eq!(closed, [notification("page", "hook", true)]);
     life.wait(3_600);
-    assert!(life.look().is_empty());
+    assert!(life.review().is_empty());
 }
 
 #[test]
@@ -218,6 +218,6 @@ fn repeat_is_immediate_and_leaves_flapping_unchanged() {
     life.swing(4);
     life.event(|_| {});
     life.wait(61);
-    assert_eq!(life.event(|_| {}), [told("page", "hook", false)]);
+    assert_eq!(life.event(|_| {}), [notification("page", "hook", false)]);
     assert_eq!(life.settled(900 - 61), [(5, false, true)]);
 }

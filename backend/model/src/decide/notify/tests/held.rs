@@ -107,7 +107,7 @@ proptest! {
                 Act::Status(status) => drop(life.status(status)),
                 Act::Silence(on) => {
                     life.silences = Vec::from_iter(on.then(silence));
-                    drop(life.look());
+                    drop(life.review());
                 }
             }
             let is_silent = !life.silences.is_empty();
@@ -146,7 +146,7 @@ fn change_while_suppressed_is_notified_when_the_event_is_open_again() {
         without_updates: true,
         ..acknowledged(true)
     };
-    let is_updated = [told("page", "hook", true)];
+    let is_updated = [notification("page", "hook", true)];
     let table: [(&str, &[StateChange], &[Sent]); 5] = [
         ("critical", std::slice::from_ref(&critical), &is_updated),
         ("acknowledged", &[acknowledged(true)], &is_updated),
@@ -187,7 +187,7 @@ fn change_while_rule_was_disabled_is_not_notified_later() {
 #[test]
 fn pending_state_of_an_earlier_version_is_compared() {
     for (known, expected) in [
-        (Severity::Warning, vec![told("page", "hook", true)]),
+        (Severity::Warning, vec![notification("page", "hook", true)]),
         (Severity::Error, Vec::new()),
     ] {
         let mut life = Life::under(vec![with_updates()]);
@@ -216,7 +216,7 @@ fn pending_state_of_an_earlier_version_is_compared() {
             }),
             held_by: vec![silence],
         }];
-        assert_eq!(life.look(), expected, "{known:?}");
+        assert_eq!(life.review(), expected, "{known:?}");
         assert!(life.occurrence.unwrap().pending.is_empty());
     }
 }

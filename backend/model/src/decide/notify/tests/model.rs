@@ -80,8 +80,12 @@ impl Model {
         }
         let is_change = is_event || *self != before;
         if matches!(act, Act::Wait(_) | Act::Enable(_)) || !is_change || self.opened_at.is_none() {
-            let is_asked = is_change && !matches!(act, Act::Wait(_) | Act::Enable(_));
-            return if is_asked { self.open(is_event) } else { None };
+            let is_evaluated = is_change && !matches!(act, Act::Wait(_) | Act::Enable(_));
+            return if is_evaluated {
+                self.open(is_event)
+            } else {
+                None
+            };
         }
         let closed = self.status == Some(Status::Closed) && before.status != self.status;
         if closed && !self.closing_sent && self.updates {
@@ -179,7 +183,7 @@ proptest! {
                 continue;
             }
             let sent = carry_out(&mut life, act);
-            let expected = model.act(act).map(|clear| told("page", "hook", clear));
+            let expected = model.act(act).map(|clear| notification("page", "hook", clear));
             prop_assert_eq!(sent, Vec::from_iter(expected), "after {:?}", act);
         }
     }

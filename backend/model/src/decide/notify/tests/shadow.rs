@@ -23,14 +23,14 @@ fn pending(life: &Life) -> DeliveryState {
 #[test]
 fn shadow_rule_records_deliveries_without_sending() {
     let mut life = Life::under(vec![shadow(true)]);
-    assert_eq!(life.event(|_| {}), [told("page", "hook", false)]);
+    assert_eq!(life.event(|_| {}), [notification("page", "hook", false)]);
     assert_eq!(made(&life), [Shadowed]);
     assert_eq!(life.sent[0].end_ms, Some(START_MS));
     life.wait(1);
     assert!(life.event(|_| {}).is_empty(), "once for an occurrence");
     life.event(|it| it.severity = Some(Severity::Critical));
     assert_eq!(made(&life), [Shadowed]);
-    assert_eq!(life.event(close), [told("page", "hook", true)]);
+    assert_eq!(life.event(close), [notification("page", "hook", true)]);
     assert_eq!(made(&life), [Shadowed]);
 }
 
@@ -40,10 +40,10 @@ fn rule_leaving_shadow_opens_at_the_next_match() {
     life.event(|_| {});
     life.rules = vec![shadow(false)];
     life.wait(1);
-    assert!(life.look().is_empty(), "an edit alone tells nothing");
-    assert_eq!(life.event(|_| {}), [told("page", "hook", false)]);
+    assert!(life.review().is_empty(), "an edit alone tells nothing");
+    assert_eq!(life.event(|_| {}), [notification("page", "hook", false)]);
     assert_eq!(made(&life), [pending(&life)]);
-    assert_eq!(life.event(close), [told("page", "hook", true)]);
+    assert_eq!(life.event(close), [notification("page", "hook", true)]);
     assert_eq!(made(&life), [pending(&life)]);
 }
 
@@ -69,7 +69,10 @@ fn rule_entering_shadow_sends_only_owed_closings() {
     life.rules[0].shadow = true;
     life.rules[0].destination_names.push(samples::name("mail"));
     life.wait(1);
-    let both = [told("page", "hook", false), told("page", "mail", false)];
+    let both = [
+        notification("page", "hook", false),
+        notification("page", "mail", false),
+    ];
     assert_eq!(life.event(|_| {}), both);
     assert_eq!(made(&life), [Shadowed, Shadowed]);
     life.event(|it| it.severity = Some(Severity::Critical));
@@ -77,7 +80,7 @@ fn rule_entering_shadow_sends_only_owed_closings() {
     life.wait(1);
     assert_eq!(
         life.event(close),
-        [told("page", "hook", true)],
+        [notification("page", "hook", true)],
         "who only would have been told is owed nothing"
     );
     assert_eq!(made(&life), [pending(&life)]);
@@ -100,6 +103,6 @@ fn held_shadow_delivery_is_recorded_when_hold_ends() {
     }]);
     assert!(life.event(|_| {}).is_empty());
     life.wait(60);
-    assert_eq!(life.look(), [told("page", "hook", false)]);
+    assert_eq!(life.review(), [notification("page", "hook", false)]);
     assert_eq!(made(&life), [Shadowed]);
 }

@@ -7,8 +7,8 @@ use crate::{cli::script::ImpactArguments, failure::Failure};
 
 pub(super) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
-pub(super) fn request(asked: &Value, days: u32) -> Value {
-    json!({"documents": asked["documents"], "pruneOwner": asked["pruneOwner"], "days": days})
+pub(super) fn request(request: &Value, days: u32) -> Value {
+    json!({"documents": request["documents"], "pruneOwner": request["pruneOwner"], "days": days})
 }
 
 /// Checks the number of messages against the limit.

@@ -49,8 +49,8 @@ impl Imported {
         let mut name = base.clone();
         for number in 2.. {
             let [folded, skeleton] = lookalike_keys(&name);
-            let is_taken = |look: &String| self.names.contains(&(kind, look.clone()));
-            if !is_taken(&folded) && !is_taken(&skeleton) {
+            let is_used = |shape: &String| self.names.contains(&(kind, shape.clone()));
+            if !is_used(&folded) && !is_used(&skeleton) {
                 self.names.extend([(kind, folded), (kind, skeleton)]);
                 break;
             }

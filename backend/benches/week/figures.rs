@@ -9,7 +9,7 @@ const MIB: u64 = 1024 * 1024;
 /// What is taken at one moment. The generator of events is in the same process, and takes the same all
 /// the time.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Taken {
+pub(super) struct Figures {
     memory_mib: u64,
     store_mib: u64,
     log_mib: u64,
@@ -22,7 +22,7 @@ pub(super) struct Taken {
     waiting: i64,
 }
 
-impl Taken {
+impl Figures {
     pub(super) const HEAD: &str = "hour | events | messages | memory, MiB | store, MiB | log, MiB | \
         descriptors | threads | series | open | held | waiting";
 
@@ -70,7 +70,7 @@ impl Taken {
 }
 
 /// One of the numbers.
-type Number = fn(&Taken) -> u64;
+type Number = fn(&Figures) -> u64;
 
 /// The page of metrics.
 pub(super) async fn page(source: &dyn Source) -> String {
@@ -88,7 +88,7 @@ pub(super) fn of(page: &str, name: &str) -> i64 {
 }
 
 /// Prints the most of each in both spans, and whether it is flat.
-pub(super) fn compare(first: &[Taken], last: &[Taken], growth_max: f64) {
+pub(super) fn compare(first: &[Figures], last: &[Figures], growth_max: f64) {
     let rows: [(&str, Number); 6] = [
         ("memory, MiB", |it| it.memory_mib),
         ("store, MiB", |it| it.store_mib),
@@ -98,7 +98,7 @@ pub(super) fn compare(first: &[Taken], last: &[Taken], growth_max: f64) {
         ("series", |it| it.series),
     ];
     for (name, value) in rows {
-        let most = |all: &[Taken]| all.iter().map(value).max().unwrap_or_default();
+        let most = |all: &[Figures]| all.iter().map(value).max().unwrap_or_default();
         let (before, after) = (most(first), most(last));
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let growth = after as f64 / before.max(1) as f64;
