@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     clock::millis,
     delivery::backoff::{AttemptCounts, Backoff, RetryStep},
-    destination::{Advice, verdict::FailureCause},
+    destination::{Advice, Verdict, verdict::FailureCause},
     domain::{Attempt, Delivery, DeliverySettings, DeliveryState, Outcome},
     limits::{CUT_OFFS_MAX, DEFERRALS_MAX},
     ops::delivery::attempt::LEASE_MARGIN,
@@ -161,6 +161,12 @@ pub(crate) fn exhausted_delivery(
         last_error,
         ..delivery.clone()
     }
+}
+
+/// Whether an attempt failed and uses up one of those of its delivery.
+pub(crate) fn uses_attempt(verdict: &Verdict, early_for_ms: Option<i64>) -> bool {
+    let is_early = early_for_ms.is_some() && verdict.advice.cause() != FailureCause::Message;
+    verdict.outcome != Outcome::Delivered && !verdict.advice.is_inconclusive() && !is_early
 }
 
 /// Returns a delivery after an attempt, or `None` if another client has decided about it since.

@@ -5,9 +5,12 @@ use std::time::Duration;
 use crate::{
     clock::millis,
     delivery::backoff::REQUESTED_WAIT_MAX,
-    destination::{RecipientAnswer, Report, Verdict, verdict::FailureCause},
+    destination::{Advice, RecipientAnswer, Report, Verdict, verdict::FailureCause},
     domain::{Destination, Health, HealthState, RecordId, destination::RejectedRecipient},
 };
+
+/// Time without an accepted message after which a receiver that limits its rate is failing.
+const LIMITED_MAX: Duration = Duration::from_secs(900);
 
 /// Returns a destination's health after an attempt, which may have made a dead letter of its
 /// message, or `None` if it is unchanged.
@@ -125,6 +128,13 @@ fn health_after_verdict(
             ..base()
         });
     }
+    // A receiver that limits its rate is failing only once it accepts nothing for a while.
+    let accepted_ms = old.and_then(|it| it.last_success_ms);
+    let is_limited =
+        matches!(verdict.advice, Advice::Limited(_)) && state == Some(HealthState::Healthy);
+    if is_limited && accepted_ms.is_some_and(|it| now_ms.saturating_sub(it) < millis(LIMITED_MAX)) {
+        return None;
+    }
     // A dead message alone does not start the time after which a failing destination is paused.
     let failing = old.filter(|it| it.state == HealthState::Failing && it.failures > 0);
     let failing_since_ms = failing.map_or(now_ms, |health| health.since_ms);
@@ -153,7 +163,6 @@ pub(crate) fn is_paused(health: &Health, destination: &Destination) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::destination::Advice;
 
     const PAUSE_AFTER: Duration = Duration::from_secs(60);
 
@@ -213,6 +222,35 @@ mod tests {
             assert_eq!(health.state, HealthState::Healthy, "{advice:?}");
             assert!(!health.is_flaky(), "{advice:?}");
         }
+    }
+
+    #[test]
+    fn rate_limit_is_a_failure_only_after_fifteen_minutes_without_an_accepted_message() {
+        let report = |verdict| Report {
+            verdict,
+            duration: Duration::ZERO,
+            transcript: crate::domain::Transcript::default(),
+            times: None,
+        };
+        let id = RecordId::from_parts(1, 1);
+        let (limited, accepted) = (
+            report(Verdict::rejected("slow down", Advice::Limited(None))),
+            report(Verdict::delivered("ok")),
+        );
+        let after = |old: Option<&Health>, report, now_ms| {
+            health_after(old, id, report, false, now_ms, PAUSE_AFTER)
+        };
+        let healthy = after(None, &accepted, 0);
+        for (now_ms, expected) in [
+            (1, HealthState::Healthy),
+            (899_999, HealthState::Healthy),
+            (900_000, HealthState::Failing),
+        ] {
+            let health = after(healthy.as_ref(), &limited, now_ms).unwrap();
+            assert_eq!(health.state, expected, "{now_ms}");
+        }
+        let untried = after(None, &limited, 1).unwrap();
+        assert_eq!(untried.state, HealthState::Failing);
     }
 
     #[test]

@@ -88,7 +88,6 @@ async fn decided(
     let marks = stored.iter().filter(|it| is_mark(&it.value));
     let mut policies: BTreeMap<String, Vec<_>> = BTreeMap::new();
     for mark in marks {
-        changes.delete(mark);
         let OwnEvent { event, chain, .. } = &mark.value;
         let chains = policies.entry(policy_of(event)).or_default();
         for rule in chain {
@@ -98,7 +97,10 @@ async fn decided(
         }
         let is_over = event.status == Some(Status::Closed);
         if is_over && is_open(store, event.id()).await? {
+            // The mark stays until the event is closed, so that a crash does not lose the closing.
             closed.push(event.clone());
+        } else {
+            changes.delete(mark);
         }
     }
     if policies.is_empty() {

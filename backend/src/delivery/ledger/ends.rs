@@ -41,7 +41,9 @@ impl Ledger {
             };
             let settings = queues.destination(destination).map(|found| found.delivery);
             let cut_off = match end {
-                LeaseEnd::Made(report) if report.verdict.outcome != Outcome::Delivered => {
+                LeaseEnd::Made(report)
+                    if decide::uses_attempt(&report.verdict, unrecorded.early_for_ms) =>
+                {
                     let before = unrecorded.number.saturating_sub(1);
                     self.interrupted_count(id, before).await?
                 }

@@ -162,8 +162,7 @@ impl Reply {
     /// Whether the address was refused because the mail has more recipients than the server
     /// accepts. Some servers use 552 for this (RFC 5321, 4.5.3.1.10).
     pub(super) fn is_too_many(&self) -> bool {
-        let says = |word: &str| self.text.to_ascii_lowercase().contains(word);
-        matches!(self.code, 452 | 552) && (says("4.5.3") || says("5.5.3") || says("too many recip"))
+        matches!(self.code, 452 | 552) && self.says(&["4.5.3", "5.5.3", "too many recip"])
     }
 
     /// Returns the text as a single line.
@@ -251,10 +250,8 @@ impl<'a> Conversation<'a> {
             // Text received before TLS is not authenticated.
             return Err(ConversationError::Garbled("text before TLS".into()));
         }
-        let limit = self.timeouts.of(Phase::StartTls);
         let secured = upgrade_to_tls(self.stream.into_inner(), tls, host);
-        let stream = timeout(limit, secured).await;
-        let stream = stream.map_err(|_elapsed| ConversationError::Late(limit))??;
+        let stream = within(self.timeouts.of(Phase::StartTls), secured).await?;
         let mut conversation = Self {
             stream: BufReader::new(stream),
             ..self
@@ -384,10 +381,9 @@ impl<'a> Conversation<'a> {
     async fn blocks(&mut self, text: &[u8]) -> Result<(), ConversationError> {
         let limit = self.timeouts.of(Phase::Text);
         for block in text.chunks(BLOCK_BYTES) {
-            let written = timeout(limit, self.stream.write_all(block)).await;
-            written.map_err(|_elapsed| ConversationError::Late(limit))??;
+            within(limit, self.stream.write_all(block)).await?;
         }
-        Ok(self.stream.flush().await?)
+        within(limit, self.stream.flush()).await
     }
 
     /// Ends the text; from here on the mail may be delivered.
@@ -408,12 +404,11 @@ impl<'a> Conversation<'a> {
 
     async fn write(&mut self, phase: Phase, line: &str) -> Result<(), ConversationError> {
         *self.phase = phase;
+        let limit = self.timeouts.of(phase);
         // In one write, because the network may delay a second one.
-        self.stream
-            .write_all(format!("{line}\r\n").as_bytes())
-            .await?;
-        self.stream.flush().await?;
-        Ok(())
+        let line = format!("{line}\r\n");
+        within(limit, self.stream.write_all(line.as_bytes())).await?;
+        within(limit, self.stream.flush()).await
     }
 
     /// Reads a reply whose code starts with the given digit.
@@ -428,9 +423,7 @@ impl<'a> Conversation<'a> {
 
     /// Reads a reply within the timeout of the phase.
     async fn read_reply(&mut self) -> Result<Reply, ConversationError> {
-        let limit = self.timeouts.of(*self.phase);
-        let read = timeout(limit, self.read_reply_lines()).await;
-        read.map_err(|_elapsed| ConversationError::Late(limit))?
+        within(self.timeouts.of(*self.phase), self.read_reply_lines()).await
     }
 
     async fn read_reply_lines(&mut self) -> Result<Reply, ConversationError> {
@@ -469,6 +462,17 @@ impl<'a> Conversation<'a> {
 
 fn unexpected_reply(phase: Phase, reply: &Reply) -> ConversationError {
     ConversationError::Garbled(format!("{} to {}", reply.code, phase.command()))
+}
+
+/// Waits within the timeout of a phase.
+pub(super) async fn within<T, E: Into<ConversationError>>(
+    limit: Duration,
+    step: impl Future<Output = Result<T, E>>,
+) -> Result<T, ConversationError> {
+    let ended = timeout(limit, step).await;
+    ended
+        .map_err(|_elapsed| ConversationError::Late(limit))?
+        .map_err(Into::into)
 }
 
 /// Performs the TLS handshake; the certificate must be for `host`.

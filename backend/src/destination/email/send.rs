@@ -5,14 +5,14 @@ use std::{collections::BTreeMap, net::IpAddr};
 use lettre::message::Mailbox;
 use tokio::{
     net::TcpStream,
-    time::{Instant, timeout, timeout_at},
+    time::{Instant, timeout_at},
 };
 
 use super::{
     Mail, classify,
     compose::{Envelope, compose},
     conversation::{
-        Conversation, ConversationError, Login, Phase, Reply, Timeouts, upgrade_to_tls,
+        Conversation, ConversationError, Login, Phase, Reply, Timeouts, upgrade_to_tls, within,
     },
 };
 use crate::{
@@ -338,9 +338,8 @@ async fn connect<'a>(
     let conversation = match config.security {
         SmtpSecurity::None => Conversation::begin(stream, &name, phase, timeouts).await?,
         SmtpSecurity::Tls => {
-            let limit = timeouts.of(Phase::Greeting);
-            let stream = timeout(limit, upgrade_to_tls(stream, tls, host)).await;
-            let stream = stream.map_err(|_elapsed| ConversationError::Late(limit))??;
+            let secured = upgrade_to_tls(stream, tls, host);
+            let stream = within(timeouts.of(Phase::Greeting), secured).await?;
             Conversation::begin(stream, &name, phase, timeouts).await?
         }
         SmtpSecurity::StartTls => {

@@ -5,7 +5,11 @@ use minijinja::machinery::{
     ast::{Call, CallArg, Expr, Stmt},
 };
 
-use super::{super::TemplateError, filters::FILTERS, scan};
+use super::{
+    super::TemplateError,
+    filters::{FILTERS, TESTS},
+    scan,
+};
 
 pub(super) const RANGE_MAX: i128 = 100;
 
@@ -137,14 +141,14 @@ fn check_expression(it: &Expr<'_>) -> Result<(), Fault> {
             check_expressions([&it.test_expr, &it.true_expr])?;
             check_expressions(&it.false_expr)
         }
-        Expr::Filter(it) if !FILTERS.contains(&it.name) => {
-            Err((it.span(), format!("there is no filter `{}`", it.name)))
-        }
+        Expr::Filter(it) if !FILTERS.contains(&it.name) => Err(no_filter(it.span(), it.name)),
         Expr::Filter(it) => {
             check_expressions(&it.expr)?;
+            check_applied_name(it.span(), it.name, &it.args)?;
             check_arguments(it.span(), &it.args)
         }
         Expr::Test(it) => {
+            check_test(it.span(), it.name)?;
             check_expression(&it.expr)?;
             check_arguments(it.span(), &it.args)
         }
@@ -158,6 +162,34 @@ fn check_expression(it: &Expr<'_>) -> Result<(), Fault> {
         Expr::Tuple(it) => check_expressions(&it.items),
         Expr::Map(it) => check_expressions(it.keys.iter().chain(&it.values)),
     }
+}
+
+/// Checks the name of the test or filter that a filter applies to each item.
+fn check_applied_name(span: Span, filter: &str, all: &[CallArg<'_>]) -> Result<(), Fault> {
+    let at = match filter {
+        "map" | "select" | "reject" => 0,
+        "selectattr" | "rejectattr" => 1,
+        _ => return Ok(()),
+    };
+    let Some(CallArg::Pos(Expr::Const(name))) = all.get(at) else {
+        return Ok(());
+    };
+    match name.value.as_str() {
+        Some(name) if filter == "map" && !FILTERS.contains(&name) => Err(no_filter(span, name)),
+        Some(name) if filter != "map" => check_test(span, name),
+        _ => Ok(()),
+    }
+}
+
+fn check_test(span: Span, name: &str) -> Result<(), Fault> {
+    if TESTS.contains(&name) {
+        return Ok(());
+    }
+    Err((span, format!("there is no test `{name}`")))
+}
+
+fn no_filter(span: Span, name: &str) -> Fault {
+    (span, format!("there is no filter `{name}`"))
 }
 
 fn check_arguments(span: Span, all: &[CallArg<'_>]) -> Result<(), Fault> {

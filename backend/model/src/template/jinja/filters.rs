@@ -88,6 +88,53 @@ pub const FILTERS: [&str; 63] = [
     "zip",
 ];
 
+/// The available tests, in alphabetical order.
+pub(super) const TESTS: [&str; 43] = [
+    "!=",
+    "<",
+    "<=",
+    "==",
+    ">",
+    ">=",
+    "boolean",
+    "defined",
+    "divisibleby",
+    "endingwith",
+    "eq",
+    "equalto",
+    "escaped",
+    "even",
+    "false",
+    "filter",
+    "float",
+    "ge",
+    "greaterthan",
+    "gt",
+    "in",
+    "int",
+    "integer",
+    "iterable",
+    "le",
+    "lessthan",
+    "lower",
+    "lt",
+    "mapping",
+    "matching",
+    "ne",
+    "none",
+    "number",
+    "odd",
+    "safe",
+    "sameas",
+    "sequence",
+    "startingwith",
+    "string",
+    "test",
+    "true",
+    "undefined",
+    "upper",
+];
+
 pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_filter("truncate", truncate);
     environment.add_filter("regex_replace", regex_replace);

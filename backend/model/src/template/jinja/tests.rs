@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use super::filters::TESTS;
 use crate::{
     domain::{NO_SNIPPETS, TemplateLanguage},
     limits::TEMPLATE_STEPS_MAX,
@@ -34,6 +35,11 @@ fn syntax_errors_report_line_and_column() {
         ("{% extends 'x' %}", 1, 4, "unknown statement"),
         ("x {{ a|nope }}", 1, 8, "no filter `nope`"),
         ("{{ '|nope' ~ a|\n nope }}", 2, 2, "no filter `nope`"),
+        ("x {{ a is nope }}", 1, 11, "no test `nope`"),
+        ("{% if a is not nope %}{% endif %}", 1, 16, "no test `nope`"),
+        ("{{ a|select('nope') }}", 1, 6, "no test `nope`"),
+        ("{{ a|rejectattr('b', 'nope') }}", 1, 6, "no test `nope`"),
+        ("{{ a|map('nope') }}", 1, 6, "no filter `nope`"),
     ];
     for (source, line, column, message) in cases {
         let error = parse(source).unwrap_err();
@@ -45,6 +51,15 @@ fn syntax_errors_report_line_and_column() {
         );
     }
     assert!(parse("{# it's |nope #}{{ a|upper }} {% raw %}{{ x }}{% endraw %}").is_ok());
+}
+
+#[test]
+fn every_listed_test_exists() {
+    for name in TESTS {
+        let source = format!("{{{{ '{name}' is test }}}}");
+        let text = rendered(&source, Escape::None);
+        assert_eq!(text.as_deref(), Ok("true"), "{name}");
+    }
 }
 
 #[test]

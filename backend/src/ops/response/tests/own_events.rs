@@ -13,7 +13,7 @@ async fn report(world: &World) -> Option<Occurrence> {
 }
 
 /// Runs a pass of a process that is killed before it ingests any of its own events.
-async fn killed_pass(world: &World) {
+pub(super) async fn killed_pass(world: &World) {
     let deciding = samples::deciding_at(world.store.clone(), &world.clock).await;
     let (intake, _workers) = Intake::new(deciding.clone());
     assert!(Reviewer::new(deciding, intake).run_once().await);
