@@ -97,7 +97,7 @@ async fn decided(
             }
         }
         let is_over = event.status == Some(Status::Closed);
-        if is_over && is_open(store, event.id()).await? {
+        if is_over && find::is_open(store, event.id()).await? {
             closed.push(event.clone());
         }
     }
@@ -123,7 +123,7 @@ async fn decided(
         let id = EventId::derive(NO_RESPONSE, &dimensions);
         let event = match counts.get(&policy) {
             Some(count) => opened(&policy, count, now_ms),
-            None if is_open(store, id).await? => IncomingEvent {
+            None if find::is_open(store, id).await? => IncomingEvent {
                 status: Some(Status::Closed),
                 ..event(&policy, now_ms)
             },
@@ -162,11 +162,6 @@ fn policy_of(mark: &IncomingEvent) -> String {
         Some(Value::Text(policy)) => policy.clone(),
         _ => String::new(),
     }
-}
-
-async fn is_open(store: &Store, event: EventId) -> Result<bool, EngineError> {
-    let newest = find::newest(store, event).await?;
-    Ok(newest.is_some_and(|it| it.status != Status::Closed))
 }
 
 /// Counts the unanswered responses by policy. Those to a report itself do not count: two policies

@@ -231,8 +231,7 @@ pub(super) async fn close_event(
     silence: &Silence,
     why: &str,
 ) -> Result<(), Error> {
-    let newest = find::newest(&deciding.store, silence_event_id(&silence.name)).await?;
-    if newest.is_none_or(|it| it.status == Status::Closed) {
+    if !find::is_open(&deciding.store, silence_event_id(&silence.name)).await? {
         return Ok(());
     }
     let count = async |standing| count_standing(&deciding.store, standing, silence).await;
