@@ -477,9 +477,12 @@ impl Answer {
             format!("the receiver returned {status}: {said}")
         };
         let advice = self.advice(now_ms);
-        let wish = advice.requested_wait().map_or_else(String::new, |wait| {
-            format!(" (retry after {} s)", wait.as_secs_f64())
-        });
+        let wish = match advice {
+            Advice::AgainAfter(wait) | Advice::Limited(Some(wait)) => {
+                format!(" (retry after {} s)", wait.as_secs_f64())
+            }
+            _ => String::new(),
+        };
         let left_bytes = EXPLANATION_BYTES_MAX.saturating_sub(wish.len());
         let explanation = masker.mask(&explanation, left_bytes);
         Verdict::rejected(explanation + &wish, advice)
