@@ -53,6 +53,8 @@ use retry_after::retry_after_in_body;
 
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 const COMPRESSED_BYTES_MIN: usize = 1024;
+/// Number of bytes of a body in which the start of a web page is looked for.
+const PAGE_START_BYTES: usize = 1024;
 
 /// Maximum number of cached clients with certificates.
 const IDENTITIES_MAX: usize = 64;
@@ -517,6 +519,18 @@ impl Answer {
         let is_limit = matches!(self.status.as_u16(), 429 | 503) || self.status.is_success();
         let in_body = || is_limit.then(|| retry_after_in_body(&self.body)).flatten();
         retry_after(&self.headers, now_ms).or_else(in_body)
+    }
+
+    /// Whether it is a web page.
+    pub(crate) fn is_web_page(&self) -> bool {
+        let content_type = self.headers.get(header::CONTENT_TYPE);
+        let content_type = content_type.map_or(&[][..], HeaderValue::as_bytes);
+        let start = &self.body[..self.body.len().min(PAGE_START_BYTES)];
+        let start = String::from_utf8_lossy(start).to_ascii_lowercase();
+        let start = start.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+        let is_html = content_type.to_ascii_lowercase().starts_with(b"text/html");
+        let is_markup = is_html && start.starts_with('<');
+        is_markup || start.starts_with("<!doctype html") || start.starts_with("<html")
     }
 
     fn first_line(&self) -> String {
