@@ -6,9 +6,8 @@ use crate::{
     clock::millis,
     config::DeliveryConfig,
     destination::Advice,
-    domain::{Delivery, DeliverySettings, Destination},
+    domain::{Delivery, DeliverySettings},
     limits::CUT_OFFS_MAX,
-    ops::delivery::attempt,
 };
 
 /// Attempts for a message that the receiver rejected because of its content.
@@ -109,11 +108,6 @@ impl Backoff {
             due_ms: now_ms.saturating_add(millis(wait)),
         }
     }
-}
-
-/// Returns the timeout of an attempt; for a mail, up to the response to its text.
-pub(crate) fn timeout(config: &DeliveryConfig, destination: &Destination) -> Duration {
-    attempt::timeout(config, destination.delivery, &destination.kind)
 }
 
 #[cfg(test)]
