@@ -492,14 +492,15 @@ impl Answer {
 
     /// Returns the advice for a response that means failure.
     pub(crate) fn advice(&self, now_ms: i64) -> Advice {
-        match self.status.as_u16() {
-            403 | 413 | 503 if self.requested_wait(now_ms).is_some() => self.limited(now_ms),
-            429 => self.limited(now_ms),
-            408 | 421 | 425 => self.retry_advice(now_ms),
-            400 | 413 | 415 | 422 => Advice::Reduce,
-            300..=399 | 401..=405 | 407 | 410 => Advice::Mend,
-            400..=499 => Advice::FewMore,
-            _ => self.retry_advice(now_ms),
+        let requested = self.requested_wait(now_ms);
+        let again = requested.map_or(Advice::Again, Advice::AgainAfter);
+        match (self.status.as_u16(), requested) {
+            (403 | 413 | 503, Some(_)) | (429, _) => Advice::Limited(requested),
+            (408 | 421 | 425, _) => again,
+            (400 | 413 | 415 | 422, _) => Advice::Reduce,
+            (300..=399 | 401..=405 | 407 | 410, _) => Advice::Mend,
+            (400..=499, _) => Advice::FewMore,
+            _ => again,
         }
     }
 
