@@ -140,20 +140,15 @@ async fn decided(
 }
 
 async fn own_events(store: &Store) -> Result<Vec<Stored<OwnEvent>>, EngineError> {
-    let (mut all, mut range) = (Vec::new(), Range::with_prefix(&[]));
-    loop {
-        let page = store.page::<OwnEvent>(range.clone(), Direction::Ascending, BATCH);
-        let page = page.await?;
-        let Some(last) = page.last() else {
-            return Ok(all);
-        };
-        range.exclude_through(&last.value.id.to_bytes());
+    let mut all = Vec::new();
+    let mut pages = store.pages::<OwnEvent>(Range::with_prefix(&[]));
+    // The next review counts again if any mark is left.
+    while all.len() < OWN_EVENTS_MAX
+        && let Some(page) = pages.next().await?
+    {
         all.extend(page);
-        // The next review counts again if any mark is left.
-        if all.len() >= OWN_EVENTS_MAX {
-            return Ok(all);
-        }
     }
+    Ok(all)
 }
 
 /// Returns the policy of a mark; empty for those of earlier versions.
