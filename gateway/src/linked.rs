@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use bellwether_proto::text::enum_word;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
@@ -106,8 +107,7 @@ pub(crate) fn page(found: &Value, notice: Option<&Notice>, entry: Entry) -> Stri
 /// Renders the page for an acknowledgement by a contact: a button, or a confirmation.
 pub(crate) fn acknowledgement(found: &Value, is_done: bool) -> String {
     let (name, by) = (text(&found["eventName"]), text(&found["acknowledgedBy"]));
-    let severity = text(&found["severity"]);
-    let severity = severity.trim_start_matches("SEVERITY_").to_lowercase();
+    let severity = word(&found["severity"], "SEVERITY_");
     let mut html = format!(
         "<h1>{}</h1><p class=\"state\"><span class=\"{severity}\">{severity}</span></p><p>{}</p>",
         bdi(&name),
@@ -467,8 +467,7 @@ fn text(value: &Value) -> String {
 }
 
 fn word(value: &Value, prefix: &str) -> String {
-    let name = text(value);
-    name.strip_prefix(prefix).unwrap_or(&name).to_lowercase()
+    enum_word(&text(value), prefix)
 }
 
 fn times(count: &Value) -> String {

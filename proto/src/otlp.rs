@@ -198,7 +198,7 @@ impl LeftOut {
             why.push(format!(
                 "{} log records are below the severity `{}`",
                 self.below_floor,
-                word(self.floor)
+                severity::word(self.floor)
             ));
         }
         if self.beyond > 0 {
@@ -300,16 +300,6 @@ fn severity_of(record: &LogRecord) -> Severity {
     of_number
         .or_else(|| severity::of_word(&record.severity_text))
         .unwrap_or(Severity::Info)
-}
-
-fn word(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Default | Severity::Debug => "debug",
-        Severity::Info => "info",
-        Severity::Warning => "warning",
-        Severity::Error => "error",
-        Severity::Critical => "critical",
-    }
 }
 
 fn event(

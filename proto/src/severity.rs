@@ -1,4 +1,4 @@
-//! Severity names used by other monitoring products.
+//! Severity names of this product and other monitoring products.
 
 use crate::zenoss::cloud::Severity;
 
@@ -7,6 +7,17 @@ pub fn of_word(word: &str) -> Option<Severity> {
     let word = word.trim().to_lowercase();
     let found = WORDS.iter().find(|(words, _)| words.contains(&&*word));
     found.map(|(_, severity)| *severity)
+}
+
+/// Returns the word of a severity; `debug` if it is unspecified.
+pub fn word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Default | Severity::Debug => "debug",
+        Severity::Info => "info",
+        Severity::Warning => "warning",
+        Severity::Error => "error",
+        Severity::Critical => "critical",
+    }
 }
 
 const WORDS: [(&[&str], Severity); 5] = [

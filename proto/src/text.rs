@@ -29,6 +29,11 @@ pub fn percent_encoded(text: &str) -> String {
     out
 }
 
+/// Returns the word for an enum value by its name, such as `critical` for `SEVERITY_CRITICAL`.
+pub fn enum_word(name: &str, prefix: &str) -> String {
+    name.strip_prefix(prefix).unwrap_or(name).to_lowercase()
+}
+
 /// Visibility of a character in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {

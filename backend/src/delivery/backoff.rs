@@ -6,15 +6,12 @@ use crate::{
     clock::millis,
     config::DeliveryConfig,
     destination::Advice,
-    domain::{Delivery, DeliverySettings, Destination},
+    domain::{Delivery, DeliverySettings},
     limits::CUT_OFFS_MAX,
-    ops::delivery::attempt,
 };
 
 /// Attempts for a message that the receiver rejected because of its content.
 const FEW: u32 = 3;
-/// The longest wait that a receiver can request.
-pub(crate) const REQUESTED_WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Backoff {
@@ -91,12 +88,12 @@ impl Backoff {
         now_ms: i64,
         random: f64,
     ) -> RetryStep {
+        let requested = advice.requested_wait().unwrap_or_default();
         let refused = match advice {
             Advice::Reduce | Advice::GiveUp => true,
             Advice::FewMore => tried.made >= FEW,
-            Advice::Limited(wait) => {
-                let wait = wait.unwrap_or_default().min(REQUESTED_WAIT_MAX);
-                let due_ms = now_ms.saturating_add(millis(wait));
+            Advice::Limited(_) => {
+                let due_ms = now_ms.saturating_add(millis(requested));
                 return RetryStep::Retry { due_ms };
             }
             Advice::Again | Advice::AgainAfter(_) | Advice::Later | Advice::Mend => false,
@@ -106,20 +103,11 @@ impl Backoff {
             return RetryStep::Dead;
         };
         let off = 1.0 + self.jitter * (2.0 * random - 1.0);
-        let wait = step.mul_f64(off.max(0.0));
-        let wait = match advice {
-            Advice::AgainAfter(requested) => wait.max(requested.min(REQUESTED_WAIT_MAX)),
-            _ => wait,
-        };
+        let wait = step.mul_f64(off.max(0.0)).max(requested);
         RetryStep::Retry {
             due_ms: now_ms.saturating_add(millis(wait)),
         }
     }
-}
-
-/// Returns the timeout of an attempt; for a mail, up to the response to its text.
-pub(crate) fn timeout(config: &DeliveryConfig, destination: &Destination) -> Duration {
-    attempt::timeout(config, destination.delivery, &destination.kind)
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use std::{
 use crate::{
     clock::{Clock, millis},
     delivery::{
-        backoff::REQUESTED_WAIT_MAX,
         ledger::Ledger,
         notices::Notices,
         ownership::{Ownership, OwnershipChange},
@@ -17,6 +16,7 @@ use crate::{
         refusals,
         resync::Resync,
     },
+    destination::verdict::REQUESTED_WAIT_MAX,
     domain::{Delivery, Destination, Health, HealthState, RecordId},
     error::Error,
     ops,

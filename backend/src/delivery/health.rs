@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::{
     clock::millis,
-    delivery::backoff::REQUESTED_WAIT_MAX,
     destination::{Advice, RecipientAnswer, Report, Verdict, verdict::FailureCause},
     domain::{Destination, Health, HealthState, RecordId, destination::RejectedRecipient},
 };
@@ -85,8 +84,7 @@ fn note_requested_pause(health: &mut Health, verdict: &Verdict, now_ms: i64) {
         .requested_until_ms
         .filter(|until_ms| *until_ms > now_ms);
     let requested = verdict.advice.requested_wait();
-    let requested =
-        requested.map(|wait| now_ms.saturating_add(millis(wait.min(REQUESTED_WAIT_MAX))));
+    let requested = requested.map(|wait| now_ms.saturating_add(millis(wait)));
     health.requested_until_ms = before.max(requested);
 }
 

@@ -8,7 +8,6 @@ use std::{
 use crate::{
     clock::millis,
     delivery::{
-        backoff::REQUESTED_WAIT_MAX,
         breaker::Breaker,
         concurrency::{Concurrency, QUICK},
         pace::Pace,
@@ -309,10 +308,8 @@ impl DestinationQueue {
         let was_failing = self.breaker.is_failing() || self.pace.is_refused();
         self.breaker
             .record_outcome(delivery, &report.verdict, now_ms);
-        let requested_wait = advice
-            .requested_wait()
-            .map(|wait| wait.min(REQUESTED_WAIT_MAX));
-        if let (Some(wait), false) = (requested_wait, delivered) {
+        let requested_wait = advice.requested_wait();
+        if let Some(wait) = requested_wait {
             let until_ms = now_ms.saturating_add(millis(wait));
             self.requested_until_ms = self.requested_until_ms.max(until_ms);
         }

@@ -10,7 +10,7 @@ use std::{
 use crate::{
     config::DeliveryConfig,
     delivery::{
-        backoff, decide,
+        decide,
         queue::{DestinationQueue, Lease},
         rank::Wanted,
         refusals,
@@ -191,14 +191,13 @@ impl Queues {
             return None;
         }
         let lease = queue.ahead.pop_front()?;
-        let timeout = backoff::timeout(&self.config, &lease.destination);
         let (settings, kind) = (lease.destination.delivery, &lease.destination.kind);
-        let longest = attempt::attempt_timeout(&self.config, settings, kind);
-        if is_closed || !decide::may_begin(&lease.delivery.value, longest, now_ms) {
+        let timeouts = attempt::timeouts(&self.config, settings, kind);
+        if is_closed || !decide::may_begin(&lease.delivery.value, timeouts.longest, now_ms) {
             return Some(Next::GiveBack(lease.delivery.value.id));
         }
         queue.started(lease.delivery.value.id, now_ms);
-        Some(Next::Begin(lease, timeout))
+        Some(Next::Begin(lease, timeouts.attempt))
     }
 
     /// Reclassifies an outcome based on previous ones, and records messages that failed because of

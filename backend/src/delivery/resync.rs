@@ -3,7 +3,7 @@
 use crate::{
     clock::Clock,
     delivery::{health, notice, notices::Notices},
-    domain::{Destination, EventId, Health, HealthState, RecordId, Status},
+    domain::{Destination, EventId, Health, HealthState, RecordId},
     ops::find,
     store::{EngineError, Lane, Store, Stored, engine::Range},
 };
@@ -153,11 +153,10 @@ impl Resync<'_> {
     }
 
     async fn is_open(self, event: EventId) -> Result<bool, EngineError> {
-        let newest = match find::newest(self.store, event).await {
-            Err(EngineError::Corrupt(_)) => return Ok(false),
-            newest => newest?,
-        };
-        Ok(newest.is_some_and(|newest| newest.status != Status::Closed))
+        match find::is_open(self.store, event).await {
+            Err(EngineError::Corrupt(_)) => Ok(false),
+            found => found,
+        }
     }
 }
 

@@ -53,6 +53,8 @@ use retry_after::retry_after_in_body;
 
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 const COMPRESSED_BYTES_MIN: usize = 1024;
+/// Number of bytes of a body in which the start of a web page is looked for.
+const PAGE_START_BYTES: usize = 1024;
 
 /// Maximum number of cached clients with certificates.
 const IDENTITIES_MAX: usize = 64;
@@ -477,9 +479,12 @@ impl Answer {
             format!("the receiver returned {status}: {said}")
         };
         let advice = self.advice(now_ms);
-        let wish = advice.requested_wait().map_or_else(String::new, |wait| {
-            format!(" (retry after {} s)", wait.as_secs_f64())
-        });
+        let wish = match advice {
+            Advice::AgainAfter(wait) | Advice::Limited(Some(wait)) => {
+                format!(" (retry after {} s)", wait.as_secs_f64())
+            }
+            _ => String::new(),
+        };
         let left_bytes = EXPLANATION_BYTES_MAX.saturating_sub(wish.len());
         let explanation = masker.mask(&explanation, left_bytes);
         Verdict::rejected(explanation + &wish, advice)
@@ -487,14 +492,15 @@ impl Answer {
 
     /// Returns the advice for a response that means failure.
     pub(crate) fn advice(&self, now_ms: i64) -> Advice {
-        match self.status.as_u16() {
-            403 | 413 | 503 if self.requested_wait(now_ms).is_some() => self.limited(now_ms),
-            429 => self.limited(now_ms),
-            408 | 421 | 425 => self.retry_advice(now_ms),
-            400 | 413 | 415 | 422 => Advice::Reduce,
-            300..=399 | 401..=405 | 407 | 410 => Advice::Mend,
-            400..=499 => Advice::FewMore,
-            _ => self.retry_advice(now_ms),
+        let requested = self.requested_wait(now_ms);
+        let again = requested.map_or(Advice::Again, Advice::AgainAfter);
+        match (self.status.as_u16(), requested) {
+            (403 | 413 | 503, Some(_)) | (429, _) => Advice::Limited(requested),
+            (408 | 421 | 425, _) => again,
+            (400 | 413 | 415 | 422, _) => Advice::Reduce,
+            (300..=399 | 401..=405 | 407 | 410, _) => Advice::Mend,
+            (400..=499, _) => Advice::FewMore,
+            _ => again,
         }
     }
 
@@ -514,6 +520,18 @@ impl Answer {
         let is_limit = matches!(self.status.as_u16(), 429 | 503) || self.status.is_success();
         let in_body = || is_limit.then(|| retry_after_in_body(&self.body)).flatten();
         retry_after(&self.headers, now_ms).or_else(in_body)
+    }
+
+    /// Whether it is a web page.
+    pub(crate) fn is_web_page(&self) -> bool {
+        let content_type = self.headers.get(header::CONTENT_TYPE);
+        let content_type = content_type.map_or(&[][..], HeaderValue::as_bytes);
+        let start = &self.body[..self.body.len().min(PAGE_START_BYTES)];
+        let start = String::from_utf8_lossy(start).to_ascii_lowercase();
+        let start = start.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+        let is_html = content_type.to_ascii_lowercase().starts_with(b"text/html");
+        let is_markup = is_html && start.starts_with('<');
+        is_markup || start.starts_with("<!doctype html") || start.starts_with("<html")
     }
 
     fn first_line(&self) -> String {

@@ -5,6 +5,9 @@ use std::time::Duration;
 use super::times::ExchangeTimes;
 use crate::domain::{Outcome, Transcript, delivery::Recipients};
 
+/// The longest wait that a receiver can request.
+pub(crate) const REQUESTED_WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
+
 /// The report on an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
@@ -97,10 +100,13 @@ impl Advice {
         matches!(self, Self::Limited(_) | Self::Reduce)
     }
 
-    /// Returns the delay that the receiver asks for, for all messages.
+    /// Returns the delay that the receiver asks for, for all messages; at most
+    /// [`REQUESTED_WAIT_MAX`].
     pub(crate) fn requested_wait(self) -> Option<Duration> {
         match self {
-            Self::AgainAfter(wait) | Self::Limited(Some(wait)) => Some(wait),
+            Self::AgainAfter(wait) | Self::Limited(Some(wait)) => {
+                Some(wait.min(REQUESTED_WAIT_MAX))
+            }
             _ => None,
         }
     }

@@ -70,9 +70,7 @@ impl CertificateWatch {
             return Ok(());
         }
         let event = event(level.map(|(_, severity)| *severity), end_ms, now_ms);
-        let newest = find::newest(&self.store, event.id()).await?;
-        let is_open = newest.is_some_and(|newest| newest.status != Status::Closed);
-        if level.is_some() || is_open {
+        if level.is_some() || find::is_open(&self.store, event.id()).await? {
             self.intake.submit_internal(event, Vec::new()).await?;
         }
         self.said = Some(said);

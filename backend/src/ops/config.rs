@@ -13,7 +13,6 @@ use crate::{
     destination::Guard,
     domain::{Role, any_resource::each_documented},
     error::{Error, Violation},
-    limits::PAGE_SIZE_MAX,
     ops::{
         commit::commit,
         etag::etag,
@@ -21,7 +20,7 @@ use crate::{
         settings,
         wire::FromDomain,
     },
-    store::{Direction, Lane, StagedStore, Store, engine::Range},
+    store::{Lane, StagedStore, Store, engine::Range},
 };
 
 pub use check::OWNER_CHARACTERS_MAX;
@@ -305,12 +304,8 @@ impl Stage {
     where
         Definition: FromDomain<T>,
     {
-        let mut range = Range::with_prefix(&[]);
-        loop {
-            let page = self
-                .store
-                .page::<T>(range.clone(), Direction::Ascending, PAGE_SIZE_MAX);
-            let page = page.await?;
+        let mut pages = self.store.pages::<T>(Range::with_prefix(&[]));
+        while let Some(page) = pages.next().await? {
             for stored in &page {
                 let resource = &stored.value;
                 let name = resource.name().as_str();
@@ -325,13 +320,8 @@ impl Stage {
                     });
                 }
             }
-            match page.last() {
-                Some(last) if page.len() == PAGE_SIZE_MAX => {
-                    range.exclude_through(&last.value.key())
-                }
-                _ => return Ok(()),
-            }
         }
+        Ok(())
     }
 }
 

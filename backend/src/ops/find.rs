@@ -1,7 +1,7 @@
 //! Lookups of occurrences.
 
 use crate::{
-    domain::{EventId, Occurrence, OccurrenceId},
+    domain::{EventId, Occurrence, OccurrenceId, Status},
     store::{Direction, EngineError, Index, Store, Stored, engine::Range, record::bytes::Key},
 };
 
@@ -15,6 +15,15 @@ pub async fn newest(store: &Store, event: EventId) -> Result<Option<Occurrence>,
         .page_by::<Occurrence>(Index::OccurrenceByEvent, range, Direction::Descending, 1)
         .await?;
     Ok(found.into_iter().next().map(|(_, found)| found.value))
+}
+
+/// Checks whether the newest occurrence of an event is not closed.
+///
+/// # Errors
+/// Returns an error if the store fails.
+pub async fn is_open(store: &Store, event: EventId) -> Result<bool, EngineError> {
+    let newest = newest(store, event).await?;
+    Ok(newest.is_some_and(|it| it.status != Status::Closed))
 }
 
 /// Returns an occurrence.

@@ -117,9 +117,7 @@ impl HoldWatch {
             return Ok(());
         }
         let event = event(is_open, age_ms, now_ms);
-        let newest = find::newest(&self.store, event.id()).await?;
-        let was_open = newest.is_some_and(|newest| newest.status != Status::Closed);
-        if is_open != was_open {
+        if is_open != find::is_open(&self.store, event.id()).await? {
             self.intake.submit_internal(event, Vec::new()).await?;
         }
         self.said = Some(is_open);

@@ -144,11 +144,9 @@ impl OnCallWatch {
         let Some(gap) = gap else {
             return self.close(NOBODY, name).await;
         };
-        let newest = find::newest(&self.deciding.store, id(NOBODY, name)).await?;
         let since = format_time(gap.start_ms.max(now_ms - now_ms % 60_000));
         let summary = format!("no one is on call for {name} from {since}");
-        let is_said = newest.is_some_and(|it| it.status != Status::Closed);
-        if is_said {
+        if find::is_open(&self.deciding.store, id(NOBODY, name)).await? {
             return Ok(());
         }
         let opened = IncomingEvent {
@@ -162,7 +160,7 @@ impl OnCallWatch {
 
     async fn close(&self, called: &str, schedule: &Name) -> Result<(), Error> {
         let closing = closing_event(called, schedule, self.deciding.clock.now_ms());
-        if is_open(&self.deciding.store, &closing).await? {
+        if find::is_open(&self.deciding.store, closing.id()).await? {
             self.intake.submit(vec![closing], None).await?;
         }
         Ok(())
@@ -181,7 +179,7 @@ pub async fn close_for_deleted(
 ) -> Result<(), EngineError> {
     for called in [CHANGED, NOBODY] {
         let event = closing_event(called, schedule, now_ms);
-        if is_open(store, &event).await? {
+        if find::is_open(store, event.id()).await? {
             let id = new_id(now_ms);
             changes.insert(&OwnEvent {
                 id,
@@ -191,11 +189,6 @@ pub async fn close_for_deleted(
         }
     }
     Ok(())
-}
-
-async fn is_open(store: &Store, event: &IncomingEvent) -> Result<bool, EngineError> {
-    let newest = find::newest(store, event.id()).await?;
-    Ok(newest.is_some_and(|it| it.status != Status::Closed))
 }
 
 fn closing_event(called: &str, schedule: &Name, now_ms: i64) -> IncomingEvent {

@@ -5,9 +5,7 @@ use crate::{
     error::{Error, Reason},
     limits::PAGE_SIZE_MAX,
     ops::revision,
-    store::{
-        Changes, Direction, Index, Kind, Record, Store, Stored, engine::Range, record::users_prefix,
-    },
+    store::{Changes, Direction, Index, Kind, Store, Stored, engine::Range, record::users_prefix},
 };
 
 /// Maximum number of names in an error message.
@@ -217,15 +215,8 @@ pub(super) async fn release_rule(
     now_ms: i64,
     changes: &mut Changes,
 ) -> Result<(), Error> {
-    let mut range = Range::with_prefix(&[]);
-    loop {
-        let page = store
-            .page::<Silence>(range.clone(), Direction::Ascending, PAGE_SIZE_MAX)
-            .await?;
-        let Some(last) = page.last() else {
-            return Ok(());
-        };
-        range.exclude_through(&last.value.key());
+    let mut pages = store.pages::<Silence>(Range::with_prefix(&[]));
+    while let Some(page) = pages.next().await? {
         for stored in page {
             let is_over = stored.value.progress.stage == Stage::Over;
             if is_over || !stored.value.rule_names.contains(rule) {
@@ -245,6 +236,7 @@ pub(super) async fn release_rule(
             changes.update(&stored, &silence);
         }
     }
+    Ok(())
 }
 
 fn in_use_error(used: UsedResource<'_>, rules: &[Stored<Rule>]) -> Error {

@@ -155,9 +155,7 @@ impl StoreWatch {
             return Ok(());
         };
         let event = event(level, space, self.clock.now_ms());
-        let newest = find::newest(&self.store, event.id()).await?;
-        let is_open = newest.is_some_and(|newest| newest.status != Status::Closed);
-        if level != Level::Spacious || is_open {
+        if level != Level::Spacious || find::is_open(&self.store, event.id()).await? {
             self.intake.submit_about_store(event).await?;
         }
         self.said = Some(level);

@@ -96,7 +96,7 @@ async fn decided(
             }
         }
         let is_over = event.status == Some(Status::Closed);
-        if is_over && is_open(store, event.id()).await? {
+        if is_over && find::is_open(store, event.id()).await? {
             // The mark stays until the event is closed, so that a crash does not lose the closing.
             closed.push(event.clone());
         } else {
@@ -125,7 +125,7 @@ async fn decided(
         let id = EventId::derive(NO_RESPONSE, &dimensions);
         let event = match counts.get(&policy) {
             Some(count) => opened(&policy, count, now_ms),
-            None if is_open(store, id).await? => IncomingEvent {
+            None if find::is_open(store, id).await? => IncomingEvent {
                 status: Some(Status::Closed),
                 ..event(&policy, now_ms)
             },
@@ -142,20 +142,15 @@ async fn decided(
 }
 
 async fn own_events(store: &Store) -> Result<Vec<Stored<OwnEvent>>, EngineError> {
-    let (mut all, mut range) = (Vec::new(), Range::with_prefix(&[]));
-    loop {
-        let page = store.page::<OwnEvent>(range.clone(), Direction::Ascending, BATCH);
-        let page = page.await?;
-        let Some(last) = page.last() else {
-            return Ok(all);
-        };
-        range.exclude_through(&last.value.id.to_bytes());
+    let mut all = Vec::new();
+    let mut pages = store.pages::<OwnEvent>(Range::with_prefix(&[]));
+    // The next review counts again if any mark is left.
+    while all.len() < OWN_EVENTS_MAX
+        && let Some(page) = pages.next().await?
+    {
         all.extend(page);
-        // The next review counts again if any mark is left.
-        if all.len() >= OWN_EVENTS_MAX {
-            return Ok(all);
-        }
     }
+    Ok(all)
 }
 
 /// Returns the policy of a mark; empty for those of earlier versions.
@@ -164,11 +159,6 @@ fn policy_of(mark: &IncomingEvent) -> String {
         Some(Value::Text(policy)) => policy.clone(),
         _ => String::new(),
     }
-}
-
-async fn is_open(store: &Store, event: EventId) -> Result<bool, EngineError> {
-    let newest = find::newest(store, event).await?;
-    Ok(newest.is_some_and(|it| it.status != Status::Closed))
 }
 
 /// Counts the unanswered responses by policy. Those to a report itself do not count: two policies

@@ -8,6 +8,7 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::URL_SAFE};
 use bellwether_proto::{
     cloud::{Severity, Status},
+    text::enum_word,
     v1::{Clause, Event, EventRoute, HoldKind, Occurrence},
 };
 use prost_types::{Struct, value::Kind};
@@ -242,10 +243,7 @@ pub(crate) fn receiver(name: &str) -> Value {
 }
 
 fn severity_label(severity: Severity) -> String {
-    let name = severity.as_str_name();
-    name.strip_prefix("SEVERITY_")
-        .unwrap_or(name)
-        .to_lowercase()
+    enum_word(severity.as_str_name(), "SEVERITY_")
 }
 
 fn annotations(summary: &str, body: &str, fields: &Struct) -> BTreeMap<String, String> {

@@ -29,13 +29,7 @@ impl Severity {
 
     /// Returns the name, such as `critical`.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Error => "error",
-            Self::Critical => "critical",
-        }
+        severity::word(self.into())
     }
 
     /// Parses the name.

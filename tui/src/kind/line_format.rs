@@ -1,6 +1,7 @@
 //! Lists that forms show as lines: methods of a contact, layers of a schedule, and steps of an
 //! escalation policy.
 
+use bellwether_proto::text::enum_word;
 use serde_json::{Map, Value, json};
 
 use crate::data::when;
@@ -79,8 +80,8 @@ fn add(line: &mut String, word: &str, part: &str) {
 
 fn method(method: &Value) -> String {
     let mut line = text(method, "destinationName").to_owned();
-    let severity = text(method, "minSeverity").trim_start_matches("SEVERITY_");
-    let severity = Some(severity.to_lowercase()).filter(|it| it != "default");
+    let severity = enum_word(text(method, "minSeverity"), "SEVERITY_");
+    let severity = Some(severity).filter(|it| it != "default");
     let variables = method["variables"].as_object().into_iter().flatten();
     let variables = variables
         .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))

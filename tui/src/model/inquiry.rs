@@ -1,6 +1,6 @@
 //! The request of a report, and the parser of its response.
 
-use bellwether_proto::v1;
+use bellwether_proto::{text::enum_word, v1};
 use serde_json::{Map, Value, json};
 
 use super::Model;
@@ -186,7 +186,6 @@ impl Model {
             None => stored?,
         };
         let severity = event["severity"].as_str().unwrap_or_default();
-        let severity = severity.trim_start_matches("SEVERITY_").to_lowercase();
-        Some((name.to_owned(), severity))
+        Some((name.to_owned(), enum_word(severity, "SEVERITY_")))
     }
 }

@@ -2,7 +2,10 @@
 
 mod respond;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use super::{
     Notices, Past, Snapshot, Step, StepKind, Transition, as_notified, group_key, notify,
@@ -310,12 +313,7 @@ impl<'a> Message<'a> {
         members.extend(self.others.iter().map(|it| (None, it)));
         members.sort_by_key(|(change, it)| {
             let is_closed = it.status == Status::Closed;
-            (
-                is_closed,
-                u8::MAX - it.severity as u8,
-                change.is_none(),
-                it.key,
-            )
+            (is_closed, Reverse(it.severity), change.is_none(), it.key)
         });
         let members = members.into_iter();
         let (snapshot, group) = (about.snapshot, about.group);
@@ -389,7 +387,7 @@ impl<'a> Message<'a> {
         let all = self.reported.iter().map(|(_, it)| it).chain(&self.others);
         let all: Vec<_> = all.filter(|it| of(it)).collect();
         let open = all.iter().filter(|it| it.status != Status::Closed);
-        let worst = open.min_by_key(|it| (u8::MAX - it.severity as u8, it.key));
+        let worst = open.min_by_key(|it| (Reverse(it.severity), it.key));
         let last = || {
             let closed = all.iter();
             closed.max_by_key(|it| (it.close.map_or(0, |close| close.at_ms), it.key))

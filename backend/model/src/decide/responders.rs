@@ -37,6 +37,17 @@ pub struct Page {
 }
 
 impl Page {
+    /// Creates a message to a destination named by the policy.
+    pub(super) fn for_destination(destination: Name, round: u32, step: u32) -> Self {
+        Self {
+            contact: None,
+            schedule: None,
+            destination,
+            round,
+            step,
+        }
+    }
+
     /// Returns the record of the receiver once the page is sent.
     pub fn into_paged(
         self,

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::{Page, Responders};
 use crate::{
     domain::{
-        EscalationPlan, EscalationPolicy, EscalationTarget, HeldBy, Name, PagedReceiver, RecordId,
-        Response, ResponseHold, ResponseState, Severity,
+        EscalationPlan, EscalationPolicy, EscalationTarget, HeldBy, Name, PagedContact,
+        PagedReceiver, RecordId, Response, ResponseHold, ResponseState, Severity,
     },
     limits::{RESPONSE_HELD_REVIEW_MS, RESPONSE_HOLDS_MAX},
 };
@@ -208,13 +208,7 @@ pub fn advance(response: &mut Response, context: &AdvanceContext<'_>) -> Advance
         response.is_unanswered = true;
         response.step = 0;
         let fallback = response.plan.fallback.clone();
-        pages.extend(fallback.map(|destination| Page {
-            contact: None,
-            schedule: None,
-            destination,
-            round: response.round,
-            step: 0,
-        }));
+        pages.extend(fallback.map(|it| Page::for_destination(it, response.round, 0)));
     }
     done
 }
@@ -299,19 +293,13 @@ impl Response {
         let (round, number) = (self.round, self.step);
         for target in &step.targets {
             if let EscalationTarget::Destination(name) = target {
-                if !self.has_paged(None, Some(name), pages) {
-                    pages.push(Page {
-                        contact: None,
-                        schedule: None,
-                        destination: name.clone(),
-                        round: self.round,
-                        step: self.step,
-                    });
+                if !self.has_paged_destination(name, pages) {
+                    pages.push(Page::for_destination(name.clone(), round, number));
                 }
                 continue;
             }
             for (contact, schedule) in context.responders.contacts_of(target, context.now_ms) {
-                if self.has_paged(Some(&contact.name), None, pages) {
+                if self.has_paged_contact(&contact.name, pages) {
                     continue;
                 }
                 let usable =
@@ -343,26 +331,32 @@ impl Response {
         has_someone
     }
 
-    /// Whether the contact, or the destination named by the policy, was notified in this round or
-    /// is now.
-    fn has_paged(
-        &self,
-        contact: Option<&Name>,
-        destination: Option<&Name>,
-        pages: &[Page],
-    ) -> bool {
-        let is_same =
-            |of: Option<&Name>, to: &Name| of == contact && destination.is_none_or(|it| it == to);
-        let mut paged = self
-            .paged
-            .iter()
-            .filter(|it| it.round == self.round && it.step > 0);
-        let mut queued = self.queued.iter();
+    /// Whether the destination, as named by the policy, was notified in this round or is now.
+    fn has_paged_destination(&self, name: &Name, pages: &[Page]) -> bool {
+        let receivers = self.in_this_round(pages);
+        let mut direct = receivers.filter(|(contact, _)| contact.is_none());
+        direct.any(|(_, destination)| destination == name)
+    }
+
+    /// Whether the contact was notified in this round, is now, or has a method that waits.
+    fn has_paged_contact(&self, name: &Name, pages: &[Page]) -> bool {
+        let mut queued = self.queued.iter().filter(|it| it.round == self.round);
+        let mut receivers = self.in_this_round(pages);
+        queued.any(|it| it.contact == *name)
+            || receivers.any(|(contact, _)| contact.is_some_and(|it| it.name == *name))
+    }
+
+    /// Returns the contacts and destinations notified in this round, before and now.
+    fn in_this_round<'a>(
+        &'a self,
+        pages: &'a [Page],
+    ) -> impl Iterator<Item = (Option<&'a PagedContact>, &'a Name)> {
+        let paged = self.paged.iter();
+        let paged = paged.filter(|it| it.round == self.round && it.step > 0);
         // A method that waited may be of an earlier round.
-        let mut now = pages.iter().filter(|it| it.round == self.round);
-        paged.any(|it| is_same(it.contact.as_ref().map(|it| &it.name), &it.destination.1))
-            || now.any(|it| is_same(it.contact.as_ref().map(|it| &it.name), &it.destination))
-            || contact
-                .is_some_and(|name| queued.any(|it| it.contact == *name && it.round == self.round))
+        let now = pages.iter().filter(|it| it.round == self.round);
+        paged
+            .map(|it| (it.contact.as_ref(), &it.destination.1))
+            .chain(now.map(|it| (it.contact.as_ref(), &it.destination)))
     }
 }

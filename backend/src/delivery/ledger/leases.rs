@@ -274,8 +274,9 @@ impl Ledger {
         if !plan.left[due.at].admits(&delivery.value) {
             return Ok(());
         }
-        let longest = attempt::attempt_timeout(&self.config, settings, &due.destination.kind);
-        let (mut begun, attempt) = attempt::begin_attempt(&delivery.value, longest, now_ms);
+        let timeouts = attempt::timeouts(&self.config, settings, &due.destination.kind);
+        let (mut begun, attempt) =
+            attempt::begin_attempt(&delivery.value, timeouts.longest, now_ms);
         if begun.folding == Folding::Open && settings.budget.is_some() {
             begun.folding = Folding::Alone;
             plan.spend(begun.destination);

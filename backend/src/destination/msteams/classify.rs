@@ -1,6 +1,6 @@
 //! Verdicts on the responses of Teams incoming webhooks and workflows.
 
-use http::{HeaderValue, StatusCode, header};
+use http::StatusCode;
 use serde_json::Value;
 use url::Url;
 
@@ -41,9 +41,7 @@ fn classify_success(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) ->
     let accepted = || Verdict::delivered("Teams accepted the message");
     let said = String::from_utf8_lossy(&answer.body);
     // Workflows may return any body, but not an HTML page.
-    let content_type = answer.headers.get(header::CONTENT_TYPE);
-    let content_type = content_type.map_or(&[][..], HeaderValue::as_bytes);
-    if content_type.starts_with(b"text/html") && said.trim_start().starts_with('<') {
+    if answer.is_web_page() {
         return attempt.foreign_verdict(answer, "Teams");
     }
     let is_workflow = is_workflow(url) || (answer.status != StatusCode::OK && !is_connector(url));

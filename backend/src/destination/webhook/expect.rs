@@ -1,6 +1,5 @@
 //! Checks a response against the expectations of a webhook.
 
-use http::{HeaderValue, header};
 use serde_json::{Value, json};
 
 use crate::{
@@ -8,9 +7,6 @@ use crate::{
     domain::{Clause, destination::Expect},
     matching::{Document, DocumentQuery},
 };
-
-/// Number of bytes of a body in which the start of a web page is looked for.
-const PAGE_START_BYTES: usize = 1024;
 
 /// Judges the response to a request; `is_json` is about the body of the request.
 pub(super) fn classify_response(
@@ -54,7 +50,7 @@ fn judge_accepted(
         return answer.verdict(&attempt.masker, attempt.start_ms);
     }
     let is_checked = expect.is_some() || is_json;
-    if status.is_success() && is_checked && is_met != Some(Some(true)) && is_page(answer) {
+    if status.is_success() && is_checked && is_met != Some(Some(true)) && answer.is_web_page() {
         let explanation = format!(
             "the receiver returned {status} with a web page, such as a sign-in page: another server \
              uses this address"
@@ -94,16 +90,4 @@ fn matches(clause: &Clause, answer: &Answer, attempt: &AttemptContext<'_>) -> Op
     };
     let document = Document::new(&said, attempt.content.occurrence.clone());
     Some(query.matches(&document))
-}
-
-/// Whether a response is a web page.
-fn is_page(answer: &Answer) -> bool {
-    let content_type = answer.headers.get(header::CONTENT_TYPE);
-    let content_type = content_type.map_or(&[][..], HeaderValue::as_bytes);
-    let start = &answer.body[..answer.body.len().min(PAGE_START_BYTES)];
-    let start = String::from_utf8_lossy(start).to_ascii_lowercase();
-    let start = start.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
-    let is_html = content_type.to_ascii_lowercase().starts_with(b"text/html");
-    let is_markup = is_html && start.starts_with('<');
-    is_markup || start.starts_with("<!doctype html") || start.starts_with("<html")
 }

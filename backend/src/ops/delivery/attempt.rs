@@ -19,28 +19,26 @@ pub(crate) const LEASE_MARGIN: Duration = Duration::from_secs(10);
 /// may take 5 min (RFC 5321, 4.5.3.2).
 const MAIL_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Returns the timeout of an attempt, except for the response to the text of a mail.
-pub(crate) fn timeout(
-    config: &DeliveryConfig,
-    settings: DeliverySettings,
-    kind: &DestinationKind,
-) -> Duration {
-    match kind {
-        DestinationKind::Email(_) => MAIL_TIMEOUT,
-        _ => settings.timeout.unwrap_or(config.timeout),
-    }
+/// The timeouts of an attempt.
+pub(crate) struct Timeouts {
+    /// The timeout except for the response to the text of a mail.
+    pub(crate) attempt: Duration,
+    /// The timeout including that response, for which mail servers may need long.
+    pub(crate) longest: Duration,
 }
 
-/// Returns the timeout of an attempt. Mail servers may be slow to respond to the body of a mail.
-pub(crate) fn attempt_timeout(
+pub(crate) fn timeouts(
     config: &DeliveryConfig,
     settings: DeliverySettings,
     kind: &DestinationKind,
-) -> Duration {
-    let timeout = timeout(config, settings, kind);
-    match kind {
-        DestinationKind::Email(_) => timeout + config.mail_answer_timeout,
-        _ => timeout,
+) -> Timeouts {
+    let (attempt, answer) = match kind {
+        DestinationKind::Email(_) => (MAIL_TIMEOUT, config.mail_answer_timeout),
+        _ => (settings.timeout.unwrap_or(config.timeout), Duration::ZERO),
+    };
+    Timeouts {
+        attempt,
+        longest: attempt + answer,
     }
 }
 

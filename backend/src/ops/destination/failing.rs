@@ -164,9 +164,7 @@ impl FailingWatch {
             return Ok(severity);
         }
         let event = reported.unwrap_or_else(|| recovered_event(destination.name.as_str(), now_ms));
-        let newest = find::newest(&self.deciding.store, event.id()).await?;
-        let is_open = newest.is_some_and(|it| it.status != Status::Closed);
-        if severity.is_some() || is_open {
+        if severity.is_some() || find::is_open(&self.deciding.store, event.id()).await? {
             self.intake.submit_internal(event, Vec::new()).await?;
         }
         Ok(severity)

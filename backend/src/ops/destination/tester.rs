@@ -218,7 +218,7 @@ impl TestRunner {
     async fn test(&self, test: Test) -> Result<Tried, Error> {
         let now_ms = self.clock.now_ms();
         let (planned, kind, settings) = self.plan_delivery(test, now_ms).await?;
-        let longest = attempt::attempt_timeout(&self.config, settings, &kind);
+        let longest = attempt::timeouts(&self.config, settings, &kind).longest;
         let mut request = self.request(&planned, &kind, settings);
         self.render_for_test(request).await?;
         let (begun, attempt) = attempt::begin_attempt(&planned, longest, now_ms);

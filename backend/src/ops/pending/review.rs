@@ -126,7 +126,8 @@ impl PendingReview {
         let has_window = |it: &Arc<Rule>| it.active_calendar.is_some() && it.group.is_none();
         if snapshot.rules().iter().any(has_window) {
             together =
-                JointRelease::find(&self.deciding, index, range(due.clone()), &is_freed).await?;
+                JointRelease::find(&self.deciding, index, range(due.clone()), &is_freed, false)
+                    .await?;
         }
         let decided = self.walk(index, range(due.clone()), &together).await;
         let mut edited = Ok(());
@@ -263,10 +264,8 @@ impl PendingReview {
                     let is_freed =
                         |it: &HeldBy| it.kind == HoldKind::Silence && !ids.contains(&it.id);
                     let range = under.clone();
-                    let together = JointRelease {
-                        frees_silenced: true,
-                        ..JointRelease::find(&self.deciding, index, range, &is_freed).await?
-                    };
+                    let together =
+                        JointRelease::find(&self.deciding, index, range, &is_freed, true).await?;
                     let walked = self.walk(index, under, &together).await;
                     freed = freed.and(walked);
                 }

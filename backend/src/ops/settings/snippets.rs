@@ -2,11 +2,10 @@
 
 use crate::{
     destination::template_violations,
-    domain::{Destination, Rule, Snippets},
+    domain::{Destination, Name, Rule, Snippets},
     error::{Error, Violation},
-    limits::PAGE_SIZE_MAX,
     message::check_message,
-    store::{Direction, Record, Store, engine::Range},
+    store::{Store, engine::Range},
 };
 
 /// Maximum number of rules and destinations in an error.
@@ -23,28 +22,29 @@ pub async fn broken(
     new: &Snippets,
 ) -> Result<Vec<Violation>, Error> {
     let mut found = Vec::new();
-    for rule in all::<Rule>(store).await? {
-        let violation = |snippets| {
-            let violations = check_message(rule.template_language, &rule.message, snippets);
-            violations.into_iter().next()
-        };
-        if let Some(violation) = violation(new).filter(|_| violation(before).is_none()) {
-            let why = violation.description;
-            found.push(format!("rule `{}`: {}: {why}", rule.name, violation.field));
+    let mut check = |what: &str, name: &Name, violations: &dyn Fn(&Snippets) -> Vec<Violation>| {
+        let first = violations(new).into_iter().next();
+        let broken = first.filter(|_| violations(before).is_empty());
+        if let Some(Violation { field, description }) = broken {
+            found.push(format!("{what} `{name}`: {field}: {description}"));
+        }
+    };
+    let mut rules = store.pages::<Rule>(Range::with_prefix(&[]));
+    while let Some(page) = rules.next().await? {
+        for rule in page.into_iter().map(|it| it.value) {
+            let (language, message) = (rule.template_language, &rule.message);
+            check("rule", &rule.name, &|it| {
+                check_message(language, message, it)
+            });
         }
     }
-    for destination in all::<Destination>(store).await? {
-        let (kind, language) = (&destination.kind, destination.template_language);
-        let violation = |snippets| {
-            let violations = template_violations(kind, language, snippets);
-            violations.into_iter().next()
-        };
-        if let Some(violation) = violation(new).filter(|_| violation(before).is_none()) {
-            let why = violation.description;
-            found.push(format!(
-                "destination `{}`: {}: {why}",
-                destination.name, violation.field
-            ));
+    let mut destinations = store.pages::<Destination>(Range::with_prefix(&[]));
+    while let Some(page) = destinations.next().await? {
+        for destination in page.into_iter().map(|it| it.value) {
+            let (kind, language) = (&destination.kind, destination.template_language);
+            check("destination", &destination.name, &|it| {
+                template_violations(kind, language, it)
+            });
         }
     }
     let more = found.len().saturating_sub(NAMED_MAX);
@@ -55,18 +55,4 @@ pub async fn broken(
     let found = found.into_iter();
     let found = found.map(|it| Violation::new("templates", format!("breaks {it}")));
     Ok(found.collect())
-}
-
-async fn all<T: Record>(store: &Store) -> Result<Vec<T>, Error> {
-    let (mut found, mut range) = (Vec::new(), Range::with_prefix(&[]));
-    loop {
-        let page = store.page::<T>(range.clone(), Direction::Ascending, PAGE_SIZE_MAX);
-        let page = page.await?;
-        let is_last = page.len() < PAGE_SIZE_MAX;
-        found.extend(page.into_iter().map(|it| it.value));
-        match found.last() {
-            Some(last) if !is_last => range.exclude_through(&last.key()),
-            _ => return Ok(found),
-        }
-    }
 }

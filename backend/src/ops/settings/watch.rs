@@ -112,9 +112,7 @@ impl SettingsWatch {
     async fn report(&self, differences: &[SettingDifference]) -> Result<(), Error> {
         let node = self.config.database.as_ref().map(|it| &*it.node_name);
         let event = event(differences, node.unwrap_or_default(), self.clock.now_ms());
-        let newest = find::newest(&self.store, event.id()).await?;
-        let is_open = newest.is_some_and(|newest| newest.status != Status::Closed);
-        if is_open || !differences.is_empty() {
+        if !differences.is_empty() || find::is_open(&self.store, event.id()).await? {
             self.intake.submit_internal(event, Vec::new()).await?;
         }
         Ok(())

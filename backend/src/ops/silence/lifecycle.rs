@@ -14,8 +14,6 @@ use crate::{
     store::{Direction, Index, Lane, Record, SilenceStanding, engine::Range, record::bytes::Key},
 };
 
-const PAGE: usize = 500;
-
 /// Reports the stage changes of all silences.
 ///
 /// # Errors
@@ -177,16 +175,9 @@ pub async fn delete_expired(deciding: &DecisionContext) -> Result<(), Error> {
         .clock
         .now_ms()
         .saturating_sub(super::millis(retention));
-    let mut range = Range::with_prefix(&[]);
-    loop {
-        let store = &deciding.store;
-        let page = store
-            .page::<Silence>(range.clone(), Direction::Ascending, PAGE)
-            .await?;
-        let Some(last) = page.last() else {
-            return Ok(());
-        };
-        range.exclude_through(&last.value.key());
+    let store = &deciding.store;
+    let mut pages = store.pages::<Silence>(Range::with_prefix(&[]));
+    while let Some(page) = pages.next().await? {
         let mut changes = store.changes();
         changes.depend_on(&snapshot);
         for stored in &page {
@@ -199,6 +190,7 @@ pub async fn delete_expired(deciding: &DecisionContext) -> Result<(), Error> {
             store.apply(Lane::Bulk, changes).await?;
         }
     }
+    Ok(())
 }
 
 fn in_force_event(loaded: &LoadedSilence, stage: Stage, now_ms: i64) -> IncomingEvent {
@@ -231,8 +223,7 @@ pub(super) async fn close_event(
     silence: &Silence,
     why: &str,
 ) -> Result<(), Error> {
-    let newest = find::newest(&deciding.store, silence_event_id(&silence.name)).await?;
-    if newest.is_none_or(|it| it.status == Status::Closed) {
+    if !find::is_open(&deciding.store, silence_event_id(&silence.name)).await? {
         return Ok(());
     }
     let count = async |standing| count_standing(&deciding.store, standing, silence).await;

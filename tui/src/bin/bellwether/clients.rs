@@ -2,9 +2,12 @@
 
 use std::{io::Write, time::Duration};
 
-use bellwether_proto::v1::{
-    self as wire, CreateClientRequest, ListClientsRequest, RevokeClientRequest,
-    RotateClientKeyRequest, UpdateClientRequest, client_service_client::ClientServiceClient,
+use bellwether_proto::{
+    text::enum_word,
+    v1::{
+        self as wire, CreateClientRequest, ListClientsRequest, RevokeClientRequest,
+        RotateClientKeyRequest, UpdateClientRequest, client_service_client::ClientServiceClient,
+    },
 };
 use jiff::Timestamp;
 use tonic::{
@@ -275,8 +278,7 @@ fn format_client(client: &wire::Client) -> String {
 }
 
 pub(crate) fn role_word(client: &wire::Client) -> String {
-    let name = client.role().as_str_name();
-    name.trim_start_matches("ROLE_").to_lowercase()
+    enum_word(client.role().as_str_name(), "ROLE_")
 }
 
 pub(crate) fn wire_time(at: Timestamp) -> prost_types::Timestamp {

@@ -1,6 +1,6 @@
 //! The response of a group: started, restarted for new members, and ended along with its message.
 
-use std::collections::BTreeSet;
+use std::{cmp::Reverse, collections::BTreeSet};
 
 use super::Message;
 use crate::{
@@ -114,7 +114,7 @@ impl Message<'_> {
             changes.contains(change) && is_escalated(it, policy)
         };
         let reported = reported.filter(is_escalated);
-        let worst = reported.min_by_key(|(_, it)| (u8::MAX - it.severity as u8, it.key))?;
+        let worst = reported.min_by_key(|(_, it)| (Reverse(it.severity), it.key))?;
         self.member_index(worst.1.key)
     }
 

@@ -17,7 +17,7 @@ use crate::{
     limits::{CLOCK_SLACK_MAX, CLOCK_SLACK_TIME, CLOCK_STEP_MIN, HEARTBEAT_CHECK_INTERVAL},
     ops::{beats::new_expectation, heartbeat::due::stored_window},
     store::{
-        Direction, Stored,
+        Stored,
         engine::Range,
         record::{by_beat, bytes::Key},
     },
@@ -25,7 +25,6 @@ use crate::{
 
 /// Maximum age of a window start that was not noticed, in milliseconds.
 const BACK_MAX_MS: i64 = 40 * DAY_MS;
-const BATCH: usize = 200;
 
 /// Detector of clock steps.
 #[expect(clippy::struct_field_names, reason = "a name ends with its unit")]
@@ -169,16 +168,10 @@ impl HeartbeatWatch {
         &self,
         is_retained: impl Fn(RecordId) -> bool,
     ) -> Result<(), Error> {
-        let mut range = Range::with_prefix(&Key::new().id(SERVICE).build());
-        loop {
-            let store = &self.deciding.store;
-            let found = store
-                .page::<Expectation>(range.clone(), Direction::Ascending, BATCH)
-                .await?;
-            let Some(last) = found.last() else {
-                return Ok(());
-            };
-            range.exclude_through(&Key::new().id(SERVICE).id(last.value.key).build());
+        let store = &self.deciding.store;
+        let windows = Range::with_prefix(&Key::new().id(SERVICE).build());
+        let mut pages = store.pages::<Expectation>(windows);
+        while let Some(found) = pages.next().await? {
             let mut changes = store.changes();
             for stored in &found {
                 if stored.value.window.is_some() && !is_retained(stored.value.key) {
@@ -187,6 +180,7 @@ impl HeartbeatWatch {
             }
             self.apply(changes).await?;
         }
+        Ok(())
     }
 }
 

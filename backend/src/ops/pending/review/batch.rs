@@ -164,7 +164,8 @@ impl<'a> Batch<'a> {
         let mut range = Range::with_prefix(&prefix.build());
         let is_freed = |it: &HeldBy| it.kind == HoldKind::Inhibition && it.id == cause.key;
         let index = Index::OccurrenceBySilence;
-        let together = JointRelease::find(self.deciding, index, range.clone(), &is_freed).await?;
+        let together =
+            JointRelease::find(self.deciding, index, range.clone(), &is_freed, false).await?;
         let mut freed = Ok(());
         loop {
             let engine = self.deciding.store.engine();
@@ -362,13 +363,10 @@ impl<'a> Batch<'a> {
         let mut changes = store.changes();
         changes.depend_on(&snapshot);
         let mut reports = Reports::default();
-        let silences = snapshot.silences().all();
-        let is_ended = |it: &HeldBy| {
-            let mut same = silences
-                .iter()
-                .filter(|silence| silence.silence.id == it.id);
-            it.kind == HoldKind::Silence && !same.any(|silence| silence.is_in_force(now_ms))
-        };
+        let in_force = snapshot.silences().all().iter();
+        let in_force = in_force.filter(|it| it.is_in_force(now_ms));
+        let in_force: BTreeSet<_> = in_force.map(|it| it.silence.id).collect();
+        let is_ended = |it: &HeldBy| it.kind == HoldKind::Silence && !in_force.contains(&it.id);
         for stored in found {
             // Its silence ended during this pass; the next one counts what that releases.
             let mut held_by = stored.value.pending.iter().flat_map(|it| &it.held_by);

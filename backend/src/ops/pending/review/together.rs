@@ -28,6 +28,7 @@ impl JointRelease {
         index: Index,
         mut range: Range,
         is_freed: &(dyn Fn(&HeldBy) -> bool + Sync),
+        frees_silenced: bool,
     ) -> Result<Self, Error> {
         let store = &deciding.store;
         let snapshot = deciding.ruleset.refresh().await?;
@@ -56,7 +57,7 @@ impl JointRelease {
         let key = |rule| (rule, release_key(rule, now_ms));
         Ok(Self {
             groups: counts.into_keys().map(key).collect(),
-            frees_silenced: false,
+            frees_silenced,
         })
     }
 }

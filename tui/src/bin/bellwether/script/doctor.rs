@@ -13,6 +13,7 @@ use std::{
 use bellwether_tui::api::ConfigKind;
 use serde_json::{Value, json};
 
+use super::format;
 use crate::{
     config::{Settings, Source},
     failure::Failure,
@@ -130,17 +131,10 @@ fn count(kind: ConfigKind, all: &[Value]) -> String {
 
 /// Formats the numbers of open events, and of destinations by state.
 fn format_status(overview: &Value) -> String {
-    let open = overview["openBySeverity"].as_object().into_iter().flatten();
-    let mut parts: Vec<_> = open
-        .map(|(severity, count)| {
-            let severity = severity.trim_start_matches("SEVERITY_").to_lowercase();
-            format!("{count} open {severity}")
-        })
-        .collect();
+    let mut parts: Vec<_> = format::open_counts(overview).collect();
     let mut states = BTreeMap::<String, usize>::new();
     for destination in overview["destinations"].as_array().into_iter().flatten() {
-        let state = destination["health"]["state"].as_str().unwrap_or_default();
-        let state = state.rsplit('_').next().unwrap_or_default().to_lowercase();
+        let state = format::health_state(destination);
         *states.entry(state).or_default() += 1;
     }
     parts.extend(

@@ -1,5 +1,6 @@
 //! Responses as text: JSON and YAML, and values for display.
 
+use bellwether_proto::text::{enum_word, visible};
 use serde_json::Value;
 
 use crate::{cli::script::Output, failure::Failure, output};
@@ -48,7 +49,7 @@ pub(super) fn yaml(value: &Value) -> Result<String, Failure> {
 pub(super) fn inline(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => bellwether_proto::text::visible(text, false),
+        Value::String(text) => visible(text, false),
         other => output::escape(&other.to_string()),
     }
 }
@@ -66,8 +67,7 @@ pub(super) fn moment(value: &Value) -> String {
 pub(super) fn event_line(event: &Value) -> String {
     let occurrence = &event["occurrences"][0];
     let word = |field: &str, prefix: &str| {
-        let word = occurrence[field].as_str().unwrap_or_default();
-        word.trim_start_matches(prefix).to_lowercase()
+        enum_word(occurrence[field].as_str().unwrap_or_default(), prefix)
     };
     let dimensions = event["dimensions"].as_object().into_iter().flatten();
     let dimensions = dimensions.map(|(key, value)| {
@@ -84,6 +84,18 @@ pub(super) fn event_line(event: &Value) -> String {
         inline(&occurrence["summary"]),
     ];
     cells.join("\t") + "\n"
+}
+
+/// Formats the numbers of open events by severity.
+pub(super) fn open_counts(overview: &Value) -> impl Iterator<Item = String> {
+    let counts = overview["openBySeverity"].as_object().into_iter().flatten();
+    counts.map(|(severity, count)| format!("{count} open {}", enum_word(severity, "SEVERITY_")))
+}
+
+/// Returns the word of a destination's state.
+pub(super) fn health_state(destination: &Value) -> String {
+    let state = destination["health"]["state"].as_str();
+    enum_word(state.unwrap_or_default(), "STATE_")
 }
 
 #[cfg(test)]

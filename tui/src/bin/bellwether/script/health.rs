@@ -24,13 +24,8 @@ pub(super) async fn status(arguments: StatusArguments, mut api: Api) -> Result<(
     let overview = overview.map_err(call_failure)?;
     let troubles = problems(&overview);
     format::write(&overview, arguments.output.output, |overview| {
-        let counts = overview["openBySeverity"].as_object().into_iter().flatten();
-        let counts = counts.map(|(severity, count)| {
-            let severity = severity.trim_start_matches("SEVERITY_").to_lowercase();
-            format!("{count} open {severity}\n")
-        });
-        let troubles = troubles.iter().map(|trouble| format!("{trouble}\n"));
-        let text: String = counts.chain(troubles).collect();
+        let lines = format::open_counts(overview).chain(troubles.iter().cloned());
+        let text: String = lines.map(|line| line + "\n").collect();
         match &*text {
             "" => "nothing is open\n".to_owned(),
             _ => text,
@@ -56,8 +51,7 @@ fn problems(overview: &Value) -> Vec<String> {
         format!("nothing has been sent since {since}; `bellwether quiet off` resumes sending")
     });
     let of_destinations = destinations.filter_map(|destination| {
-        let state = destination["health"]["state"].as_str().unwrap_or_default();
-        let state = state.rsplit('_').next().unwrap_or_default().to_lowercase();
+        let state = format::health_state(destination);
         let number = |field: &str| destination[field].as_u64().unwrap_or_default();
         let (waiting, dead) = (number("waitingCount"), number("deadCount"));
         let is_unwell = matches!(&*state, "failing" | "paused");

@@ -1,5 +1,6 @@
 //! `test`, `try` and `preview`: test messages, matches of a trigger, and messages of a rule.
 
+use bellwether_proto::text::enum_word;
 use bellwether_tui::api::ConfigKind;
 use serde_json::{Value, json};
 
@@ -22,8 +23,7 @@ pub(super) async fn test(arguments: TestArguments, api: Api) -> Result<(), Failu
         .await;
     let answer = answer.map_err(call_failure)?;
     format::write(&answer, arguments.output.output, |answer| {
-        let outcome = answer["outcome"].as_str().unwrap_or_default();
-        let outcome = outcome.trim_start_matches("OUTCOME_").to_lowercase();
+        let outcome = enum_word(answer["outcome"].as_str().unwrap_or_default(), "OUTCOME_");
         let why = format::inline(&answer["explanation"]);
         let duration = format::inline(&answer["duration"]);
         format!("{outcome}\t{duration}\t{why}\n")
