@@ -223,6 +223,7 @@ impl Walk {
             95..98 => self.restart().await,
             _ => {
                 self.leader = 1 - self.leader;
+                self.unnoticed = 0;
                 let node = &mut self.nodes[self.leader];
                 let modules = (node.deciding.clone(), node.intake.clone());
                 node.heartbeats = HeartbeatWatch::new(modules.0, modules.1);
@@ -263,8 +264,23 @@ impl Walk {
             self.set_clock();
         }
         self.nodes[at] = Node::start(&self.engine, &self.sealer, &self.clock).await;
+        if at == self.leader {
+            self.notice(seconds).await;
+        } else {
+            self.unnoticed = 0;
+        }
         self.beats.restarts += 1;
         self.count("restarts");
+    }
+
+    /// Lets the other node notice what the leader recorded, sooner or later.
+    async fn notice(&mut self, seconds: u64) {
+        self.unnoticed += seconds;
+        if self.random.random_bool(0.5) || self.unnoticed > UNNOTICED_MAX {
+            let other = &self.nodes[1 - self.leader].watch;
+            other.apply_recorded().await.unwrap();
+            self.unnoticed = 0;
+        }
     }
 
     /// Advances the time, then lets the leader evaluate held notifications.
@@ -275,15 +291,8 @@ impl Walk {
             left -= part;
             self.clock.advance(Duration::from_secs(part));
             self.beats.watched_ms += i64::try_from(part).unwrap() * SECOND_MS;
-            let follows = self.random.random_bool(0.5);
             self.nodes[self.leader].apply().await;
-            if follows {
-                self.nodes[1 - self.leader]
-                    .watch
-                    .apply_recorded()
-                    .await
-                    .unwrap();
-            }
+            self.notice(part).await;
             self.nodes[self.leader].heartbeats.run_once().await.unwrap();
         }
         assert!(
@@ -574,23 +583,36 @@ impl Host {
     }
 }
 
+/// Prints where a walk failed.
+struct LifeNote {
+    seed: u64,
+    life: u64,
+}
+
+impl Drop for LifeNote {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("seed {}, life {}", self.seed, self.life);
+        }
+    }
+}
+
 #[tokio::test]
 async fn waits_are_independent_of_clock_steps() {
     let first = walk_length("BELLWETHER_SIMULATION_SEED");
     for seed in first..first + walk_length("BELLWETHER_CLOCK_WALKS") {
         eprintln!("BELLWETHER_SIMULATION_SEED={seed}");
-        let mut random = StdRng::seed_from_u64(seed);
         let mut counts = BTreeMap::<_, usize>::new();
         let steps = walk_length("BELLWETHER_CLOCK_WALK");
-        for begin in (0..steps).step_by(usize::try_from(LIFE).unwrap()) {
-            let mut walk = Walk::new(random).await;
-            for _ in 0..LIFE.min(steps - begin) {
+        for life in 0..steps.div_ceil(LIFE) {
+            let _at = LifeNote { seed, life };
+            let mut walk = Walk::new(StdRng::seed_from_u64(seed << 32 | life)).await;
+            for _ in 0..LIFE.min(steps - life * LIFE) {
                 walk.step().await;
             }
             for (what, count) in walk.counts {
                 *counts.entry(what).or_default() += count;
             }
-            random = walk.random;
         }
         eprintln!("{steps} steps: {counts:?}");
         let kinds = [

@@ -152,9 +152,12 @@ impl Model {
         let last = line.last_mut().expect("it has an occurrence");
         let before = (last.status, last.acknowledged);
         let changed = alter(last, None, status, acknowledged);
-        // An acknowledgement after the closing is not notified.
+        // An acknowledgement after the closing is not notified, not even after a reopening.
         let is_over = before.0 == Status::Closed && last.status == Status::Closed;
-        if (last.status, last.acknowledged) != before && !is_over {
+        if is_over {
+            let now = (last.severity, last.acknowledged);
+            last.notes.values_mut().for_each(|note| note.known = now);
+        } else if (last.status, last.acknowledged) != before {
             self.notify(host, &changed, now_ms);
         }
     }
