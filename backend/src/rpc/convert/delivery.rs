@@ -67,6 +67,7 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: WaitReason)
         attempts: attempts.into_iter().map(attempt).collect(),
         next_attempt_time: waiting.next_ms.map(timestamp),
         wait_reason: waiting.reason,
+        wait_code: waiting.code.into(),
         create_time: Some(timestamp(delivery.create_ms)),
         end_time: delivery.end_ms.map(timestamp),
         attempt_count: Some(delivery.attempts.try_into().unwrap_or(i32::MAX)),
