@@ -335,7 +335,11 @@ async fn rule_delay_notifies_only_of_lasting_events() {
     let event = send(&rest, "a", json!({})).await;
     let waits = pending(&rest).await;
     assert_eq!(waits[0]["holds"][0]["kind"], "HOLD_KIND_DELAY");
-    let until: jiff::Timestamp = waits[0]["holds"][0]["until"].as_str().unwrap().parse().unwrap();
+    let until: jiff::Timestamp = waits[0]["holds"][0]["until"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
     let shown = until.strftime("%Y-%m-%d %H:%M:%S");
     for wire in world.wires() {
         let method = "EventQueryService/ExplainEvent";

@@ -19,7 +19,6 @@ mod timeline;
 
 use std::collections::{HashMap, HashSet};
 
-use bellwether_proto::v1::ReasonCode;
 use definitions::Definitions;
 pub use history::{Moment, timeline};
 use judge::{Judge, Subject};
@@ -433,8 +432,8 @@ fn unstored_explanation(notified: &Notified, deliveries: Vec<SentDelivery>) -> R
             at_ms,
             notifies: true,
             held_back: false,
-            reason: Reason::new(
-                ReasonCode::Notified,
+            reason: Reason::notified(
+                notified.shadow,
                 format!("the rule was deleted and is no longer stored{so_far}"),
             ),
             definition: None,

@@ -68,21 +68,20 @@ impl Judge<'_> {
                 notifies: false,
                 held_back: false,
                 reason: match absent {
-                    DefinitionAt::NotYet(create_ms) => Reason::new(
-                        ReasonCode::NoRule,
-                        format!(
-                            "created at {}, after the last change of the occurrence",
-                            format_time(create_ms)
-                        ),
-                    ),
-                    DefinitionAt::Gone(until_ms) => Reason::new(
-                        ReasonCode::NoRule,
-                        format!("deleted at {}", format_time(until_ms)),
-                    ),
-                    _ => Reason::new(
-                        ReasonCode::Unknown,
-                        "that revision of the rule is no longer stored",
-                    ),
+                    DefinitionAt::NotYet(create_ms) => {
+                        let at = format_time(create_ms);
+                        let detail =
+                            format!("created at {at}, after the last change of the occurrence");
+                        Reason::new(ReasonCode::NoRule, detail)
+                    }
+                    DefinitionAt::Gone(until_ms) => {
+                        let detail = format!("deleted at {}", format_time(until_ms));
+                        Reason::new(ReasonCode::NoRule, detail)
+                    }
+                    _ => {
+                        let detail = "that revision of the rule is no longer stored";
+                        Reason::new(ReasonCode::Unknown, detail)
+                    }
                 },
                 definition: None,
                 triggers: Vec::new(),
@@ -188,13 +187,8 @@ impl Judge<'_> {
         let is_for_open_only = triggers.iter().any(|it| it.is_for_open_only);
         let reason = match held {
             _ if does => {
-                let code = if rule.shadow {
-                    ReasonCode::Recorded
-                } else {
-                    ReasonCode::Notified
-                };
                 let detail = if now { "" } else { "an update or a repeat" };
-                Reason::new(code, detail).to(rule)
+                Reason::notified(rule.shadow, detail).to(rule)
             }
             // If everything is already reported, nothing is wrong.
             Some(held) if matched || is_for_open_only && !is_repeat => held,

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use bellwether_proto::v1::ReasonCode;
-
 use super::{
     Basis, Definition, Judgement, Reason, TriggerExplanation,
     definitions::DefinitionAt,
@@ -63,11 +61,6 @@ impl Judge<'_> {
         });
         let is_shadow = subject.notified.is_some_and(|it| it.shadow);
         let is_shadow = sent.map_or(is_shadow, |it| it.state == DeliveryState::Shadowed);
-        let code = if is_shadow {
-            ReasonCode::Recorded
-        } else {
-            ReasonCode::Notified
-        };
         let thread = subject.notified.and_then(|it| it.thread);
         let thread = thread.map_or(String::new(), |it| {
             let number = it.number;
@@ -79,7 +72,7 @@ impl Judge<'_> {
         };
         let trigger = &opening.trigger.name;
         let detail = format!("trigger `{trigger}` matched{thread}{unkept}");
-        let mut reason = Reason::new(code, detail);
+        let mut reason = Reason::notified(is_shadow, detail);
         if !is_shadow {
             let rule = found.as_ref().map(|(rule, _)| rule);
             reason.escalation_policy = rule.and_then(|it| it.escalation_policy.clone());

@@ -36,6 +36,15 @@ impl Reason {
         }
     }
 
+    pub(super) fn notified(is_shadow: bool, detail: impl Into<String>) -> Self {
+        let code = if is_shadow {
+            ReasonCode::Recorded
+        } else {
+            ReasonCode::Notified
+        };
+        Self::new(code, detail)
+    }
+
     pub(super) fn until(self, until_ms: Option<i64>) -> Self {
         Self { until_ms, ..self }
     }
@@ -131,18 +140,11 @@ impl Reason {
 pub fn describe(change: &HoldChange) -> String {
     let held = describe_holds(&change.held_by);
     match change.what {
-        HoldOutcome::Waits => format!("the notification is held: {held}"),
-        HoldOutcome::Released => format!("the notification was sent; it was held: {held}"),
-        HoldOutcome::ReleasedByHand => {
-            format!("an operator sent the notification despite {held}")
-        }
-        HoldOutcome::HandedOver => {
-            format!("the notification stays held for the next occurrence: {held}")
-        }
-        _ => {
-            let why = describe_skip(change).unwrap_or_default();
-            format!("the notification was skipped: {why}")
-        }
+        HoldOutcome::Waits => format!("held by {held}"),
+        HoldOutcome::Released => format!("sent after being held by {held}"),
+        HoldOutcome::ReleasedByHand => format!("sent by an operator despite {held}"),
+        HoldOutcome::HandedOver => format!("held for the next occurrence too, by {held}"),
+        _ => format!("skipped: {}", describe_skip(change).unwrap_or_default()),
     }
 }
 
@@ -165,88 +167,48 @@ fn join(held_by: &[HeldBy]) -> String {
 mod tests {
     use super::*;
 
+    use ReasonCode as Code;
+
     #[test]
     fn text_states_the_code_end_and_receivers_of_the_record() {
-        let hook = || vec![Name::parse("hook").unwrap()];
-        let matching = "if still open and matching";
-        let delay = "delay (the event must match for 1 h)";
-        let reason = |code, detail| Reason::new(code, detail);
-        let held = |until_ms, destinations, policy| Reason {
+        const DELAY: &str = "delay (the event must match for 1 h)";
+        const DISABLED: &str = "the rule was disabled";
+        const MATCHED: &str = "trigger `disk` matched";
+        let name = |text: &str| Name::parse(text).unwrap();
+        let hook = || vec![name("hook")];
+        let held = |until_ms, destinations, policy: Option<&str>| Reason {
             destinations,
-            escalation_policy: policy,
-            condition: Some(matching),
-            ..reason(ReasonCode::Held, delay).until(until_ms)
+            escalation_policy: policy.map(&name),
+            condition: Some("if still open and matching"),
+            ..Reason::new(Code::Held, DELAY).until(until_ms)
         };
-        let policy = || Some(Name::parse("nights").unwrap());
-        let disabled = || reason(ReasonCode::Prevented, "the rule was disabled");
+        let of = Reason::new;
+        #[rustfmt::skip]
         let cases = [
-            (
-                held(Some(0), hook(), None),
-                "Held: delay (the event must match for 1 h), until 1970-01-01 00:00:00 UTC. Then \
-                 notifies hook, if still open and matching.",
-            ),
-            (
-                held(None, hook(), policy()),
-                "Held: delay (the event must match for 1 h). Then notifies hook, escalation policy \
-                 nights, if still open and matching.",
-            ),
-            (
-                held(None, Vec::new(), None),
-                "Held: delay (the event must match for 1 h). Then notifies no one, if still open \
-                 and matching.",
-            ),
-            (
-                reason(ReasonCode::UpdateHeld, delay).until(Some(1_000)),
-                "Notified. An update is held: delay (the event must match for 1 h), until \
-                 1970-01-01 00:00:01 UTC",
-            ),
-            (
-                reason(ReasonCode::Notified, "trigger `disk` matched"),
-                "Notified: trigger `disk` matched",
-            ),
-            (
-                reason(ReasonCode::Recorded, "trigger `disk` matched"),
-                "Only recorded (dry run): trigger `disk` matched",
-            ),
-            (
-                reason(ReasonCode::Skipped, "the rule was deleted"),
-                "Skipped: the rule was deleted",
-            ),
-            (
-                disabled(),
-                "A trigger matched, but nothing was sent: the rule was disabled",
-            ),
-            (
-                reason(ReasonCode::NoRule, "deleted at noon"),
-                "The rule was deleted at noon",
-            ),
-            (
-                reason(ReasonCode::Unknown, "later events replaced `summary`"),
-                "Unknown: later events replaced `summary`",
-            ),
-            (
-                reason(ReasonCode::NoMatch, "The trigger did not match"),
-                "The trigger did not match",
-            ),
+            (held(Some(0), hook(), None), false, "Held: delay (the event must match for 1 h), until \
+                1970-01-01 00:00:00 UTC. Then notifies hook, if still open and matching."),
+            (held(None, hook(), Some("nights")), false, "Held: delay (the event must match for 1 h). \
+                Then notifies hook, escalation policy nights, if still open and matching."),
+            (held(None, Vec::new(), None), false, "Held: delay (the event must match for 1 h). Then \
+                notifies no one, if still open and matching."),
+            (of(Code::UpdateHeld, DELAY).until(Some(1_000)), false, "Notified. An update is held: \
+                delay (the event must match for 1 h), until 1970-01-01 00:00:01 UTC"),
+            (of(Code::Notified, MATCHED), false, "Notified: trigger `disk` matched"),
+            (of(Code::Notified, MATCHED), true, "Would notify if the same event arrived now"),
+            (of(Code::Recorded, MATCHED), false, "Only recorded (dry run): trigger `disk` matched"),
+            (of(Code::Recorded, MATCHED), true, "Would only record the notification (dry run)"),
+            (of(Code::Skipped, DISABLED), false, "Skipped: the rule was disabled"),
+            (of(Code::Prevented, DISABLED), false,
+                "A trigger matched, but nothing was sent: the rule was disabled"),
+            (of(Code::Prevented, DISABLED).until(Some(0)), true,
+                "Would not notify: the rule was disabled, until 1970-01-01 00:00:00 UTC"),
+            (of(Code::NoRule, "deleted at noon"), false, "The rule was deleted at noon"),
+            (of(Code::Unknown, "later events replaced `summary`"), false,
+                "Unknown: later events replaced `summary`"),
+            (of(Code::NoMatch, "The trigger did not match"), false, "The trigger did not match"),
         ];
-        for (reason, text) in cases {
-            assert_eq!(reason.text(false), text, "{reason:?}");
-        }
-        for (reason, text) in [
-            (
-                reason(ReasonCode::Notified, ""),
-                "Would notify if the same event arrived now",
-            ),
-            (
-                reason(ReasonCode::Recorded, ""),
-                "Would only record the notification (dry run)",
-            ),
-            (
-                disabled().until(Some(0)),
-                "Would not notify: the rule was disabled, until 1970-01-01 00:00:00 UTC",
-            ),
-        ] {
-            assert_eq!(reason.text(true), text, "{reason:?}");
+        for (reason, now, text) in cases {
+            assert_eq!(reason.text(now), text, "{reason:?}");
         }
     }
 }
