@@ -61,9 +61,8 @@ impl Judge<'_> {
         });
         let is_shadow = subject.notified.is_some_and(|it| it.shadow);
         let is_shadow = sent.map_or(is_shadow, |it| it.state == DeliveryState::Shadowed);
-        let thread = subject.notified.and_then(|it| it.thread);
-        let thread = thread.map_or(String::new(), |it| {
-            let number = it.number;
+        let thread = subject.notified.and_then(|it| Some(it.thread?.number));
+        let thread = thread.map_or(String::new(), |number| {
             format!(". Continues occurrence {number}, because the event is flapping")
         });
         let unkept = match found {
