@@ -167,6 +167,8 @@ async fn waiting_delivery_shows_the_same_reason_and_time_everywhere() {
     let same = |(listed, shown, explained): &(Value, Value, Value)| {
         assert_eq!(shown["waitReason"], listed["waitReason"]);
         assert_eq!(explained["waitReason"], listed["waitReason"]);
+        assert_eq!(shown["waitCode"], listed["waitCode"]);
+        assert_eq!(explained["waitCode"], listed["waitCode"]);
         let moment = listed["nextAttemptTime"].as_str();
         let moment = moment.map(|text| text.parse::<jiff::Timestamp>().expect("a time"));
         let millis = moment.map(|at| at.as_millisecond().to_string());
@@ -184,6 +186,7 @@ async fn waiting_delivery_shows_the_same_reason_and_time_everywhere() {
     })
     .await;
     assert_eq!(paused.0["waitReason"], "the destination is paused by admin");
+    assert_eq!(paused.0["waitCode"], "WAIT_CODE_PAUSED");
     assert!(paused.0["nextAttemptTime"].is_null(), "{paused:?}");
     same(&paused);
     // The next attempt is in an hour.

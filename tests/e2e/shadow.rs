@@ -77,8 +77,7 @@ async fn shadow_rule_records_messages_and_can_be_promoted() {
     assert_eq!(of_rule["notified"], false);
     assert_eq!(
         of_rule["reason"],
-        "it only recorded the notification: dry run: trigger `disk` matched; 1 \
-         recorded, none sent"
+        "Only recorded (dry run): trigger `disk` matched. 1 recorded, none sent"
     );
     let timeline = explained["timeline"].as_array().unwrap();
     let kinds: Vec<_> = timeline.iter().map(|it| it["kind"].clone()).collect();

@@ -82,7 +82,7 @@ async fn silenced_notification_survives_kill_and_is_sent_at_the_end() {
     let explained = rest.get(&format!("/v1/events/{event}:explain")).await.ok();
     let rule = &explained["rules"][0];
     let reason = rule["reason"].as_str().unwrap();
-    let begins = "no one was notified: silence `db-patch` (admin, «kernel update») until ";
+    let begins = "Held: silence `db-patch` (admin, «kernel update»), until ";
     assert!(reason.starts_with(begins), "{reason}");
     assert_eq!(rule["holds"][0]["kind"], "HOLD_KIND_SILENCE");
     assert_eq!(rule["next"][0]["destinationNames"], json!(["hook"]));
@@ -158,7 +158,7 @@ async fn close_under_a_silence_skips_unsent_and_closes_sent_notifications() {
     let rule = &explained["rules"][0];
     let skipped = rule["skippedReason"].as_str().unwrap();
     assert!(
-        skipped.starts_with("the occurrence was closed before, while silence `a`"),
+        skipped.starts_with("the occurrence was closed before, while held by silence `a`"),
         "{skipped}"
     );
     assert_eq!(rule["holdSteps"][1]["kind"], "skipped");
@@ -335,10 +335,29 @@ async fn rule_delay_notifies_only_of_lasting_events() {
     let event = send(&rest, "a", json!({})).await;
     let waits = pending(&rest).await;
     assert_eq!(waits[0]["holds"][0]["kind"], "HOLD_KIND_DELAY");
-    let explained = rest.get(&format!("/v1/events/{event}:explain")).await.ok();
-    let reason = explained["rules"][0]["reason"].as_str().unwrap();
-    let begins = "no one was notified: the rule waits: the event must match for 1 h, until ";
-    assert!(reason.starts_with(begins), "{reason}");
+    let until: jiff::Timestamp = waits[0]["holds"][0]["until"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    let shown = until.strftime("%Y-%m-%d %H:%M:%S");
+    for wire in world.wires() {
+        let method = "EventQueryService/ExplainEvent";
+        let explained = wire.call(method, &json!({"id": event})).await.unwrap();
+        let rule = &explained["rules"][0];
+        let detail = json!({
+            "code": "REASON_CODE_HELD",
+            "until": until.as_millisecond().to_string(),
+            "destinationNames": ["hook"],
+            "detail": "delay (the event must match for 1 h)",
+        });
+        assert_eq!(rule["reasonDetail"], detail, "{}", wire.name());
+        let text = format!(
+            "Held: delay (the event must match for 1 h), until {shown} UTC. Then notifies hook, if \
+             still open and matching."
+        );
+        assert_eq!(rule["reason"], text, "{}", wire.name());
+    }
     world.kill();
     world.start_again();
     let rest = world.rest();

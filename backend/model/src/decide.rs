@@ -67,7 +67,7 @@ pub use flapping::{hand_over, reported as reported_flapping};
 pub use group_message::{GroupDecision, GroupMembers, GroupMessage, shown_max, shown_members};
 pub use grouping::{format_shared, group_key, release_key, shared_values};
 pub use heartbeats::{AlarmFacts, AlarmTexts, Heartbeats, LoadedHeartbeat, alarm_violations, cron};
-pub use hold::{HOLDS, HoldCondition, OutgoingNotification, SendKind};
+pub use hold::{OutgoingNotification, SendKind};
 pub use inhibitions::{Inhibitions, LoadedInhibition};
 pub use notify::{MemberNotice, Notices, UnansweredNotice, as_notified, notify, sending_state};
 use notify::{sends_updates, withdraw_acknowledgement};

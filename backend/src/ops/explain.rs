@@ -13,6 +13,7 @@ mod held;
 mod history;
 mod judge;
 mod opening;
+mod reason;
 mod sent;
 mod timeline;
 
@@ -21,14 +22,15 @@ use std::collections::{HashMap, HashSet};
 use definitions::Definitions;
 pub use history::{Moment, timeline};
 use judge::{Judge, Subject};
+pub use reason::{Reason, describe};
 use sent::Pauses;
 use timeline::{PastState, Point};
 
 use crate::{
-    decide::{Snapshot, Tense},
+    decide::Snapshot,
     domain::{
-        Attempt, Delivery, DeliveryState, HeldBy, HoldChange, HoldOutcome, Name, Notified,
-        Occurrence, RecordId, Status,
+        Attempt, Delivery, DeliveryState, HeldBy, HoldChange, Name, Notified, Occurrence, RecordId,
+        Status,
     },
     error::Error,
     limits::EVENT_AHEAD_MAX,
@@ -72,36 +74,8 @@ pub struct RuleExplanation {
     pub held_by: Vec<HeldBy>,
     /// Reason why the last pending message was never sent.
     pub skipped_reason: Option<String>,
-    /// Outcome expected for the pending message.
-    pub next: Option<NextStep>,
     /// History of the rule's holds, oldest first.
     pub hold_changes: Vec<HoldChange>,
-}
-
-/// The next step for a pending message.
-#[derive(Debug, Clone)]
-pub struct NextStep {
-    /// Time of the decision, in milliseconds since the epoch; `None` if the hold has no end time.
-    pub at_ms: Option<i64>,
-    /// Destinations that would be notified.
-    pub destinations: Vec<Name>,
-    /// Condition under which they are notified.
-    pub condition: &'static str,
-}
-
-/// Returns the displayed text for a change of a hold.
-pub fn describe(change: &HoldChange) -> String {
-    let held = held::sentence(&change.held_by, Tense::Then).unwrap_or_default();
-    match change.what {
-        HoldOutcome::Waits => format!("it is held: {held}"),
-        HoldOutcome::Released => format!("it was sent; until then {held}"),
-        HoldOutcome::ReleasedByHand => format!("an operator sent it, although {held}"),
-        HoldOutcome::HandedOver => format!("it stays held for the next occurrence; {held}"),
-        other => {
-            let why = other.skipped_reason().unwrap_or_default();
-            format!("it was skipped: {why}, while {held}")
-        }
-    }
 }
 
 /// The decision that a judgement refers to.
@@ -128,14 +102,21 @@ pub struct Judgement {
     pub notifies: bool,
     /// Whether a trigger matched but the notification was held.
     pub held_back: bool,
-    /// Displayed reason.
-    pub reason: String,
+    /// Reason of the decision.
+    pub reason: Reason,
     /// Revision of the rule; `None` if it did not exist or is no longer stored.
     pub definition: Option<Definition>,
     /// Triggers of the rule with their results.
     pub triggers: Vec<TriggerExplanation>,
     /// Conditions between a match and a notification, in order.
     pub gates: Vec<Gate>,
+}
+
+impl Judgement {
+    /// Returns the displayed reason.
+    pub fn reason_text(&self) -> String {
+        self.reason.text(self.basis == Basis::Now)
+    }
 }
 
 /// A revision of a trigger or rule.
@@ -367,7 +348,7 @@ fn explain_rule(
                 others.push(judge.decision(subject, 0));
             }
             let suffix = outcome_suffix(subject.sent);
-            opening.reason.push_str(&suffix);
+            opening.reason.detail.push_str(&suffix);
             Some(opening)
         }
         _ => {
@@ -382,14 +363,7 @@ fn explain_rule(
             shown.map(|at| judge.decision(subject, at))
         }
     };
-    let main = match (main, &now) {
-        (Some(main), _) => main,
-        (None, Some(now)) => Judgement {
-            reason: format!("the decision is unknown; now: {}", now.reason),
-            ..now.clone()
-        },
-        (None, None) => return None,
-    };
+    let main = main.or_else(|| now.clone())?;
     others.extend(now);
     Some(RuleExplanation {
         rule_name: subject.name.clone(),
@@ -402,7 +376,6 @@ fn explain_rule(
         deliveries: Vec::new(),
         held_by: Vec::new(),
         skipped_reason: None,
-        next: None,
         hold_changes: Vec::new(),
     })
 }
@@ -430,17 +403,15 @@ impl RuleExplanation {
         }
         let pending = occurrence.pending.iter().find(|it| it.rule == rule);
         if let Some(pending) = pending {
-            let next = held::next(pending, snapshot);
-            if let Some(why) = held::wait_reason(pending, &next) {
-                self.main.reason = why;
-            }
+            self.main.reason = Reason::pending(pending, snapshot);
             self.held_by.extend_from_slice(&pending.held_by);
-            self.next = Some(next);
             return self;
         }
-        self.skipped_reason = held::skip_reason(occurrence, rule);
-        if let (Some(why), false) = (&self.skipped_reason, self.notified) {
-            self.main.reason = format!("no one was notified: {why}");
+        if let Some(skipped) = Reason::skipped(occurrence, rule) {
+            self.skipped_reason = Some(skipped.detail.clone());
+            if !self.notified {
+                self.main.reason = skipped;
+            }
         }
         self
     }
@@ -461,8 +432,9 @@ fn unstored_explanation(notified: &Notified, deliveries: Vec<SentDelivery>) -> R
             at_ms,
             notifies: true,
             held_back: false,
-            reason: format!(
-                "it notified and has since been deleted; its definition is no longer stored{suffix}"
+            reason: Reason::notified(
+                notified.shadow,
+                format!("the rule was deleted and is no longer stored{suffix}"),
             ),
             definition: None,
             triggers: Vec::new(),
@@ -473,7 +445,6 @@ fn unstored_explanation(notified: &Notified, deliveries: Vec<SentDelivery>) -> R
         deliveries,
         held_by: Vec::new(),
         skipped_reason: None,
-        next: None,
         hold_changes: Vec::new(),
     }
 }
@@ -489,9 +460,9 @@ fn outcome_suffix(sent: &[SentDelivery]) -> String {
     };
     let shadows = sent.iter().filter(|it| it.is_shadow()).count();
     match sent.len() {
-        count if count > 0 && shadows == count => format!("; {count} recorded, none sent"),
-        0 => "; its deliveries are no longer stored".into(),
-        1 => format!("; 1 message, {delivered} delivered, {dead} failed{folded}"),
-        count => format!("; {count} messages, {delivered} delivered, {dead} failed{folded}"),
+        count if count > 0 && shadows == count => format!(". {count} recorded, none sent"),
+        0 => ". Its deliveries are no longer stored".into(),
+        1 => format!(". 1 message, {delivered} delivered, {dead} failed{folded}"),
+        count => format!(". {count} messages, {delivered} delivered, {dead} failed{folded}"),
     }
 }

@@ -42,6 +42,9 @@ const HOUR_MS: i64 = 60 * MINUTE_MS;
 const LIFE: u64 = 1_000;
 /// Seconds between two evaluations by a service.
 const LOOK: u64 = 5;
+/// Longest time, in seconds, for which the other node does not notice what the leader recorded. A
+/// node that notices nothing for a minute cannot reach the store.
+const UNNOTICED_MAX: u64 = 30;
 /// Longest time without evaluating held notifications.
 const SLACK_MS: i64 = 3 * MINUTE_MS;
 const HOSTS: usize = 6;
@@ -105,6 +108,8 @@ struct Walk {
     clock: Arc<ManualClock>,
     nodes: Vec<Node>,
     leader: usize,
+    /// Seconds since the other node last followed the leader.
+    unnoticed: u64,
     random: StdRng,
     hosts: BTreeMap<usize, Host>,
     beats: Beats,
@@ -186,6 +191,7 @@ impl Walk {
             clock,
             nodes,
             leader: 0,
+            unnoticed: 0,
             random,
             hosts: BTreeMap::new(),
             beats: Beats {

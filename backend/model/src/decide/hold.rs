@@ -4,12 +4,10 @@ mod active_times;
 mod auto_pause;
 mod delay;
 pub(super) mod flapping;
-mod group;
-mod inhibition;
 mod silence;
 
-use super::{Calendars, LoadedSilence, Snapshot, Tense};
-use crate::domain::{EarlierOccurrence, HeldBy, HoldKind, Name, Occurrence, Pending, Rule, Status};
+use super::{Calendars, LoadedSilence, Snapshot};
+use crate::domain::{EarlierOccurrence, HeldBy, Name, Occurrence, Pending, Rule, Status};
 
 /// A notification to send by a rule about an occurrence.
 #[derive(Debug, Clone, Copy)]
@@ -85,45 +83,18 @@ impl<'a> OutgoingNotification<'a> {
 impl OutgoingNotification<'_> {
     /// Returns everything that holds it, in order.
     pub fn held_by(&self) -> Vec<HeldBy> {
-        let each = HOLDS.iter().map(|hold| (hold.held_by)(self));
-        let mut all: Vec<_> = each.flatten().collect();
+        let mut all = self.inhibited.to_vec();
+        all.extend(silence::holds(self));
+        all.extend(active_times::hold(self));
+        all.extend(delay::hold(self));
+        all.extend(auto_pause::hold(self));
+        all.extend(self.flapping.cloned());
         // A notification held otherwise does not join a group.
-        if all.iter().any(|it| it.kind != HoldKind::Group) {
-            all.retain(|it| it.kind != HoldKind::Group);
+        if all.is_empty() {
+            all.extend(self.group.cloned());
         }
         all
     }
-}
-
-/// A kind of hold.
-#[derive(Debug)]
-pub struct HoldCondition {
-    /// The name.
-    pub name: &'static str,
-    /// The kind.
-    pub kind: HoldKind,
-    /// Returns the holds of this kind that apply now.
-    pub held_by: fn(&OutgoingNotification<'_>) -> Vec<HeldBy>,
-    /// Returns the explanation for people of the holds of this kind.
-    pub detail: fn(&[HeldBy], Tense) -> String,
-}
-
-/// All kinds of holds, in order of evaluation.
-pub static HOLDS: [HoldCondition; 7] = [
-    inhibition::HOLD,
-    silence::HOLD,
-    active_times::HOLD,
-    delay::HOLD,
-    auto_pause::HOLD,
-    flapping::HOLD,
-    group::HOLD,
-];
-
-/// Returns the explanation of the holds of one kind; `None` if there are none.
-pub fn explain_kind(all: &[HeldBy], hold: &HoldCondition, tense: Tense) -> Option<String> {
-    let own = all.iter().filter(|it| it.kind == hold.kind);
-    let own: Vec<_> = own.cloned().collect();
-    (!own.is_empty()).then(|| (hold.detail)(&own, tense))
 }
 
 fn format_length(ms: i64) -> String {

@@ -97,6 +97,37 @@ pub struct Pending {
     pub held_by: Vec<HeldBy>,
 }
 
+impl HeldBy {
+    /// Returns the details, without the end of the hold.
+    pub fn describe(&self) -> String {
+        let Self { name, detail, .. } = self;
+        match self.kind {
+            HoldKind::Silence => {
+                let author = self.author.as_ref().map_or("", Name::as_str);
+                format!("`{name}` ({author}, \u{ab}{detail}\u{bb})")
+            }
+            HoldKind::Inhibition => format!("`{name}` ({detail})"),
+            _ => detail.clone(),
+        }
+    }
+
+    /// Returns the kind with the details, such as "delay (the event must match for 1 h)".
+    pub fn reason(&self) -> String {
+        let (kind, detail) = (self.kind.as_str(), self.describe());
+        match self.kind {
+            HoldKind::Silence | HoldKind::Inhibition => format!("{kind} {detail}"),
+            _ => format!("{kind} ({detail})"),
+        }
+    }
+
+    /// Returns the earliest time at which all holds may have ended, in milliseconds since 1970;
+    /// `None` if there is none, or one of them has no end time.
+    pub fn last_end_ms(holds: &[Self]) -> Option<i64> {
+        let ends = holds.iter().map(|it| it.until_ms);
+        ends.collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+}
+
 impl Pending {
     /// Returns the hold of its group, if any.
     pub fn group_hold(&self) -> Option<&HeldBy> {
@@ -122,9 +153,7 @@ impl Pending {
     /// Returns the time of the next evaluation, in milliseconds since 1970: the earliest time at
     /// which all holds may have ended. `None` if no such time is known.
     pub fn due_ms(&self) -> Option<i64> {
-        let ends = self.held_by.iter().map(|it| it.until_ms);
-        let last = ends.collect::<Option<Vec<_>>>()?.into_iter().max()?;
-        Some(last)
+        HeldBy::last_end_ms(&self.held_by)
     }
 }
 

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
+use bellwether_proto::v1::WaitCode;
 use tokio::sync::watch;
 
 use super::{Deliveries, sequencing};
@@ -103,6 +104,8 @@ impl Holds {
 /// The reason for which a delivery waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WaitReason {
+    /// Kind of reason.
+    pub code: WaitCode,
     /// Displayed reason; empty if it only waits for its due time.
     pub reason: String,
     /// Time of the next attempt as far as known, in milliseconds since the epoch; `None` if it has
@@ -168,24 +171,35 @@ impl WaitReasons<'_> {
         looking: bool,
     ) -> Result<WaitReason, Error> {
         let all = self.deliveries;
-        let waiting = |reason: String, next_ms| Ok(WaitReason { reason, next_ms });
+        let waiting = |code, reason: String, next_ms| {
+            Ok(WaitReason {
+                code,
+                reason,
+                next_ms,
+            })
+        };
+        let due = |next_ms| waiting(WaitCode::Unspecified, String::new(), next_ms);
         let due_ms = match delivery.state {
             DeliveryState::Pending { due_ms } | DeliveryState::Retry { due_ms } => due_ms,
             // The end of the lease is not the time of an attempt.
-            DeliveryState::Leased { .. } => return waiting(String::new(), None),
-            state => return waiting(String::new(), state.due_ms()),
+            DeliveryState::Leased { .. } => return due(None),
+            state => return due(state.due_ms()),
         };
         if delivery.test {
-            return waiting(String::new(), Some(due_ms));
+            return due(Some(due_ms));
         }
         let now_ms = all.clock.now_ms();
         if delivery.attempts == 0 && delivery.folding == Folding::Alone && due_ms > now_ms {
-            let reason = if delivery.content.digest.is_some() {
-                "a digest, collecting messages above the budget of its destination until then"
+            let (code, reason) = if delivery.content.digest.is_some() {
+                let reason =
+                    "a digest, collecting messages above the budget of its destination until then";
+                (WaitCode::Digest, reason)
             } else {
-                "above the budget of its destination: sent at that time, in a digest if there are more"
+                let reason = "above the budget of its destination: sent at that time, in a digest \
+                              if there are more";
+                (WaitCode::Budget, reason)
             };
-            return waiting(reason.into(), Some(due_ms));
+            return waiting(code, reason.into(), Some(due_ms));
         }
         let before = if looking {
             sequencing::predecessors(&all.store, delivery).await?
@@ -195,38 +209,50 @@ impl WaitReasons<'_> {
         let hold = all.holds.get(delivery.destination);
         if let (Some(until_ms), false) = (before.unblocked_ms(now_ms), hold == Some(Hold::Paused)) {
             let reason = "behind an earlier message of its thread";
-            return waiting(reason.into(), Some(until_ms.max(due_ms)));
+            let next_ms = Some(until_ms.max(due_ms));
+            return waiting(WaitCode::Thread, reason.into(), next_ms);
         }
         match hold {
             None => {
-                let reason = self.remote_reason(delivery);
-                waiting(reason.into(), Some(due_ms.max(now_ms)))
+                let next_ms = Some(due_ms.max(now_ms));
+                if !self.is_remote(delivery) {
+                    return due(next_ms);
+                }
+                let reason = "the node that delivers to this destination knows the reason";
+                waiting(WaitCode::OtherNode, reason.into(), next_ms)
             }
-            Some(Hold::Paused) => waiting(self.paused_text(delivery).await?, None),
+            Some(Hold::Paused) => {
+                waiting(WaitCode::Paused, self.paused_text(delivery).await?, None)
+            }
             Some(Hold::Breaker { probe_ms }) => {
                 let next_ms = probe_ms.max(due_ms).max(now_ms);
-                waiting(self.failing_text(delivery, now_ms).await?, Some(next_ms))
+                let reason = self.failing_text(delivery, now_ms).await?;
+                waiting(WaitCode::Failing, reason, Some(next_ms))
             }
             Some(Hold::Asked { until_ms }) => {
-                waiting(REQUESTED.into(), Some(until_ms.max(due_ms).max(now_ms)))
+                let next_ms = Some(until_ms.max(due_ms).max(now_ms));
+                waiting(WaitCode::RetryAfter, REQUESTED.into(), next_ms)
             }
             Some(Hold::Limited { until_ms }) => {
-                waiting(LIMITED.into(), Some(until_ms.max(due_ms).max(now_ms)))
+                let next_ms = Some(until_ms.max(due_ms).max(now_ms));
+                waiting(WaitCode::ReceiverRate, LIMITED.into(), next_ms)
             }
             // A delivery that is due later is not blocked by this hold.
-            Some(_) if due_ms > now_ms => waiting(String::new(), Some(due_ms)),
+            Some(_) if due_ms > now_ms => due(Some(due_ms)),
             Some(Hold::Rate {
                 per_minute,
                 until_ms,
             }) => {
                 if !looking {
-                    return waiting(format!("rate {per_minute}/min"), Some(until_ms));
+                    let reason = format!("rate {per_minute}/min");
+                    return waiting(WaitCode::Rate, reason, Some(until_ms));
                 }
                 let before = all.earlier_count(delivery, due_ms).await?;
                 let before_ms = i64::try_from(before)
                     .unwrap_or(i64::MAX)
                     .saturating_mul(MINUTE_MS);
                 waiting(
+                    WaitCode::Rate,
                     format!(
                         "rate {per_minute}/min: {} ahead of it",
                         format_count(before)
@@ -240,20 +266,15 @@ impl WaitReasons<'_> {
                     let before = format_count(all.earlier_count(delivery, due_ms).await?);
                     reason = format!("{reason}: {before} ahead of it");
                 }
-                waiting(reason, Some(now_ms))
+                waiting(WaitCode::Concurrency, reason, Some(now_ms))
             }
         }
     }
 
-    /// Returns a text if the reason is only known to another node, and an empty one otherwise.
-    fn remote_reason(&self, delivery: &Delivery) -> &'static str {
+    /// Returns whether the reason is only known to another node.
+    fn is_remote(&self, delivery: &Delivery) -> bool {
         let all = self.deliveries;
-        let is_shared = all.store.engine().is_shared();
-        if is_shared && !all.holds.is_known(delivery.destination) {
-            "the node that delivers to this destination knows the reason"
-        } else {
-            ""
-        }
+        all.store.engine().is_shared() && !all.holds.is_known(delivery.destination)
     }
 
     async fn health(&mut self, delivery: &Delivery) -> Result<Option<&Health>, Error> {

@@ -97,7 +97,7 @@ impl Definitions {
                 self.add_trigger(loaded, until_ms, revision.deleted);
             }
             RevisedResource::Rule(rule) => {
-                self.add_rule(Arc::new(rule), until_ms, revision.deleted)
+                self.add_rule(Arc::new(rule), until_ms, revision.deleted);
             }
             RevisedResource::Silence(_) | RevisedResource::Schedule(_) => {}
         }

@@ -2,7 +2,7 @@
 
 use super::{Gate, SentDelivery, sent::Pauses};
 use crate::{
-    decide::{CONDITIONS, Case, Tense},
+    decide::{CONDITIONS, Case, Tense, condition::with_until},
     domain::{Folding, Name},
     message::domain_json,
 };
@@ -18,7 +18,10 @@ pub(super) fn gates(case: &Case<'_>, tense: Tense, notified: bool) -> Vec<Gate> 
         }
         let detail = match condition.about_repeats {
             Some(detail) if notified => detail.into(),
-            _ => (condition.detail)(case, hold, tense),
+            _ => {
+                let detail = (condition.detail)(case, hold, tense);
+                with_until(&detail, hold.and_then(|it| it.until_ms))
+            }
         };
         Some(Gate {
             name: condition.name,

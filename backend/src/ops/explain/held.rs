@@ -1,11 +1,9 @@
-//! Holds of a rule's messages: current ones, those at a decision, and how they ended.
+//! Holds of a rule's messages: current ones, and those at a decision.
 
-use super::{Gate, NextStep};
+use super::Gate;
 use crate::{
-    decide::{HOLDS, Snapshot, Tense, hold::explain_kind},
-    domain::{
-        Field, HeldBy, HoldChange, HoldKind, HoldOutcome, Name, Occurrence, Pending, RecordId,
-    },
+    decide::condition::with_until,
+    domain::{Field, HeldBy, HoldKind, HoldOutcome, Name, Occurrence, RecordId},
 };
 
 pub(super) fn holds_at(occurrence: &Occurrence, rule: RecordId, at_ms: i64) -> Vec<HeldBy> {
@@ -41,70 +39,16 @@ pub(super) fn suppression_hold(
     })
 }
 
-/// Returns a condition for each kind of hold that applies.
-pub(super) fn gates(held_by: &[HeldBy], tense: Tense) -> impl Iterator<Item = Gate> {
-    HOLDS.iter().filter_map(move |hold| {
-        Some(Gate {
-            name: hold.name,
+/// Returns a failed condition for each kind of hold that applies.
+pub(super) fn gates(held_by: &[HeldBy]) -> impl Iterator<Item = Gate> {
+    let by_kind = held_by.chunk_by(|a, b| a.kind == b.kind);
+    by_kind.map(|holds| {
+        let details = holds.iter();
+        let details = details.map(|it| with_until(&it.describe(), it.until_ms));
+        Gate {
+            name: holds[0].kind.as_str(),
             passed: false,
-            detail: explain_kind(held_by, hold, tense)?,
-        })
+            detail: details.collect::<Vec<_>>().join(" and "),
+        }
     })
-}
-
-pub(super) fn sentence(held_by: &[HeldBy], tense: Tense) -> Option<String> {
-    let details: Vec<_> = gates(held_by, tense).map(|gate| gate.detail).collect();
-    (!details.is_empty()).then(|| details.join("; "))
-}
-
-pub(super) fn next(pending: &Pending, snapshot: &Snapshot) -> NextStep {
-    let rule = snapshot.rule(pending.rule);
-    let is_shadow = rule.is_some_and(|it| it.shadow);
-    let condition = if is_shadow {
-        "recorded only, since the rule is a dry run"
-    } else if pending.is_opening {
-        "if it is still open and the rule still matches"
-    } else if pending.is_flapping() {
-        "with its state then, if it has settled"
-    } else if pending.repeat_due {
-        "once, with its state then"
-    } else {
-        "if it differs from the last notification"
-    };
-    NextStep {
-        at_ms: pending.due_ms(),
-        destinations: rule
-            .filter(|_| !is_shadow)
-            .map_or_else(Vec::new, |it| it.destination_names.clone()),
-        condition,
-    }
-}
-
-/// Returns the reason why a pending message has not been sent, and what happens next.
-pub(super) fn wait_reason(pending: &Pending, next: &NextStep) -> Option<String> {
-    let held = sentence(&pending.held_by, Tense::Now)?;
-    let names: Vec<_> = next.destinations.iter().map(Name::as_str).collect();
-    let receivers = match names.as_slice() {
-        [] => "no one".to_owned(),
-        names => names.join(", "),
-    };
-    let condition = next.condition;
-    Some(if pending.is_opening {
-        format!("no one was notified: {held}; then notifies {receivers}, {condition}")
-    } else {
-        format!("notified; an update is held: {held}; then notifies {receivers}, {condition}")
-    })
-}
-
-/// Returns the reason why the rule's last pending message was never sent; `None` if it was sent, or
-/// none was ever pending.
-pub(super) fn skip_reason(occurrence: &Occurrence, rule: RecordId) -> Option<String> {
-    let last: &HoldChange = occurrence
-        .hold_changes
-        .iter()
-        .rev()
-        .find(|it| it.rule == rule)?;
-    let why = last.what.skipped_reason()?;
-    let held = sentence(&last.held_by, Tense::Then)?;
-    Some(format!("{why}, while {held}"))
 }

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use bellwether_proto::v1::ReasonCode;
+
 use super::{
-    Basis, Definition, Judgement, SentDelivery, TriggerExplanation,
+    Basis, Definition, Judgement, Reason, SentDelivery, TriggerExplanation,
     definitions::{DefinitionAt, Definitions},
     gates::{destination_paused, gates},
     held,
@@ -66,14 +68,20 @@ impl Judge<'_> {
                 notifies: false,
                 held_back: false,
                 reason: match absent {
-                    DefinitionAt::NotYet(create_ms) => format!(
-                        "the rule was created at {}, after the last change of the occurrence",
-                        format_time(create_ms)
-                    ),
-                    DefinitionAt::Gone(until_ms) => {
-                        format!("the rule had been deleted at {}", format_time(until_ms))
+                    DefinitionAt::NotYet(create_ms) => {
+                        let at = format_time(create_ms);
+                        let detail =
+                            format!("created at {at}, after the last change of the occurrence");
+                        Reason::new(ReasonCode::NoRule, detail)
                     }
-                    _ => "that revision of the rule is no longer stored".into(),
+                    DefinitionAt::Gone(until_ms) => {
+                        let detail = format!("deleted at {}", format_time(until_ms));
+                        Reason::new(ReasonCode::NoRule, detail)
+                    }
+                    _ => {
+                        let detail = "that revision of the rule is no longer stored";
+                        Reason::new(ReasonCode::Unknown, detail)
+                    }
                 },
                 definition: None,
                 triggers: Vec::new(),
@@ -160,45 +168,40 @@ impl Judge<'_> {
         let mut gates = gates(&case, tense, has_sent);
         let held_by = self.held_by(subject, rule, (point, state), now);
         if !has_sent {
-            gates.extend(held::gates(&held_by, tense));
+            gates.extend(held::gates(&held_by));
         }
         let destinations: Vec<_> = case.destinations().map(|it| it.name.clone()).collect();
         let at = (point.at_ms, tense);
         gates.push(destination_paused(&destinations, &self.pauses, at));
         let matched = triggers.iter().any(|it| it.verdict() == Some(true));
-        let held = match case.verdict() {
-            Verdict::Notifies => held::sentence(&held_by, tense).map(|it| (None, it)),
+        let (held, is_repeat) = match case.verdict() {
+            Verdict::Notifies => (Reason::held(&held_by), false),
             Verdict::Held { by, hold, .. } => {
-                Some((Some(by), (by.detail)(&case, Some(hold), tense)))
+                let detail = (by.detail)(&case, Some(hold), tense);
+                let reason = Reason::new(ReasonCode::Prevented, detail).until(hold.until_ms);
+                (Some(reason), by.about_repeats.is_some())
             }
         };
-        let notifies = !rule.shadow && (has_sent || matched && held.is_none() && now);
-        // If everything is already reported, nothing is wrong.
-        let again = match held {
-            Some((Some(by), _)) if by.about_repeats.is_some() => " again",
-            _ => "",
-        };
-        let held = held.map(|(_, detail)| detail);
+        let passes = matched && held.is_none();
+        let does = has_sent || passes && (now || rule.shadow);
         let is_for_open_only = triggers.iter().any(|it| it.is_for_open_only);
         let reason = match held {
-            _ if rule.shadow && (has_sent || matched && held.is_none()) => shadow_text(tense),
-            _ if has_sent => "it notified of a change, or notified again".into(),
-            Some(held) if !matched && is_for_open_only && again.is_empty() => {
-                let did = if now { "would" } else { "did" };
-                format!("a trigger's query matches, but it {did} not notify: {held}")
+            _ if does => {
+                let detail = if now { "" } else { "an update or a repeat" };
+                Reason::notified(rule.shadow, detail).to(rule)
             }
+            // If everything is already reported, nothing is wrong.
+            Some(held) if matched || is_for_open_only && !is_repeat => held,
             _ if !matched => no_match_reason(&triggers, now),
-            Some(held) if now => format!("it would not notify{again}: {held}"),
-            Some(held) => format!("a trigger matched, but it did not notify{again}: {held}"),
-            None if now => "it would notify if the same event arrived now".into(),
-            None => "a trigger matched, but it did not notify: the rule or the trigger was being \
-                edited at that moment"
-                .into(),
+            _ => Reason::new(
+                ReasonCode::Edited,
+                "the rule or the trigger was being edited",
+            ),
         };
         Judgement {
             basis,
             at_ms: point.at_ms,
-            notifies,
+            notifies: does && !rule.shadow,
             held_back: matched && !has_sent,
             reason,
             definition: Some(definition),
@@ -300,44 +303,32 @@ fn is_for_open_only(
     query.is_some_and(|it| !it.uses_status() && it.matches(&state.occurrence))
 }
 
-fn shadow_text(tense: Tense) -> String {
-    match tense {
-        Tense::Now => "it would only record the notification: dry run",
-        Tense::Then => "it only recorded the notification: dry run",
-    }
-    .into()
-}
-
 /// Returns the reason why no trigger is known to match.
-fn no_match_reason(triggers: &[TriggerExplanation], now: bool) -> String {
-    if triggers.is_empty() {
-        return if now {
-            "it has no trigger"
-        } else {
-            "it had no trigger"
-        }
-        .into();
-    }
+fn no_match_reason(triggers: &[TriggerExplanation], now: bool) -> Reason {
+    let (has, is) = if now { ("has", "is") } else { ("had", "was") };
     if let Some(trigger) = triggers.iter().find(|it| it.is_for_open_only) {
-        let is = if now { "is" } else { "was" };
-        return format!(
-            "the occurrence {is} closed, and the query of trigger `{}` does not use `status`, so \
+        let detail = format!(
+            "The occurrence {is} closed, and the query of trigger `{}` does not use `status`, so \
              it matches open occurrences only",
             trigger.trigger_name
         );
+        return Reason::new(ReasonCode::NoMatch, detail);
     }
     if triggers.iter().all(|it| it.verdict() == Some(false)) {
-        return match (now, triggers) {
-            (true, [_]) => "its trigger does not match",
-            (true, _) => "none of its triggers matches",
-            (false, [_]) => "its trigger did not match",
-            (false, _) => "none of its triggers matched",
-        }
-        .into();
+        let detail = match (now, triggers) {
+            (_, []) => format!("The rule {has} no trigger"),
+            (true, [_]) => "The trigger does not match".into(),
+            (true, _) => "None of the triggers matches".into(),
+            (false, [_]) => "The trigger did not match".into(),
+            (false, _) => "None of the triggers matched".into(),
+        };
+        return Reason::new(ReasonCode::NoMatch, detail);
     }
     if triggers.iter().any(|it| !it.is_stored) {
-        return "unknown whether a trigger matched: that revision of the trigger is no longer stored"
-            .into();
+        return Reason::new(
+            ReasonCode::Unknown,
+            "that revision of the trigger is no longer stored",
+        );
     }
     let mut fields = BTreeSet::new();
     for trigger in triggers {
@@ -348,7 +339,8 @@ fn no_match_reason(triggers: &[TriggerExplanation], now: bool) -> String {
     }
     let fields: Vec<_> = fields.into_iter().map(|it| format!("`{it}`")).collect();
     let fields = fields.join(", ");
-    format!("unknown whether a trigger matched: later events replaced {fields}")
+    let detail = format!("later events replaced {fields}");
+    Reason::new(ReasonCode::Unknown, detail)
 }
 
 fn collect_unknown<'a>(explained: &'a ClauseEvaluation, fields: &mut BTreeSet<&'a str>) {

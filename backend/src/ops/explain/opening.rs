@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Basis, Definition, Judgement, TriggerExplanation,
+    Basis, Definition, Judgement, Reason, TriggerExplanation,
     definitions::DefinitionAt,
     gates::{destination_paused, gates},
     judge::{Judge, Subject},
@@ -61,22 +61,22 @@ impl Judge<'_> {
         });
         let is_shadow = subject.notified.is_some_and(|it| it.shadow);
         let is_shadow = sent.map_or(is_shadow, |it| it.state == DeliveryState::Shadowed);
-        let did = if is_shadow {
-            "it only recorded the notification: dry run"
-        } else {
-            "it notified"
-        };
-        let thread = subject.notified.and_then(|it| it.thread);
-        let thread = thread.map_or(String::new(), |it| {
-            let number = it.number;
-            format!("; this one continues occurrence {number}, because the event is flapping")
+        let thread = subject.notified.and_then(|it| Some(it.thread?.number));
+        let thread = thread.map_or(String::new(), |number| {
+            format!(". Continues occurrence {number}, because the event is flapping")
         });
         let unstored = match found {
-            None => "; that revision of the rule is no longer stored",
+            None => ". That revision of the rule is no longer stored",
             Some(_) => "",
         };
         let trigger = &opening.trigger.name;
-        let reason = format!("{did}: trigger `{trigger}` matched{thread}{unstored}");
+        let detail = format!("trigger `{trigger}` matched{thread}{unstored}");
+        let mut reason = Reason::notified(is_shadow, detail);
+        if !is_shadow {
+            let rule = found.as_ref().map(|(rule, _)| rule);
+            reason.escalation_policy = rule.and_then(|it| it.escalation_policy.clone());
+            reason.destinations = destinations;
+        }
         Some(Judgement {
             basis: Basis::Notification,
             at_ms: opening.at_ms,

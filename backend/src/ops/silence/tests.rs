@@ -7,7 +7,7 @@ mod inhibitions;
 mod itself;
 mod timing;
 
-use bellwether_proto::filter;
+use bellwether_proto::{filter, v1::ReasonCode};
 
 use super::*;
 use crate::{

@@ -46,15 +46,15 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: WaitReason)
     let folded_into = delivery.folding.digest().map(|it| it.to_string());
     let occurrence_id = delivery.event.map(|_| content.occurrence.id().to_string());
     let about = delivery.event.map(|_| content.occurrence);
-    let retry_ms = delivery.retried_as.map(RecordId::time_ms);
+    let event_id = delivery.event.map(|it| it.to_string());
+    let retry_ms = delivery
+        .retried_as
+        .and_then(|it| i64::try_from(it.time_ms()).ok());
     v1::Delivery {
         id: delivery.id.to_string(),
         rule_name,
         destination_name: delivery.destination_name,
-        event_id: delivery
-            .event
-            .map(|event| event.to_string())
-            .unwrap_or_default(),
+        event_id: event_id.unwrap_or_default(),
         thread_id: digest_id
             .clone()
             .or_else(|| group_id.clone())
@@ -67,6 +67,7 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: WaitReason)
         attempts: attempts.into_iter().map(attempt).collect(),
         next_attempt_time: waiting.next_ms.map(timestamp),
         wait_reason: waiting.reason,
+        wait_code: waiting.code.into(),
         create_time: Some(timestamp(delivery.create_ms)),
         end_time: delivery.end_ms.map(timestamp),
         attempt_count: Some(delivery.attempts.try_into().unwrap_or(i32::MAX)),
@@ -79,9 +80,7 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: WaitReason)
             .retried_as
             .map(|id| id.to_string())
             .unwrap_or_default(),
-        retry_time: retry_ms
-            .and_then(|ms| i64::try_from(ms).ok())
-            .map(timestamp),
+        retry_time: retry_ms.map(timestamp),
         clear: Some(content.clear),
         rendered: None,
         contact_name: content

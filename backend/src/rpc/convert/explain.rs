@@ -12,13 +12,14 @@ use crate::{
     domain::{Attempt, DeliveryState, HoldChange, HoldOutcome},
     matching::ClauseEvaluation,
     ops::explain::{
-        Basis, Definition, Gate, Judgement, Moment, NextStep, Notification, RuleExplanation,
+        Basis, Definition, Gate, Judgement, Moment, Notification, Reason, RuleExplanation,
         SentDelivery, TriggerExplanation, describe,
     },
 };
 
 /// Converts the explanation of one rule.
 pub fn explanation(rule: RuleExplanation) -> v1::RuleExplanation {
+    let next = next(&rule.main.reason);
     let main = judgement(rule.main);
     v1::RuleExplanation {
         rule_name: rule.rule_name.to_string(),
@@ -36,8 +37,9 @@ pub fn explanation(rule: RuleExplanation) -> v1::RuleExplanation {
         notifications: rule.notifications.into_iter().map(notification).collect(),
         holds: holds(&rule.held_by),
         skipped_reason: rule.skipped_reason.unwrap_or_default(),
-        next: rule.next.iter().map(next).collect(),
+        next: next.into_iter().collect(),
         hold_steps: rule.hold_changes.iter().map(hold_step).collect(),
+        reason_detail: main.reason_detail,
     }
 }
 
@@ -57,13 +59,33 @@ pub fn timeline(moments: Vec<Moment>) -> Vec<v1::TimelineEntry> {
     moments.into_iter().map(one).collect()
 }
 
-fn next(next: &NextStep) -> v1::NextStep {
-    v1::NextStep {
-        time: next.at_ms,
-        what: "evaluated".into(),
-        destination_names: next.destinations.iter().map(ToString::to_string).collect(),
-        condition: next.condition.into(),
+fn reason(reason: Reason) -> v1::DecisionReason {
+    v1::DecisionReason {
+        code: reason.code.into(),
+        until: reason.until_ms,
+        destination_names: reason
+            .destinations
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        escalation_policy: reason
+            .escalation_policy
+            .map_or_else(String::new, |it| it.to_string()),
+        detail: reason.detail,
     }
+}
+
+fn next(reason: &Reason) -> Option<v1::NextStep> {
+    Some(v1::NextStep {
+        time: reason.until_ms,
+        what: "evaluated".into(),
+        destination_names: reason
+            .destinations
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        condition: reason.condition?.into(),
+    })
 }
 
 fn hold_step(change: &HoldChange) -> v1::HoldStep {
@@ -89,15 +111,17 @@ fn judgement(judgement: Judgement) -> v1::RuleJudgement {
         Basis::EarlierDecision => v1::DecisionBasis::Earlier,
         Basis::Now => v1::DecisionBasis::Now,
     };
+    let text = judgement.reason_text();
     let triggers = judgement.triggers.into_iter();
     v1::RuleJudgement {
         basis: basis.into(),
         time: judgement.at_ms,
         notifies: Some(judgement.notifies),
-        reason: judgement.reason,
+        reason: text,
         definition: judgement.definition.map(definition),
         triggers: triggers.map(trigger_explanation).collect(),
         gates: judgement.gates.into_iter().map(gate).collect(),
+        reason_detail: Some(reason(judgement.reason)),
     }
 }
 
@@ -177,6 +201,7 @@ fn delivery(sent: SentDelivery) -> v1::ExplainedDelivery {
             message_count: to_i32(it.count as usize),
         }),
         wait_reason: sent.waiting.reason,
+        wait_code: sent.waiting.code.into(),
     }
 }
 

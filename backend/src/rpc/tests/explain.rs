@@ -174,7 +174,8 @@ async fn notifying_rule_is_explained_as_of_its_decision() {
         assert_eq!(rule.definition.as_ref().unwrap().revision, 1);
         assert_eq!(failed(&rule.gates), Vec::<&str>::new());
         assert!(
-            rule.reason.contains("trigger `disk` matched; 1 message,"),
+            rule.reason
+                .starts_with("Notified: trigger `disk` matched. 1 message,"),
             "{}",
             rule.reason
         );
@@ -211,7 +212,7 @@ async fn non_notifying_rule_is_explained_as_of_its_decision() {
     let rule = world.explained().await;
     assert_eq!((rule.notified, rule.basis), (Some(false), LAST));
     assert_eq!(rule.decision_time, Some(decided_ms));
-    assert_eq!(rule.reason, "its trigger did not match");
+    assert_eq!(rule.reason, "The trigger did not match");
     assert_eq!(found(&rule.triggers[0]), (Some(false), "disk".into()));
     assert_eq!(now(&rule).notifies, Some(true), "{:?}", now(&rule));
     world.clock.advance(HOUR);
@@ -232,16 +233,14 @@ async fn rule_disabled_at_the_time_is_explained_after_enabling() {
         .await;
     let rule = world.explained().await;
     assert_eq!(failed(&rule.gates), ["enabled"]);
-    assert!(
-        rule.reason
-            .ends_with("did not notify: the rule was disabled"),
-        "{}",
-        rule.reason
+    assert_eq!(
+        rule.reason,
+        "A trigger matched, but nothing was sent: the rule was disabled"
     );
     assert_eq!(now(&rule).notifies, Some(true));
     assert_eq!(
         now(&rule).reason,
-        "it would notify if the same event arrived now"
+        "Would notify if the same event arrived now"
     );
 }
 
@@ -259,7 +258,7 @@ async fn rule_created_after_the_event_is_explained() {
     let rule = world.explained().await;
     assert_eq!((rule.notified, rule.definition), (Some(false), None));
     assert!(
-        rule.reason.starts_with("the rule was created at "),
+        rule.reason.starts_with("The rule was created at "),
         "{}",
         rule.reason
     );
@@ -284,17 +283,15 @@ async fn repeats_are_distinguished_from_held_messages() {
     assert!(failed(&rule.gates).is_empty());
     let last = rule.others.iter().find(|it| it.basis == LAST).unwrap();
     assert_eq!(failed(&last.gates), ["repeat interval"]);
-    assert!(
-        last.reason
-            .contains("1800 s of the 3600 s interval were left"),
-        "{}",
-        last.reason
-    );
+    let detail = last.reason_detail.as_ref().unwrap();
+    assert_eq!(detail.code(), v1::ReasonCode::Prevented);
+    assert_eq!(detail.until, Some(world.now_ms() + 1_800_000));
+    assert_eq!(detail.detail, "within the repeat interval of 3600 s");
     assert_eq!(failed(&now(&rule).gates), ["already notified"]);
     assert!(
         now(&rule)
             .reason
-            .starts_with("it would not notify again: the rule already notified at "),
+            .starts_with("Would not notify: the rule already notified at "),
         "{}",
         now(&rule).reason
     );
@@ -419,12 +416,7 @@ async fn overwritten_fields_are_explained_as_unknown() {
     assert_eq!((rule.basis, rule.triggers[0].unknown), (EARLIER, true));
     let clause = rule.triggers[0].clause.as_ref().unwrap();
     assert_eq!((clause.unknown, &clause.actual), (true, &None));
-    assert!(
-        rule.reason
-            .ends_with("matched: later events replaced `summary`"),
-        "{}",
-        rule.reason
-    );
+    assert_eq!(rule.reason, "Unknown: later events replaced `summary`");
 }
 
 #[tokio::test]
@@ -475,7 +467,7 @@ async fn close_without_a_status_query_is_explained() {
     world.put(|event| event.status = 3).await;
     let rule = world.explained().await;
     assert_eq!((rule.notified, rule.basis), (Some(false), LAST));
-    let said = "the occurrence was closed, and the query of trigger `disk` does not use `status`";
+    let said = "The occurrence was closed, and the query of trigger `disk` does not use `status`";
     assert!(rule.reason.starts_with(said), "{}", rule.reason);
     assert_eq!(rule.triggers[0].matched, Some(false));
 }

@@ -148,16 +148,14 @@ fn write_summary(into: &mut Document, model: &Model, matched: &[&RuleExplanation
     }
     let held = matched.iter().filter(|rule| !rule.holds.is_empty());
     for rule in held {
-        let words = format!("◐ {} is held: {}", rule.rule_name, rule.reason);
+        let words = format!("◐ {}  {}", rule.rule_name, rule.reason);
         into.text(Token::Warning, 0, &words);
     }
     if deliveries().next().is_none() {
         let words = match matched {
             [] => "No one was notified: no rule's trigger matches.".to_owned(),
-            [rule] => format!(
-                "No one was notified: {}.",
-                rule.reason.trim_end_matches('.')
-            ),
+            [rule] if !rule.holds.is_empty() => "No one was notified yet.".to_owned(),
+            [rule] => format!("No one was notified. {}.", rule.reason),
             rules => format!(
                 "No one was notified; {} rules match, see below.",
                 rules.len()
@@ -331,6 +329,7 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
         definition: rule.definition,
         triggers: rule.triggers.clone(),
         gates: rule.gates.clone(),
+        reason_detail: rule.reason_detail.clone(),
     };
     let (token, mark) = verdict(Some(rule.notified == Some(true)));
     let message = if rule.notified == Some(true) {

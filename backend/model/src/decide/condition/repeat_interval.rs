@@ -1,6 +1,6 @@
 //! A rule with repeats waits for its interval, and then for another event.
 
-use super::{Condition, Hold, Tense};
+use super::{Condition, Hold};
 
 pub(super) const CONDITION: Condition = Condition {
     name: "repeat interval",
@@ -19,11 +19,9 @@ pub(super) const CONDITION: Condition = Condition {
         })
     },
     detail: |case, hold, tense| match hold.map(|hold| hold.until_ms) {
-        Some(Some(until_ms)) => format!(
-            "{} s of the {} s interval {} left",
-            (until_ms - case.now_ms + 999).div_euclid(1000),
-            case.rule.repeat_interval_seconds,
-            if tense == Tense::Now { "are" } else { "were" }
+        Some(Some(_)) => format!(
+            "within the repeat interval of {} s",
+            case.rule.repeat_interval_seconds
         ),
         Some(None) => {
             "the interval had passed, but repeats follow only from reports of a sender; this \

@@ -1,57 +1,35 @@
 //! Holds notifications of events that usually close by themselves.
 
-use super::{super::condition::format_time, HoldCondition, format_length};
-use crate::{
-    decide::Tense,
-    domain::{EarlierOccurrence, HeldBy, HoldKind},
-};
+use super::{OutgoingNotification, format_length};
+use crate::domain::{EarlierOccurrence, HeldBy, HoldKind};
 
 /// Minimum number of known earlier occurrences.
 const KNOWN_MIN: usize = 5;
 /// Maximum age of their end, in milliseconds.
 const KNOWN_FOR_MS: i64 = 30 * 24 * 3_600_000;
 
-pub(super) const HOLD: HoldCondition = HoldCondition {
-    name: "auto-pause",
-    kind: HoldKind::AutoPause,
-    held_by: |sending| {
-        let rule = sending.rule.filter(|_| sending.is_opening);
-        let rule = rule.filter(|rule| rule.auto_pause_ms > 0);
-        let held = rule.and_then(|rule| {
-            let until_ms = sending.first_ms.saturating_add(rule.auto_pause_ms);
-            let (short, known) =
-                count_short(sending.earlier, rule.auto_pause_ms, sending.first_ms)?;
-            (until_ms > sending.now_ms).then(|| HeldBy {
-                kind: HoldKind::AutoPause,
-                id: rule.id,
-                name: rule.name.clone(),
-                revision: rule.revision,
-                since_ms: sending.first_ms,
-                until_ms: Some(until_ms),
-                author: None,
-                shared: Vec::new(),
-                detail: format!(
-                    "{short} of the last {known} occurrences closed automatically within {}",
-                    format_length(rule.auto_pause_ms)
-                ),
-            })
-        });
-        held.into_iter().collect()
-    },
-    detail: |all, tense| {
-        let until = all.first().and_then(|it| it.until_ms);
-        let until = until.map_or_else(String::new, |at_ms| {
-            format!(", until {}", format_time(at_ms))
-        });
-        let waits = if tense == Tense::Now {
-            "waits"
-        } else {
-            "waited"
-        };
-        let why = all.first().map_or("", |it| &it.detail);
-        format!("the rule {waits} for the event to close by itself: {why}{until}")
-    },
-};
+pub(super) fn hold(sending: &OutgoingNotification<'_>) -> Option<HeldBy> {
+    let rule = sending.rule.filter(|_| sending.is_opening);
+    let rule = rule.filter(|rule| rule.auto_pause_ms > 0);
+    rule.and_then(|rule| {
+        let until_ms = sending.first_ms.saturating_add(rule.auto_pause_ms);
+        let (short, known) = count_short(sending.earlier, rule.auto_pause_ms, sending.first_ms)?;
+        (until_ms > sending.now_ms).then(|| HeldBy {
+            kind: HoldKind::AutoPause,
+            id: rule.id,
+            name: rule.name.clone(),
+            revision: rule.revision,
+            since_ms: sending.first_ms,
+            until_ms: Some(until_ms),
+            author: None,
+            shared: Vec::new(),
+            detail: format!(
+                "{short} of the last {known} occurrences closed automatically within {}",
+                format_length(rule.auto_pause_ms)
+            ),
+        })
+    })
+}
 
 /// Returns how many of the known earlier occurrences were closed by their sender within that time,
 /// and how many are known; `None` if too few are known, or fewer than four in five were short.

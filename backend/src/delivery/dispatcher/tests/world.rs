@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use bellwether_proto::v1::WaitCode;
 use rand::{SeedableRng, rngs::StdRng};
 use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -336,7 +337,13 @@ impl World {
         let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
         let deliveries = Deliveries::new(self.store.clone(), clock).with_holds(self.holds.clone());
         let delivery = self.delivery(id).await;
-        let WaitReason { reason, next_ms } = deliveries.wait_reason(&delivery, true).await.unwrap();
+        let waiting = deliveries.wait_reason(&delivery, true).await.unwrap();
+        let WaitReason {
+            code,
+            reason,
+            next_ms,
+        } = waiting;
+        assert_eq!(code == WaitCode::Unspecified, reason.is_empty(), "{reason}");
         (reason, next_ms.map(|next_ms| (next_ms - START_MS) / 1000))
     }
 

@@ -97,7 +97,7 @@ async fn operator_releases_a_pending_notification() {
     let again = pending::release(deciding, "page", target).await;
     assert!(matches!(again, Err(Error::NotFound(_))));
     let steps = world.explained("a").await.hold_changes;
-    assert!(crate::ops::explain::describe(&steps[1]).starts_with("an operator sent it"));
+    assert!(crate::ops::explain::describe(&steps[1]).starts_with("sent by an operator"));
     world.wait(7_200).await;
     assert_eq!(world.sent().await.len(), 1);
 }

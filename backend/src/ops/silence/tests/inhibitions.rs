@@ -121,9 +121,9 @@ async fn effect_closed_while_held_or_lingering_is_skipped() {
     );
     let snapshot = world.node().deciding.ruleset.refresh().await.unwrap();
     let explained = explain(&world.store, &snapshot, &disk, world.clock.now_ms()).await;
-    let reason = explained.unwrap().remove(0).main.reason;
+    let reason = explained.unwrap().remove(0).main.reason_text();
     assert!(
-        reason.starts_with("no one was notified: inhibition `dead host`, since `host-down`"),
+        reason.starts_with("Held: inhibition `dead host` (`host-down` "),
         "{reason}"
     );
     world.wait(1).await;

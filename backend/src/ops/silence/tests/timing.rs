@@ -76,9 +76,9 @@ async fn opening_outside_active_times_is_sent_at_next_window() {
     );
     let held = world.explained("stays").await;
     assert_eq!(
-        held.main.reason,
-        "no one was notified: the time is outside the windows of calendar `office`, until 2027-01-18 \
-         08:00:00 UTC; then notifies hook, if it is still open and the rule still matches"
+        held.main.reason_text(),
+        "Held: active times (outside the windows of `office`), until 2027-01-18 08:00:00 UTC. Then \
+         notifies hook, if still open and matching."
     );
     world.wait(20 * HOUR).await;
     world.event("goes", close).await;

@@ -1,0 +1,214 @@
+//! Reasons for decisions: the records, and the texts composed from them.
+
+use bellwether_proto::v1::ReasonCode;
+
+use crate::{
+    decide::{Snapshot, condition::with_until},
+    domain::{HeldBy, HoldChange, HoldOutcome, Name, Occurrence, Pending, RecordId, Rule},
+};
+
+/// The reason for a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    /// Kind of reason.
+    pub code: ReasonCode,
+    /// Time until which the notification is held or prevented, in milliseconds since the epoch.
+    pub until_ms: Option<i64>,
+    /// Destinations that were notified, or are notified then.
+    pub destinations: Vec<Name>,
+    /// Escalation policy that was started, or is started then.
+    pub escalation_policy: Option<Name>,
+    /// Condition under which a pending message is sent; `None` if none is pending.
+    pub condition: Option<&'static str>,
+    /// Details such as the holds or the trigger that matched.
+    pub detail: String,
+}
+
+impl Reason {
+    pub(super) fn new(code: ReasonCode, detail: impl Into<String>) -> Self {
+        Self {
+            code,
+            until_ms: None,
+            destinations: Vec::new(),
+            escalation_policy: None,
+            condition: None,
+            detail: detail.into(),
+        }
+    }
+
+    pub(super) fn notified(is_shadow: bool, detail: impl Into<String>) -> Self {
+        let code = if is_shadow {
+            ReasonCode::Recorded
+        } else {
+            ReasonCode::Notified
+        };
+        Self::new(code, detail)
+    }
+
+    pub(super) fn until(self, until_ms: Option<i64>) -> Self {
+        Self { until_ms, ..self }
+    }
+
+    /// Adds the receivers of a rule, unless it is a dry run.
+    pub(super) fn to(mut self, rule: &Rule) -> Self {
+        if !rule.shadow {
+            self.destinations.clone_from(&rule.destination_names);
+            self.escalation_policy.clone_from(&rule.escalation_policy);
+        }
+        self
+    }
+
+    pub(super) fn held(held_by: &[HeldBy]) -> Option<Self> {
+        let held = Self::new(ReasonCode::Held, join(held_by)).until(HeldBy::last_end_ms(held_by));
+        (!held_by.is_empty()).then_some(held)
+    }
+
+    /// Returns the reason why a message is pending, and the next step.
+    pub(super) fn pending(pending: &Pending, snapshot: &Snapshot) -> Self {
+        let rule = snapshot.rule(pending.rule);
+        let condition = if rule.is_some_and(|it| it.shadow) {
+            "since the rule is a dry run"
+        } else if pending.is_opening {
+            "if still open and matching"
+        } else if pending.is_flapping() {
+            "with its state then, if it has settled"
+        } else if pending.repeat_due {
+            "once, with its state then"
+        } else {
+            "if it differs from the last notification"
+        };
+        let code = if pending.is_opening {
+            ReasonCode::Held
+        } else {
+            ReasonCode::UpdateHeld
+        };
+        let held = Self::new(code, join(&pending.held_by)).until(pending.due_ms());
+        Self {
+            condition: Some(condition),
+            ..rule.map_or(held.clone(), |rule| held.to(rule))
+        }
+    }
+
+    /// Returns the reason why the rule's last pending message was skipped; `None` if it was sent, or
+    /// none was ever pending.
+    pub(super) fn skipped(occurrence: &Occurrence, rule: RecordId) -> Option<Self> {
+        let mut changes = occurrence.hold_changes.iter().rev();
+        let detail = describe_skip(changes.find(|it| it.rule == rule)?)?;
+        Some(Self::new(ReasonCode::Skipped, detail))
+    }
+
+    /// Returns the displayed text. With `now`, the decision is the one that would be made now.
+    pub fn text(&self, now: bool) -> String {
+        let detail = with_until(&self.detail, self.until_ms);
+        match self.code {
+            ReasonCode::Notified if now => "Would notify if the same event arrived now".into(),
+            ReasonCode::Notified => format!("Notified: {detail}"),
+            ReasonCode::Recorded if now => "Would only record the notification (dry run)".into(),
+            ReasonCode::Recorded => format!("Only recorded (dry run): {detail}"),
+            ReasonCode::Held => format!("Held: {detail}{}", self.then()),
+            ReasonCode::UpdateHeld => {
+                format!("Notified. An update is held: {detail}{}", self.then())
+            }
+            ReasonCode::Skipped => format!("Skipped: {detail}"),
+            ReasonCode::Prevented | ReasonCode::Edited if now => {
+                format!("Would not notify: {detail}")
+            }
+            ReasonCode::Prevented | ReasonCode::Edited => {
+                format!("A trigger matched, but nothing was sent: {detail}")
+            }
+            ReasonCode::NoRule => format!("The rule was {detail}"),
+            ReasonCode::Unknown => format!("Unknown: {detail}"),
+            ReasonCode::NoMatch | ReasonCode::Unspecified => detail,
+        }
+    }
+
+    fn then(&self) -> String {
+        let Some(condition) = self.condition else {
+            return String::new();
+        };
+        let mut receivers: Vec<_> = self.destinations.iter().map(Name::to_string).collect();
+        let policy = self.escalation_policy.iter();
+        receivers.extend(policy.map(|it| format!("escalation policy {it}")));
+        match receivers.join(", ").as_str() {
+            "" => format!(". Then notifies no one, {condition}."),
+            receivers => format!(". Then notifies {receivers}, {condition}."),
+        }
+    }
+}
+
+/// Returns the displayed text for a change of a hold.
+pub fn describe(change: &HoldChange) -> String {
+    let held = describe_holds(&change.held_by);
+    match change.what {
+        HoldOutcome::Waits => format!("held by {held}"),
+        HoldOutcome::Released => format!("sent after being held by {held}"),
+        HoldOutcome::ReleasedByHand => format!("sent by an operator despite {held}"),
+        HoldOutcome::HandedOver => format!("held for the next occurrence too, by {held}"),
+        _ => format!("skipped: {}", describe_skip(change).unwrap_or_default()),
+    }
+}
+
+fn describe_skip(change: &HoldChange) -> Option<String> {
+    let why = change.what.skipped_reason()?;
+    let held = describe_holds(&change.held_by);
+    Some(format!("{why}, while held by {held}"))
+}
+
+fn describe_holds(held_by: &[HeldBy]) -> String {
+    with_until(&join(held_by), HeldBy::last_end_ms(held_by))
+}
+
+fn join(held_by: &[HeldBy]) -> String {
+    let reasons: Vec<_> = held_by.iter().map(HeldBy::reason).collect();
+    reasons.join(" and ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use ReasonCode as Code;
+
+    #[test]
+    fn text_states_the_code_end_and_receivers_of_the_record() {
+        const DELAY: &str = "delay (the event must match for 1 h)";
+        const DISABLED: &str = "the rule was disabled";
+        const MATCHED: &str = "trigger `disk` matched";
+        let name = |text: &str| Name::parse(text).unwrap();
+        let hook = || vec![name("hook")];
+        let held = |until_ms, destinations, policy: Option<&str>| Reason {
+            destinations,
+            escalation_policy: policy.map(&name),
+            condition: Some("if still open and matching"),
+            ..Reason::new(Code::Held, DELAY).until(until_ms)
+        };
+        let of = Reason::new;
+        #[rustfmt::skip]
+        let cases = [
+            (held(Some(0), hook(), None), false, "Held: delay (the event must match for 1 h), until \
+                1970-01-01 00:00:00 UTC. Then notifies hook, if still open and matching."),
+            (held(None, hook(), Some("nights")), false, "Held: delay (the event must match for 1 h). \
+                Then notifies hook, escalation policy nights, if still open and matching."),
+            (held(None, Vec::new(), None), false, "Held: delay (the event must match for 1 h). Then \
+                notifies no one, if still open and matching."),
+            (of(Code::UpdateHeld, DELAY).until(Some(1_000)), false, "Notified. An update is held: \
+                delay (the event must match for 1 h), until 1970-01-01 00:00:01 UTC"),
+            (of(Code::Notified, MATCHED), false, "Notified: trigger `disk` matched"),
+            (of(Code::Notified, MATCHED), true, "Would notify if the same event arrived now"),
+            (of(Code::Recorded, MATCHED), false, "Only recorded (dry run): trigger `disk` matched"),
+            (of(Code::Recorded, MATCHED), true, "Would only record the notification (dry run)"),
+            (of(Code::Skipped, DISABLED), false, "Skipped: the rule was disabled"),
+            (of(Code::Prevented, DISABLED), false,
+                "A trigger matched, but nothing was sent: the rule was disabled"),
+            (of(Code::Prevented, DISABLED).until(Some(0)), true,
+                "Would not notify: the rule was disabled, until 1970-01-01 00:00:00 UTC"),
+            (of(Code::NoRule, "deleted at noon"), false, "The rule was deleted at noon"),
+            (of(Code::Unknown, "later events replaced `summary`"), false,
+                "Unknown: later events replaced `summary`"),
+            (of(Code::NoMatch, "The trigger did not match"), false, "The trigger did not match"),
+        ];
+        for (reason, now, text) in cases {
+            assert_eq!(reason.text(now), text, "{reason:?}");
+        }
+    }
+}
