@@ -263,7 +263,7 @@ async fn read_counters(
         }
         match (last, direction) {
             (Some(last), Direction::Ascending) if rows.len() == requested => {
-                range.exclude_through(&last)
+                range.exclude_through(&last);
             }
             (Some(last), Direction::Descending) if rows.len() == requested => {
                 range.end = Some(last);

@@ -195,7 +195,7 @@ pub(super) async fn remove_from_rules(
             match used {
                 UsedResource::Trigger(name) => rule.trigger_names.retain(|other| other != name),
                 UsedResource::Destination(name) => {
-                    rule.destination_names.retain(|other| other != name)
+                    rule.destination_names.retain(|other| other != name);
                 }
             }
             rule.revision += 1;

@@ -319,7 +319,7 @@ impl Writer {
                     });
                     match resolved {
                         Some(Some(applied)) => {
-                            left = self.publish_commit(group, applied, left).await
+                            left = self.publish_commit(group, applied, left).await;
                         }
                         Some(None) => put_back(&mut left, group),
                         None => {

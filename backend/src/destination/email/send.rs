@@ -78,19 +78,14 @@ pub(super) async fn send(email: &Email, attempt: &mut AttemptContext<'_>, mail: 
         command: attempt.timeout,
         answer: attempt.outlets.mail_answer_timeout,
     };
-    let made = converse(
-        (&attempt.outlets.dialer, server, login),
-        &composed.envelope,
-        &mut course,
-        (deadline, timeouts),
-    );
-    let result = made.await;
+    let dialer = &attempt.outlets.dialer;
+    let to = (dialer, server, login);
+    let result = converse(to, &composed.envelope, &mut course, (deadline, timeouts)).await;
     if let (Err(ConversationEnd::Broken(ConversationError::Refused(Phase::Auth, _))), Some(grant)) =
         (&result, token_request(&server.config))
     {
         oauth::forget_token(attempt, grant);
     }
-    let request = course.met.then_some(composed.request);
     let verdict = match &result {
         Ok(_) => course.verdict(attempt),
         Err(ConversationEnd::Broken(broken)) => {
@@ -102,7 +97,7 @@ pub(super) async fn send(email: &Email, attempt: &mut AttemptContext<'_>, mail: 
         }
     };
     let transcript = Transcript {
-        request,
+        request: course.met.then_some(composed.request),
         response: course.last_reply(attempt, &result),
     };
     (

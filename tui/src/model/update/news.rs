@@ -165,6 +165,7 @@ fn clear_waiting(model: &mut Model) {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm for each kind of response")]
 fn handle_response(
     model: &mut Model,
     ticket: Ticket,
@@ -507,7 +508,7 @@ fn handle_write_result(
                 },
                 WriteOutcome::Silence(name) => model.record_undo(done, UndoAction::Silence(name)),
                 WriteOutcome::Notes(notes) if at_once => {
-                    model.record_undo(done, UndoAction::Notes(notes))
+                    model.record_undo(done, UndoAction::Notes(notes));
                 }
                 WriteOutcome::Notes(_) => model.show_notice(Token::Good, format!("✓ {done}")),
                 WriteOutcome::AllBut {

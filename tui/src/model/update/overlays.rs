@@ -268,7 +268,7 @@ pub(super) fn open_target(model: &mut Model, target: PaletteTarget, effects: &mu
             Err(message) => model.show_notice(Token::Bad, message),
         },
         PaletteTarget::Silence(filter, end) => {
-            silencing::silence_typed(model, &filter, &end, effects)
+            silencing::silence_typed(model, &filter, &end, effects);
         }
         PaletteTarget::Context(name) => forms::leave_for(model, name),
         PaletteTarget::View(name) => views::show(model, &name, effects),
@@ -294,7 +294,7 @@ fn handle_palette_key(
             };
             return match (item.refusal, item.target) {
                 (Some(reason), _) => {
-                    model.show_notice(Token::Warning, format!("{}: {reason}", item.title))
+                    model.show_notice(Token::Warning, format!("{}: {reason}", item.title));
                 }
                 (None, PaletteTarget::Type(typed)) => {
                     palette.set_text(typed);
