@@ -143,7 +143,7 @@ impl Postgres {
     /// Starts a stopped server again, and waits until it accepts connections.
     ///
     /// # Panics
-    /// Panics if it does not in time.
+    /// Panics if it does not accept connections in time.
     pub fn run(&mut self) {
         let mut child = unprivileged("sh")
             .args(["-c", RUN, "sh"])

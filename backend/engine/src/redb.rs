@@ -189,7 +189,7 @@ impl RedbEngine {
         let (last, after) = (opened.life, opened.head.sequence);
         let mut mover = Mover::new(file, opened);
         if last.number != NO_LIFE {
-            // What an earlier process left must be in the tree before its log is overwritten.
+            // Writes of an earlier process must be in the tree before its log is overwritten.
             let frames = match wal.read(last, after) {
                 Err(Failure::Asked(EngineError::Incomplete(why))) if settings.accept_loss => {
                     tracing::warn!(%why, "opening the store without the missing data");

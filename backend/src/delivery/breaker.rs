@@ -10,9 +10,9 @@ use crate::{
 
 /// Consecutive failures that open a breaker.
 const FAILURES_MAX: u32 = 5;
-/// How long a breaker first stays open.
+/// Initial open time of a breaker.
 const OPEN_TIME: Duration = Duration::from_secs(10);
-/// The longest time that a breaker stays open.
+/// Maximum open time of a breaker.
 const OPEN_TIME_MAX: Duration = Duration::from_secs(300);
 /// Maximum time between two attempts to a failing destination while a severe message waits.
 const SEVERE_PROBE_TIME: Duration = Duration::from_secs(15);

@@ -312,7 +312,7 @@ impl Follower {
             }
         }
         if let Some(until_ms) = health.as_ref().and_then(|health| health.requested_until_ms) {
-            // Whatever happened to the clock, nothing waits longer than a receiver can request.
+            // A clock step never extends a wait beyond the longest that a receiver can request.
             let latest_ms = self
                 .clock
                 .now_ms()

@@ -233,14 +233,14 @@ mod tests {
 
     use super::*;
 
-    /// How a receiver limits its rate: at most `count` messages in each window.
+    /// A receiver's rate limit: at most `count` messages in each window.
     #[derive(Clone, Copy)]
     struct Window {
         count: usize,
         length_ms: i64,
     }
 
-    /// How a refusal states the wait.
+    /// Format in which a rejection states the wait.
     #[derive(Clone, Copy, PartialEq, Debug)]
     enum Stated {
         Nothing,

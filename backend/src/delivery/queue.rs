@@ -27,7 +27,7 @@ use crate::{
 /// commit.
 const LEASES_PER_PLACE: usize = 8;
 
-/// Time between two searches for a severe message that is not due, in milliseconds.
+/// Minimum interval between scans for a severe message to try before it is due, in milliseconds.
 const SORT_INTERVAL_MS: i64 = 1_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub(crate) struct DestinationQueue {
     pub(crate) has_backlog: bool,
     /// Whether a severe message may be waiting.
     pub(crate) is_severe: bool,
-    /// When the waiting deliveries were last sorted, in milliseconds since 1970.
+    /// Time the waiting deliveries were last sorted, in milliseconds since 1970.
     pub(crate) sorted_ms: i64,
     /// Whether the receiver has recovered, so that deliveries waiting for that are due.
     pub(crate) is_recovered: bool,
@@ -97,7 +97,7 @@ pub(crate) struct Lease {
     pub(crate) opening: Option<RecordId>,
 }
 
-/// When a queue may continue, and with how many attempts.
+/// Time from which a queue may continue, and the number of attempts allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Opening {
     pub(crate) from_ms: i64,

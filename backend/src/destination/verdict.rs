@@ -25,7 +25,7 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// A readable explanation, with secrets masked.
     pub explanation: String,
-    /// What to do next if it was not delivered.
+    /// The next step if it was not delivered.
     pub advice: Advice,
     /// For a mail: the mail server's replies about its addresses.
     pub recipients: Vec<RecipientAnswer>,
@@ -47,7 +47,7 @@ pub enum RecipientAnswer {
     },
 }
 
-/// What to do after a failed attempt.
+/// The next step after a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advice {
     /// Retry on schedule.
@@ -63,8 +63,8 @@ pub enum Advice {
     Mend,
     /// The receiver is unlikely to accept this message: give up after a few retries.
     FewMore,
-    /// Retry once in the reduced form: the receiver does not accept this content. Never about an
-    /// attempt in that form.
+    /// Retry once in the reduced form: the receiver does not accept this content. Never returned
+    /// for an attempt already in that form.
     Reduce,
     /// Do not retry: the result would be the same.
     GiveUp,

@@ -178,7 +178,8 @@ pub(super) async fn check_rule_owner(
 /// Like [`own`], for a delivery: checks its rule or its destination.
 ///
 /// # Errors
-/// Returns [`Error::PermissionDenied`] with the delivery, or an error if the store fails.
+/// Returns [`Error::PermissionDenied`], naming the delivery, if neither has a tag of the scope, or
+/// any error of the store.
 pub(super) async fn check_delivery_owner(
     (store, changes): (&Store, &mut Changes),
     delivery: &Delivery,

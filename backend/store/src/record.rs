@@ -128,7 +128,7 @@ pub struct EndedDelivery {
     pub at_ms: i64,
 }
 
-/// What a record refers to by name, and what must be there.
+/// A reference by name to another record, which must exist.
 #[derive(Debug, Clone, Copy)]
 pub struct Reference<'a> {
     /// Kind of the referenced record.
@@ -192,7 +192,7 @@ pub struct Store {
     own_lane: Option<Lane>,
     /// The shift that the times of records include, in milliseconds: the sum of the steps of the clock.
     shift_ms: Arc<AtomicI64>,
-    /// Held while something is decided, and alone while a step of the clock is applied.
+    /// Locked for reading while a decision is made, and for writing while a clock step is applied.
     steady: Arc<RwLock<()>>,
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn parse_object(kind: Kind, answer: CallResult) -> Result<Object, Fai
     Ok(found)
 }
 
-/// Sets the name of a resource to which the service gives none.
+/// Adds a fixed name to a resource that the service returns without one.
 fn with_fixed_name(kind: Kind, mut json: Value) -> Object {
     if let Some(naming) = kind::spec(kind).naming {
         json["name"] = naming(&json).into();

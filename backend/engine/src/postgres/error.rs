@@ -4,7 +4,7 @@ use tokio_postgres::{Error, error::SqlState};
 
 use crate::error::EngineError;
 
-/// What an error in a commit implies.
+/// The consequence of an error in a commit.
 #[derive(Debug)]
 pub(super) enum Meaning {
     /// Nothing was written: an expectation was not met.

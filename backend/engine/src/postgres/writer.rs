@@ -139,9 +139,9 @@ pub(super) struct Writer {
     is_stuck: watch::Sender<bool>,
     /// The lease to renew, if it writes for the node's slots.
     lease: Option<Lease>,
-    /// When the lease was last renewed.
+    /// Time the lease was last renewed.
     renewed: Option<Instant>,
-    /// Since when it has been idle without a connection although the database responds.
+    /// Time since which it has been idle without a connection although the database responds.
     missing: Option<Instant>,
     queue: mpsc::Receiver<Waiting>,
     bytes: Arc<AtomicUsize>,

@@ -1,4 +1,4 @@
-//! Holds that postpone a notification which no condition prevents; all of them are evaluated.
+//! Holds, which postpone a notification that all conditions allow. Every hold is evaluated.
 
 mod active_times;
 mod auto_pause;
@@ -104,7 +104,7 @@ pub struct HoldCondition {
     pub kind: HoldKind,
     /// Returns the holds of this kind that apply now.
     pub held_by: fn(&OutgoingNotification<'_>) -> Vec<HeldBy>,
-    /// Returns the explanation for people of the holds of this kind.
+    /// Returns the explanation of the holds of this kind.
     pub detail: fn(&[HeldBy], Tense) -> String,
 }
 

@@ -170,9 +170,9 @@ pub struct IncomingEvent {
     pub dimensions: BTreeMap<String, String>,
     /// Further JSON values.
     pub metadata: Fields,
-    /// The one-line summary for people.
+    /// The one-line summary.
     pub summary: String,
-    /// The details for people.
+    /// The details.
     pub body: String,
     /// The severity, if set.
     pub severity: Option<Severity>,

@@ -46,7 +46,7 @@ pub struct Facts<'a> {
     pub link: String,
     /// The rule's message; `None` if the rule uses the default, or its template failed.
     pub message: Option<String>,
-    /// The warnings so far, for people.
+    /// The warnings so far, as human-readable sentences.
     pub warnings: Vec<String>,
     /// The first template that exceeded a limit.
     pub exceeded: Option<ExceededLimit>,

@@ -361,7 +361,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Sends the text of a mail, up to its final line.
+    /// Sends DATA and the content of a mail, up to its final line.
     pub(super) async fn text(&mut self, text: &[u8]) -> Result<(), ConversationError> {
         self.send_command(Phase::Data, "DATA").await?;
         *self.phase = Phase::Text;
@@ -369,7 +369,7 @@ impl<'a> Conversation<'a> {
             Err(ConversationError::Io(error)) => error,
             other => return other,
         };
-        // A server that rejects the text early may send the reason before it closes.
+        // A server that rejects the content early may send the reason before it closes.
         match self.read_reply().await {
             Ok(reply) if !reply.is_positive() => {
                 Err(ConversationError::Refused(Phase::Text, reply))

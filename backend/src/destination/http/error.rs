@@ -11,7 +11,7 @@ use crate::destination::{
     http::{Progress, SendFailure},
 };
 
-/// How a request failed on one connection.
+/// Failure of a request on one connection.
 #[derive(Debug)]
 pub(super) enum RequestFailure {
     Unprocessed,

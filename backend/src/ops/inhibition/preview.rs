@@ -231,7 +231,8 @@ impl Previews {
     }
 }
 
-/// Which of the fields that must be equal occur in matching events; `None` while no event matches.
+/// For each field that must be equal, whether it occurs in matching events; `None` while no event
+/// matches.
 #[derive(Default)]
 struct MissingFields {
     source: Option<Vec<bool>>,

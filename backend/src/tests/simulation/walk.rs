@@ -207,7 +207,7 @@ impl Walk {
         self.submit(incoming(&event)).await;
     }
 
-    /// Sets the status or the flag of some occurrence, which may reopen it.
+    /// Sets the status or acknowledged flag of a random occurrence, which may reopen it.
     async fn operate(&mut self) {
         let host = self.host();
         if !self.model.lines.contains_key(&host) {

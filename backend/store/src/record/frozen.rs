@@ -168,7 +168,7 @@ fn digests(differences: &mut Differences) {
     differences.record("digest", &samples::digest_delivery(), false);
 }
 
-/// What deliveries in a thread and rejections leave behind.
+/// Records left by deliveries in a thread and by rejections.
 fn threads(differences: &mut Differences) {
     differences.record("alike health", &samples::alike_health(), false);
     differences.record("behind delivery", &samples::behind_delivery(), false);
@@ -177,7 +177,7 @@ fn threads(differences: &mut Differences) {
     differences.record("later delivery", &samples::later_delivery(), false);
 }
 
-/// What a flapping event leaves behind.
+/// Records left by a flapping event.
 fn flaps(differences: &mut Differences) {
     differences.record("flapping rule", &samples::flapping_rule(), false);
     let flapping = samples::flapping_occurrence();
@@ -234,7 +234,7 @@ fn flexible_silence_is_read_as_a_span() {
     }
 }
 
-/// What a rule that groups leaves behind.
+/// Records left by a rule that groups.
 fn groups(differences: &mut Differences) {
     differences.record("grouping rule", &samples::grouping_rule(), false);
     differences.record("group", &samples::group(), false);

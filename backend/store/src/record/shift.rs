@@ -88,7 +88,7 @@ impl Store {
     /// Reads which steps of the clock were applied, with the version of the fact; none before the first start.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns any error of the engine.
     pub async fn clock_fact(&self) -> Result<Option<(u64, ClockFact)>, EngineError> {
         let rows = self.engine.get(Kind::Meta, &[KEY.into()]).await?;
         let Some(row) = rows.into_iter().flatten().next() else {
@@ -102,7 +102,7 @@ impl Store {
     /// Stores which steps of the clock were applied, if the fact is still that of a version.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns any error of the engine.
     pub async fn put_clock_fact(
         &self,
         version: Option<u64>,

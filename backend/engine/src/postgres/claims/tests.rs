@@ -1,4 +1,4 @@
-//! Tests of the slots a node takes, keeps and hands over.
+//! Tests of claiming, keeping and handing over slots.
 
 use std::collections::HashMap;
 

@@ -27,7 +27,7 @@ const fn window(count: usize, length_ms: i64) -> Window {
     Window { count, length_ms }
 }
 
-/// How a receiver states the delay: not at all, or in the format of a provider.
+/// Format in which a receiver states the delay: none, or that of a provider.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stated {
     Nothing,

@@ -1,4 +1,4 @@
-//! That no one responded is one event for each policy.
+//! Tests of the event "no one responded", which is opened once per policy.
 
 use super::{groups::grouping, *};
 use crate::domain::{OwnEvent, Severity, Value};

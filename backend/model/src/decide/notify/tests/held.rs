@@ -43,7 +43,7 @@ pub(super) fn silence() -> Arc<LoadedSilence> {
     Arc::new(LoadedSilence::new(silence).unwrap())
 }
 
-/// What the only receiver knows of the newest occurrence.
+/// State of the newest occurrence as last sent to the only receiver.
 #[derive(Debug, Default)]
 struct Receiver {
     number: u32,
