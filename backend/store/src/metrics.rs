@@ -129,7 +129,7 @@ impl Default for Families {
                 "Evaluations of all rules for an occurrence that changed",
             ),
             matches: to.counter("matches", "Rules that matched in evaluations"),
-            notifications: to.counters("notifications", "Created deliveries"),
+            notifications: to.counters("notifications", "Deliveries created"),
             holds: to.counters("holds", "Holds that began"),
             skipped: to.counters(
                 "skipped",

@@ -64,7 +64,7 @@ fn rejection_error(error: &Error, state: &SqlState) -> EngineError {
 pub(super) fn describe(error: &Error) -> String {
     if let Some(said) = error.as_db_error() {
         let (message, code) = (said.message(), said.code().code());
-        return format!("the database says: {message} ({code})");
+        return format!("database error: {message} ({code})");
     }
     let mut text = format!("the database cannot be reached: {error}");
     let mut source = std::error::Error::source(error);

@@ -106,7 +106,7 @@ impl Queue {
             return Err(match refused {
                 mpsc::error::TrySendError::Full(_) => full(),
                 mpsc::error::TrySendError::Closed(_) => {
-                    EngineError::Unavailable("it is being closed".into())
+                    EngineError::Unavailable("the store is closing".into())
                 }
             });
         }

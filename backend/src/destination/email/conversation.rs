@@ -188,7 +188,7 @@ pub(super) enum ConversationError {
     NoStartTls,
     #[error("the mail server does not offer authentication by {0}")]
     NoMechanism(&'static str),
-    #[error("the mail server does not support a sender with letters beyond ASCII")]
+    #[error("the mail server does not support non-ASCII sender addresses (SMTPUTF8)")]
     NoUnicode,
     #[error("the mail has {0} bytes; the mail server accepts at most {1}")]
     TooLarge(usize, usize),

@@ -28,7 +28,7 @@ const COUNTED_MAX: usize = 10_000;
 const LIMITED: &str = "the receiver limits the rate of messages (429)";
 
 /// Reason for waiting until the time requested by the receiver.
-const REQUESTED: &str = "the receiver asked to retry then (`Retry-After`)";
+const REQUESTED: &str = "the receiver requested a retry at that time (`Retry-After`)";
 
 /// A reason for holding all deliveries to a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -182,7 +182,7 @@ impl Judge<'_> {
         let is_for_open_only = triggers.iter().any(|it| it.is_for_open_only);
         let reason = match held {
             _ if rule.shadow && (has_sent || matched && held.is_none()) => shadow_text(tense),
-            _ if has_sent => "it notified of a change, or notified again".into(),
+            _ if has_sent => "it notified about a change, or repeated a notification".into(),
             Some(held) if !matched && is_for_open_only && again.is_empty() => {
                 let did = if now { "would" } else { "did" };
                 format!("a trigger's query matches, but it {did} not notify: {held}")

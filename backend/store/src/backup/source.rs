@@ -120,7 +120,7 @@ impl Source {
                 {
                     let name = &self.manifest.pieces[number].name;
                     return Err(self.unproven_error(format!(
-                        "`{name}` was changed since the backup, or the keys are not those of the service"
+                        "`{name}` was modified after the backup, or the keys belong to another service"
                     )));
                 }
                 ends += u32::from(step.end.as_ref() == Some(&self.manifest.end));

@@ -38,7 +38,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
         let of_what = all.first().map_or("", |it| it.name.as_str());
         let until = all.first().and_then(|it| it.until_ms);
         let until = until.map_or_else(
-            || "with no further window in sight".into(),
+            || "with no window in the next 10 years".into(),
             |at_ms| format!("until {}", format_time(at_ms)),
         );
         let is = if tense == Tense::Now { "is" } else { "was" };
