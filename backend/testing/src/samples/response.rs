@@ -36,6 +36,8 @@ pub fn contact(called: &str) -> Contact {
     }
 }
 
+/// Returns the hand-offs of a layer.
+///
 /// # Panics
 /// Panics if a text is invalid.
 pub fn rotation(dtstart: &str, rrule: &str) -> Window {
