@@ -139,7 +139,7 @@ async fn due_together(folder: &Path) -> Duration {
         .count(Index::DeliveryByEvent, all, usize::MAX)
         .await
         .unwrap();
-    assert_eq!(sent as u64, 2 * DUE_TOGETHER, "the steps were not taken");
+    assert_eq!(sent as u64, 2 * DUE_TOGETHER, "the steps were not executed");
     stop.cancel();
     while working.join_next().await.is_some() {}
     took

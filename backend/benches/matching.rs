@@ -50,7 +50,7 @@ fn event(number: usize, triggers: usize) -> Occurrence {
 /// rounds.
 fn measure(triggers: usize) -> f64 {
     let queries = (0..triggers).map(|number| {
-        let query = compile(&trigger(number)).expect("the triggers of this file are good");
+        let query = compile(&trigger(number)).expect("the triggers of this file are valid");
         (number, query)
     });
     let queries = queries.collect();

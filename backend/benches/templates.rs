@@ -32,7 +32,7 @@ fn variables() -> Variables {
 /// Returns the milliseconds until a template is rejected, the best of several rounds; `None` if it
 /// is not.
 fn measure(language: TemplateLanguage, source: &str, data: &Variables) -> Option<f64> {
-    let template = AnyTemplate::parse(language, source).expect("the templates here are good");
+    let template = AnyTemplate::parse(language, source).expect("the templates here are valid");
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
         let begun = Instant::now();

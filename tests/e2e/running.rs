@@ -35,7 +35,7 @@ fn expect_notice(manager: &UnixDatagram, wanted: &str) -> String {
             return reported;
         }
     }
-    panic!("{wanted} did not come");
+    panic!("{wanted} did not appear");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn config_check_lists_settings_with_their_source() {
         out.contains("smtp.host = \"mail.example.net\"  # "),
         "{out}"
     );
-    assert!(!data_dir.exists(), "a check makes nothing");
+    assert!(!data_dir.exists(), "a check creates nothing");
 
     let cases = [
         (

@@ -425,7 +425,7 @@ async fn a_passed_test_sends_what_waits_and_health_begins_again(storm: &mut Stor
         .shows(&["200", &format!("waiting for {FIXED}")]);
     storm.console.press("s");
     storm.console.shows(&[&format!("waiting for {FIXED}")]);
-    eventually("what waits to be sent", async || {
+    eventually("the waiting messages to be sent", async || {
         (waiting(storm).await == 0).then_some(())
     })
     .await;

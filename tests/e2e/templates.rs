@@ -90,7 +90,7 @@ async fn costly_template_is_rejected_with_its_name_and_limit() {
         )
         .await;
     }
-    assert_eq!(receiver.count(), 0, "a refused test sends nothing");
+    assert_eq!(receiver.count(), 0, "a rejected test sends nothing");
 
     // The same for webhooks with a stored mapping.
     let mut stored = mapping;

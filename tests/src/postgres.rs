@@ -266,7 +266,7 @@ impl Pooler {
         while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(
                 begin.elapsed() < READY_TIME_MAX,
-                "the pooler does not answer"
+                "the pooler does not respond"
             );
             std::thread::sleep(Duration::from_millis(50));
         }

@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(
             letters.record(id(), "hook", MILD, over_ms),
             None,
-            "it begins again"
+            "it starts again"
         );
     }
 

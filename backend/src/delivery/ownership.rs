@@ -191,7 +191,10 @@ mod tests {
         let mut ownership = ownership(published.subscribe());
         assert_eq!(ownership.adopt(1), None);
         published.send_replace(owned(&[(a, 1, None)]));
-        assert!(!ownership.delivers_to(a), "nothing moves during a round");
+        assert!(
+            !ownership.delivers_to(a),
+            "ownership does not change during a round"
+        );
         let moved = ownership.adopt(2).unwrap();
         assert!(moved.has_gained(a) && !moved.has_lost(a) && !moved.has_gained(b));
         assert_eq!(

@@ -418,7 +418,7 @@ pub(crate) const USER_AGENT: &str = concat!("Bellwether/", env!("CARGO_PKG_VERSI
 fn compress(body: &[u8]) -> Bytes {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
     let written = packed.write_all(body).and_then(|()| packed.finish());
-    written.expect("memory takes all that is written").into()
+    written.expect("writing to memory does not fail").into()
 }
 
 /// Reads the body until its end, the limit, the deadline or an error.

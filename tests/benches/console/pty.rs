@@ -119,7 +119,11 @@ impl Pty {
             let mut chunk = vec![0; 64 * 1024];
             while let Ok(length @ 1..) = reader.read(&mut chunk) {
                 let at = Instant::now();
-                shared.0.lock().expect("a seen").take(&chunk[..length], at);
+                shared
+                    .0
+                    .lock()
+                    .expect("a lock that is not poisoned")
+                    .take(&chunk[..length], at);
                 shared.1.notify_all();
             }
         });
@@ -159,7 +163,7 @@ impl Pty {
 
     /// Checks following frames against a condition; [`Self::met`] returns when one met it.
     pub(crate) fn want(&self, wanted: impl FnMut(&Screen) -> bool + Send + 'static) {
-        let mut seen = self.seen.0.lock().expect("a seen");
+        let mut seen = self.seen.0.lock().expect("a lock that is not poisoned");
         seen.met = None;
         seen.wanted = Some(Box::new(wanted));
     }
@@ -171,23 +175,30 @@ impl Pty {
 
     /// Reads the screen.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&Screen) -> T) -> T {
-        read(self.seen.0.lock().expect("a seen").screen.screen())
+        read(
+            self.seen
+                .0
+                .lock()
+                .expect("a lock that is not poisoned")
+                .screen
+                .screen(),
+        )
     }
 
     /// Waits for the awaited frame, and returns the time it was complete.
     pub(crate) fn met(&self) -> Instant {
         let (seen, changed) = &*self.seen;
-        let seen = seen.lock().expect("a seen");
+        let seen = seen.lock().expect("a lock that is not poisoned");
         let (seen, waited) = changed
             .wait_timeout_while(seen, PATIENCE, |seen| seen.met.is_none())
-            .expect("a seen");
+            .expect("a lock that is not poisoned");
         let screen = seen.screen.screen();
         assert!(
             !waited.timed_out(),
-            "waited in vain for a frame; the last one is\n{}",
+            "timed out waiting for a frame; the last one is\n{}",
             screen.contents()
         );
-        seen.met.expect("it was waited for")
+        seen.met.expect("it was awaited")
     }
 
     /// Presses `q`, and returns the time until the process ended.
@@ -207,7 +218,11 @@ impl Pty {
 
     /// Returns the bytes written to the terminal so far.
     pub(crate) fn bytes(&self) -> u32 {
-        self.seen.0.lock().expect("a seen").bytes
+        self.seen
+            .0
+            .lock()
+            .expect("a lock that is not poisoned")
+            .bytes
     }
 }
 

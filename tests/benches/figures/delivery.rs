@@ -74,7 +74,7 @@ async fn drained(destinations: usize) -> (f64, f64) {
     let messages = sink.take();
     assert!(
         messages.len() >= EVENTS,
-        "{} of {EVENTS} came",
+        "{} of {EVENTS} arrived",
         messages.len()
     );
     (rate(&messages), start.elapsed().as_secs_f64())

@@ -126,7 +126,7 @@ impl Side {
         if missing > 0 {
             // A missing message counts with the time it was waited for.
             say(&format!(
-                "  {missing} messages of {} did not come",
+                "  {missing} of {} messages did not arrive",
                 sent.len()
             ));
         }

@@ -234,7 +234,10 @@ async fn until_nothing_waits(world: &World, start: Instant) -> f64 {
         if waiting["pending"].as_array().is_none_or(Vec::is_empty) {
             return start.elapsed().as_secs_f64();
         }
-        assert!(start.elapsed() < FREED_MAX, "something waits all the time");
+        assert!(
+            start.elapsed() < FREED_MAX,
+            "notifications are still waiting"
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -77,7 +77,7 @@ impl Alertmanager {
             _folder: folder,
         };
         let rest = peer.rest();
-        eventually("Alertmanager to answer", || async {
+        eventually("Alertmanager to respond", || async {
             let answer = rest.try_send(Method::GET, "/-/ready", &[], "").await;
             answer.ok().filter(|answer| answer.status == 200)
         })

@@ -88,7 +88,7 @@ fn events(variable: &str, unless: usize) -> usize {
 fn world(engine: Engine) -> World {
     let mut made = None;
     engine.run_on(|| made = Some(World::start()));
-    made.expect("it can be used")
+    made.expect("it is available")
 }
 
 /// Starts two more nodes on the store of the first one.
@@ -257,7 +257,7 @@ async fn drained(nodes: &[World], destinations: usize, events: usize) -> f64 {
     let messages = sink.take();
     assert!(
         messages.len() >= events,
-        "{} of {events} came",
+        "{} of {events} arrived",
         messages.len()
     );
     rate(&messages)

@@ -52,12 +52,12 @@ impl Sink {
 
     /// Returns the number of messages received.
     pub(crate) fn count(&self) -> usize {
-        self.messages.lock().expect("nobody panicked").len()
+        self.messages.lock().expect("no thread panicked").len()
     }
 
     /// Returns the messages received since the last call.
     pub(crate) fn take(&self) -> Vec<Message> {
-        std::mem::take(&mut *self.messages.lock().expect("nobody panicked"))
+        std::mem::take(&mut *self.messages.lock().expect("no thread panicked"))
     }
 
     /// Waits until `count` messages have arrived, or none arrives for some time.
@@ -102,7 +102,7 @@ async fn answer(
             at: Instant::now(),
             body: body.to_bytes(),
         };
-        messages.lock().expect("nobody panicked").push(message);
+        messages.lock().expect("no thread panicked").push(message);
     }
     Ok(Response::default())
 }

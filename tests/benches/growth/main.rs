@@ -157,7 +157,7 @@ fn memory_mb(process: u32, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a process");
     let line = status.lines().find(|line| line.starts_with(field));
     let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
-    kilobytes.expect("its memory is told") / 1_000
+    kilobytes.expect("its memory is reported") / 1_000
 }
 
 /// Returns the space allocated for a file, which grows in steps that are not yet written. Zero if

@@ -155,10 +155,7 @@ impl StrictMailServer {
     /// Panics if a client violated the rules.
     pub fn mails(&self) -> Vec<Mail> {
         let violations = self.state.violations.lock().unwrap();
-        assert!(
-            violations.is_empty(),
-            "a mail server was spoken to wrongly: {violations:#?}"
-        );
+        assert!(violations.is_empty(), "SMTP violations: {violations:#?}");
         self.state.mails.lock().unwrap().clone()
     }
 }

@@ -192,7 +192,7 @@ impl StandIn {
     /// Panics with the faults if any request was rejected.
     pub fn accepted(&self) -> Vec<Received> {
         let refused = self.refused();
-        assert!(refused.is_empty(), "a provider refused {refused:#?}");
+        assert!(refused.is_empty(), "a provider rejected {refused:#?}");
         self.state.accepted.lock().unwrap().clone()
     }
 

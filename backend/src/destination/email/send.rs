@@ -303,7 +303,8 @@ async fn name(
         } else {
             Reply {
                 code: 553,
-                text: "5.6.7 the mail server does not support non-ASCII addresses (SMTPUTF8)".into(),
+                text: "5.6.7 the mail server does not support non-ASCII addresses (SMTPUTF8)"
+                    .into(),
             }
         };
         if reply.is_positive() {

@@ -154,7 +154,7 @@ impl World {
     /// Runs a review of everything that is due.
     pub(crate) async fn review(&self) {
         self.turn().await;
-        assert!(self.node().reviewer.run_once().await, "a look failed");
+        assert!(self.node().reviewer.run_once().await, "a check failed");
     }
 }
 

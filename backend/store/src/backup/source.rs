@@ -73,7 +73,7 @@ impl Source {
 
     /// Returns the path of a key file in the backup; `None` if it was omitted.
     pub fn key_file(&self, name: &str) -> Option<PathBuf> {
-        debug_assert!(KEY_FILES.contains(&name), "no other file is asked for");
+        debug_assert!(KEY_FILES.contains(&name), "no other file is requested");
         Some(self.folder.join(name)).filter(|path| path.exists())
     }
 

@@ -79,7 +79,10 @@ impl Differences {
         if let (false, Some(unproven)) = (since.is_empty(), unproven) {
             let proven = upgrade_proof(T::KIND, &unproven, &SEALER);
             let read = proven.and_then(|bytes| T::decode(&bytes, &SEALER).ok());
-            assert!(read.as_ref() == Some(value), "{name} of before{since}");
+            assert!(
+                read.as_ref() == Some(value),
+                "{name} of an earlier version{since}"
+            );
         }
         let name = format!("{name} value{since}");
         let written = value.encode(&SEALER);
@@ -107,7 +110,7 @@ impl Differences {
 fn lossless<T: Record + PartialEq>(name: &str, value: &T, is_sealed: bool) {
     let written = value.encode(&SEALER);
     let read = T::decode(&written, &SEALER).unwrap();
-    assert!(read == *value, "{name} is read as another");
+    assert!(read == *value, "{name} is read back differently");
     // Sealed secrets differ each time.
     if !is_sealed {
         assert_eq!(hex(&read.encode(&SEALER)), hex(&written), "{name}");
@@ -329,7 +332,7 @@ fn stored_format_of_every_record_is_unchanged() {
     let differences = differences.0;
     assert!(
         differences.is_empty(),
-        "other bytes than on disks already; if these are new, add the lines:\n{}",
+        "the bytes differ from those on existing disks; if these are new, add the lines:\n{}",
         differences.join("\n")
     );
 }

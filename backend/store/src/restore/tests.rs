@@ -149,7 +149,7 @@ async fn restore_reproduces_backup_with_a_later_log() {
         LogPosition::from_number(place.to_number() + 1_000_000),
     ] {
         let log = new.engine().log_after(later, 1).await.unwrap();
-        assert_eq!(log, None, "a token of the old life is told of a gap");
+        assert_eq!(log, None, "a token from before the restore reports a gap");
     }
     let beginning = new.engine().log_head().await.unwrap();
     let of_a_later_life = place.first_after_restore(NOW_MS + 1);
@@ -190,7 +190,7 @@ async fn changes_during_backup_are_included_as_of_its_end() {
             changes.insert(&follower);
         }
         old.apply(Lane::Admin, changes).await.unwrap();
-        assert!(number < 1_000, "it ends while the store is written to");
+        assert!(number < 1_000, "it ends while the store is being written");
         if number > 5 {
             let mut reader_end = None;
             while let Some(step) = write(&mut target, &mut reader).await {
@@ -334,7 +334,7 @@ async fn damaged_backup_leaves_no_store() {
         let error = setup.restore(None).await.unwrap_err().to_string();
         assert!(error.contains(expected), "{expected}: {error}");
         let left = fs::read_dir(setup.config().data_dir).map_or(0, Iterator::count);
-        assert!(left <= 1, "nothing but the lock is left after: {error}");
+        assert!(left <= 1, "nothing but the lock remains after: {error}");
     }
 }
 
@@ -454,7 +454,7 @@ async fn forged_backup_with_valid_checksums_is_refused() {
         let error = setup.restore(None).await.unwrap_err().to_string();
         assert!(error.contains(expected), "{number} {expected}: {error}");
         let left = fs::read_dir(setup.config().data_dir).map_or(0, Iterator::count);
-        assert!(left <= 1, "nothing but the lock is left after: {error}");
+        assert!(left <= 1, "nothing but the lock remains after: {error}");
     }
 }
 

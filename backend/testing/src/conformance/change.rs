@@ -235,7 +235,7 @@ pub async fn check_writes_nothing_and_enforces_version(engine: &dyn Engine) {
             .changed
             .iter()
             .all(|(kind, _)| *kind == Kind::Delivery),
-        "what is only checked is not changed: {steps:?}"
+        "a record that is only checked is not changed: {steps:?}"
     );
     let lost = apply(engine, vec![work(b"lost"), check(version + 1)]).await;
     assert!(is_conflict(&lost), "{lost:?}");

@@ -311,7 +311,7 @@ pub async fn log_signal_follows_log_head(engine: &dyn Engine) {
         .position;
     assert!(
         *engine.log_signal().borrow() >= position,
-        "it is known immediately"
+        "it is visible immediately"
     );
     signal.changed().await.unwrap();
     assert_eq!(*signal.borrow_and_update(), position);
@@ -354,7 +354,7 @@ pub async fn delta_returns_current_records(engine: &dyn Engine) {
 
     let part = delta(start, 1).await.unwrap();
     assert_eq!((part.through, part.head), (first, second));
-    assert_eq!(part.changed[0].row, None, "what is read is read now");
+    assert_eq!(part.changed[0].row, None, "reads return the current state");
     assert_eq!(part.unlogged, []);
     let rest = delta(part.through, 1).await.unwrap();
     assert_eq!((rest.through, rest.head), (second, second));

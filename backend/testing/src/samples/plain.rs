@@ -60,7 +60,7 @@ pub fn occurrence() -> Occurrence {
     };
     match receive(None, &arrival, &SharedSettings::default(), id("occurrence")) {
         EventEffect::Opened(opened) => *opened,
-        EventEffect::Repeated(_) | EventEffect::Counted => unreachable!("nothing was there before"),
+        EventEffect::Repeated(_) | EventEffect::Counted => unreachable!("nothing existed before"),
     }
 }
 

@@ -202,7 +202,7 @@ async fn ageing_is_evaluated_like_any_change() {
         let wires = world.wires();
         let mut wires = wires.iter();
         let same = wires.find(|wire| wire.name() == play.wire.name());
-        play.wire = same.expect("both wires").clone();
+        play.wire = same.expect("both protocols").clone();
         eventually("the occurrence to age out", async || {
             let event = stored(&play.wire, &play.host).await;
             (event["occurrences"][0]["closeReason"] == "AGED").then_some(())

@@ -195,10 +195,9 @@ fn no_filter(span: Span, name: &str) -> Fault {
 fn check_arguments(span: Span, all: &[CallArg<'_>]) -> Result<(), Fault> {
     all.iter().try_for_each(|it| match it {
         CallArg::Pos(value) | CallArg::Kwarg(_, value) => check_expression(value),
-        CallArg::PosSplat(_) | CallArg::KwargSplat(_) => Err((
-            span,
-            "`*` and `**` arguments are not supported".into(),
-        )),
+        CallArg::PosSplat(_) | CallArg::KwargSplat(_) => {
+            Err((span, "`*` and `**` arguments are not supported".into()))
+        }
     })
 }
 

@@ -36,9 +36,19 @@ fn syntax_errors_report_line_and_column() {
         ("x {{ a|nope }}", 1, 8, "unknown filter `nope`"),
         ("{{ '|nope' ~ a|\n nope }}", 2, 2, "unknown filter `nope`"),
         ("x {{ a is nope }}", 1, 11, "unknown test `nope`"),
-        ("{% if a is not nope %}{% endif %}", 1, 16, "unknown test `nope`"),
+        (
+            "{% if a is not nope %}{% endif %}",
+            1,
+            16,
+            "unknown test `nope`",
+        ),
         ("{{ a|select('nope') }}", 1, 6, "unknown test `nope`"),
-        ("{{ a|rejectattr('b', 'nope') }}", 1, 6, "unknown test `nope`"),
+        (
+            "{{ a|rejectattr('b', 'nope') }}",
+            1,
+            6,
+            "unknown test `nope`",
+        ),
         ("{{ a|map('nope') }}", 1, 6, "unknown filter `nope`"),
     ];
     for (source, line, column, message) in cases {
@@ -107,7 +117,11 @@ fn unbounded_constructs_are_refused_with_line_and_alternative() {
         ("{% do l.append(1) %}", 1, "`do` is not supported"),
         ("{{ lipsum(5) }}", 1, "unknown function `lipsum`"),
         ("{{ dict(*l) }}", 1, "before an argument"),
-        ("{% filter nope %}{% endfilter %}", 1, "unknown filter `nope`"),
+        (
+            "{% filter nope %}{% endfilter %}",
+            1,
+            "unknown filter `nope`",
+        ),
     ];
     for (source, line, message) in cases {
         let error = parse(source).unwrap_err();

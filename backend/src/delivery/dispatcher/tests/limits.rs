@@ -242,7 +242,10 @@ async fn only_critical_message_is_probed_for_hours_without_using_its_attempts() 
     assert!(waiting.attempts - waiting.deferrals <= 4, "{waiting:?}");
     assert_eq!(waiting.deferrals, DEFERRALS_MAX);
     let recorded = world.attempts(id).await.len();
-    assert_eq!(recorded, waiting.attempts as usize, "others are not kept");
+    assert_eq!(
+        recorded, waiting.attempts as usize,
+        "further deferrals are not recorded"
+    );
     set(&reply, 200);
     world.live(16 * SECOND).await;
     assert_eq!(world.delivery(id).await.state, DeliveryState::Delivered);
