@@ -324,7 +324,7 @@ async fn damaged_backup_leaves_no_store() {
         (Box::new(remove("secret.key")), "--secret-key"),
         (
             Box::new(move |folder: &Path| fs::write(folder.join("secret.key"), &foreign).unwrap()),
-            "the keys are not those of the service",
+            "the keys belong to another service",
         ),
     ];
     for (damage, expected) in cases {
@@ -431,15 +431,15 @@ async fn forged_backup_with_valid_checksums_is_refused() {
         (
             Box::new(replace(b"console\x18\x04", b"console\x18\x05")),
             2,
-            "changed since",
+            "modified after",
         ),
         (
             Box::new(replace(b"example.com", b"example.org")),
             2,
-            "changed since",
+            "modified after",
         ),
-        (Box::new(|steps| drop(steps.remove(1))), 2, "changed since"),
-        (Box::new(|steps| steps.swap(0, 1)), 2, "changed since"),
+        (Box::new(|steps| drop(steps.remove(1))), 2, "modified after"),
+        (Box::new(|steps| steps.swap(0, 1)), 2, "modified after"),
         (
             Box::new(|steps| steps.truncate(1)),
             2,
@@ -480,7 +480,7 @@ async fn unproven_backup_needs_explicit_acceptance() {
         .finish(end.unwrap(), Keys::Of(&setup.keys()))
         .unwrap();
     let error = setup.restore(None).await.unwrap_err().to_string();
-    assert!(error.contains("changed since"), "{error}");
+    assert!(error.contains("modified after"), "{error}");
     let forget_time = |steps: &mut Vec<Vec<u8>>| {
         for step in steps.iter_mut() {
             *step = Step::without_proof(step);

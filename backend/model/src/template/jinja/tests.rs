@@ -116,7 +116,7 @@ fn unbounded_constructs_are_refused_with_line_and_alternative() {
         ),
         ("{% do l.append(1) %}", 1, "`do` is not supported"),
         ("{{ lipsum(5) }}", 1, "unknown function `lipsum`"),
-        ("{{ dict(*l) }}", 1, "before an argument"),
+        ("{{ dict(*l) }}", 1, "arguments are not supported"),
         (
             "{% filter nope %}{% endfilter %}",
             1,
