@@ -210,7 +210,6 @@ pub fn carry_scan<F: Future>(work: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// The effort limits of the scan of this task.
 pub(crate) struct TaskEffort;
 
 impl effort::ComputeHost for TaskEffort {

@@ -144,7 +144,6 @@ pub struct RedbEngine {
     threads: Mutex<Vec<WorkerThread>>,
 }
 
-/// A thread that returns whether it completed its work.
 type WorkerThread = JoinHandle<Result<(), EngineError>>;
 
 /// State shared by the writer, the mover and the readers.

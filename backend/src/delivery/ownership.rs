@@ -75,7 +75,6 @@ impl Ownership {
         store.for_owner(Duty::Delivery, self.adopted.subscribe())
     }
 
-    /// Watches the ownership that the dispatcher acts on.
     pub(crate) fn watch(&self) -> watch::Receiver<OwnedSlots> {
         self.adopted.subscribe()
     }
@@ -115,7 +114,6 @@ impl Ownership {
         Some(moved)
     }
 
-    /// Whether this process delivers to a destination.
     pub(crate) fn delivers_to(&self, destination: RecordId) -> bool {
         self.adopted.borrow().slot(slot(destination)).is_some()
     }

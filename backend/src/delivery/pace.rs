@@ -80,7 +80,6 @@ impl Pace {
         self.limit.is_some()
     }
 
-    /// Whether the last message was refused.
     pub(crate) fn is_refused(&self) -> bool {
         self.limit.is_some_and(|limit| limit.refusals > 0)
     }

@@ -139,7 +139,6 @@ impl DestinationQueue {
         }
     }
 
-    /// Whether the destination was deleted.
     pub(crate) fn is_deleted(&self) -> bool {
         self.destination.is_none() && !self.unreadable
     }
@@ -256,7 +255,6 @@ impl DestinationQueue {
         self.width.current_limit(stated.unwrap_or(width_max))
     }
 
-    /// Returns the number of leases that have not ended.
     pub(crate) fn lease_count(&self) -> usize {
         self.running + self.ahead.len()
     }

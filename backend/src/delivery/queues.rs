@@ -215,7 +215,6 @@ impl Queues {
         }
     }
 
-    /// Records the outcome of an attempt.
     pub(crate) fn record_outcome(
         &mut self,
         destination: RecordId,

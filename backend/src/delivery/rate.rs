@@ -72,7 +72,6 @@ impl Rate {
         }
     }
 
-    /// Records attempts started now.
     pub(crate) fn record_started(&mut self, count: u32, now_ms: i64) {
         let from_us = self.next_us.max(now_ms.saturating_mul(1_000));
         self.next_us = from_us.saturating_add(self.interval_us.saturating_mul(count.into()));

@@ -460,7 +460,6 @@ impl Drop for Claims {
     }
 }
 
-/// Creates the expectation of a value set from that time on.
 pub(crate) fn new_expectation(
     heartbeat: RecordId,
     key: RecordId,

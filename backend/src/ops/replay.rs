@@ -97,7 +97,6 @@ pub async fn replay(
     world.into_result(reached_ms).await
 }
 
-/// A service in memory.
 struct ReplayService {
     /// The real clock, which limits the duration of the replay.
     real: Arc<dyn Clock>,

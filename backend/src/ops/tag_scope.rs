@@ -79,7 +79,6 @@ impl TagScope {
         Err(self.denied_error(&format!("{field}: matches events{hint}")))
     }
 
-    /// Whether a clause matches only events within the scope.
     fn is_within_scope(&self, clause: &Clause) -> bool {
         is_bound(clause, &|key, value| {
             self.dimensions().any(|own| own == (key, value))

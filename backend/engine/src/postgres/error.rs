@@ -44,7 +44,6 @@ fn is_about_the_connection(code: &str) -> bool {
         || code == "25P03"
 }
 
-/// Converts the error of a failed read.
 pub(super) fn read_error(error: &Error) -> EngineError {
     match error.code() {
         Some(state) => rejection_error(error, state),

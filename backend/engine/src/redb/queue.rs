@@ -19,7 +19,6 @@ use crate::{
     },
 };
 
-/// A queued set of changes.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) lane: Lane,

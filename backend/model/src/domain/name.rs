@@ -97,7 +97,6 @@ fn name_error(text: &str) -> Option<String> {
     character_error(text)
 }
 
-/// Returns the error of the first invalid character.
 fn character_error(text: &str) -> Option<String> {
     let (mut before, mut marks) = (None, 0);
     let mut characters = text.chars().peekable();

@@ -161,7 +161,6 @@ impl Jinja {
         names.filter_map(|name| name.strip_prefix(VALUES)).collect()
     }
 
-    /// Returns the variables that no event can have.
     pub(super) fn unknown_variables(&self) -> Vec<String> {
         let unknown = self.names.iter().filter(|name| !is_known(name));
         unknown.take(UNKNOWN_MAX).cloned().collect()
@@ -188,7 +187,6 @@ fn parse_source(source: &str) -> Result<Stmt<'_>, TemplateError> {
     parsed.map_err(|error| parser_error(source, &error))
 }
 
-/// Converts an error of the parser.
 fn parser_error(source: &str, error: &Error) -> TemplateError {
     let at = error.range().map(|range| range.start);
     match at.filter(|at| source.is_char_boundary(*at)) {

@@ -61,7 +61,6 @@ impl Phase {
     }
 }
 
-/// Timeouts of a conversation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timeouts {
     /// Maximum for any command.

@@ -187,7 +187,6 @@ async fn fetch_token(
     oauth::bearer_token(attempt, grant).await
 }
 
-/// Progress of a conversation.
 #[derive(Default)]
 struct ConversationProgress {
     /// Whether the server was connected to.
@@ -413,7 +412,6 @@ impl ConversationProgress {
         Verdict::rejected(said, advice)
     }
 
-    /// Returns the result for each address.
     fn recipient_answers(&self, attempt: &AttemptContext<'_>) -> Vec<RecipientAnswer> {
         let reached = self.accepted.iter().cloned().map(RecipientAnswer::Reached);
         let refused = self

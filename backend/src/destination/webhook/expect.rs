@@ -96,7 +96,6 @@ fn matches(clause: &Clause, answer: &Answer, attempt: &AttemptContext<'_>) -> Op
     Some(query.matches(&document))
 }
 
-/// Whether a response is a web page.
 fn is_page(answer: &Answer) -> bool {
     let content_type = answer.headers.get(header::CONTENT_TYPE);
     let content_type = content_type.map_or(&[][..], HeaderValue::as_bytes);

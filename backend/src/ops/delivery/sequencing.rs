@@ -46,7 +46,6 @@ impl Predecessors {
     }
 }
 
-/// Reads the predecessors of a delivery that is due.
 pub(crate) async fn predecessors(
     store: &Store,
     delivery: &Delivery,

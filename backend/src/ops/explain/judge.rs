@@ -308,7 +308,6 @@ fn shadow_text(tense: Tense) -> String {
     .into()
 }
 
-/// Returns the reason why no trigger is known to match.
 fn no_match_reason(triggers: &[TriggerExplanation], now: bool) -> String {
     if triggers.is_empty() {
         return if now {

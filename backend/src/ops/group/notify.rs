@@ -54,7 +54,6 @@ pub async fn normalize(
     Ok(named.collect())
 }
 
-/// Returns whether an occurrence has a due pending message of the rule.
 fn is_due(occurrence: &Occurrence, rule: RecordId, now_ms: i64) -> bool {
     let mut pending = occurrence.pending.iter().filter(|it| it.rule == rule);
     let is_due = |it: &Pending| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);

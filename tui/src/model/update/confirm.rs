@@ -268,7 +268,6 @@ pub(super) fn silence(
     show_question(model, confirm.line(Token::Dim, after));
 }
 
-/// Adds the result of a preview to the confirmation of saving.
 pub(super) fn add_preview(confirm: &mut Confirm, kind: Kind, answer: CallResult) {
     match kind {
         Kind::Silence => {

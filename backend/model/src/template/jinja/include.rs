@@ -12,7 +12,6 @@ use super::{
     check, scan,
 };
 
-/// A tag that includes a snippet.
 struct Tag {
     at: Range<usize>,
     span: Span,

@@ -27,7 +27,6 @@ use crate::{
 const BACK_MAX_MS: i64 = 40 * DAY_MS;
 const BATCH: usize = 200;
 
-/// Detector of clock steps.
 #[expect(clippy::struct_field_names, reason = "a name ends with its unit")]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ClockSteps {
