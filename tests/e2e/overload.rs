@@ -257,7 +257,7 @@ async fn documents_expanding_in_memory_are_rejected() {
             assert!(answer.body.len() < 20_000);
         }
     }
-    // The same over gRPC, where messages are not checked before.
+    // gRPC, where messages are not checked first, behaves alike.
     let events = cloud::Events {
         detailed_response: true,
         events: vec![cloud::Event::default(); hostile_times(100_000, 1_500_000)],

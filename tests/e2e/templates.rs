@@ -92,7 +92,7 @@ async fn costly_template_is_rejected_with_its_name_and_limit() {
     }
     assert_eq!(receiver.count(), 0, "a rejected test sends nothing");
 
-    // The same for webhooks with a stored mapping.
+    // Webhooks with a stored mapping behave alike.
     let mut stored = mapping;
     stored["name"] = json!("square");
     rest.post("/v1/intake/mappings", &stored).await.ok();

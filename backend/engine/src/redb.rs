@@ -1,5 +1,5 @@
-//! The engine on a disk: a log in front of a tree, each written by one thread and read by
-//! everybody.
+//! The engine on a disk: a log in front of a tree, each written by one thread and read by all
+//! callers.
 //!
 //! `apply` encodes a set of changes and queues it (`set`, `queue`). The writer takes everything
 //! that waits as a group, checks the expectations of each set (`compare`), and writes the group to

@@ -194,7 +194,7 @@ impl Dispatcher {
             self.collect_ended();
         }
         self.store.engine().cluster().take_part(false);
-        // Nothing about them is known here any more.
+        // Nothing about them is cached here any more.
         self.report_unreached(Vec::new());
         self.drain().await;
         self.holds.forget();

@@ -14,7 +14,7 @@ use crate::{
     store::{Store, engine::ClusterNode},
 };
 
-/// Time without reaching any receiver after which other nodes are asked.
+/// Time without reaching any receiver after which other nodes are queried.
 const UNREACHED_FOR: Duration = Duration::from_secs(5);
 /// Maximum number of destinations reported.
 const NAMED_MAX: usize = 8;

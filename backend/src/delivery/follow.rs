@@ -424,7 +424,7 @@ impl Follower {
         if let Some(queue) = to.queues.get_mut(id) {
             queue.destination = destination;
             queue.unreadable = false;
-            // Failures with another address or other secrets do not apply any more.
+            // Failures with another address or other secrets no longer apply.
             if queue.paused && !paused || before != now || is_resumed {
                 queue.reset_failures();
             }

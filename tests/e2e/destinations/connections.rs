@@ -195,7 +195,7 @@ async fn unprocessed_request_is_resent_without_counting_an_attempt() {
         assert!(answered.values().all(|times| *times == 1), "{answered:?}");
         assert_eq!(answered.len(), 4);
     }
-    // The same for connections that never worked, several times in a row.
+    // Connections that never worked are treated alike, several times in a row.
     for deed in [ServerAction::Refuses, ServerAction::GoesAway] {
         let rule = move |request: Request| match request.connection {
             1..=3 => deed,

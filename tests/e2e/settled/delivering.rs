@@ -266,7 +266,7 @@ async fn waiting_deliveries_are_sent_when_the_destination_changes() {
             let update = "DestinationService/UpdateDestination";
             wire.ok(update, &json!({"destination": destination})).await;
             let start = std::time::Instant::now();
-            // Those already tried wait for their next attempt; the others are not held.
+            // Deliveries already tried wait for their next attempt; the others are not held.
             let untried = 12 - wrong.count();
             eventually("the deliveries that were not tried", async || {
                 (right.count() >= untried).then_some(())

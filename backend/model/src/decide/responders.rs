@@ -101,7 +101,7 @@ impl Responders {
         }
     }
 
-    /// Returns the methods by which a contact is notified of that severity at a time.
+    /// Returns the methods by which a contact is notified about a severity at a given time.
     pub fn usable_methods<'a>(
         &'a self,
         contact: &'a Contact,

@@ -233,7 +233,7 @@ impl TestRunner {
         let attempt = attempt::ended_attempt(&attempt, &report, false);
         let ended = self.end_delivery(&begun, &attempt);
         if let Err(error) = self.record(&ended, &attempt).await {
-            // The response contains the result in any case.
+            // The response contains the result either way.
             tracing::warn!(%error, delivery = %ended.id, "failed to record the result of a test");
         }
         Ok((ended, attempt, times))

@@ -201,7 +201,7 @@ impl CurrentGroup {
         if let Some(key) = key {
             found.joining = keys(store, Membership::Joining, key, GROUP_JOINING_MAX + 1).await?;
         }
-        // The closing message is a single one, regardless of its size.
+        // A group is closed with a single message, regardless of its size.
         let is_last = found.open.is_empty() && found.joining.is_empty();
         let most = if is_last { all } else { GROUP_JOINING_MAX };
         if let Some(id) = id {

@@ -86,7 +86,7 @@ pub(super) fn delete(model: &mut Model) {
                 "It can be deleted if nothing uses it."
             }
             Kind::Mapping => "Requests to it will be rejected.",
-            Kind::Heartbeat => "No beats are expected any more, and its open events are closed.",
+            Kind::Heartbeat => "Beats are no longer expected, and its open events are closed.",
             Kind::Inhibition => "Held notifications are evaluated immediately.",
             Kind::Silence => "It ends, and held notifications are evaluated immediately.",
             _ => "No rule uses it.",
