@@ -50,7 +50,7 @@ const DESTINATIONS: [(&str, u16); 13] = [
 fn wanted() -> usize {
     #[expect(
         clippy::disallowed_methods,
-        reason = "how tests run is no configuration"
+        reason = "options of a test run, not configuration"
     )]
     let value = std::env::var("BELLWETHER_TEST_STORM").ok();
     value.map_or(EVENTS, |it| it.parse().expect("a number of events"))

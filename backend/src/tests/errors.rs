@@ -119,7 +119,7 @@ async fn disk_errors_are_reported_truthfully_and_service_continues() {
         }
     };
     let healed = tokio::time::timeout(PATIENCE, healed).await;
-    healed.expect("it recovers by itself");
+    healed.expect("it recovers automatically");
     while service.waits().await {
         service.live(Duration::from_secs(60)).await;
     }

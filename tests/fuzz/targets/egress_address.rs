@@ -1,4 +1,4 @@
-//! An address that the guard lets out is no address of this machine, of a private network or of
+//! An address that the guard allows is not one of this machine, of a private network or of
 //! documentation, however it is written; the second opinion is the standard library's.
 #![no_main]
 

@@ -39,7 +39,7 @@ impl Life {
     fn of_tests() -> Self {
         #[expect(
             clippy::disallowed_methods,
-            reason = "how tests run is no configuration"
+            reason = "options of a test run, not configuration"
         )]
         match env::var(LIFE).as_deref() {
             Ok("two nodes") => Self::TwoNodes,

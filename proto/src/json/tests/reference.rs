@@ -84,7 +84,7 @@ const DIFFERENCES: &[(&str, &[&str], &[&str])] = &[
         &["duration"],
         &[r#""0.0000000001s""#, r#""1.s""#, r#""+1s""#, r#"" 1s""#],
     ),
-    ("a list is no object", &["child"], &["[]"]),
+    ("a list is not an object", &["child"], &["[]"]),
 ];
 
 const REALS: &[&str] = &["aFloat", "aDouble"];

@@ -64,7 +64,7 @@ async fn rules_are_evaluated_on_changes_and_never_by_time_alone() {
                 vec![(plain(), ""), (late(), ""), (plain(), "opening")],
             ),
             case(
-                "a late event is no repeat",
+                "a late event is not a repeat",
                 json!({"repeat": true, "repeatInterval": 0}),
                 None,
                 vec![(plain(), "opening"), (late(), ""), (plain(), "opening")],

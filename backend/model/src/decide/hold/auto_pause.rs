@@ -49,7 +49,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
             "waited"
         };
         let why = all.first().map_or("", |it| &it.detail);
-        format!("the rule {waits} for the event to close by itself: {why}{until}")
+        format!("the rule {waits} for the event to close automatically: {why}{until}")
     },
 };
 
