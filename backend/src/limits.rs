@@ -501,8 +501,8 @@ pub const DEFERRALS_MAX: u32 = 50;
 pub const RANKED_MAX: usize = 20_000;
 /// Additional parameters of a request for an OAuth token.
 pub const OAUTH_PARAMS_MAX: usize = 20;
-/// Consecutive messages that a destination rejects alike before the destination is considered to be
-/// at fault, not each message.
+/// Consecutive messages that a destination rejects with the same response before the destination is
+/// considered to be at fault, not each message.
 pub const REFUSALS_ALIKE_MAX: usize = 20;
 /// Attempts of one delivery in a response.
 pub const ATTEMPTS_MAX: usize = 100;

@@ -108,7 +108,7 @@ fn health_after_verdict(
             .unwrap_or_else(|| Health::untried(destination, now_ms))
     };
     if verdict.cause() == Some(FailureCause::Message) && !verdict.has_arrived() {
-        // Until another message is accepted, a dead one determines the health.
+        // Until another message is accepted, a dead letter determines the health.
         return died.then(|| {
             let mut health = base();
             if state != Some(HealthState::Failing) {

@@ -274,7 +274,7 @@ impl Sender {
         }
     }
 
-    /// Builds the request of an attempt like [`Self::send`], but sends nothing. The verdict tells
+    /// Builds the request of an attempt like [`Self::send`], but sends nothing. The verdict states
     /// what would prevent it from being sent, and is "delivered" if nothing would.
     pub async fn build_request(&self, request: SendRequest<'_>) -> (Verdict, Transcript) {
         let begun = Instant::now();

@@ -54,7 +54,7 @@ pub enum Advice {
     Again,
     /// Retry this message on schedule; other messages are not affected.
     Later,
-    /// Retry after the given time, which the receiver asks for on behalf of all messages.
+    /// Retry after the given time, which the receiver requests for all messages.
     AgainAfter(Duration),
     /// Retry without counting the attempt: the receiver limits the rate. Contains the requested delay
     /// for all messages; `None` if the receiver states none.
@@ -97,7 +97,7 @@ impl Advice {
         matches!(self, Self::Limited(_) | Self::Reduce)
     }
 
-    /// Returns the delay that the receiver asks for, for all messages.
+    /// Returns the delay that the receiver requests for all messages.
     pub(crate) fn requested_wait(self) -> Option<Duration> {
         match self {
             Self::AgainAfter(wait) | Self::Limited(Some(wait)) => Some(wait),

@@ -35,7 +35,7 @@ impl TagScope {
         tags.iter().any(|tag| self.tags().contains(tag))
     }
 
-    /// Returns the dimensions that tags such as `team:db` stand for.
+    /// Returns the dimensions that tags such as `team:db` represent.
     fn dimensions(&self) -> impl Iterator<Item = (&str, &str)> {
         self.tags().iter().filter_map(|tag| tag.split_once(':'))
     }
@@ -60,7 +60,7 @@ impl TagScope {
     }
 
     /// Checks that a query matches only events within the scope: it must require a dimension that a
-    /// tag stands for.
+    /// tag represents.
     ///
     /// # Errors
     /// Returns [`Error::PermissionDenied`] with the field and a suggestion otherwise.
@@ -85,7 +85,7 @@ impl TagScope {
         })
     }
 
-    /// Checks that an event has a dimension that a tag stands for. The rules that notified about it
+    /// Checks that an event has a dimension that a tag represents. The rules that notified about it
     /// do not count, because editors write those.
     ///
     /// # Errors

@@ -146,7 +146,7 @@ pub struct Stored<T> {
     pub version: u64,
     /// Size in the store, in bytes.
     pub bytes: usize,
-    /// The value, with its times shifted as `shift_ms` says.
+    /// The value, with its times shifted by `shift_ms`.
     pub value: T,
     /// The value as it is in the store, if its times there include another shift.
     written: Option<Box<T>>,
@@ -339,7 +339,7 @@ impl Store {
     /// Decodes a row, and checks that it belongs to its key.
     fn read<T: Record>(&self, key: &[u8], row: &Row) -> Result<Stored<T>, EngineError> {
         let mut value = T::decode(&row.value, &self.sealer)?;
-        // A proof tells that a record was written, not where it was put.
+        // A proof shows that a record was written, but not under which key.
         if ProofLevel::first_of(T::KIND).is_some() && value.key() != key {
             let word = T::KIND.as_str();
             let why = format!("a {word} is stored under another record's key");

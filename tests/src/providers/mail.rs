@@ -319,7 +319,7 @@ impl Conversation<'_> {
     /// Records a fault if a line contains non-ASCII characters without SMTPUTF8.
     fn holds_letters(&self, line: &str) {
         if !line.is_ascii() && !self.is_international {
-            self.add_violation(format!("letters beyond ASCII without SMTPUTF8: {line}"));
+            self.add_violation(format!("non-ASCII characters without SMTPUTF8: {line}"));
         }
     }
 

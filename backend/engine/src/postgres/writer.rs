@@ -354,7 +354,7 @@ impl Writer {
         }
     }
 
-    /// Reconnects if the session is gone. Anything in flight has ended then.
+    /// Reconnects if the session is closed. Anything in flight has ended then.
     async fn ensure_session(&mut self, deadline: Instant) -> Result<(), EngineError> {
         let mut pause = PAUSE;
         if self.is_ousted {

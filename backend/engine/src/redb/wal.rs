@@ -231,7 +231,8 @@ impl LogFile {
         self.file.write(0, &mark)
     }
 
-    /// Checks that the mark belongs to the generation and that the file is as long as it says.
+    /// Checks that the mark belongs to the generation and that the file has the length stated in
+    /// it.
     fn check(&self, life: u64) -> Result<(), Failure> {
         let Self { name, length, .. } = self;
         let why = if *length == 0 {

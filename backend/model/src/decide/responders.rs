@@ -79,7 +79,7 @@ impl Responders {
         }
     }
 
-    /// Returns the contacts that a target of a step stands for at a time, each with the schedule
+    /// Returns the contacts that a target of a step resolves to at a time, each with the schedule
     /// that put it on call.
     pub fn contacts_of<'a>(
         &'a self,

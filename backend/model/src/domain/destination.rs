@@ -155,7 +155,7 @@ impl Health {
         }
     }
 
-    /// Whether so many recent attempts failed that the last one says little.
+    /// Whether enough recent attempts failed that the last one alone is not representative.
     pub fn is_flaky(&self) -> bool {
         let tried = &self.tried;
         let failed = tried.iter().filter(|one| !one.is_delivered).count();

@@ -302,9 +302,9 @@ pub struct HistoryEntry {
     pub author: Option<Name>,
     /// The field that changed.
     pub field: Field,
-    /// The previous value as a word; empty when the occurrence was opened.
+    /// The previous value by name; empty when the occurrence was opened.
     pub from: String,
-    /// The new value as a word.
+    /// The new value by name.
     pub to: String,
 }
 
@@ -317,7 +317,7 @@ pub enum Field {
     Status,
     /// The acknowledged flag.
     Acknowledged,
-    /// The assignee; the empty word means no one.
+    /// The assignee; empty means no one.
     Assignee,
 }
 

@@ -216,7 +216,7 @@ fn message(error: &Error) -> String {
     cut::truncate_bytes(&message, DETAIL_BYTES_MAX)
 }
 
-/// Writes a value, escaped as the template's name says.
+/// Writes a value, escaped according to the template's name.
 fn write(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     let place = Escape::from_name(state.name());
     let text = filters::text(state, value)?;

@@ -115,8 +115,8 @@ impl Reply {
         words.iter().any(|word| text.contains(word))
     }
 
-    /// Whether a later attempt may succeed even if the code is permanent: the sender's quota is used up,
-    /// or the server asks to try later.
+    /// Whether a later attempt may succeed even if the code is permanent: the sender's quota is
+    /// used up, or the server requests a later retry.
     pub(super) fn is_deferral(&self) -> bool {
         let is_quota = match self.enhanced() {
             // Gmail's daily limits.
@@ -180,7 +180,7 @@ pub(super) enum ConversationError {
     Io(#[from] io::Error),
     #[error("the mail server replied {}: {} ({})", .1.code, .1.line(), .0.command())]
     Refused(Phase, Reply),
-    /// The server does not speak SMTP.
+    /// The server does not use SMTP.
     #[error("communication with the mail server failed: it replied {0}")]
     Garbled(String),
     #[error("the mail server does not offer STARTTLS")]

@@ -1,4 +1,4 @@
-//! Parses the delay that a receiver asks for, from `Retry-After`, another header or the body.
+//! Parses the delay that a receiver requests, from `Retry-After`, another header or the body.
 
 use std::time::Duration;
 

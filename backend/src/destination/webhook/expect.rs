@@ -9,7 +9,7 @@ use crate::{
     matching::{Document, DocumentQuery},
 };
 
-/// Number of bytes of a body in which the start of a web page is looked for.
+/// Number of bytes of a body that are scanned for the start of a web page.
 const PAGE_START_BYTES: usize = 1024;
 
 /// Judges the response to a request; `is_json` is about the body of the request.

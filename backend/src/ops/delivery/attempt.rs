@@ -74,7 +74,7 @@ pub(crate) fn new_attempt(delivery: RecordId, number: u32, start_ms: i64) -> Att
     }
 }
 
-/// Returns an attempt that has ended; `is_reduced` tells which form of the message was sent.
+/// Returns an attempt that has ended; `is_reduced` states which form of the message was sent.
 pub(crate) fn ended_attempt(attempt: &Attempt, report: &Report, is_reduced: bool) -> Attempt {
     Attempt {
         duration: Some(report.duration),

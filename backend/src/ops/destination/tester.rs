@@ -37,7 +37,7 @@ pub struct Tester {
     works: TestRunner,
     /// Recently tested drafts, used when they are stored.
     drafts: TestedDrafts,
-    /// Tests in flight. They complete and are recorded even if the caller is gone.
+    /// Tests in flight. They complete and are recorded even if the caller has disconnected.
     running: Mutex<JoinSet<()>>,
 }
 
@@ -205,7 +205,7 @@ impl Tester {
                 if let (Some(kind), Ok((_, attempt, _))) = (draft, &tested) {
                     drafts.store(kind, attempt.clone(), works.clock.now_ms());
                 }
-                // The caller may be gone.
+                // The caller may have disconnected.
                 drop(answer.send(tested));
             }));
         }

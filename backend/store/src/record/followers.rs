@@ -1,4 +1,5 @@
-//! The deliveries that wait for the end of another one: the commit that ends it makes them due, whoever commits.
+//! The deliveries that wait for the end of another one: the commit that ends it makes them due,
+//! regardless of its author.
 
 use crate::{
     domain::{Delivery, DeliveryState, RecordId},

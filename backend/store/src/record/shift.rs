@@ -1,4 +1,4 @@
-//! The fact that says which steps of the clock were applied to the times of records.
+//! The fact that records which clock steps were applied to the times of records.
 //!
 //! Records are not rewritten when the clock is set: each has a note of the shift that its times include, and is
 //! read with the difference to that of the store. So one commit applies a step to everything that waits, and a

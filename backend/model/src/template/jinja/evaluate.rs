@@ -63,7 +63,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
     /// Renders a template.
     ///
     /// # Errors
-    /// Returns the first failure; [`Self::limit`] tells whether it was a limit.
+    /// Returns the first failure; [`Self::limit`] returns whether it was a limit.
     pub(super) fn run(&mut self, template: &'t Stmt<'t>) -> Result<String, Error> {
         self.run_statement(template)?;
         Ok(std::mem::take(&mut self.written[0]))
