@@ -54,7 +54,8 @@ impl Breaker {
         }
     }
 
-    /// Returns how many attempts may start and from when on, in milliseconds since 1970.
+    /// Returns the number of attempts that may start, and the time from which they may, in
+    /// milliseconds since 1970.
     pub(crate) fn allowance(&self, in_flight: usize) -> (usize, i64) {
         match (self.is_open(), in_flight) {
             (false, _) => (usize::MAX, i64::MIN),

@@ -154,7 +154,7 @@ impl Follower {
         self.scan_all(to, holds).await
     }
 
-    /// Records when deliveries to owned destinations are due. If others deliver too and all
+    /// Records the due times of deliveries to owned destinations. If others deliver too and all
     /// destinations are known, one query suffices, and destinations of others cost nothing.
     async fn scan_owned(
         &self,
@@ -248,7 +248,7 @@ impl Follower {
         self.open(to, destination, name).await
     }
 
-    /// Records when deliveries are due.
+    /// Records the due times of deliveries.
     async fn record_due(
         &self,
         to: &mut FollowedState<'_>,

@@ -39,7 +39,7 @@ pub(crate) fn health_after(
     Some(next)
 }
 
-/// Records which addresses of a mail are rejected, and which no longer are.
+/// Records the rejected addresses of a mail, and removes those that are now accepted.
 fn note_recipients(health: &mut Health, verdict: &Verdict, now_ms: i64) {
     for answer in &verdict.recipients {
         let (RecipientAnswer::Reached(address) | RecipientAnswer::Refused { address, .. }) = answer;

@@ -154,7 +154,7 @@ impl DestinationQueue {
         }
     }
 
-    /// Returns when it may continue, or `None` if something else must happen first.
+    /// Returns the time from which it may continue; `None` if something else must happen first.
     pub(crate) fn next_opening(&mut self, width_max: u32, now_ms: i64) -> Option<Opening> {
         let destination = self.destination.as_ref()?;
         if self.paused || self.owner == Owner::Another || self.due_ms == i64::MAX {

@@ -62,7 +62,7 @@ pub(crate) fn is_judged(alike: &RepeatedRejections) -> bool {
     alike.messages.len() >= REFUSALS_ALIKE_MAX
 }
 
-/// Returns what similar rejections have in common: the status if there is one, otherwise the words
+/// Returns the key shared by similar rejections: the status if there is one, otherwise the words
 /// without those that contain digits, such as ids.
 fn similarity_key(report: &Report) -> String {
     let response = report.transcript.response.as_ref();

@@ -82,7 +82,7 @@ pub enum FailureCause {
 }
 
 impl Advice {
-    /// Returns what an attempt that failed with this advice shows to be at fault.
+    /// Returns the cause of the failure of an attempt that ended with this advice.
     pub(crate) fn cause(self) -> FailureCause {
         match self {
             Self::Again | Self::AgainAfter(_) | Self::Limited(_) => FailureCause::Receiver,

@@ -339,7 +339,7 @@ impl Metrics {
         self.0.intake_commit_seconds.observe(took.as_secs_f64());
     }
 
-    /// Records how long events waited for their batch.
+    /// Records the time that events waited for their batch.
     pub fn record_intake_wait(&self, waited: Duration) {
         self.0.intake_wait_seconds.observe(waited.as_secs_f64());
     }

@@ -155,7 +155,7 @@ pub struct Stored<T> {
 }
 
 impl<T> Stored<T> {
-    /// A record as the commit that gave it this version has left it in a store.
+    /// Creates a stored record with the version of the commit that wrote it.
     pub fn from_commit(version: u64, value: T, store: &Store) -> Self {
         Self {
             version,

@@ -141,7 +141,7 @@ impl StrictMailServer {
         )
     }
 
-    /// Sets how the server misbehaves from now on; `None` restores normal behaviour.
+    /// Sets the server's misbehaviour from now on; `None` restores normal behaviour.
     ///
     /// # Panics
     /// Panics if another thread panicked while holding the lock.

@@ -178,7 +178,7 @@ impl StandIn {
         format!("{}://localhost:{}{path}", self.scheme, self.address.port())
     }
 
-    /// Sets how the server misbehaves from now on; `None` restores normal behaviour.
+    /// Sets the server's misbehaviour from now on; `None` restores normal behaviour.
     ///
     /// # Panics
     /// Panics if another thread panicked while holding the lock.

@@ -104,7 +104,7 @@ fn parse_key(answer: CallResult) -> Result<WriteOutcome, Failure> {
     })
 }
 
-/// Updates a resource, unless it changed since that version.
+/// Updates a resource, unless it has changed since that version.
 pub(crate) fn update(draft: &Object, etag: &str) -> Call {
     let spec = kind::spec(draft.kind);
     let mut stored = draft.json.clone();
@@ -113,8 +113,8 @@ pub(crate) fn update(draft: &Object, etag: &str) -> Call {
     Call::new(spec.service, spec.update.unwrap_or_default(), body).into_write(parse_empty)
 }
 
-/// Deletes a resource, unless it changed since that version. With `force`, also removes references
-/// to it.
+/// Deletes a resource, unless it has changed since that version. With `force`, also removes
+/// references to it.
 pub(crate) fn delete(kind: Kind, name: &str, etag: &str, force: bool) -> Call {
     let spec = kind::spec(kind);
     let body = if kind.is_edited() {

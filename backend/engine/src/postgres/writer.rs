@@ -287,7 +287,7 @@ impl Writer {
             if let Err(error) = self.ensure_session(deadline).await {
                 return reject_all(left, &error);
             }
-            // A commit that conflicts with others may be retried for long.
+            // A commit that conflicts with others may be retried for a long time.
             self.renew().await;
             let (group, rest) = select_group(left, round);
             left = rest;

@@ -167,7 +167,7 @@ impl Wal {
         self.offset + self.frame.len().next_multiple_of(SECTOR_BYTES) as u64 <= self.bytes_max
     }
 
-    /// Returns how full the current file is, from 0 to 1.
+    /// Returns the used fraction of the current file, from 0 to 1.
     pub(super) fn fill(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let share = self.offset as f64 / self.bytes_max as f64;

@@ -1,4 +1,4 @@
-//! Silences, which hold notifications for a while.
+//! Silences, which hold notifications temporarily.
 
 use std::collections::BTreeMap;
 

@@ -409,7 +409,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Returns how values in a rule's message are escaped for a kind of destination, and whether the
+/// Returns the escaping of values in a rule's message for a kind of destination, and whether the
 /// message is in its markup. Otherwise the message is plain text, which the destination escapes as
 /// a whole.
 fn message_context(kind: &DestinationKind, language: TemplateLanguage) -> (Escape, bool) {

@@ -100,7 +100,7 @@ impl Holds {
     }
 }
 
-/// The reason for which a delivery waits.
+/// The reason why a delivery waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WaitReason {
     /// Displayed reason; empty if it only waits for its due time.

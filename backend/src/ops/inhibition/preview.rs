@@ -67,7 +67,7 @@ impl Previews {
         Self { all, deciding }
     }
 
-    /// Returns which open events a draft would hold, considering only its own causes. Nothing is
+    /// Returns the open events that a draft would hold, considering only its own causes. Nothing is
     /// stored, and the draft needs no name.
     ///
     /// # Errors

@@ -16,11 +16,11 @@ const KEY: &[u8] = b"clock";
 /// The steps of the clock that were applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ClockFact {
-    /// The sum of those that were applied to the clock of the service, in milliseconds.
+    /// Sum of the steps applied to the service's clock, in milliseconds.
     pub stepped_ms: i64,
     /// The sum of those that were applied to what waits, in milliseconds.
     pub shift_ms: i64,
-    /// The last such sum that all index entries include, in milliseconds.
+    /// Sum of the steps included in all index entries, in milliseconds.
     pub indexed_ms: i64,
     /// Difference between the clock and the time that had passed, in milliseconds,
     pub offset_ms: i64,
@@ -85,7 +85,7 @@ impl Store {
         self.steady.write().await
     }
 
-    /// Reads which steps of the clock were applied, with the version of the fact; none before the first start.
+    /// Reads the applied clock steps, with the version of the fact; `None` before the first start.
     ///
     /// # Errors
     /// Returns any error of the engine.
