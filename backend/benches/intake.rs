@@ -1,12 +1,12 @@
-//! How many events intake stores in a second, each on disk with its state before it is answered.
+//! Events that intake stores per second, each on disk with its state before the response.
 //!
-//! Events come one by one and in lists of 100, as new ones and as repeats, without rules and, in
-//! lists, with a rule that reports on each: of new ones once, of repeats by turns that the severity
-//! changed; that also beside 1,000 silences and 100 inhibitions, of which none concerns the events; and
-//! in lists beside 100 heartbeats of which each event is a beat, and beside 1,000 active responses, in turns
-//! with none. Last: how long it takes until the next steps of 10,000 responses are on disk that are due
-//! together.
-//! Takes a folder as argument; without one it makes a temporary one.
+//! Events arrive individually and in lists of 100, new and repeated, without rules and, in lists,
+//! with a rule that notifies about each: once for new events, and at every change of severity for
+//! repeats. The rule is also measured with 1,000 silences and 100 inhibitions that match no event.
+//! Lists are also measured with 100 heartbeats for which every event is a beat, and with 1,000
+//! active responses, alternating with runs without them. The last figure is the time until the next
+//! steps of 10,000 responses that are due together are on disk. The argument is a folder; without
+//! it, a temporary one is used.
 
 #![expect(
     clippy::print_stdout,
@@ -50,7 +50,7 @@ use tokio::{runtime::Runtime, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 const RUN: Duration = Duration::from_secs(2);
-/// Identities among which repeats are spread.
+/// Number of identities over which repeats are spread.
 const REPEATED: u64 = 10_000;
 
 fn main() {
@@ -115,11 +115,11 @@ fn main() {
     );
 }
 
-/// Responses that are active, and that are due together.
+/// Active responses, and responses that are due together.
 const ACTIVE: u64 = 1_000;
 const DUE_TOGETHER: u64 = 10_000;
 
-/// How long one look takes that takes the next step of many responses.
+/// Returns the time of one pass that runs the next step of many responses.
 async fn due_together(folder: &Path) -> Duration {
     let store = store::open(&Location::folder(folder)).await.unwrap();
     page_at(&store, 1).await;
@@ -139,7 +139,7 @@ async fn due_together(folder: &Path) -> Duration {
         .count(Index::DeliveryByEvent, all, usize::MAX)
         .await
         .unwrap();
-    assert_eq!(sent as u64, 2 * DUE_TOGETHER, "the steps were not taken");
+    assert_eq!(sent as u64, 2 * DUE_TOGETHER, "the steps were not executed");
     stop.cancel();
     while working.join_next().await.is_some() {}
     took
@@ -154,7 +154,7 @@ async fn deciding(store: Store) -> DecisionContext {
     }
 }
 
-/// Stores a policy of two contacts, so many seconds apart, and a rule that follows it for some events.
+/// Stores a policy with two contacts, `seconds` apart, and a rule that uses it for some events.
 async fn page_at(store: &Store, seconds: i64) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     notify_of_everything(store).await;
@@ -206,7 +206,6 @@ async fn page_at(store: &Store, seconds: i64) {
     rules.update(&rule, false).await.unwrap();
 }
 
-/// Sends events that are escalated.
 async fn open_paged(intake: &Intake, count: u64) {
     for first in (0..count).step_by(500) {
         let events = (first..first + 500).map(|number| IncomingEvent {
@@ -218,8 +217,8 @@ async fn open_paged(intake: &Intake, count: u64) {
     }
 }
 
-/// What this process has taken of the processors so far: unlike a rate, it does not depend on what else
-/// runs. Zero where the system does not say.
+/// Returns the processor time of this process so far. Unlike a rate, it does not depend on other
+/// load. Zero if the system does not report it.
 fn processor_time() -> Duration {
     const TICK: Duration = Duration::from_millis(10);
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
@@ -237,22 +236,22 @@ struct Load {
     around: Around,
 }
 
-/// What is defined.
+/// The resources defined during a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Around {
     Nothing,
-    /// A rule that reports on each event.
+    /// A rule that notifies about each event.
     Rule,
-    /// The same, and silences and inhibitions.
+    /// The same rule, with silences and inhibitions.
     RuleAndHolds,
-    /// 100 heartbeats of which each event is a beat.
+    /// 100 heartbeats for which each event is a beat.
     Heartbeats,
-    /// 1,000 active responses, which are looked at as in the service.
+    /// 1,000 active responses, which are processed as in the service.
     Responses,
 }
 
 impl Load {
-    /// Sends for a while; answers how long each list took.
+    /// Sends events for the measured time, and returns the duration of each list.
     async fn run(self, folder: &Path) -> Vec<Duration> {
         let store = store::open(&Location::folder(folder)).await.unwrap();
         if matches!(self.around, Around::Rule | Around::RuleAndHolds) {
@@ -332,7 +331,7 @@ fn event(number: u64) -> IncomingEvent {
     }
 }
 
-/// Stores a rule with updates that every event matches.
+/// Stores a rule with updates that matches every event.
 async fn notify_of_everything(store: &Store) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let query = Query {
@@ -374,7 +373,7 @@ async fn notify_of_everything(store: &Store) {
     rules.create(&rule, false).await.unwrap();
 }
 
-/// Stores 100 heartbeats of which every event is a beat.
+/// Stores 100 heartbeats for which every event is a beat.
 async fn expect_beats(store: &Store) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let heartbeats = Heartbeats::new(store.clone(), clock);

@@ -1,4 +1,4 @@
-//! What it costs to find the triggers of an event, with ten triggers and with ten thousand.
+//! Cost of finding the triggers of an event, with ten triggers and with ten thousand.
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 use std::{hint::black_box, time::Instant};
@@ -11,14 +11,14 @@ use bellwether_backend::{
 
 const EVENTS: usize = 1_000;
 const ROUNDS: usize = 20;
-/// Ten thousand triggers may make an event at most so many times as dear as ten do.
+/// Maximum cost of an event with ten thousand triggers, as a multiple of its cost with ten.
 const RATIO_GOAL: f64 = 3.0;
 
 fn text(text: String) -> Literal {
     Literal::Text(text)
 }
 
-/// A mix of equals, in, prefixes and contains; every one names something else.
+/// Returns a query: a mix of equals, in, prefixes and contains, each with different values.
 fn trigger(number: usize) -> Query {
     let host = |number: usize| text(format!("host-{number:05}.example.com"));
     let severe = Clause::GreaterAndEquals("severity".into(), text("warning".into()));
@@ -34,7 +34,8 @@ fn trigger(number: usize) -> Query {
 }
 
 fn event(number: usize, triggers: usize) -> Occurrence {
-    // Spread over what the triggers name, so that events match as often with few as with many.
+    // Spread over the values in the triggers, so that events match equally often with few and many
+    // triggers.
     let number = number * 7 % triggers;
     let mut occurrence = sample::occurrence(1_769_846_400_000);
     occurrence.name = format!("service-{number:05}/disk");
@@ -45,10 +46,11 @@ fn event(number: usize, triggers: usize) -> Occurrence {
     occurrence
 }
 
-/// Prints what the triggers cost; answers nanoseconds for one event, the best of some rounds.
+/// Prints the cost of the triggers, and returns the nanoseconds per event, the best of several
+/// rounds.
 fn measure(triggers: usize) -> f64 {
     let queries = (0..triggers).map(|number| {
-        let query = compile(&trigger(number)).expect("the triggers of this file are good");
+        let query = compile(&trigger(number)).expect("the triggers of this file are valid");
         (number, query)
     });
     let queries = queries.collect();

@@ -1,8 +1,8 @@
-//! How many records the store stores in a second, beside what the disk could at best.
+//! Records that the store writes per second, compared with the maximum of the disk.
 //!
 //! A record is an occurrence of 500 bytes with four index entries, each in a separate set. The
 //! disk's rate is that of appending 512 bytes and syncing, one after the other, in the same folder.
-//! Takes a folder as argument; without one it makes a temporary one.
+//! The argument is a folder; without it, a temporary one is used.
 
 #![expect(
     clippy::print_stdout,
@@ -65,7 +65,7 @@ fn per_second(count: usize, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64()
 }
 
-/// What the disk could at best: appends and syncs, one after the other.
+/// Returns the maximum of the disk: consecutive appends and syncs per second.
 fn syncs_per_second(folder: &Path) -> f64 {
     let mut file = File::create(folder.join("raw")).unwrap();
     let start = Instant::now();
@@ -78,7 +78,7 @@ fn syncs_per_second(folder: &Path) -> f64 {
     per_second(count, start.elapsed())
 }
 
-/// Writes for a while; answers how long each record took.
+/// Writes for the measured time, and returns the duration of each record.
 async fn write(config: &Location, in_flight: u64) -> Vec<Duration> {
     let store = store::open(config).await.unwrap();
     let next = Arc::new(AtomicU64::new(0));
@@ -102,7 +102,7 @@ async fn write(config: &Location, in_flight: u64) -> Vec<Duration> {
 
 fn occurrence(number: u64) -> Change {
     let key = [[0; 8], number.to_be_bytes()].concat();
-    // Spread as an event's identity is.
+    // Spread like the id of an event.
     let spread = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
     let entry = |index, lead: &[u8]| Entry {
         index,

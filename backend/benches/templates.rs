@@ -1,4 +1,4 @@
-//! How long rendering takes until it is refused: the dearest templates over the largest variables.
+//! Time until rendering is rejected, for the most expensive templates and the largest variables.
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 use std::{
@@ -13,11 +13,11 @@ use bellwether_backend::{
 use serde_json::{Map, Value, json};
 
 const ROUNDS: usize = 5;
-/// A template that takes more than rendering may take is refused after so long.
+/// Maximum time until a template that exceeds the step budget is rejected.
 const GOAL: Duration = Duration::from_millis(50);
 
-/// A million entries, a text of 60,000 bytes, and an object inside an object for each dot of a name of 512
-/// bytes.
+/// Returns variables with a million entries, a text of 60,000 bytes, and an object nested as deep
+/// as a name of 512 bytes has dots.
 fn variables() -> Variables {
     let deep = (0..256).fold(Value::from(1), |inner, _| {
         Value::Object(Map::from_iter([("n".to_owned(), inner)]))
@@ -29,9 +29,10 @@ fn variables() -> Variables {
     }))
 }
 
-/// Milliseconds until it is refused, the best of some rounds; none when it is not.
+/// Returns the milliseconds until a template is rejected, the best of several rounds; `None` if it
+/// is not.
 fn measure(language: TemplateLanguage, source: &str, data: &Variables) -> Option<f64> {
-    let template = AnyTemplate::parse(language, source).expect("the templates here are good");
+    let template = AnyTemplate::parse(language, source).expect("the templates here are valid");
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
         let begun = Instant::now();
@@ -43,7 +44,7 @@ fn measure(language: TemplateLanguage, source: &str, data: &Variables) -> Option
     Some(best)
 }
 
-/// The dearest templates, each with its language and what it does.
+/// Returns the most expensive templates, each with its language and a description.
 #[expect(clippy::too_many_lines, reason = "a table of templates")]
 fn rows() -> Vec<(TemplateLanguage, &'static str, String)> {
     let name = "n.".repeat(255) + "nn";
@@ -126,7 +127,7 @@ fn rows() -> Vec<(TemplateLanguage, &'static str, String)> {
 
 fn main() {
     let data = variables();
-    // What is made ready for a language once is not the template's doing.
+    // One-time setup of a language does not count.
     let begun = Instant::now();
     let length = AnyTemplate::parse(Jinja, "{{ m|length }}").expect("a template");
     let read = length.render(&data, Escape::None, &mut Budget::for_message());

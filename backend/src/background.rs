@@ -48,7 +48,7 @@ impl Background {
 
     pub(crate) fn handle(&self) -> &Handle {
         let runtime = self.0.0.as_ref();
-        runtime.expect("it is taken when it is dropped").handle()
+        runtime.expect("it is only removed on drop").handle()
     }
 
     /// Runs some work there, and propagates its panics.

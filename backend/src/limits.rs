@@ -220,7 +220,7 @@ pub const EVENT_METADATA_BYTES_MAX: usize = 64 * 1024;
 pub const FITTED_DIMENSION_BYTES: usize = 512;
 /// Greatest age of an event's timestamp.
 pub const EVENT_AGE_MAX: Duration = Duration::from_secs(24 * 3600);
-/// How far in the future an event's timestamp may be.
+/// Maximum time by which an event's timestamp may be in the future.
 pub const EVENT_AHEAD_MAX: Duration = Duration::from_secs(3600);
 /// Length of the name of a reporter in bytes.
 pub const REPORTER_BYTES_MAX: usize = 256;
@@ -260,7 +260,7 @@ pub const MAIL_LIST_ID_CHARACTERS_MAX: usize = 255;
 pub const MAIL_REPLY_LINE_BYTES_MAX: usize = 4 * 1024;
 /// Size of a mail server's reply in bytes.
 pub const MAIL_REPLY_BYTES_MAX: usize = 64 * 1024;
-/// Longest timeout for a mail server to respond to the text of a mail (RFC 5321, 4.5.3.2.6).
+/// Longest timeout for a mail server's reply to DATA (RFC 5321, 4.5.3.2.6).
 pub const MAIL_ANSWER_TIMEOUT_MAX: Duration = Duration::from_secs(600);
 /// Headers per webhook.
 pub const HEADERS_MAX: usize = 50;
@@ -501,8 +501,8 @@ pub const DEFERRALS_MAX: u32 = 50;
 pub const RANKED_MAX: usize = 20_000;
 /// Additional parameters of a request for an OAuth token.
 pub const OAUTH_PARAMS_MAX: usize = 20;
-/// Consecutive messages that a destination rejects alike before the destination is considered to be
-/// at fault, not each message.
+/// Consecutive messages that a destination rejects with the same response before the destination is
+/// considered to be at fault, not each message.
 pub const REFUSALS_ALIKE_MAX: usize = 20;
 /// Attempts of one delivery in a response.
 pub const ATTEMPTS_MAX: usize = 100;
@@ -550,7 +550,7 @@ pub const STREAM_BATCH_EVENTS: usize = 200;
 pub const STREAM_GATHER_TIME: Duration = Duration::from_millis(5);
 /// Occurrences per step of ageing and retention.
 pub const REVIEW_BATCH: usize = 100;
-/// Deliveries about an event, or of a group, searched for the order of a thread.
+/// Deliveries of an event or group that are scanned to order a thread.
 pub const THREAD_SCANNED_MAX: usize = 1_024;
 /// Occurrences whose held notifications are decided in one commit.
 pub const HOLDS_BATCH: usize = 50;

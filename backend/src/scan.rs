@@ -1,5 +1,5 @@
 //! Expensive work on separate threads: with limited concurrency, a fair share for each client, in
-//! short time slices, and cancelled when its caller is gone.
+//! short time slices, and cancelled when its caller has disconnected.
 //!
 //! The cost of a call is up to its caller, such as a query of 500 clauses over every stored event.
 //! On the threads that serve connections and ingest, it would delay both.
@@ -118,7 +118,7 @@ impl Scans {
         let slot = self.calls.acquire(&scanner.client).await?;
         let work = async {
             let done = work.await;
-            // Held until the work has ended, even if its caller is gone.
+            // Held until the work has ended, even if its caller has disconnected.
             drop(slot);
             done
         };
@@ -210,7 +210,6 @@ pub fn carry_scan<F: Future>(work: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// The effort limits of the scan of this task.
 pub(crate) struct TaskEffort;
 
 impl effort::ComputeHost for TaskEffort {

@@ -158,7 +158,7 @@ pub(crate) fn error_page(why: &str, entry: Option<Entry>) -> String {
     let mut out = Page::new(entry.unwrap_or_default());
     let _ = write!(
         out.html,
-        "<h1>Nothing to see here</h1><p class=\"notice refused\">{}</p>",
+        "<h1>This page is not available</h1><p class=\"notice refused\">{}</p>",
         bdi(why)
     );
     if helps {

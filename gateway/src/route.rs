@@ -192,7 +192,7 @@ impl<'p> Search<'p, '_> {
         let found = methods.get(self.method).copied();
         if found.is_none() {
             for name in methods.keys() {
-                let method = name.parse().expect("names were made from methods");
+                let method = name.parse().expect("names are derived from methods");
                 self.allowed.push(method);
                 if &**name == "GET" {
                     self.allowed.push(Method::HEAD);

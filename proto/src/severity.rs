@@ -2,7 +2,7 @@
 
 use crate::zenoss::cloud::Severity;
 
-/// Returns the severity for a sender's word, ignoring case.
+/// Returns the severity for a sender's name of it, ignoring case.
 pub fn of_word(word: &str) -> Option<Severity> {
     let word = word.trim().to_lowercase();
     let found = WORDS.iter().find(|(words, _)| words.contains(&&*word));

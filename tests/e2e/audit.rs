@@ -34,7 +34,7 @@ fn exported(world: &World, arguments: &[&str]) -> Vec<Value> {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{error}");
     let lines = String::from_utf8(output.stdout).expect("text");
-    let line = |line: &str| serde_json::from_str(line).expect("an object a line");
+    let line = |line: &str| serde_json::from_str(line).expect("an object per line");
     lines.lines().map(line).collect()
 }
 
@@ -181,7 +181,7 @@ async fn rejected_calls_are_audited_for_admins() {
             .await;
         assert_eq!(refused.status, 401);
     }
-    let refused = eventually("refused calls to be written down", async || {
+    let refused = eventually("rejected calls to be recorded", async || {
         let refused = entries(&admin, "actions=REFUSED").await;
         (refused.len() >= 2).then_some(refused)
     })

@@ -81,7 +81,7 @@ async fn check_after_a_kill_reads_everything_and_changes_nothing() {
     assert!(found["logSteps"].as_u64() > Some(2));
     assert!(
         content(&world.data_dir()) == before,
-        "a byte of the folder was changed"
+        "a byte of the folder changed"
     );
 }
 
@@ -117,7 +117,7 @@ async fn running_service_can_be_checked_under_load() {
     }
     assert!(
         !answered.lock().expect("no panic").is_empty(),
-        "events came in meanwhile"
+        "events arrived meanwhile"
     );
     let viewer = world.client("viewer", "viewer");
     let mut command = world.command(&["check"]);

@@ -237,7 +237,7 @@ async fn ours(rest: &Rest, rrule: &str, dtstart: DateTime) -> Option<(DateTime, 
         };
         dtstart = rest[..19].parse().unwrap();
     }
-    panic!("the start that was named for {rrule} is not taken");
+    panic!("the start suggested for {rrule} is rejected");
 }
 
 #[tokio::test]

@@ -178,12 +178,12 @@ async fn secrets_never_leak_beyond_their_receivers() {
     secrets.push("YWRhOmNhbmFyeS1wYXNzd29yZC0xOWFi");
     let admin_key = world.admin_key();
     for secret in &secrets {
-        assert!(!answers.contains(secret), "{secret} stands in an answer");
-        assert!(!log.contains(secret), "{secret} stands in the log");
+        assert!(!answers.contains(secret), "{secret} is in a response");
+        assert!(!log.contains(secret), "{secret} is in the log");
     }
     assert!(
         !answers.contains(&admin_key) && !log.contains(&admin_key),
-        "the admin's key is told"
+        "the admin's key is shown"
     );
     secrets.push(&admin_key);
     assert_clean(&world.data_dir(), &secrets);
@@ -292,7 +292,7 @@ fn assert_clean(folder: &Path, secrets: &[&str]) {
                 let found = bytes
                     .windows(secret.len())
                     .any(|window| window == secret.as_bytes());
-                assert!(!found, "{secret} stands in {}", path.display());
+                assert!(!found, "{secret} is in {}", path.display());
             }
         }
     }

@@ -245,7 +245,7 @@ fn invalid_configuration_exits_with_2_and_one_sentence() {
         let sentence = stderr(&output);
         assert_eq!(sentence.lines().count(), 1, "{sentence}");
         assert!(sentence.contains(says), "{arguments:?}: {sentence}");
-        assert!(!data.exists(), "{arguments:?}: the data folder was made");
+        assert!(!data.exists(), "{arguments:?}: the data folder was created");
     }
 }
 
@@ -342,7 +342,7 @@ fn command_without_a_service_says_how_to_start_one() {
     );
     command.env("BELLWETHER_KEY", "x");
     let output = process::run(command);
-    assert_eq!(output.status.code(), Some(3), "the service is away");
+    assert_eq!(output.status.code(), Some(3), "the service is unreachable");
     assert!(
         stderr(&output).contains("bellwether serve"),
         "{}",

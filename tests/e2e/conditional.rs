@@ -100,7 +100,7 @@ async fn unchanged_resource_is_304_without_a_body() {
     );
     assert_eq!(get(&rest.with_key(None), TRIGGER, "*").await.status, 401);
     let created = rest.post(TRIGGERS, &samples::trigger("other", "x")).await;
-    assert_eq!(created.header("etag"), "", "only GET answers a tag");
+    assert_eq!(created.header("etag"), "", "only GET returns an etag");
 }
 
 #[tokio::test]

@@ -92,7 +92,7 @@ async fn event_test_confirms_lists_receivers_and_closes_its_event() {
     assert!(!screen.contains("other-rule"), "{screen}");
     // The default is No.
     console.press("\r");
-    eventually_blocking("the question to go", || {
+    eventually_blocking("the question to disappear", || {
         (!console.screen().contains("Test echo with")).then_some(())
     });
     let search = json!({"query": {"filter": "name=echo"}});
@@ -334,14 +334,15 @@ fn suspend_restores_the_terminal_and_resume_takes_it_back() {
             _ => process::signal("-TSTP", console.process()),
         }
         console.stopped();
-        eventually_blocking("the terminal to be given back", || {
+        eventually_blocking("the terminal to be restored", || {
             console.remaining_modes().is_empty().then_some(())
         });
 
         process::signal("-CONT", console.process());
-        eventually_blocking("the terminal to be taken again without a key", || {
-            (!console.remaining_modes().is_empty()).then_some(())
-        });
+        eventually_blocking(
+            "the terminal to be taken over again without a key press",
+            || (!console.remaining_modes().is_empty()).then_some(()),
+        );
         console.shows(&["● connected"]);
         console.press("4");
         console.shows(&["Destinations"]);

@@ -58,11 +58,14 @@ async fn acknowledged_events_and_deliveries_survive_kills() {
     let lost: Vec<_> = answered.difference(&stored).collect();
     assert!(
         lost.is_empty(),
-        "{} answered events are lost, such as {:?}",
+        "{} acknowledged events are lost, such as {:?}",
         lost.len(),
         lost[0]
     );
-    assert!(!answered.is_empty(), "nothing was answered before the kill");
+    assert!(
+        !answered.is_empty(),
+        "no event was acknowledged before the kill"
+    );
 
     let known = delivered(&rest).await;
     let requests = receiver.received();
@@ -75,7 +78,7 @@ async fn acknowledged_events_and_deliveries_survive_kills() {
         "every delivery arrives, and each id is known"
     );
     let hosts = notified_hosts(&receiver);
-    assert_eq!(hosts, stored, "every stored event is told of");
+    assert_eq!(hosts, stored, "every stored event is notified");
     assert_eq!(known.len(), stored.len(), "and has one delivery");
 }
 
@@ -101,7 +104,7 @@ async fn kill_during_delivery_loses_and_alters_no_message() {
         assert_eq!(answer["succeeded"], SLOW_BURST);
         // Early, halfway and late, in turn.
         let wanted = before + SLOW_BURST * (round % 3 + 1) / 4;
-        eventually("messages to be under way", async || {
+        eventually("messages to be in flight", async || {
             (receiver.received().len() >= wanted).then_some(())
         })
         .await;
@@ -121,7 +124,7 @@ async fn kill_during_delivery_loses_and_alters_no_message() {
         let id = request.delivery_id().to_owned();
         arrived.entry(id).or_default().push(request);
     }
-    assert!(known.iter().eq(arrived.keys()), "none is missing");
+    assert!(known.iter().eq(arrived.keys()), "no delivery is missing");
     let repeated = arrived.iter().filter(|(_, requests)| requests.len() > 1);
     let mut repeats = 0;
     for (id, requests) in repeated {
@@ -136,13 +139,13 @@ async fn kill_during_delivery_loses_and_alters_no_message() {
             assert_eq!(request.headers["idempotency-key"], *id);
         }
     }
-    assert!(repeats > 0, "no kill met a message under way");
+    assert!(repeats > 0, "no kill hit a message in flight");
 }
 
 async fn delivered(rest: &Rest) -> BTreeSet<String> {
     let mut left = usize::MAX;
     loop {
-        let deliveries = eventually("more deliveries to end", async || {
+        let deliveries = eventually("further deliveries to end", async || {
             let deliveries = deliveries(rest).await;
             let waiting = deliveries.iter().filter(|it| it["endTime"].is_null());
             let waiting = waiting.count();
@@ -191,7 +194,7 @@ async fn burst(world: &mut World, round: usize, answered: &Arc<Mutex<BTreeSet<St
             }
         });
     }
-    eventually("half of the burst to be answered", async || {
+    eventually("responses to half of the burst", async || {
         let acknowledged = answered.lock().expect("no sender failed").len() - before;
         (acknowledged >= BURST / 2).then_some(())
     })

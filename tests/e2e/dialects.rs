@@ -170,7 +170,7 @@ async fn cloudevents_sdk_events_are_stored_once_in_every_mode() {
     assert_eq!([&late[0].1["severity"], &late[0].1["status"]], closed);
     assert_eq!(late[0].1["count"], "2");
     let parts = events(&rest, "batch.part").await;
-    assert_eq!(state(&parts[0].1)[3], "3", "the batch came twice");
+    assert_eq!(state(&parts[0].1)[3], "3", "the batch arrived twice");
 }
 
 #[tokio::test]
@@ -278,7 +278,7 @@ async fn keys_in_paths_and_bodies_are_not_logged() {
     let log = std::fs::read_to_string(world.folder().join("log")).unwrap();
     assert!(
         log.contains("/v1/intake/cloudevents/{key}"),
-        "the request is told"
+        "the request is reported"
     );
     assert!(!log.contains(&key), "its key is not");
 }

@@ -144,7 +144,7 @@ async fn messages_beyond_the_budget_become_a_digest_despite_a_kill() {
     })
     .await;
     send(&rest, 5..8, "SEVERITY_CRITICAL", "STATUS_OPEN").await;
-    eventually("what became worse is folded", async || {
+    eventually("the increased severity is folded", async || {
         (listed(&rest, "states=FOLDED").await.len() == 13).then_some(())
     })
     .await;
@@ -172,7 +172,7 @@ async fn messages_beyond_the_budget_become_a_digest_despite_a_kill() {
     assert_eq!(shown, [("critical", 3), ("error", 10)]);
 
     let event = folded[0]["eventId"].as_str().unwrap();
-    let explained = eventually("it is known that it arrived", async || {
+    let explained = eventually("the arrival to be reported", async || {
         let explained = rest.get(&format!("/v1/events/{event}:explain")).await.ok();
         let text = explained.to_string();
         text.contains("which arrived").then_some(text)
@@ -208,17 +208,20 @@ async fn digest_can_be_sent_early_and_dies_with_its_messages() {
     })
     .await;
     // The message sent separately was accepted.
-    eventually("the one before it", async || {
+    eventually("the previous one", async || {
         (listed(&rest, "states=DELIVERED").await.len() == 1).then_some(())
     })
     .await;
     receiver.set_default_reply(Reply::status(400));
     let retry = format!("{DELIVERIES}/{digest}:retry");
     rest.post(&retry, &json!({})).await.ok();
-    let dead = eventually("what it tells died", async || {
-        let dead = listed(&rest, "states=DEAD").await;
-        (dead.len() == 4).then_some(dead)
-    })
+    let dead = eventually(
+        "the message in the digest to become a dead letter",
+        async || {
+            let dead = listed(&rest, "states=DEAD").await;
+            (dead.len() == 4).then_some(dead)
+        },
+    )
     .await;
     receiver.set_default_reply(Reply::status(200));
     receiver.forget();

@@ -86,7 +86,7 @@ async fn full_disk_rejects_only_new_events_until_space_is_freed() {
 
     disk.fill(12 * MEBIBYTE);
     let nearly = eventually(
-        "the service to say that its disk is nearly full",
+        "the service to report that its disk is nearly full",
         async || disk_event(&rest).await,
     )
     .await;
@@ -103,7 +103,7 @@ async fn full_disk_rejects_only_new_events_until_space_is_freed() {
     })
     .await;
 
-    eventually("readiness to say that events are refused", async || {
+    eventually("readiness to report that events are rejected", async || {
         let ready = rest.get("/readyz").await;
         let is_said = ready.text().contains("events are refused");
         (ready.status == 503 && is_said).then_some(())
@@ -128,7 +128,7 @@ async fn full_disk_rejects_only_new_events_until_space_is_freed() {
     let acknowledged = rest.post("/v1/event-management/status", &status).await.ok();
     assert_eq!(acknowledged["statusResponses"][0]["success"], true);
     receiver.set_default_reply(Reply::status(200));
-    eventually("what waited to be delivered", async || {
+    eventually("the waiting messages to be delivered", async || {
         let path = "/v1/notification/deliveries?states=DELIVERED";
         let delivered = rest.get(path).await.ok();
         (delivered["deliveries"].as_array()?.len() >= 2).then_some(())
@@ -144,10 +144,13 @@ async fn full_disk_rejects_only_new_events_until_space_is_freed() {
         send(&rest, &["after".into()]).await.then_some(())
     })
     .await;
-    eventually("the service to say that there is room", async || {
-        let reported = disk_event(&rest).await?;
-        (reported["status"] == "STATUS_CLOSED").then_some(())
-    })
+    eventually(
+        "the service to report that its disk has space",
+        async || {
+            let reported = disk_event(&rest).await?;
+            (reported["status"] == "STATUS_CLOSED").then_some(())
+        },
+    )
     .await;
     eventually("readiness", async || {
         (rest.get("/readyz").await.status == 200).then_some(())
@@ -186,13 +189,13 @@ async fn disk_filling_under_load_loses_no_acknowledged_event() {
     for _ in 0..5 {
         let answered_before = answered.lock().expect("no sender failed").len();
         let refused_before = *refused.lock().expect("no sender failed");
-        eventually("events to be taken in", async || {
+        eventually("events to be accepted", async || {
             let count = answered.lock().expect("no sender failed").len();
             (count >= answered_before + 100).then_some(())
         })
         .await;
         disk.fill(0);
-        eventually("events to be refused", async || {
+        eventually("events to be rejected", async || {
             let count = *refused.lock().expect("no sender failed");
             (count > refused_before).then_some(())
         })
@@ -207,5 +210,5 @@ async fn disk_filling_under_load_loses_no_acknowledged_event() {
     let stored = crate::crash::stored_hosts(&world.rest()).await;
     let answered = answered.lock().expect("no sender failed").clone();
     let lost: Vec<_> = answered.difference(&stored).take(5).collect();
-    assert!(lost.is_empty(), "lost: {lost:?}");
+    assert!(lost.is_empty(), "lost events: {lost:?}");
 }

@@ -385,7 +385,7 @@ async fn events_are_searched_counted_and_bucketed_by_time() {
     assert_eq!(seen.len(), 25);
     seen.sort();
     seen.dedup();
-    assert_eq!(seen.len(), 25, "a walk sees every occurrence once");
+    assert_eq!(seen.len(), 25, "a listing returns every occurrence once");
 
     let spread = rest
         .post("/v1/events:frequency", &json!({"bucketCount": 24}))

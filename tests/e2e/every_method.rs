@@ -204,7 +204,7 @@ fn check(calls: &[Call], results: &[Value]) {
     let wrong: Vec<_> = wrong.collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let refused = results.iter().filter(|result| result["code"] != "OK");
-    assert!(refused.count() > 50, "too few calls were refused");
+    assert!(refused.count() > 50, "too few calls were rejected");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -269,5 +269,5 @@ async fn error_response_of_every_method_is_trailers_only() {
             count += usize::from(is_error);
         }
     }
-    assert!(count > 300, "only {count} calls were refused");
+    assert!(count > 300, "only {count} calls were rejected");
 }

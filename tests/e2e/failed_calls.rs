@@ -298,10 +298,10 @@ fn judge(
         let found = operation.check(case.path());
         match operation {
             Operation::Rotate | Operation::Upgrade => {
-                assert_eq!(found.as_ref(), expected, "{context}: what was there");
+                assert_eq!(found.as_ref(), expected, "{context}: the previous state");
             }
             Operation::Backup | Operation::Restore => {
-                assert_eq!(found, None, "{context}: what is not finished");
+                assert_eq!(found, None, "{context}: nothing unfinished remains");
             }
             // It may have failed while it was being stopped.
             Operation::Start => {}
@@ -462,7 +462,7 @@ async fn service_recovers_from_failing_system_calls_without_losing_events() {
             "10+" => refused > 0,
             _ => error == "EIO" || refused == 0,
         };
-        assert!(is_expected, "{error} at {when}: {refused} refused");
+        assert!(is_expected, "{error} at {when}: {refused} rejected");
         let mut number = 0;
         eventually("events to be accepted again", async || {
             number += 1;

@@ -75,13 +75,13 @@ async fn database_failover_loses_no_acknowledged_event() {
             if primary.is_some_and(|it| it != first) {
                 break;
             }
-            assert!(begin.elapsed() < GIVEN_UP_AFTER, "nobody takes over");
+            assert!(begin.elapsed() < GIVEN_UP_AFTER, "no node takes over");
             tokio::time::sleep(PAUSE).await;
         }
         let other = begin.elapsed();
         let before = reported.lock().unwrap().answered.len();
         while reported.lock().unwrap().answered.len() == before {
-            assert!(begin.elapsed() < GIVEN_UP_AFTER, "nothing is answered");
+            assert!(begin.elapsed() < GIVEN_UP_AFTER, "no request is answered");
             tokio::time::sleep(PAUSE).await;
         }
         took.push(begin.elapsed());
@@ -101,7 +101,10 @@ async fn database_failover_loses_no_acknowledged_event() {
     let stored = none_is_lost(&world.rest(), &reported).await;
     let begin = Instant::now();
     while !stored.is_subset(&notified_hosts(&receiver)) {
-        assert!(begin.elapsed() < GIVEN_UP_AFTER, "not all is told of");
+        assert!(
+            begin.elapsed() < GIVEN_UP_AFTER,
+            "not all events are notified"
+        );
         tokio::time::sleep(PAUSE).await;
     }
     each_has_one_delivery(&receiver, &stored, unknown);

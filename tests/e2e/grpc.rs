@@ -68,7 +68,7 @@ async fn list(channel: &Grpc, page_size: i32, page_token: &str) -> Result<i32, S
     let answer = TriggerServiceClient::new(channel.clone())
         .list_triggers(request)
         .await?;
-    Ok(answer.into_inner().total_size.expect("always answered"))
+    Ok(answer.into_inner().total_size.expect("always present"))
 }
 
 async fn put(channel: &Grpc, events: usize) -> Result<cloud::EventStatusResult, Status> {
@@ -99,7 +99,7 @@ async fn get(channel: &Grpc, name: &str) -> Result<(), Status> {
 fn refused<T: std::fmt::Debug>(code: Code, answer: Result<T, Status>) {
     let status = answer.expect_err("refused");
     assert_eq!(status.code(), code, "{}", status.message());
-    assert!(!status.message().is_empty(), "no sentence for people");
+    assert!(!status.message().is_empty(), "no human-readable message");
 }
 
 #[tokio::test]
@@ -163,7 +163,7 @@ async fn violations_use_json_field_names() {
     let world = World::start();
     let refused = create(&world.grpc(), trigger("a/b", 33))
         .await
-        .expect_err("two wrong fields");
+        .expect_err("two invalid fields");
 
     let details = refused.get_error_details();
     let violations = &details
@@ -237,7 +237,7 @@ async fn watch_streams_events_until_its_key_is_revoked() {
             .message()
             .await
             .expect("news")
-            .expect("the stream goes on")
+            .expect("the stream continues")
             .events
             .len();
     }
@@ -256,7 +256,7 @@ async fn watch_streams_events_until_its_key_is_revoked() {
         }
     };
     assert_eq!(
-        end.expect_err("the key is worth nothing").code(),
+        end.expect_err("the key is invalid").code(),
         Code::Unauthenticated
     );
 }

@@ -20,7 +20,7 @@ fn body(host: &str) -> Value {
 async fn send(rest: &Rest, key: &str, body: &Value) -> Answer {
     let headers = [("idempotency-key", key)];
     let sent = rest.try_send(Method::POST, PATH, &headers, body.to_string());
-    sent.await.expect("the service answers")
+    sent.await.expect("the service responds")
 }
 
 /// Returns the number of times that the event about a host was accepted.

@@ -68,7 +68,7 @@ async fn noisiest_host_is_acknowledged_with_five_keys() {
     console.press("h", &["db-13", "4 events in 2 groups"]);
     console.press("a", &["Acknowledge", "3 events"]);
     console.press("y", &["U undoes it"]);
-    eventually("all of the host to be acknowledged", async || {
+    eventually("all events of the host to be acknowledged", async || {
         let all = occurrences(&world, "host=db-13").await;
         let done = all.iter().filter(|it| it["acknowledged"] == true).count();
         (done == 3).then_some(())

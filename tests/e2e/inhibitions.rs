@@ -51,7 +51,7 @@ async fn inhibited_event_survives_kill_and_notifies_when_cause_closes() {
     let made = &made["inhibition"];
     assert_eq!(made["equal"], json!([{"source": "host", "target": "host"}]));
     assert_eq!(made["sourceFilter"], "name=host-down");
-    eventually("it to be prepared", async || {
+    eventually("the inhibition to be active", async || {
         let read = rest.get(&format!("{INHIBITIONS}/dead%20host")).await.ok();
         (read["inhibition"]["state"] == "ACTIVE").then_some(())
     })
@@ -90,7 +90,7 @@ async fn inhibited_event_survives_kill_and_notifies_when_cause_closes() {
     assert_eq!(receiver.count(), 1);
     send(&rest, "host-down", Some("STATUS_CLOSED")).await;
     receiver.wait_for(2).await;
-    eventually("nothing to wait any more", async || {
+    eventually("no notification to be held", async || {
         let waits = rest.get(PENDING).await.ok();
         waits["pending"]
             .as_array()

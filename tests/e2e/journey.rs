@@ -120,7 +120,11 @@ pub(crate) async fn every_receiver_is_notified_once_per_occurrence() {
             .as_str()
             .expect("a text")
             .to_owned();
-        assert_eq!(reported.insert((host, number), text), None, "told twice");
+        assert_eq!(
+            reported.insert((host, number), text),
+            None,
+            "notified twice"
+        );
     }
     let text = |summary: &str, host: &str| format!("{summary} on {host}, says disks");
     let expected = [("a", "1"), ("b", "1"), ("c", "1"), ("c", "2")].map(|(host, number)| {

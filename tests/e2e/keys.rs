@@ -65,11 +65,11 @@ async fn expired_key_is_rejected() {
         "--expires",
         &soon,
     ];
-    let key = run(&world, &create).expect("it is made");
+    let key = run(&world, &create).expect("it is created");
     let rest = world.rest().with_key(Some(&key));
     assert_eq!(status(&rest).await.0, 200);
-    over_grpc(&world, &key).expect("it is let in");
-    let said = eventually("the key to end", async || {
+    over_grpc(&world, &key).expect("it is accepted");
+    let said = eventually("the key to expire", async || {
         let (status, said) = status(&rest).await;
         (status == 401).then_some(said)
     })
@@ -94,10 +94,10 @@ async fn previous_key_is_accepted_during_the_overlap() {
     assert_ne!(old, new);
     for key in [&old, &new] {
         assert_eq!(status(&world.rest().with_key(Some(key))).await.0, 200);
-        over_grpc(&world, key).expect("it is let in");
+        over_grpc(&world, key).expect("it is accepted");
     }
     let rest = world.rest().with_key(Some(&old));
-    eventually("the key before to end", async || {
+    eventually("the previous key to expire", async || {
         (status(&rest).await.0 == 401).then_some(())
     })
     .await;
@@ -144,7 +144,7 @@ async fn last_admin_with_a_permanent_key_cannot_be_removed() {
         "--expires",
         &end,
     ];
-    run(&world, &other).expect("it is made");
+    run(&world, &other).expect("it is created");
     let refused = run(&world, &["client", "revoke", "admin"]).unwrap_err();
     assert!(refused.contains("whose key does not expire"), "{refused}");
     run(&world, &["client", "revoke", "other"]).expect("it is revoked");
@@ -207,11 +207,11 @@ fn process_memory_is_protected_from_other_programs_of_the_user() {
         command.arg(format!("/proc/{process}/environ"));
         process::run(powerless(&command)).status.success()
     };
-    let is_seen = eventually_blocking("a program that keeps nothing back", || {
+    let is_seen = eventually_blocking("a program that does not buffer its output", || {
         can_read(other.id()).then_some(true)
     });
     assert!(is_seen && !can_read(service.id()));
-    eventually_blocking("the command to keep its memory back", || {
+    eventually_blocking("the command to protect its memory", || {
         (!can_read(watch.id())).then_some(())
     });
     assert!(watch.try_wait().unwrap().is_none(), "it has ended");

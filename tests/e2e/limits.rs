@@ -175,7 +175,7 @@ impl<'d> Walk<'d> {
             self.add(base, place, value(json!(most + 1)), false, "is too large");
         }
         if one["maxLength"] == 100 && one["pattern"].is_string() {
-            self.add(base, place, value(json!("a/b")), false, "is no name");
+            self.add(base, place, value(json!("a/b")), false, "is not a name");
         }
         if one["enum"].is_array() {
             self.add(
@@ -183,7 +183,7 @@ impl<'d> Walk<'d> {
                 place,
                 value(json!("none such")),
                 false,
-                "is no such word",
+                "is not one of the values",
             );
         }
         if let Some(most) = field["maxItems"].as_u64() {

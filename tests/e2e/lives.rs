@@ -96,7 +96,7 @@ async fn resume_token_of_another_store_reports_a_gap() {
     send(&world.rest(), hosts("lost", 5)).await;
     let of_the_first = first(world.grpc(), "").await.resume_token;
     let goes_on = first(world.grpc(), &of_the_first).await;
-    assert!(!goes_on.gap, "in its own life a token leads on");
+    assert!(!goes_on.gap, "a token is valid until the restore");
     world.kill();
 
     // Restored twice, as if the first restore had been unsatisfactory.
@@ -113,7 +113,7 @@ async fn resume_token_of_another_store_reports_a_gap() {
     send(&third.rest(), hosts("third", 10)).await;
     for token in [&of_the_first, &of_the_second] {
         let reported = third.watch(token).await;
-        assert!(reported.gap, "what came between is not skipped in silence");
+        assert!(reported.gap, "changes in between are not skipped silently");
         assert!(!reported.resume_token.is_empty());
         assert!(!third.watch(&reported.resume_token).await.gap);
     }
@@ -123,7 +123,7 @@ async fn resume_token_of_another_store_reports_a_gap() {
     let second = Life::start(&home, &home.join("second"));
     assert!(second.watch(&of_the_third).await.gap);
     let goes_on = second.watch(&of_the_second).await;
-    assert!(!goes_on.gap, "its own token still leads on");
+    assert!(!goes_on.gap, "its own token is still valid");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -156,7 +156,7 @@ async fn drill_restore_sends_nothing_until_ended() {
 
     let ended = drill.rest().post("/v1/settings:setQuiet", &json!({})).await;
     assert!(ended.ok()["settings"]["quietSinceTime"].is_null());
-    eventually("what waited to be sent", async || {
+    eventually("the waiting messages to be sent", async || {
         (receiver.received().len() == 4).then_some(())
     })
     .await;

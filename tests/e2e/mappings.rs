@@ -334,7 +334,7 @@ async fn mapping_can_be_tested_and_invalid_fields_are_reported() {
     assert_eq!(shown["droppedCount"], 0);
     assert!(
         newest(&rest, "statuspage").await.is_empty(),
-        "nothing is taken in"
+        "nothing is ingested"
     );
 
     let change = |change: fn(&mut Value)| {

@@ -30,7 +30,7 @@ const EXAMPLES: &str = "tests/examples/prometheus";
 /// Returns the documented families with their labels: those of every service, or only those of a
 /// store in a database.
 fn documented_families_with(database: bool) -> BTreeMap<String, BTreeSet<String>> {
-    let topic = Topic::find("metrics").expect("the topic is there");
+    let topic = Topic::find("metrics").expect("the topic exists");
     let words = |cell: &str| {
         cell.split('`')
             .skip(1)
@@ -419,7 +419,7 @@ async fn counters_with_known_labels_start_at_zero() {
         "bellwether_gateway_requests_total{operation=\"bellwether.v1.RuleService/CreateRule\",code=\"500\"}",
     ] {
         let line = format!("{series} 0\n");
-        assert!(page.contains(&line), "{series} is not there");
+        assert!(page.contains(&line), "{series} is missing");
     }
 }
 

@@ -91,7 +91,7 @@ async fn wait_until_notified(receiver: &Receiver, stored: &BTreeSet<String>) {
         };
         assert!(
             since.elapsed() < NO_MORE_AFTER,
-            "not told of: {:?}",
+            "not notified: {:?}",
             missing()
         );
         sleep(Duration::from_millis(100)).await;
@@ -279,13 +279,13 @@ async fn node_without_its_database_is_not_ready() {
     let rest = world.rest();
     assert_eq!(rest.get("/readyz").await.status, 200);
     tokio::task::block_in_place(|| database.server.kill());
-    eventually("it not to be ready", async || {
+    eventually("the node not to be ready", async || {
         (rest.get("/readyz").await.status == 503).then_some(())
     })
     .await;
-    assert_eq!(rest.get("/healthz").await.status, 200, "it lives");
+    assert_eq!(rest.get("/healthz").await.status, 200, "it is alive");
     tokio::task::block_in_place(|| database.server.run());
-    eventually("it to be ready", async || {
+    eventually("the node to be ready", async || {
         (rest.get("/readyz").await.status == 200).then_some(())
     })
     .await;
@@ -303,7 +303,7 @@ async fn paused_node_loses_leadership_and_rejoins() {
     journey::set_up(&first.rest(), &receiver).await;
     assert_eq!(leader(&second).await, "one");
     process::signal("-STOP", first.service().id());
-    eventually("the other to lead", async || {
+    eventually("the other node to lead", async || {
         let nodes = nodes(&second);
         let leads = |it: &String| it.starts_with("two") && it.ends_with(", leads");
         nodes.iter().any(leads).then_some(())
@@ -319,7 +319,7 @@ async fn paused_node_loses_leadership_and_rejoins() {
     process::signal("-CONT", first.service().id());
     put(&first.rest(), "b").await;
     receiver.wait_for(2).await;
-    eventually("both to live", async || {
+    eventually("both nodes to be alive", async || {
         (nodes(&second).len() == 2).then_some(())
     })
     .await;

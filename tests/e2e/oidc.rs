@@ -122,7 +122,7 @@ async fn provider_token_grants_the_role_of_its_claims() {
         (&json!(provider.issuer), &json!("bellwether"))
     );
     let ada = provider.token("ada", "bellwether").await;
-    // The same over gRPC, by the command.
+    // The command has the same result over gRPC.
     let mut command = world.command(&["client", "create", "a-sender", "--role", "ingest"]);
     command.env("BELLWETHER_KEY", &ada);
     let made = process::run(command);

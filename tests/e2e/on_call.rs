@@ -102,7 +102,7 @@ async fn escalation_stops_when_a_contact_acknowledges_by_link() {
     receiver.wait_for(1).await;
     assert_eq!(to(&receiver), ["ana +ana"]);
     // After a kill, a message not recorded as delivered would be sent again.
-    eventually("the message to be noted", async || {
+    eventually("the message to be recorded", async || {
         let path = format!("{NOTIFICATION}/deliveries?states=DELIVERED");
         let found = rest.get(&path).await.ok();
         found["deliveries"].as_array().filter(|it| !it.is_empty())?;
@@ -397,7 +397,7 @@ async fn signed_link_is_masked_in_the_api() {
     let secrets = [signature(&message["ack"]), signature(&message["link"])];
     let viewer = rest.with_key(Some(&world.client("reader", "viewer")));
     let delivered = format!("{NOTIFICATION}/deliveries?states=DELIVERED");
-    let ids = eventually("both messages to be noted", async || {
+    let ids = eventually("both messages to be recorded", async || {
         let found = viewer.get(&delivered).await.ok();
         let found = found["deliveries"].as_array()?;
         let ids: Vec<_> = found.iter().map(|it| it["id"].clone()).collect();
@@ -505,30 +505,33 @@ async fn feed_address_requests_are_audited_and_can_be_replaced() {
     let schedule = rest.get(&path).await.ok()["schedule"].clone();
     rest.put(&path, &schedule).await.ok();
     assert_eq!(anonymous.get(&second).await.status, 200);
-    eventually("what was issued, read, rotated and refused", async || {
-        let found = rest.get("/v1/audit?pageSize=200").await.ok();
-        let entries = found["entries"].as_array()?;
-        let expected = [
-            ("admin", "GetScheduleFeed", "READ"),
-            ("admin", "RotateScheduleFeed", "UPDATED"),
-            ("", "OpenFeed", "READ"),
-            ("", "OpenFeed", "REFUSED"),
-        ];
-        let is_there = |(client, method, action): &(&str, &str, &str)| {
-            entries.iter().any(|it| {
-                let name = it["clientName"].as_str().unwrap_or_default();
-                let called = it["method"].as_str().unwrap_or_default();
-                let is_about = *action == "REFUSED" || it["names"] == json!(["database"]);
-                let from = it["address"].as_str().unwrap_or_default();
-                name == *client
-                    && called.ends_with(method)
-                    && it["action"] == *action
-                    && is_about
-                    && from == "127.0.0.1"
-            })
-        };
-        expected.iter().all(is_there).then_some(())
-    })
+    eventually(
+        "the address to be issued, read, rotated and rejected",
+        async || {
+            let found = rest.get("/v1/audit?pageSize=200").await.ok();
+            let entries = found["entries"].as_array()?;
+            let expected = [
+                ("admin", "GetScheduleFeed", "READ"),
+                ("admin", "RotateScheduleFeed", "UPDATED"),
+                ("", "OpenFeed", "READ"),
+                ("", "OpenFeed", "REFUSED"),
+            ];
+            let is_there = |(client, method, action): &(&str, &str, &str)| {
+                entries.iter().any(|it| {
+                    let name = it["clientName"].as_str().unwrap_or_default();
+                    let called = it["method"].as_str().unwrap_or_default();
+                    let is_about = *action == "REFUSED" || it["names"] == json!(["database"]);
+                    let from = it["address"].as_str().unwrap_or_default();
+                    name == *client
+                        && called.ends_with(method)
+                        && it["action"] == *action
+                        && is_about
+                        && from == "127.0.0.1"
+                })
+            };
+            expected.iter().all(is_there).then_some(())
+        },
+    )
     .await;
 }
 
@@ -545,7 +548,7 @@ async fn guessed_addresses_are_throttled_and_reported() {
         let path = format!("/v1/data-receiver/heartbeats/cron/guess{guess}");
         assert_eq!(anonymous.get(&path).await.status, 401);
     }
-    eventually("an event of the service about it", async || {
+    eventually("an own event about it", async || {
         let search = json!({"query": {"filter": "source=bellwether and type=key-refused"}});
         let found = rest.post("/v1/events:search", &search).await.ok();
         let found = found["results"].as_array()?;

@@ -38,7 +38,7 @@ fn peak_mib(world: &World) -> u64 {
     let status = std::fs::read_to_string(status).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
     let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
-    kib.expect("the kernel tells") / 1024
+    kib.expect("the kernel reports it") / 1024
 }
 
 async fn others_are_served(world: &World) {
@@ -55,7 +55,7 @@ async fn others_are_served(world: &World) {
         rules.list_rules(ListRulesRequest::default()).await.unwrap();
     };
     let served = timeout(OTHERS_WAIT_MAX, served).await;
-    served.expect("others are served meanwhile");
+    served.expect("other clients are served meanwhile");
 }
 
 /// Asserts that others are served during the attack, within the memory limit.
@@ -148,7 +148,7 @@ async fn exhausted_descriptors_keep_connections_served_without_spinning() {
         let is_one = |line: &&str| refused.iter().any(|text| line.contains(text));
         log.lines().filter(is_one).count()
     };
-    eventually("descriptors to run out for a while", async || {
+    eventually("file descriptors to run out temporarily", async || {
         (refusals() >= 10).then_some(())
     })
     .await;
@@ -158,7 +158,7 @@ async fn exhausted_descriptors_keep_connections_served_without_spinning() {
     let (count, most) = (refusals(), tries(start.elapsed()));
     assert!(
         count <= most,
-        "{count} tries to accept, at most {most} expected"
+        "{count} attempts to accept, at most {most} expected"
     );
     drop(held);
     is_whole(world).await;
@@ -257,7 +257,7 @@ async fn documents_expanding_in_memory_are_rejected() {
             assert!(answer.body.len() < 20_000);
         }
     }
-    // The same over gRPC, where messages are not checked before.
+    // gRPC, where messages are not checked first, behaves alike.
     let events = cloud::Events {
         detailed_response: true,
         events: vec![cloud::Event::default(); hostile_times(100_000, 1_500_000)],
@@ -347,6 +347,6 @@ async fn stalled_watchers_use_little_memory_and_do_not_delay_shutdown() {
     let status = tokio::task::spawn_blocking(move || world.terminate()).await;
     assert!(status.unwrap().success());
     let took = start.elapsed();
-    assert!(took < OTHERS_WAIT_MAX, "the end took {took:?}");
+    assert!(took < OTHERS_WAIT_MAX, "the shutdown took {took:?}");
     drop((watchers, silent));
 }

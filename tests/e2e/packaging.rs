@@ -427,9 +427,12 @@ fn release_sbom_is_complete_and_machine_independent() {
         assert!(output.status.success(), "{output:?}");
         fs::read_to_string(file).unwrap()
     });
-    assert_eq!(lists[0], lists[1], "the same commit makes another list");
+    assert_eq!(
+        lists[0], lists[1],
+        "the same commit produces a different list"
+    );
     for place in [tree::root().to_str().unwrap(), "/root/", "/home/", "/tmp/"] {
-        assert!(!lists[0].contains(place), "{place} is told");
+        assert!(!lists[0].contains(place), "{place} is disclosed");
     }
     let list: Value = serde_json::from_str(&lists[0]).unwrap();
     assert_eq!(list["bomFormat"], "CycloneDX");

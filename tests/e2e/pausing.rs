@@ -80,7 +80,7 @@ async fn paused_destination_gets_nothing_until_resumed_even_after_a_kill() {
 
     act(&rest, "resume").await;
     let healthy = health_is(&rest, "HEALTHY").await;
-    eventually("what waited", async || {
+    eventually("the deliveries that waited", async || {
         (receiver.count() == 2).then_some(())
     })
     .await;
@@ -115,7 +115,7 @@ async fn pending_retries_are_sent_when_the_destination_resumes() {
     assert!(failing["since"].is_string(), "{failing}");
     act(&rest, "pause").await;
     act(&rest, "resume").await;
-    eventually("both to be sent again", async || {
+    eventually("both messages to be sent again", async || {
         (receiver.count() == 4).then_some(())
     })
     .await;
@@ -139,7 +139,10 @@ async fn destination_test_updates_health_and_a_new_address_resets_it() {
     let mut moved = rest.get(HOOK).await.ok()["destination"].clone();
     moved["description"] = json!("as before");
     let moved = rest.put(HOOK, &moved).await.ok()["destination"].clone();
-    assert_eq!(moved["health"]["state"], "FAILING", "it leads to the same");
+    assert_eq!(
+        moved["health"]["state"], "FAILING",
+        "its address is unchanged"
+    );
     let mut elsewhere = moved.clone();
     elsewhere["type"]["webhook"]["url"] = json!(receiver.url("/elsewhere"));
     let elsewhere = rest.put(HOOK, &elsewhere).await.ok()["destination"].clone();

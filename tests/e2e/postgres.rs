@@ -187,7 +187,7 @@ pub(crate) fn each_has_one_delivery(
 ) {
     let received = receiver.received();
     let ids: BTreeSet<_> = received.iter().map(Received::delivery_id).collect();
-    assert_eq!(ids.len(), stored.len(), "one delivery an event");
+    assert_eq!(ids.len(), stored.len(), "one delivery per event");
     eprintln!(
         "{} events stored, of {unknown} nothing was known",
         stored.len()
@@ -199,11 +199,11 @@ pub(crate) async fn none_is_lost(rest: &Rest, reported: &Mutex<SendOutcomes>) ->
     let stored = stored_hosts(rest).await;
     let reported = std::mem::take(&mut *reported.lock().unwrap());
     let lost: Vec<_> = reported.answered.difference(&stored).collect();
-    assert!(lost.is_empty(), "answered and lost: {lost:?}");
+    assert!(lost.is_empty(), "acknowledged and lost: {lost:?}");
     let contradictory: Vec<_> = reported.refused.intersection(&stored).collect();
     assert!(
         contradictory.is_empty(),
-        "refused and stored: {contradictory:?}, {}",
+        "rejected and stored: {contradictory:?}, {}",
         reported.why
     );
     stored
@@ -211,7 +211,7 @@ pub(crate) async fn none_is_lost(rest: &Rest, reported: &Mutex<SendOutcomes>) ->
 
 pub(crate) async fn wait_answered(reported: &Arc<Mutex<SendOutcomes>>, more: usize) {
     let before = reported.lock().unwrap().answered.len();
-    eventually("events to be answered", async || {
+    eventually("responses to events", async || {
         let now = reported.lock().unwrap().answered.len();
         (now >= before + more).then_some(())
     })
@@ -248,13 +248,13 @@ async fn acknowledged_events_survive_service_and_database_kills() {
     senders.join_all().await;
 
     let stored = none_is_lost(&world.rest(), &reported).await;
-    let hosts = eventually("every stored event to be told of", async || {
+    let hosts = eventually("notifications of every stored event", async || {
         let hosts = notified_hosts(&receiver);
         stored.is_subset(&hosts).then_some(hosts)
     })
     .await;
     let notified: Vec<_> = hosts.difference(&stored).collect();
-    assert!(notified.is_empty(), "told of and not stored: {notified:?}");
+    assert!(notified.is_empty(), "notified and not stored: {notified:?}");
     assert!(world.terminate().success());
 }
 
@@ -414,7 +414,7 @@ async fn wrong_key_layout_or_connection_prevents_start() {
     let key = fs::read(&key_file).unwrap();
     fs::remove_file(&key_file).unwrap();
     assert_refused(serve(&data_dir), "it is missing");
-    assert!(!key_file.exists(), "no key is made up");
+    assert!(!key_file.exists(), "no key is generated");
     let other = "1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n";
     fs::write(&key_file, other).unwrap();
     assert_refused(serve(&data_dir), "does not match the store");

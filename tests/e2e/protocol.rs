@@ -92,7 +92,7 @@ async fn stream_ends_at_the_deadline_of_its_caller() {
             loop {
                 match watching.message().await {
                     Ok(Some(_)) => {}
-                    Ok(None) => panic!("it ended as if all were well"),
+                    Ok(None) => panic!("it ended without an error"),
                     Err(status) => break status,
                 }
             }

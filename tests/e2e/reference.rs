@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 fn tables(topic: &str) -> BTreeMap<String, Vec<Vec<String>>> {
     let mut tables = BTreeMap::new();
     let mut under = String::new();
-    let topic = Topic::find(topic).expect("the topic is there");
+    let topic = Topic::find(topic).expect("the topic exists");
     for block in topic.blocks() {
         match block {
             Block::Heading(title) => under = title,

@@ -49,7 +49,7 @@ fn refused(answer: &Answer, status: u16, code: i64, case: &str) -> String {
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    assert!(!message.is_empty(), "{case}: no sentence for people");
+    assert!(!message.is_empty(), "{case}: no human-readable message");
     message
 }
 

@@ -99,7 +99,7 @@ async fn every_method_enforces_its_role() {
     let keys = keys(&world);
     let address = world.service().address("grpc");
     let ended = grpc::channel(address, keys[3].1.as_deref());
-    eventually("the key to end", async || {
+    eventually("the key to expire", async || {
         let code = call(&ended, "/bellwether.v1.ClientService/GetCaller", false).await;
         (code == Code::Unauthenticated).then_some(())
     })
@@ -135,7 +135,7 @@ async fn every_operation_enforces_its_role() {
         .iter()
         .map(|(kind, key)| (*kind, world.rest().with_key(key.as_deref())))
         .collect();
-    eventually("the key to end", async || {
+    eventually("the key to expire", async || {
         let answer = rests[3].1.get("/v1/notification/rules").await;
         (answer.status == 401).then_some(())
     })

@@ -35,7 +35,7 @@ fn expect_notice(manager: &UnixDatagram, wanted: &str) -> String {
             return reported;
         }
     }
-    panic!("{wanted} did not come");
+    panic!("{wanted} did not appear");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn config_check_lists_settings_with_their_source() {
         out.contains("smtp.host = \"mail.example.net\"  # "),
         "{out}"
     );
-    assert!(!data_dir.exists(), "a check makes nothing");
+    assert!(!data_dir.exists(), "a check creates nothing");
 
     let cases = [
         (
@@ -209,7 +209,7 @@ fn readable_secret_files_warn_and_world_writable_ones_are_rejected() {
     let (config_shown, key_shown) = (config.display(), key.display());
     for sentence in [
         format!("other users can read {config_shown} (mode 644), which contains `metrics.key`"),
-        format!("other users can read {key_shown} (mode 640): `chmod 600` it"),
+        format!("other users can read {key_shown} (mode 640); run `chmod 600` on it"),
     ] {
         assert!(reported.contains(&sentence), "{sentence} in {reported}");
     }
@@ -217,7 +217,7 @@ fn readable_secret_files_warn_and_world_writable_ones_are_rejected() {
     set_mode(&config, 0o646);
     let (code, _, reported) = list(&world);
     assert_eq!(code, 2, "{reported}");
-    let sentence = format!("--config: everybody can write to {config_shown} (mode 646)");
+    let sentence = format!("--config: {config_shown} is world-writable (mode 646)");
     assert!(reported.contains(&sentence), "{reported}");
     // The service logs it too.
     set_mode(&config, 0o644);

@@ -73,7 +73,7 @@ async fn tag_scoped_editor_changes_only_its_resources() {
         let answer = db.post("/v1/config:apply", &documents).await;
         assert_eq!(answer.status, 403, "{}", answer.text());
     }
-    eventually("the refusals in the audit log", async || {
+    eventually("the rejections in the audit log", async || {
         let list = admin.get("/v1/audit?clientNames=db").await.ok();
         let is_reported = list.to_string().contains("has none of the tags");
         is_reported.then_some(())
@@ -105,7 +105,7 @@ async fn source_scoped_sender_sends_only_its_sources() {
     let (accepted, answer) = send(json!({"source": "web"})).await;
     assert_eq!(accepted, 0);
     assert!(
-        answer.contains("is `web`; this key may send only events of `cron`"),
+        answer.contains("is `web`; this key may only send events from `cron`"),
         "{answer}"
     );
     let (accepted, answer) = send(json!({"host": "a"})).await;

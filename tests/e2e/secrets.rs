@@ -77,6 +77,6 @@ fn key_rotation_without_a_store_is_rejected() {
     world.terminate();
     fs::remove_dir_all(world.data_dir()).unwrap();
     let refused = rotate(&world, &[]).unwrap_err();
-    assert!(!world.data_dir().exists(), "it was made");
+    assert!(!world.data_dir().exists(), "it was created");
     assert!(refused.contains("there is no store"), "{refused}");
 }

@@ -253,7 +253,7 @@ async fn event_silence_is_extended_commented_and_found() {
     .await;
     let own = rest.get(&path).await.ok()["silence"]["eventId"].clone();
     let own = format!("/v1/events/{}", own.as_str().unwrap());
-    let own = eventually("the event of the silence", async || {
+    let own = eventually("the event about the silence", async || {
         let answer = rest.get(&own).await;
         (answer.status == 200).then(|| answer.json())
     })

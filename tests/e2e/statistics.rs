@@ -75,7 +75,7 @@ fn of<'a>(statistics: &'a Value, kind: &str, name: &str) -> &'a Value {
 fn number(value: &Value) -> i64 {
     value
         .as_i64()
-        .unwrap_or_else(|| panic!("{value} is no number"))
+        .unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 fn sum(columns: &Value) -> i64 {

@@ -50,7 +50,7 @@ const DESTINATIONS: [(&str, u16); 13] = [
 fn wanted() -> usize {
     #[expect(
         clippy::disallowed_methods,
-        reason = "how tests run is no configuration"
+        reason = "options of a test run, not configuration"
     )]
     let value = std::env::var("BELLWETHER_TEST_STORM").ok();
     value.map_or(EVENTS, |it| it.parse().expect("a number of events"))
@@ -425,7 +425,7 @@ async fn a_passed_test_sends_what_waits_and_health_begins_again(storm: &mut Stor
         .shows(&["200", &format!("waiting for {FIXED}")]);
     storm.console.press("s");
     storm.console.shows(&[&format!("waiting for {FIXED}")]);
-    eventually("what waits to be sent", async || {
+    eventually("the waiting messages to be sent", async || {
         (waiting(storm).await == 0).then_some(())
     })
     .await;

@@ -90,9 +90,9 @@ async fn costly_template_is_rejected_with_its_name_and_limit() {
         )
         .await;
     }
-    assert_eq!(receiver.count(), 0, "a refused test sends nothing");
+    assert_eq!(receiver.count(), 0, "a rejected test sends nothing");
 
-    // The same for webhooks with a stored mapping.
+    // Webhooks with a stored mapping behave alike.
     let mut stored = mapping;
     stored["name"] = json!("square");
     rest.post("/v1/intake/mappings", &stored).await.ok();
@@ -388,11 +388,11 @@ async fn invalid_jinja_template_is_rejected_with_line_and_column() {
             ("{% include 'x' %}", "line 1, column 4"),
             (
                 "a\n{% macro f(x) %}{% endmacro %}",
-                "line 2, column 4: `macro` is not available; write the text where it is used",
+                "line 2, column 4: `macro` is not supported; write the text where it is used",
             ),
             (
                 "{% set x = namespace(n=0) %}",
-                "`namespace` is not available; to count, sum or join, use filters",
+                "`namespace` is not supported; to count, sum or join, use filters",
             ),
             (
                 "{% set x = [1] %}",

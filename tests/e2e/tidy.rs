@@ -9,7 +9,7 @@ fn every_source_file_starts_with_a_module_comment() {
     for (path, text) in tree::files("rs") {
         assert!(
             text.starts_with("//! "),
-            "{path} does not start with what it is for"
+            "{path} does not start with its purpose"
         );
     }
 }
@@ -43,7 +43,7 @@ fn product_code_is_ascii() {
         assert_eq!(
             line.map(|line| line + 1),
             None,
-            "{path} holds more than ASCII in that line"
+            "{path} has a non-ASCII line"
         );
     }
 }
@@ -138,7 +138,7 @@ fn console_does_not_use_backend_or_gateway() {
         let is_command = COMMAND_FILES.iter().any(|file| path.starts_with(file));
         if path.starts_with("tui/") && !is_command {
             for part in ["bellwether_backend", "bellwether_gateway"] {
-                assert!(!text.contains(part), "{path} knows {part}");
+                assert!(!text.contains(part), "{path} refers to {part}");
             }
         }
     }
@@ -188,11 +188,14 @@ fn backend_modules_depend_only_along_allowed_edges() {
     let allowed: BTreeMap<_, _> = MODULE_ARROWS.into_iter().collect();
     let backend = Modules::of("backend/src");
     for module in backend.top_modules() {
-        assert!(allowed.contains_key(module), "{module} is not on the map");
+        assert!(
+            allowed.contains_key(module),
+            "{module} is not in the diagram"
+        );
     }
     for ((from, to), files) in backend.top_dependencies() {
         let allowed = allowed[from.as_str()].contains(&to.as_str());
-        assert!(allowed, "{from} looks into {to}: {files:?}");
+        assert!(allowed, "{from} uses {to}: {files:?}");
     }
 }
 
@@ -209,7 +212,10 @@ fn architecture_diagram_matches_the_allowed_edges() {
     let allowed: BTreeMap<_, _> = MODULE_ARROWS.into_iter().collect();
     let mut shown = BTreeSet::new();
     for (from, to) in arrows {
-        assert!(allowed[from].contains(&to), "{from} --> {to} is no arrow");
+        assert!(
+            allowed[from].contains(&to),
+            "the diagram has no arrow {from} --> {to}"
+        );
         shown.extend([from, to]);
     }
     let modules = allowed
@@ -273,10 +279,10 @@ fn flaky_tests_are_dated_and_recent() {
         }
         let (day, rest) = line.split_once(' ').expect("a day and a name");
         let day: jiff::civil::Date = day.parse().expect("a day as 2026-11-26");
-        let (name, seen) = rest.split_once(": ").expect("a name and what was seen");
+        let (name, seen) = rest.split_once(": ").expect("a name and an observation");
         let function = name.rsplit("::").next().unwrap_or(name);
         let test = format!("fn {function}(");
-        assert!(!seen.is_empty(), "{name}: what was seen?");
+        assert!(!seen.is_empty(), "{name}: the observation is missing");
         assert!(
             sources.iter().any(|(_, text)| text.contains(&test)),
             "no test has the name {name}; take its line out"
@@ -284,7 +290,7 @@ fn flaky_tests_are_dated_and_recent() {
         let age = today.since(day).map_or(0, |it| it.get_days());
         assert!(
             age <= FLAKY_DAYS,
-            "{name} is flaky since {day}: find out why"
+            "{name} has been flaky since {day}: find out why"
         );
     }
 }

@@ -48,7 +48,8 @@ impl Secured {
 
     fn address(&self, part: &str) -> &str {
         let url = self.world.service().address(part);
-        url.strip_prefix("https://").expect("it is said to be TLS")
+        url.strip_prefix("https://")
+            .expect("it is reported to be TLS")
     }
 
     fn file(&self, name: &str) -> String {
@@ -125,7 +126,7 @@ async fn rest_grpc_and_grpc_web_are_served_only_over_tls() {
         let mut answer = Vec::new();
         drop(stream.read_to_end(&mut answer).await);
         let answer = String::from_utf8_lossy(&answer);
-        assert!(!answer.contains("HTTP/"), "{part} answers in clear");
+        assert!(!answer.contains("HTTP/"), "{part} responds without TLS");
     }
 }
 
@@ -215,7 +216,7 @@ async fn revoked_certificates_are_rejected_and_crl_and_ca_are_reloaded() {
     }
     std::fs::write(&list, secured.authority.revoke(&[&bad])).unwrap();
     for part in ["rest", "grpc"] {
-        eventually("the revoked one to be out", async || {
+        eventually("the revoked one to be rejected", async || {
             (!is_let_in(part, &bad).await).then_some(())
         })
         .await;
@@ -227,7 +228,7 @@ async fn revoked_certificates_are_rejected_and_crl_and_ca_are_reloaded() {
     std::fs::write(secured.file("ca.crt"), other.pem()).unwrap();
     let theirs = other.issue();
     for part in ["rest", "grpc"] {
-        eventually("the new authority to be asked", async || {
+        eventually("requests to the new authority", async || {
             is_let_in(part, &theirs).await.then_some(())
         })
         .await;
@@ -253,10 +254,13 @@ async fn expiring_certificate_opens_an_event_until_renewed() {
     for (life, reported) in ends {
         let certificate = secured.authority.issue_for(life);
         certificate.write(secured.files.path(), "server");
-        eventually("the event to follow the certificate", async || {
-            let answer = secured.request("rest", request.as_bytes()).await;
-            reported.iter().all(|it| answer.contains(it)).then_some(())
-        })
+        eventually(
+            "the event to be updated for the new certificate",
+            async || {
+                let answer = secured.request("rest", request.as_bytes()).await;
+                reported.iter().all(|it| answer.contains(it)).then_some(())
+            },
+        )
         .await;
     }
 }
@@ -268,7 +272,7 @@ async fn tls_connection_errors_name_cause_and_fix() {
     let (over, clear) = (Secured::start(""), World::start());
     let ended = over.authority.issue_for(Duration::ZERO);
     ended.write(over.files.path(), "server");
-    eventually("the ended certificate to be shown", async || {
+    eventually("the expired certificate to be shown", async || {
         let shown = over.authority.connect(over.address("grpc"), &["h2"], None);
         shown.await.is_err().then_some(())
     })
@@ -333,7 +337,7 @@ async fn certificate_is_reloaded_without_a_restart_unless_broken() {
     let secured = Secured::start("");
     let before = secured.shown("grpc").await;
     std::fs::write(secured.file("server.crt"), "half of a certif").unwrap();
-    eventually("the log to tell of the broken file", || async {
+    eventually("the log to report the broken file", || async {
         let log = secured.world.service().log();
         log.contains("keeping the old certificate").then_some(())
     })
@@ -423,7 +427,7 @@ fn invalid_tls_files_are_reported_by_setting() {
             reported.contains(names) && reported.contains(says),
             "{lines}: {reported}"
         );
-        assert!(!files.path().join("data").exists(), "a store was made");
+        assert!(!files.path().join("data").exists(), "a store was created");
     }
 }
 

@@ -191,7 +191,7 @@ fn a_rule_is_previewed_and_enabled(guide: &mut Guide) {
     assert_eq!(
         guide.receiver.received().len(),
         1,
-        "no message was sent so far"
+        "no message has been sent so far"
     );
 }
 

@@ -23,7 +23,9 @@ const MASK: &str = "********";
 
 pub(crate) fn unpack(release: &str, data_dir: &Path) {
     let archive = tree::root().join(format!("tests/fixtures/data-{release}.tgz"));
-    let folder = data_dir.parent().expect("the data folder lies in one");
+    let folder = data_dir
+        .parent()
+        .expect("the data folder is inside a folder");
     let unpacked = Command::new("tar")
         .arg("-xzf")
         .arg(archive)
@@ -61,7 +63,7 @@ async fn data_folder_of_an_earlier_release_works() {
 async fn what_there_is_is_counted(rest: &Rest) {
     // Pending deliveries are sent in the meantime, and counts and lists are read at slightly
     // different times.
-    eventually("what is counted to be what is listed", async || {
+    eventually("the count to match the list", async || {
         let found = rest.get("/v1/statistics?span=2592000s").await.ok();
         let now = |field: &str| &found["deliveries"][field];
         let list = rest
@@ -256,6 +258,6 @@ async fn what_was_owed_is_sent(rest: &Rest) {
         );
         assert_eq!(message.headers["x-team"], "storage");
         let now = jiff::Timestamp::now().as_second();
-        standard_webhooks::verify(&message, SIGNING, now).expect("signed as before");
+        standard_webhooks::verify(&message, SIGNING, now).expect("signed with the same key");
     }
 }

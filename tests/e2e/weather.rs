@@ -65,7 +65,7 @@ fn until(console: &mut Terminal, keys: &str, is_so: impl Fn(&str) -> bool) -> Du
     while !is_so(&console.screen()) {
         assert!(
             pressed.elapsed() < Duration::from_secs(20),
-            "{keys:?} does not lead there:\n{}",
+            "{keys:?} does not open that screen:\n{}",
             console.screen()
         );
         std::thread::sleep(Duration::from_millis(1));
@@ -116,7 +116,7 @@ fn keys_are_answered(console: &mut Terminal, screen: &str) {
 fn assert_stands_once(screen: &str, words: &[&str]) {
     for word in words {
         let rows = screen.matches(&format!("it is {word}")).count();
-        assert_eq!(rows, 1, "{word} stands {rows} times:\n{screen}");
+        assert_eq!(rows, 1, "{word} appears {rows} times:\n{screen}");
     }
 }
 

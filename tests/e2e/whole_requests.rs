@@ -52,7 +52,7 @@ async fn set_up(rest: &Rest, receiver: &Receiver) {
         });
         let path = "/v1/notification/inhibitions";
         rest.post(path, &inhibition).await.ok();
-        eventually("it to be prepared", async || {
+        eventually("the inhibition to be active", async || {
             let read = rest.get(&format!("{path}/dead%20by%20{field}")).await.ok();
             (read["inhibition"]["state"] == "ACTIVE").then_some(())
         })
@@ -152,7 +152,7 @@ impl Sent<'_> {
                 let request = json!({"resourceLogs": logs});
                 post(&rest, "/v1/logs", json, &request).await;
             }
-            other => panic!("no way in is called {other}"),
+            other => panic!("unknown entry point {other}"),
         }
     }
 }

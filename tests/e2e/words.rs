@@ -210,14 +210,14 @@ fn glossary_names_exist_and_replaced_words_are_unused() {
     }
     // The names of these terms in the API and among the metrics.
     for field in ["skipped_count", "shadow", "notified", "assignee"] {
-        assert!(fields.contains(field), "{field} is no field");
+        assert!(fields.contains(field), "{field} is not a field");
     }
     for metric in [
         "bellwether_skipped_total",
         "bellwether_pending",
         "bellwether_holds_total",
     ] {
-        assert!(metrics.contains(metric), "{metric} is no metric");
+        assert!(metrics.contains(metric), "{metric} is not a metric");
     }
     let all = fields.iter().chain(&metrics);
     for name in all.filter(|name| !RELEASED.contains(&name.as_str())) {

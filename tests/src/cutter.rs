@@ -113,7 +113,7 @@ async fn carry(client: TcpStream, port: u16, fate: watch::Receiver<Treatment>) {
     drop(server.set_nodelay(true));
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    // When one direction ends, so does the other.
+    // The end of one direction ends the other.
     tokio::select! {
         () = pass(from_client, to_server, true, fate.clone()) => {}
         () = pass(from_server, to_client, false, fate) => {}

@@ -28,7 +28,7 @@ pub async fn eventually_within<T>(
         if let Some(found) = check().await {
             return found;
         }
-        assert!(start.elapsed() < patience, "waited in vain for {what}");
+        assert!(start.elapsed() < patience, "timed out waiting for {what}");
         tokio::time::sleep(PAUSE).await;
     }
 }
@@ -43,7 +43,7 @@ pub fn eventually_blocking<T>(what: &str, mut check: impl FnMut() -> Option<T>) 
         if let Some(found) = check() {
             return found;
         }
-        assert!(start.elapsed() < PATIENCE, "waited in vain for {what}");
+        assert!(start.elapsed() < PATIENCE, "timed out waiting for {what}");
         std::thread::sleep(PAUSE);
     }
 }

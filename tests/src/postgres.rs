@@ -143,7 +143,7 @@ impl Postgres {
     /// Starts a stopped server again, and waits until it accepts connections.
     ///
     /// # Panics
-    /// Panics if it does not in time.
+    /// Panics if it does not accept connections in time.
     pub fn run(&mut self) {
         let mut child = unprivileged("sh")
             .args(["-c", RUN, "sh"])
@@ -266,7 +266,7 @@ impl Pooler {
         while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(
                 begin.elapsed() < READY_TIME_MAX,
-                "the pooler does not answer"
+                "the pooler does not respond"
             );
             std::thread::sleep(Duration::from_millis(50));
         }

@@ -219,7 +219,7 @@ impl Terminal {
     /// Panics if the screen keeps changing.
     pub fn settled(&self) -> String {
         let (mut last, mut quiet) = (self.screen(), 0);
-        eventually_blocking("the screen to come to rest", || {
+        eventually_blocking("the screen to stop changing", || {
             let now = self.screen();
             quiet = if now == last { quiet + 1 } else { 0 };
             last = now;

@@ -125,7 +125,7 @@ impl Wire {
     /// Panics if the call succeeds.
     pub async fn refused(&self, method: &str, request: &Value) -> Refusal {
         match self.call(method, request).await {
-            Ok(answer) => panic!("{} {method} {request}: not refused: {answer}", self.name()),
+            Ok(answer) => panic!("{} {method} {request}: not rejected: {answer}", self.name()),
             Err(refusal) => refusal,
         }
     }
@@ -255,7 +255,7 @@ fn percent_encoded(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-_".contains(&byte) {
             encoded.push(char::from(byte));
         } else {
-            write!(encoded, "%{byte:02X}").expect("a text takes everything");
+            write!(encoded, "%{byte:02X}").expect("a string accepts everything");
         }
     }
     encoded
@@ -282,7 +282,7 @@ fn refusal(status: &Status) -> Refusal {
     if let Some(request) = status.get_details_bad_request() {
         for violation in request.field_violations {
             let said = (violation.field, violation.description);
-            write!(message, "\n{}: {}", said.0, said.1).expect("a text takes everything");
+            write!(message, "\n{}: {}", said.0, said.1).expect("a string accepts everything");
         }
     }
     Refusal {

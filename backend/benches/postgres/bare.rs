@@ -1,4 +1,4 @@
-//! What the database itself takes: the same rows, without engine, log and order.
+//! The cost of the database itself: the same rows, without engine, log and ordering.
 
 use std::time::{Duration, Instant};
 
@@ -7,15 +7,15 @@ use tokio_postgres::{Client, Config, NoTls, Statement};
 
 use super::{BATCH, events::Event, median, per_second, server};
 
-/// What a statement is given.
+/// A parameter of a statement.
 type Value<'a> = dyn tokio_postgres::types::ToSql + Sync + 'a;
 
-/// How the rows lie.
+/// Table layout of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Every index is a column of one table.
     Columns,
-    /// As the engine has them: what moves is in a narrow table, the rest beside it.
+    /// The engine's layout: the changing columns are in a narrow table, the others in a second one.
     Layout,
 }
 
@@ -29,13 +29,13 @@ async fn connect(port: u16) -> (Client, JoinSet<()>) {
     (client, carrier)
 }
 
-/// Tables of a separate schema, over a connection.
+/// Tables of a separate schema, used over one connection.
 pub(crate) struct Bare {
     client: Client,
     form: Form,
     schema: String,
     insert: Statement,
-    /// What inserts into the narrow table, where there is one, and what updates it.
+    /// Statements that insert into and update the narrow table; `None` without one.
     narrow: Option<[Statement; 2]>,
     _carrier: JoinSet<()>,
 }
@@ -69,7 +69,7 @@ impl Bare {
         Self::over(client, carrier, form, format!("bare_{schema}")).await
     }
 
-    /// The same tables over another connection.
+    /// Returns the same tables over another connection.
     pub(crate) async fn another(&self, port: u16) -> Self {
         let (client, carrier) = connect(port).await;
         Self::over(client, carrier, self.form, self.schema.clone()).await
@@ -112,7 +112,7 @@ impl Bare {
         }
     }
 
-    /// Puts events in, as one transaction that is sent together.
+    /// Inserts events in one pipelined transaction.
     pub(crate) async fn insert(&mut self, events: &[Event]) {
         let keys: Vec<_> = events.iter().map(|it| &*it.key).collect();
         let versions: Vec<_> = events.iter().map(Event::number).collect();
@@ -143,7 +143,7 @@ impl Bare {
         }
     }
 
-    /// New events in batches, one batch after the other.
+    /// Inserts new events in consecutive batches, and returns the rate and the events.
     pub(crate) async fn new_events(&mut self, time: Duration) -> (f64, Vec<Event>) {
         let (begin, mut stored) = (Instant::now(), Vec::new());
         while begin.elapsed() < time {
@@ -155,7 +155,7 @@ impl Bare {
         (per_second(stored.len() as u64, begin), stored)
     }
 
-    /// Repeats of events that are there, in batches.
+    /// Repeats existing events in batches, and returns the rate.
     pub(crate) async fn repeats(&mut self, stored: &mut [Event], time: Duration) -> f64 {
         let [_, update] = self.narrow.as_ref().unwrap();
         let (begin, mut count, client) = (Instant::now(), 0, &self.client);
@@ -179,7 +179,7 @@ impl Bare {
         per_second(count, begin)
     }
 
-    /// What a round trip takes, and what a commit of one small row does beyond one.
+    /// Returns the time of a round trip, and the additional time of committing one small row.
     pub(crate) async fn trip_and_commit(&self, times: usize) -> (Duration, Duration) {
         let nothing = self.client.prepare("SELECT 1").await.unwrap();
         let text = format!("INSERT INTO {}.small VALUES ($1)", self.schema);
@@ -199,7 +199,7 @@ impl Bare {
     }
 }
 
-/// A user who holds what there was at a moment.
+/// A transaction that holds a snapshot.
 pub(crate) struct Snapshot {
     _client: Client,
     _carrier: JoinSet<()>,

@@ -1,4 +1,4 @@
-//! An event as the engine keeps it, and as a table without the engine would.
+//! An event as the engine stores it, and as a plain table would.
 
 use bellwether_backend::store::{
     Index, Kind,
@@ -7,13 +7,13 @@ use bellwether_backend::store::{
 
 const VALUE_BYTES: usize = 500;
 
-/// An occurrence of 500 bytes with five index entries, of which one moves when it repeats.
+/// An occurrence of 500 bytes with five index entries, one of which moves at each repeat.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
     pub(crate) key: Vec<u8>,
-    /// By event, start, review and severity.
+    /// Index keys by event, start, review and severity.
     pub(crate) columns: [Vec<u8>; 4],
-    /// By state and when it was last seen.
+    /// Index key by state and last event.
     pub(crate) state: Vec<u8>,
     number: u64,
     seen: u64,
@@ -29,7 +29,7 @@ const COLUMNS: [Index; 4] = [
 impl Event {
     pub(crate) fn numbered(number: u64) -> Self {
         let key = [[0; 8], number.to_be_bytes()].concat();
-        // Spread as an event's identity is.
+        // Spread like the id of an event.
         let spread = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
         let lead = |lead: &[u8]| [lead, &key].concat();
         let columns = [
@@ -59,7 +59,7 @@ impl Event {
         }
     }
 
-    /// It comes for the first time.
+    /// Returns the change for its first event.
     pub(crate) fn appears(&self) -> Change {
         let columns = COLUMNS.iter().zip(&self.columns);
         let mut add: Vec<_> = columns
@@ -74,14 +74,14 @@ impl Event {
         }
     }
 
-    /// It moves to where what was seen later is; answers where it was.
+    /// Moves it behind all events seen earlier, and returns its previous index key.
     pub(crate) fn moves(&mut self) -> Vec<u8> {
         self.seen += 1 << 32;
         let state = [&[1][..], &self.seen.to_be_bytes(), &self.key].concat();
         std::mem::replace(&mut self.state, state)
     }
 
-    /// It comes again.
+    /// Returns the change for a repeat.
     pub(crate) fn repeats(&mut self, version: u64) -> Change {
         let before = self.moves();
         let put = Action::Put(Self::value());
@@ -92,7 +92,7 @@ impl Event {
         }
     }
 
-    /// Its number, as a version.
+    /// Returns its number, as a version.
     pub(crate) fn number(&self) -> i64 {
         i64::try_from(self.number).unwrap()
     }

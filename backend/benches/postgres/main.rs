@@ -1,8 +1,10 @@
-//! The engine in a PostgreSQL database beside what the database itself takes, and beside the embedded one.
+//! The engine in a PostgreSQL database, compared with the database itself and with the embedded
+//! engine.
 //!
-//! A line a figure, as JSON: `just bench postgres` shows them as a table. An event is an occurrence
-//! of 500 bytes with five index entries, of which one moves. `BELLWETHER_BENCH_SECONDS` sets how
-//! long each is measured, `BELLWETHER_BENCH_SNAPSHOT_SECONDS` how long a snapshot is held beside.
+//! Prints one line of JSON per figure; `just bench postgres` shows them as a table. An event is an
+//! occurrence of 500 bytes with five index entries, one of which moves. `BELLWETHER_BENCH_SECONDS`
+//! sets the duration of each measurement, `BELLWETHER_BENCH_SNAPSHOT_SECONDS` the time for which a
+//! snapshot is held meanwhile.
 
 #![expect(
     clippy::print_stdout,
@@ -47,16 +49,16 @@ use self::{
 )]
 mod server;
 
-/// Events of a batch.
+/// Events per batch.
 const BATCH: usize = 100;
-/// Single events under way concurrently.
+/// Single events in flight.
 const IN_FLIGHT: usize = 256;
 const NODES: usize = 3;
-/// Single events measured one by one.
+/// Single events measured one after the other.
 const SINGLES: usize = 200;
 
 fn main() {
-    // `cargo test --benches` starts this, too: then there is nothing to measure.
+    // `cargo test --benches` also runs this program; it then measures nothing.
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
@@ -78,10 +80,10 @@ fn span() -> Duration {
     seconds("BELLWETHER_BENCH_SECONDS", 5)
 }
 
-/// What a figure has to reach, beside its reference.
+/// Goal of a figure, relative to its reference.
 #[derive(Clone, Copy)]
 enum Goal {
-    /// At least so many times the reference.
+    /// At least this multiple of the reference.
     Least(f64),
     Most(f64),
 }
@@ -106,11 +108,11 @@ async fn measure(server: &server::Postgres) {
     one_by_one(&place).await;
 }
 
-/// Where stores are made.
+/// The server on which stores are created.
 struct Place<'a>(&'a server::Postgres);
 
 impl Place<'_> {
-    /// The address of a new store.
+    /// Creates a store, and returns its address.
     async fn store(&self) -> (Address, String) {
         static STORES: AtomicU64 = AtomicU64::new(0);
         let schema = format!("store_{}", STORES.fetch_add(1, Ordering::Relaxed));
@@ -134,7 +136,8 @@ fn per_second(count: u64, since: Instant) -> f64 {
     count as f64 / since.elapsed().as_secs_f64()
 }
 
-/// New events in batches, one batch after the other; the rate, and the events with their versions.
+/// Inserts new events in consecutive batches, and returns the rate and the events with their
+/// versions.
 async fn new_events(engine: &Arc<dyn Engine>, time: Duration) -> (f64, Vec<(Event, u64)>) {
     let (begin, mut stored) = (Instant::now(), Vec::new());
     while begin.elapsed() < time {
@@ -147,7 +150,7 @@ async fn new_events(engine: &Arc<dyn Engine>, time: Duration) -> (f64, Vec<(Even
     (per_second(stored.len() as u64, begin), stored)
 }
 
-/// Repeats of events that are there, in batches.
+/// Repeats existing events in batches, and returns the rate.
 async fn repeats(engine: &Arc<dyn Engine>, stored: &mut [(Event, u64)]) -> f64 {
     let (begin, mut count) = (Instant::now(), 0);
     'all: loop {
@@ -219,7 +222,8 @@ async fn batches(place: &Place<'_>) {
         without,
     );
 
-    // Dead rows stay while anybody holds a snapshot: the rate at its end, beside that before.
+    // Dead rows remain while a snapshot is held, so the rate at its end is compared with the rate
+    // before it.
     let snapshot = bare::Snapshot::hold(place.0.port()).await;
     let held = seconds("BELLWETHER_BENCH_SNAPSHOT_SECONDS", 60);
     let begin = Instant::now();
@@ -255,8 +259,8 @@ fn size(place: &Place<'_>, schema: &str, events: usize) {
     );
 }
 
-/// Single events that three nodes are sent concurrently, beside as many connections that commit as
-/// large batches without log.
+/// Measures single events sent to three nodes concurrently, compared with as many connections that
+/// commit equally large batches without a log.
 async fn singles(place: &Place<'_>) {
     let (address, _) = place.store().await;
     let next = Arc::new(AtomicU64::new(0));
@@ -314,7 +318,7 @@ async fn singles(place: &Place<'_>) {
     );
 }
 
-/// A single event while nothing else is under way, beside what its round trips and its commit take.
+/// Measures a single event on an idle store, compared with its round trips and its commit.
 async fn one_by_one(place: &Place<'_>) {
     let (address, _) = place.store().await;
     let engine = open(&address).await;

@@ -1,4 +1,4 @@
-//! What is defined in the installation, and the silences that operators make.
+//! The resources defined in the installation, and the silences that operators create.
 
 use std::str::FromStr;
 
@@ -20,9 +20,9 @@ use tonic::{
 
 use super::outside::{Outside, RECEIVERS};
 
-/// Rules, of which each has a trigger for one service.
+/// Number of rules, each with a trigger for one service.
 const RULES: u64 = 500;
-/// Of so many rules one groups.
+/// One in this many rules groups.
 const GROUPING: u64 = 5;
 const INHIBITIONS: u64 = 20;
 const HALF_AN_HOUR_MS: i64 = 30 * 60 * 1_000;
@@ -34,7 +34,7 @@ pub(super) fn with_key(channel: Channel, key: &str) -> Grpc {
     InterceptedService::new(channel, Key(bearer))
 }
 
-/// Puts the key on every call.
+/// Adds the key to every call.
 #[derive(Debug, Clone)]
 pub(super) struct Key(MetadataValue<Ascii>);
 
@@ -133,7 +133,7 @@ async fn rule(grpc: &Grpc, number: u64) {
     rules.create_rule(request).await.unwrap();
 }
 
-/// Makes a silence for half an hour.
+/// Creates a silence for half an hour.
 pub(super) async fn silence(grpc: &Grpc, hour: u64, now_ms: i64) {
     let end = jiff::Timestamp::from_millisecond(now_ms + HALF_AN_HOUR_MS).unwrap();
     let silence = v1::Silence {

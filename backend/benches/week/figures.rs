@@ -1,4 +1,4 @@
-//! What the process takes, and whether that grows.
+//! Resource use of the process, and whether it grows.
 
 use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
 
@@ -6,8 +6,7 @@ use bellwether_process::metrics::Source;
 
 const MIB: u64 = 1024 * 1024;
 
-/// What is taken at one moment. The generator of events is in the same process, and takes the same all
-/// the time.
+/// Resource use at one time. The event generator is in the same process, and its use is constant.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Figures {
     memory_mib: u64,
@@ -15,7 +14,7 @@ pub(super) struct Figures {
     log_mib: u64,
     descriptors: u64,
     threads: u64,
-    /// Numbers that the metrics page has.
+    /// Number of series on the metrics page.
     series: u64,
     open: i64,
     held: i64,
@@ -27,7 +26,8 @@ impl Figures {
         descriptors | threads | series | open | held | waiting";
 
     pub(super) fn now(folder: &Path, page: &str) -> Self {
-        // What it takes of the disk: redb doubles the length of a file up to 4 GiB, and most of that is a hole.
+        // Allocated blocks: redb doubles the length of a file up to 4 GiB, and most of that is a
+        // hole.
         let bytes = |name: &str| fs::metadata(folder.join(name)).map_or(0, |it| it.blocks() * 512);
         let status = fs::read_to_string("/proc/self/status").unwrap();
         let number = |name: &str| -> u64 {
@@ -69,15 +69,15 @@ impl Figures {
     }
 }
 
-/// One of the numbers.
+/// Selects one of the figures.
 type Number = fn(&Figures) -> u64;
 
-/// The page of metrics.
+/// Returns the metrics page.
 pub(super) async fn page(source: &dyn Source) -> String {
     source.lines().await
 }
 
-/// The sum of a gauge over its labels.
+/// Returns the sum of a gauge over its labels.
 pub(super) fn of(page: &str, name: &str) -> i64 {
     let lines = page.lines().filter(|line| {
         let rest = line.strip_prefix(name);
@@ -87,7 +87,7 @@ pub(super) fn of(page: &str, name: &str) -> i64 {
     values.sum()
 }
 
-/// Prints the most of each in both spans, and whether it is flat.
+/// Prints the maximum of each figure in both periods, and whether it stayed flat.
 pub(super) fn compare(first: &[Figures], last: &[Figures], growth_max: f64) {
     let rows: [(&str, Number); 6] = [
         ("memory, MiB", |it| it.memory_mib),

@@ -1,10 +1,10 @@
-//! A week of an installation, by a clock that is moved: 50 million events, 500 rules, silences, groups,
-//! receivers that come and go, and a restart each day. What it takes of memory, files, counters and
-//! descriptors does not grow once retention has begun.
+//! A simulated week of an installation: 50 million events, 500 rules, silences, groups, receivers
+//! that fail and recover, and a restart each day. Its memory, files, counters and descriptors do
+//! not grow once retention has begun.
 //!
-//! `cargo bench --package bellwether-backend --bench week -- [EVENTS]` sends so many; the simulated time
-//! is a week in any case. A row is written each six simulated hours, the verdict at the end: the most of
-//! the last two days beside the most of the two days after the first.
+//! `cargo bench --package bellwether-backend --bench week -- [EVENTS]` sends that many; the
+//! simulated time is always a week. A row is printed every six simulated hours, and the verdict at
+//! the end: the maximum of the last two days compared with that of the two days after the first.
 
 #![expect(
     clippy::print_stdout,
@@ -36,7 +36,7 @@ use tonic::transport::Endpoint;
 
 use self::{definitions::Grpc, figures::Figures, outside::Outside};
 
-/// That of the command: glibc's keeps 300 MB of fragments of the threads of such a process.
+/// The allocator of the command: glibc's retains 300 MB of fragments of such a process's threads.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -45,26 +45,26 @@ const EVENTS: u64 = 50_000_000;
 /// 2026-01-01, in milliseconds since 1970.
 const START_MS: i64 = 1_767_225_600_000;
 const HOUR: Duration = Duration::from_secs(3600);
-/// Identities that keep sending.
+/// Number of identities that keep sending.
 const STEADY: u64 = 20_000;
-/// Of ten events one opens a new occurrence, and one closes it a minute later.
+/// One in ten events opens a new occurrence, and another closes it a minute later.
 const TENTH: u64 = 10;
 const BATCH: u64 = 100;
 const IN_FLIGHT: usize = 4;
-/// Services that events are about; every tenth has a rule.
+/// Number of services that events are about; every tenth has a rule.
 const SERVICES: u64 = 5_000;
-/// How long what is kept is kept, so that a day has all of it.
+/// Retention, short enough that a day covers all of it.
 const RETENTION: Duration = HOUR.saturating_mul(6);
-/// Messages that may wait before the next minute begins.
+/// Maximum number of waiting messages when the next minute begins.
 const WAITING_MAX: i64 = 20_000;
 const REPORT_EVERY: u64 = 6 * 60;
 const DAY: u64 = 24 * 60;
-/// What the last days may take beside the first ones.
+/// Maximum use on the last days, as a multiple of the first ones.
 const GROWTH_MAX: f64 = 1.1;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test --benches` starts this, too: then there is nothing to measure.
+    // `cargo test --benches` also runs this program; it then measures nothing.
     if !arguments.iter().any(|argument| argument == "--bench") {
         return;
     }
@@ -95,7 +95,7 @@ async fn pass_a_week(events: u64) {
         if minute % 10 == 0 {
             service.catch_up().await;
         }
-        // In the midst of the day, when everything is under way.
+        // At midday, when everything is in progress.
         if minute % DAY == DAY / 2 {
             service.stop().await;
             service = Service::start(folder.path(), &clock).await;
@@ -121,7 +121,7 @@ async fn pass_a_week(events: u64) {
     figures::compare(first, last, GROWTH_MAX);
 }
 
-/// Sends so many batches: what is repeated, what opens, and what closes.
+/// Sends batches of repeats, openings and closings.
 async fn send(grpc: &Grpc, minute: u64, batches: u64) {
     let batches: Vec<_> = (0..batches).map(|batch| events(minute, batch)).collect();
     let sent = batches.into_iter().map(|events| {
@@ -153,10 +153,10 @@ fn events(minute: u64, batch: u64) -> Vec<cloud::Event> {
     (0..BATCH).map(event).collect()
 }
 
-/// Of an identity that sends for a minute.
+/// Returns an event of an identity that sends for a minute.
 fn brief(minute: u64, number: u64, status: cloud::Status) -> cloud::Event {
     let service = (minute * 997 + number) % SERVICES;
-    // Every tenth is a cause of others.
+    // Every tenth is a source of an inhibition.
     let severity = if number.is_multiple_of(TENTH * TENTH) {
         cloud::Severity::Critical
     } else {
@@ -192,7 +192,7 @@ fn steady(minute: u64, number: u64) -> cloud::Event {
     }
 }
 
-/// A life of the service.
+/// One run of the service.
 struct Service {
     grpc: Grpc,
     metrics: Arc<dyn Source>,
@@ -240,12 +240,12 @@ impl Service {
         self.serving.join_all().await;
     }
 
-    /// What it says of itself.
+    /// Returns its metrics page.
     async fn page(&self) -> String {
         figures::page(self.metrics.as_ref()).await
     }
 
-    /// Waits until few messages wait, but those of receivers that do not take any.
+    /// Waits until few messages wait, except those to receivers that are down.
     async fn catch_up(&self) {
         for _ in 0..600 {
             let waiting = figures::of(&self.page().await, "bellwether_destination_waiting");

@@ -1,4 +1,4 @@
-//! The receivers: one server, whose paths are destinations that are down for some hours each.
+//! The receivers: one server whose paths are destinations, each of which is down for some hours.
 
 use std::{
     convert::Infallible,
@@ -17,15 +17,15 @@ use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpListener, task::JoinSet};
 
-/// Destinations.
+/// Number of destinations.
 pub(super) const RECEIVERS: u64 = 20;
-/// Each is down for an hour of so many.
+/// Cycle in hours; each destination is down for one hour of it.
 const CYCLE_HOURS: u64 = 12;
 const HOUR_MS: u64 = 3_600_000;
 
 pub(super) struct Outside {
     address: SocketAddr,
-    /// Messages that were answered with success.
+    /// Number of accepted messages.
     pub(super) received: Arc<AtomicU64>,
     _listening: JoinSet<()>,
 }
@@ -57,7 +57,7 @@ async fn listen(listener: TcpListener, clock: Arc<ManualClock>, received: Arc<At
         connections.spawn(async move {
             let answer = service_fn(|request| answer(request, &clock, &received));
             let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
-            // A sender may close it at any time.
+            // A sender may close the connection at any time.
             let _ = connection.await;
         });
     }

@@ -106,7 +106,7 @@ pub fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A clock for tests that stands still until it is moved.
+/// A clock for tests that only advances when moved.
 #[derive(Debug, Default)]
 pub struct ManualClock(watch::Sender<ManualTime>);
 

@@ -1,5 +1,5 @@
-//! The engine on a disk: a log in front of a tree, each written by one thread and read by
-//! everybody.
+//! The engine on a disk: a log in front of a tree, each written by one thread and read by all
+//! callers.
 //!
 //! `apply` encodes a set of changes and queues it (`set`, `queue`). The writer takes everything
 //! that waits as a group, checks the expectations of each set (`compare`), and writes the group to
@@ -144,7 +144,6 @@ pub struct RedbEngine {
     threads: Mutex<Vec<WorkerThread>>,
 }
 
-/// A thread that returns whether it completed its work.
 type WorkerThread = JoinHandle<Result<(), EngineError>>;
 
 /// State shared by the writer, the mover and the readers.
@@ -189,7 +188,7 @@ impl RedbEngine {
         let (last, after) = (opened.life, opened.head.sequence);
         let mut mover = Mover::new(file, opened);
         if last.number != NO_LIFE {
-            // What an earlier process left must be in the tree before its log is overwritten.
+            // Writes of an earlier process must be in the tree before its log is overwritten.
             let frames = match wal.read(last, after) {
                 Err(Failure::Asked(EngineError::Incomplete(why))) if settings.accept_loss => {
                     tracing::warn!(%why, "opening the store without the missing data");

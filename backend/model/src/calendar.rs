@@ -37,8 +37,7 @@ pub struct Span {
     pub start_ms: i64,
     /// The exclusive end, in milliseconds since 1970.
     pub end_ms: i64,
-    /// How much longer than usual it is because of a change of the clocks, in milliseconds;
-    /// negative if shorter.
+    /// Change of its length by a change of the clocks, in milliseconds; negative if it is shorter.
     pub longer_ms: i64,
 }
 

@@ -1,14 +1,14 @@
-//! Decides who is notified of an occurrence and why not: a pure decision, made on every change of
-//! an occurrence and repeated to explain it.
+//! Decides who is notified about an occurrence and why not: a pure decision, made on every change
+//! of an occurrence and repeated to explain it.
 //!
 //! Choices that the contract leaves open:
-//! - Rules are evaluated on every change of an occurrence, whoever made it. A late event is only
-//!   counted and changes nothing that rules evaluate.
+//! - Rules are evaluated on every change of an occurrence, regardless of its author. A late event
+//!   is only counted and changes nothing that rules evaluate.
 //! - Only events repeat notifications: a change by an operator or by ageing can cause an opening
 //!   message, but never a repeat.
-//! - A closed occurrence matches only triggers that use the status, and its messages say `clear`.
-//!   No one is notified of an occurrence that was suppressed until its close, however often the
-//!   close is sent.
+//! - A closed occurrence matches only triggers that use the status, and its messages contain
+//!   `clear`. No one is notified about an occurrence that was suppressed until its close, however
+//!   often the close is sent.
 //! - A step sends at most one message about a rule to a destination. An update also counts as a
 //!   repeat that is due.
 //! - A due closing message is sent unless its destination was deleted: editing, disabling or

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 /// The process that runs a computation.
 pub trait ComputeHost: Send + Sync {
-    /// Whether the caller is gone, in which case any result will do.
+    /// Whether the caller has disconnected, in which case any result is acceptable.
     fn is_over(&self) -> bool;
 
     /// Runs uninterruptible work where it does not block others.

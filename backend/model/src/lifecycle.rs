@@ -428,7 +428,8 @@ fn review_time_ms(occurrence: &Occurrence, since_ms: i64, settings: &SharedSetti
     wait.map_or(REVIEW_NEVER_MS, later).min(expire_ms)
 }
 
-/// Returns how long an occurrence of that severity stays open without events; `None` means forever.
+/// Returns the time for which an occurrence of that severity stays open without events; `None`
+/// means forever.
 fn age_max(settings: &SharedSettings, severity: Severity) -> Option<Duration> {
     let age_max = match severity {
         Severity::Debug | Severity::Info => settings.info_age_max,

@@ -24,7 +24,8 @@ pub(crate) struct Backoff {
 pub(crate) struct AttemptCounts {
     /// Attempts that ended normally.
     pub(crate) made: u32,
-    /// Attempts interrupted by a stop of the service, which say nothing about the receiver.
+    /// Attempts interrupted because the service stopped, which do not indicate anything about the
+    /// receiver.
     pub(crate) cut_off: u32,
 }
 

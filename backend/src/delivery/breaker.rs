@@ -10,9 +10,9 @@ use crate::{
 
 /// Consecutive failures that open a breaker.
 const FAILURES_MAX: u32 = 5;
-/// How long a breaker first stays open.
+/// Initial open time of a breaker.
 const OPEN_TIME: Duration = Duration::from_secs(10);
-/// The longest time that a breaker stays open.
+/// Maximum open time of a breaker.
 const OPEN_TIME_MAX: Duration = Duration::from_secs(300);
 /// Maximum time between two attempts to a failing destination while a severe message waits.
 const SEVERE_PROBE_TIME: Duration = Duration::from_secs(15);
@@ -54,7 +54,8 @@ impl Breaker {
         }
     }
 
-    /// Returns how many attempts may start and from when on, in milliseconds since 1970.
+    /// Returns the number of attempts that may start, and the time from which they may, in
+    /// milliseconds since 1970.
     pub(crate) fn allowance(&self, in_flight: usize) -> (usize, i64) {
         match (self.is_open(), in_flight) {
             (false, _) => (usize::MAX, i64::MIN),

@@ -30,7 +30,7 @@ impl Concurrency {
     }
 
     /// Records the outcome of an attempt, and whether more deliveries wait: one more after a quick
-    /// response, half as many after trouble. A rejected message says nothing about its receiver.
+    /// response, half as many after trouble. A rejected message does not change the limit.
     pub(crate) fn record_outcome(&mut self, report: &Report, waiting: bool) {
         let cause = report.verdict.cause();
         let in_trouble = matches!(

@@ -114,7 +114,7 @@ impl DeadLetters {
         self.0.remove(&destination);
     }
 
-    /// Returns when the next report is over, in milliseconds since 1970, or the end of time.
+    /// Returns the time the next report is over, in milliseconds since 1970, or the end of time.
     pub(crate) fn next_ms(&self) -> i64 {
         let reported = self.0.values().filter(|tally| tally.next.is_some());
         reported.map(DeathTally::end_ms).min().unwrap_or(i64::MAX)
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(
             letters.record(id(), "hook", MILD, over_ms),
             None,
-            "it begins again"
+            "it starts again"
         );
     }
 

@@ -102,8 +102,8 @@ pub(crate) fn is_poison(delivery: &Delivery) -> bool {
     delivery.last_error == POISON
 }
 
-/// Whether an attempt was interrupted by a stop of the service. An attempt that did end can have an
-/// unknown outcome too.
+/// Whether the service stopped during an attempt. A completed attempt can also have an unknown
+/// outcome.
 pub(crate) fn is_interrupted(attempt: &Attempt) -> bool {
     attempt.outcome == Some(Outcome::Unknown) && attempt.duration.is_none()
 }

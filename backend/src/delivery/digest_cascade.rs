@@ -143,7 +143,6 @@ async fn update_deliveries(
     Ok(rest)
 }
 
-/// Returns the error for deliveries of a dead digest.
 async fn dead_digest_error(store: &Store, digest: RecordId) -> Result<String, Error> {
     let key = digest.to_bytes().into();
     let (found, _) = store.get_readable::<Delivery>(vec![key]).await?;

@@ -146,7 +146,7 @@ impl Dispatcher {
         self
     }
 
-    /// Sets where it publishes why deliveries wait.
+    /// Sets the holds in which it publishes the reasons for waiting.
     #[must_use]
     pub fn with_holds(mut self, holds: Holds) -> Self {
         self.holds = holds;
@@ -194,7 +194,7 @@ impl Dispatcher {
             self.collect_ended();
         }
         self.store.engine().cluster().take_part(false);
-        // Nothing about them is known here any more.
+        // Nothing about them is cached here any more.
         self.report_unreached(Vec::new());
         self.drain().await;
         self.holds.forget();
@@ -391,7 +391,7 @@ impl Dispatcher {
         self.begin_next(destination);
     }
 
-    /// Returns when to continue if nothing else happens.
+    /// Returns the time to continue if nothing else happens.
     fn next_wake_ms(&mut self) -> i64 {
         let now_ms = self.clock.now_ms();
         if !self.ledger.is_recorded() || !self.digest_cascade.is_done() {

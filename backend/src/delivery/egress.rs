@@ -14,7 +14,7 @@ use crate::{
     store::{Store, engine::ClusterNode},
 };
 
-/// Time without reaching any receiver after which other nodes are asked.
+/// Time without reaching any receiver after which other nodes are queried.
 const UNREACHED_FOR: Duration = Duration::from_secs(5);
 /// Maximum number of destinations reported.
 const NAMED_MAX: usize = 8;
@@ -40,7 +40,7 @@ impl Egress {
                     self.unreached.insert(destination.to_owned());
                 }
             }
-            // The address guard says nothing about the network.
+            // A refusal by the address guard does not indicate a network problem.
             Outcome::Blocked => {}
             Outcome::Delivered | Outcome::Rejected | Outcome::Unknown => *self = Self::default(),
         }
@@ -202,7 +202,7 @@ mod tests {
             egress.unreachable_destinations(12 * SECOND).len(),
             NAMED_MAX
         );
-        // Any response counts, whatever it says.
+        // Any response counts, regardless of its content.
         egress.record_outcome("a", Outcome::Rejected, 12 * SECOND);
         assert_eq!(
             egress.unreachable_destinations(60 * SECOND),

@@ -154,7 +154,7 @@ impl Follower {
         self.scan_all(to, holds).await
     }
 
-    /// Records when deliveries to owned destinations are due. If others deliver too and all
+    /// Records the due times of deliveries to owned destinations. If others deliver too and all
     /// destinations are known, one query suffices, and destinations of others cost nothing.
     async fn scan_owned(
         &self,
@@ -248,7 +248,7 @@ impl Follower {
         self.open(to, destination, name).await
     }
 
-    /// Records when deliveries are due.
+    /// Records the due times of deliveries.
     async fn record_due(
         &self,
         to: &mut FollowedState<'_>,
@@ -312,7 +312,7 @@ impl Follower {
             }
         }
         if let Some(until_ms) = health.as_ref().and_then(|health| health.requested_until_ms) {
-            // Whatever happened to the clock, nothing waits longer than a receiver can request.
+            // A clock step never extends a wait beyond the longest that a receiver can request.
             let latest_ms = self
                 .clock
                 .now_ms()
@@ -424,7 +424,7 @@ impl Follower {
         if let Some(queue) = to.queues.get_mut(id) {
             queue.destination = destination;
             queue.unreadable = false;
-            // Failures with another address or other secrets do not apply any more.
+            // Failures with another address or other secrets no longer apply.
             if queue.paused && !paused || before != now || is_resumed {
                 queue.reset_failures();
             }

@@ -38,7 +38,7 @@ pub(crate) fn health_after(
     Some(next)
 }
 
-/// Records which addresses of a mail are rejected, and which no longer are.
+/// Records the rejected addresses of a mail, and removes those that are now accepted.
 fn note_recipients(health: &mut Health, verdict: &Verdict, now_ms: i64) {
     for answer in &verdict.recipients {
         let (RecipientAnswer::Reached(address) | RecipientAnswer::Refused { address, .. }) = answer;
@@ -106,7 +106,7 @@ fn health_after_verdict(
             .unwrap_or_else(|| Health::untried(destination, now_ms))
     };
     if verdict.cause() == Some(FailureCause::Message) && !verdict.has_arrived() {
-        // Until another message is accepted, a dead one determines the health.
+        // Until another message is accepted, a dead letter determines the health.
         return died.then(|| {
             let mut health = base();
             if state != Some(HealthState::Failing) {

@@ -396,8 +396,8 @@ impl Ledger {
         }
     }
 
-    /// Returns how many of a delivery's first attempts were interrupted. Unreadable ones do not
-    /// count.
+    /// Returns the number of a delivery's first attempts that were interrupted. Unreadable ones do
+    /// not count.
     async fn interrupted_count(
         &self,
         delivery: RecordId,

@@ -98,7 +98,8 @@ impl Notices {
         }
     }
 
-    /// Returns when the next report must be closed, in milliseconds since 1970, or the end of time.
+    /// Returns the time the next report must be closed, in milliseconds since 1970, or the end of
+    /// time.
     pub(crate) fn next_ms(&self) -> i64 {
         self.dead_letters.next_ms()
     }

@@ -75,7 +75,6 @@ impl Ownership {
         store.for_owner(Duty::Delivery, self.adopted.subscribe())
     }
 
-    /// Watches the ownership that the dispatcher acts on.
     pub(crate) fn watch(&self) -> watch::Receiver<OwnedSlots> {
         self.adopted.subscribe()
     }
@@ -115,7 +114,6 @@ impl Ownership {
         Some(moved)
     }
 
-    /// Whether this process delivers to a destination.
     pub(crate) fn delivers_to(&self, destination: RecordId) -> bool {
         self.adopted.borrow().slot(slot(destination)).is_some()
     }
@@ -191,7 +189,10 @@ mod tests {
         let mut ownership = ownership(published.subscribe());
         assert_eq!(ownership.adopt(1), None);
         published.send_replace(owned(&[(a, 1, None)]));
-        assert!(!ownership.delivers_to(a), "nothing moves during a round");
+        assert!(
+            !ownership.delivers_to(a),
+            "ownership does not change during a round"
+        );
         let moved = ownership.adopt(2).unwrap();
         assert!(moved.has_gained(a) && !moved.has_lost(a) && !moved.has_gained(b));
         assert_eq!(

@@ -80,7 +80,6 @@ impl Pace {
         self.limit.is_some()
     }
 
-    /// Whether the last message was refused.
     pub(crate) fn is_refused(&self) -> bool {
         self.limit.is_some_and(|limit| limit.refusals > 0)
     }
@@ -137,7 +136,8 @@ impl Pace {
         self.run.add(start_ms);
     }
 
-    /// Records that the receiver refused the attempt with this start, and the delay that it asks for.
+    /// Records that the receiver refused the attempt with this start, and the delay that it
+    /// requests.
     pub(crate) fn refused(&mut self, start_ms: i64, wait: Option<Duration>, now_ms: i64) {
         let requested_ms = wait.map(|wait| now_ms.saturating_add(millis(wait)));
         let limit = self.limit.get_or_insert(Limit {
@@ -192,7 +192,7 @@ impl Limit {
         if self.refusals > 0 {
             // A receiver that accepted a burst, or none yet, may accept the next ones as fast.
             if self.refusals > REFUSALS_MAX {
-                // An outage says nothing about the rate.
+                // An outage does not indicate a rate limit.
                 self.interval_ms = self.worked_ms;
             } else if self.before.count == 1 {
                 self.short_runs += 1;
@@ -233,14 +233,14 @@ mod tests {
 
     use super::*;
 
-    /// How a receiver limits its rate: at most `count` messages in each window.
+    /// A receiver's rate limit: at most `count` messages in each window.
     #[derive(Clone, Copy)]
     struct Window {
         count: usize,
         length_ms: i64,
     }
 
-    /// How a refusal states the wait.
+    /// Format in which a rejection states the wait.
     #[derive(Clone, Copy, PartialEq, Debug)]
     enum Stated {
         Nothing,

@@ -26,7 +26,7 @@ use crate::{
 /// commit.
 const LEASES_PER_PLACE: usize = 8;
 
-/// Time between two searches for a severe message that is not due, in milliseconds.
+/// Minimum interval between scans for a severe message to try before it is due, in milliseconds.
 const SORT_INTERVAL_MS: i64 = 1_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub(crate) struct DestinationQueue {
     pub(crate) has_backlog: bool,
     /// Whether a severe message may be waiting.
     pub(crate) is_severe: bool,
-    /// When the waiting deliveries were last sorted, in milliseconds since 1970.
+    /// Time the waiting deliveries were last sorted, in milliseconds since 1970.
     pub(crate) sorted_ms: i64,
     /// Whether the receiver has recovered, so that deliveries waiting for that are due.
     pub(crate) is_recovered: bool,
@@ -96,7 +96,7 @@ pub(crate) struct Lease {
     pub(crate) opening: Option<RecordId>,
 }
 
-/// When a queue may continue, and with how many attempts.
+/// Time from which a queue may continue, and the number of attempts allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Opening {
     pub(crate) from_ms: i64,
@@ -138,7 +138,6 @@ impl DestinationQueue {
         }
     }
 
-    /// Whether the destination was deleted.
     pub(crate) fn is_deleted(&self) -> bool {
         self.destination.is_none() && !self.unreadable
     }
@@ -154,7 +153,7 @@ impl DestinationQueue {
         }
     }
 
-    /// Returns when it may continue, or `None` if something else must happen first.
+    /// Returns the time from which it may continue; `None` if something else must happen first.
     pub(crate) fn next_opening(&mut self, width_max: u32, now_ms: i64) -> Option<Opening> {
         let destination = self.destination.as_ref()?;
         if self.paused || self.owner == Owner::Another || self.due_ms == i64::MAX {
@@ -255,7 +254,6 @@ impl DestinationQueue {
         self.width.current_limit(stated.unwrap_or(width_max))
     }
 
-    /// Returns the number of leases that have not ended.
     pub(crate) fn lease_count(&self) -> usize {
         self.running + self.ahead.len()
     }

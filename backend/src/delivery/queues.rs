@@ -1,4 +1,4 @@
-//! The queues of all destinations in memory, served in turns.
+//! The in-memory queues of all destinations, served round-robin.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -42,7 +42,7 @@ pub(crate) struct Ready {
     pub(crate) ours: usize,
     /// Start position in the index; empty for the beginning.
     pub(crate) cursor: Vec<u8>,
-    /// Which deliveries to take if more wait than may be sent; `None` for the first ones.
+    /// Selection of deliveries if more wait than may be sent; `None` means the first ones.
     pub(crate) wanted: Option<Wanted>,
 }
 
@@ -120,8 +120,8 @@ impl Queues {
         self.set_aside.contains(&delivery)
     }
 
-    /// Returns the destinations whose deliveries may begin now, in turns and without the `paused`
-    /// ones.
+    /// Returns the destinations whose deliveries may begin now, in round-robin order and without
+    /// the `paused` ones.
     pub(crate) fn ready(&mut self, paused: &[RecordId], now_ms: i64) -> Vec<Ready> {
         let width_max = self.config.max_in_flight_per_destination;
         let after = self
@@ -214,7 +214,6 @@ impl Queues {
         }
     }
 
-    /// Records the outcome of an attempt.
     pub(crate) fn record_outcome(
         &mut self,
         destination: RecordId,

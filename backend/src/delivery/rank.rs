@@ -64,7 +64,7 @@ pub(crate) struct WaitReason {
     pub(crate) is_leased: bool,
 }
 
-/// Which deliveries of a backlog may be chosen.
+/// Selection of deliveries from a backlog.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
     pub(crate) count: usize,
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(numbers(&[other, sent, change], ALL), [1]);
         assert_eq!(choose(&[sent, change], ALL, 10).next_ms, 1_010);
         assert_eq!(numbers(&[other, change], ALL), [3, 1]);
-        // What opens again waits for an earlier closing alone.
+        // A reopening waits only for an earlier closing.
         let mut closing = in_thread(4, Info, 7, true);
         closing.rank.is_closing = true;
         let reopening = in_thread(5, Info, 7, false);

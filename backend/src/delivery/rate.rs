@@ -22,8 +22,8 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// Returns how many attempts may start now, and when the next ones may, in milliseconds since
-    /// 1970.
+    /// Returns the number of attempts that may start now, and the time of the next ones, in
+    /// milliseconds since 1970.
     pub(crate) fn allowance(&mut self, per_minute: Option<u32>, now_ms: i64) -> (usize, i64) {
         let Some(limit) = per_minute.filter(|limit| *limit > 0) else {
             self.interval_us = 0;
@@ -72,7 +72,6 @@ impl Rate {
         }
     }
 
-    /// Records attempts started now.
     pub(crate) fn record_started(&mut self, count: u32, now_ms: i64) {
         let from_us = self.next_us.max(now_ms.saturating_mul(1_000));
         self.next_us = from_us.saturating_add(self.interval_us.saturating_mul(count.into()));
@@ -92,7 +91,7 @@ impl Rate {
     }
 }
 
-/// Returns when the last attempt of a slot is a minute old.
+/// Returns the time at which the last attempt of a slot is a minute old.
 fn expiry_ms(slot_start_ms: i64) -> i64 {
     slot_start_ms + SLOT_MS + WINDOW_MS
 }

@@ -158,7 +158,7 @@ mod tests {
         );
         for delivery in &all[2..] {
             assert_eq!(delivery.state, DeliveryState::Retry { due_ms });
-            assert_eq!(delivery.attempts, 1, "the attempt was begun");
+            assert_eq!(delivery.attempts, 1, "the attempt was started");
             assert!(!delivery.last_error.is_empty());
         }
         for attempt in samples::all::<Attempt>(&store).await {

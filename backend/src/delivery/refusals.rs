@@ -1,5 +1,5 @@
-//! Consecutive rejections: if many messages are rejected alike with none accepted in between, the
-//! destination is at fault, whatever the responses say.
+//! Consecutive rejections: if many messages are rejected with the same response and none is
+//! accepted in between, the destination is misconfigured, regardless of the responses.
 
 use crate::{
     destination::{Advice, Report, verdict::FailureCause},
@@ -7,8 +7,9 @@ use crate::{
     limits::REFUSALS_ALIKE_MAX,
 };
 
-/// Records the outcome of an attempt. Once too many messages were rejected alike, further ones
-/// count against the destination. Returns the messages that were misjudged before.
+/// Records the outcome of an attempt. Once too many messages have been rejected with the same
+/// response, further ones count against the destination. Returns the messages that were misjudged
+/// before.
 pub(crate) fn record_rejection(
     alike: &mut RepeatedRejections,
     message: RecordId,
@@ -55,12 +56,13 @@ pub(crate) fn record_rejection(
     judged.filter(|it| *it != message).collect()
 }
 
-/// Whether enough messages were rejected alike to consider the destination failing.
+/// Whether enough messages were rejected with the same response to consider the destination
+/// failing.
 pub(crate) fn is_judged(alike: &RepeatedRejections) -> bool {
     alike.messages.len() >= REFUSALS_ALIKE_MAX
 }
 
-/// Returns what similar rejections have in common: the status if there is one, otherwise the words
+/// Returns the key shared by similar rejections: the status if there is one, otherwise the words
 /// without those that contain digits, such as ids.
 fn similarity_key(report: &Report) -> String {
     let response = report.transcript.response.as_ref();

@@ -60,7 +60,6 @@ impl<'a> Checks<'a> {
         }
     }
 
-    /// Checks that a text is not blank.
     pub(super) fn check_required(&mut self, field: &str, text: &str) {
         if text.trim().is_empty() {
             self.add(field, "is required");

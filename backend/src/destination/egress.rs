@@ -11,9 +11,9 @@ use url::{Host, Url};
 
 use crate::config::EgressConfig;
 
-/// Decides which addresses messages may be sent to.
+/// Decides whether messages may be sent to an address.
 ///
-/// It checks the very addresses that are then dialled, so that a name cannot resolve to another
+/// It checks the same addresses that are then dialled, so that a name cannot resolve to another
 /// address after the check.
 #[derive(Debug, Default)]
 pub struct Guard {

@@ -420,7 +420,7 @@ pub(crate) const USER_AGENT: &str = concat!("Bellwether/", env!("CARGO_PKG_VERSI
 fn compress(body: &[u8]) -> Bytes {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
     let written = packed.write_all(body).and_then(|()| packed.finish());
-    written.expect("memory takes all that is written").into()
+    written.expect("writing to memory does not fail").into()
 }
 
 /// Reads the body until its end, the limit, the deadline or an error.
@@ -504,18 +504,19 @@ impl Answer {
         }
     }
 
-    /// Returns the advice to retry, after the time that the receiver asks for.
+    /// Returns the advice to retry, after the time that the receiver requests.
     pub(crate) fn retry_advice(&self, now_ms: i64) -> Advice {
         let requested = self.requested_wait(now_ms);
         requested.map_or(Advice::Again, Advice::AgainAfter)
     }
 
-    /// Returns the advice to retry when the receiver says, without counting the attempt.
+    /// Returns the advice to retry at the time that the receiver requests, without counting the
+    /// attempt.
     pub(crate) fn limited(&self, now_ms: i64) -> Advice {
         Advice::Limited(self.requested_wait(now_ms))
     }
 
-    /// Returns the delay that the receiver asks for, in a header or in the body.
+    /// Returns the delay that the receiver requests, in a header or in the body.
     fn requested_wait(&self, now_ms: i64) -> Option<Duration> {
         let is_limit = matches!(self.status.as_u16(), 429 | 503) || self.status.is_success();
         let in_body = || is_limit.then(|| retry_after_in_body(&self.body)).flatten();

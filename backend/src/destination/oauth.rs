@@ -49,7 +49,7 @@ pub(super) struct Grant<'a> {
     pub(super) client: ClientAuth,
 }
 
-/// How a client authenticates to the token endpoint.
+/// A client's authentication to the token endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClientAuth {
     /// In the `authorization` header, which every server must support, or in the body if that

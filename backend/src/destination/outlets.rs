@@ -18,7 +18,7 @@ pub(crate) struct AttemptResources {
     pub(super) http: HttpClient,
     pub(super) providers: ProviderConfig,
     pub(super) mail_server: Option<MailServer>,
-    /// Timeout for a mail server's reply to the text of a mail.
+    /// Timeout for a mail server's reply to DATA.
     pub(super) mail_answer_timeout: Duration,
     pub(super) tokens: Tokens,
     pub(super) sink: Option<Arc<dyn EventSink>>,

@@ -123,7 +123,7 @@ impl Renderers {
     /// Returns an error in the same cases as [`Self::run_for`].
     ///
     /// # Cancel safety
-    /// The same as [`Self::run_for`].
+    /// See [`Self::run_for`].
     pub async fn run<T: Send + 'static>(
         &self,
         purpose: Purpose,

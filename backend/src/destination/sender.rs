@@ -75,7 +75,7 @@ pub struct SendRequest<'a> {
     pub recipients: &'a Recipients,
     /// Whether to send the reduced form because the receiver rejected the full one.
     pub is_reduced: bool,
-    /// Timeout of the whole attempt, except for the reply to the text of a mail.
+    /// Timeout of the whole attempt, excluding a mail server's reply to DATA.
     pub timeout: Duration,
     /// Whether to use new connections, as in a test: a pooled connection may work although a new
     /// one would not, and vice versa.
@@ -274,7 +274,7 @@ impl Sender {
         }
     }
 
-    /// Builds the request of an attempt like [`Self::send`], but sends nothing. The verdict tells
+    /// Builds the request of an attempt like [`Self::send`], but sends nothing. The verdict states
     /// what would prevent it from being sent, and is "delivered" if nothing would.
     pub async fn build_request(&self, request: SendRequest<'_>) -> (Verdict, Transcript) {
         let begun = Instant::now();

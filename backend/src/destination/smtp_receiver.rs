@@ -1,4 +1,4 @@
-//! A small mail server for tests: speaks basic SMTP, records mails, and refuses on demand.
+//! A small mail server for tests: implements basic SMTP, records mails, and rejects them on demand.
 
 use std::{
     net::SocketAddr,

@@ -462,7 +462,7 @@ fn broken_templates_still_produce_a_message() {
             let mut content = content(kind, template);
             content.occurrence.body = "y".repeat(60_000);
             let rendered = rendered(&content);
-            assert!(!rendered.warnings.is_empty(), "{word} says nothing");
+            assert!(!rendered.warnings.is_empty(), "{word} is not specific");
             let shown = rendered.shown;
             let text = |pointer: &str| shown.pointer(pointer).unwrap().as_str().unwrap();
             match word {

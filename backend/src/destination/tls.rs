@@ -102,7 +102,7 @@ fn builder(trust: &Trust) -> ConfigBuilder<ClientConfig, WantsClientCert> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .expect("the provider knows the default protocol versions");
+        .expect("the provider supports the default protocol versions");
     let roots = Arc::clone(&trust.roots);
     match Verifier::new(roots, Arc::clone(&trust.named)) {
         Ok(verifier) => builder

@@ -28,7 +28,7 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// A readable explanation, with secrets masked.
     pub explanation: String,
-    /// What to do next if it was not delivered.
+    /// The next step if it was not delivered.
     pub advice: Advice,
     /// For a mail: the mail server's replies about its addresses.
     pub recipients: Vec<RecipientAnswer>,
@@ -50,14 +50,14 @@ pub enum RecipientAnswer {
     },
 }
 
-/// What to do after a failed attempt.
+/// The next step after a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advice {
     /// Retry on schedule.
     Again,
     /// Retry this message on schedule; other messages are not affected.
     Later,
-    /// Retry after the given time, which the receiver asks for on behalf of all messages.
+    /// Retry after the given time, which the receiver requests for all messages.
     AgainAfter(Duration),
     /// Retry without counting the attempt: the receiver limits the rate. Contains the requested delay
     /// for all messages; `None` if the receiver states none.
@@ -66,8 +66,8 @@ pub enum Advice {
     Mend,
     /// The receiver is unlikely to accept this message: give up after a few retries.
     FewMore,
-    /// Retry once in the reduced form: the receiver does not accept this content. Never about an
-    /// attempt in that form.
+    /// Retry once in the reduced form: the receiver does not accept this content. Never returned
+    /// for an attempt already in that form.
     Reduce,
     /// Do not retry: the result would be the same.
     GiveUp,
@@ -85,7 +85,7 @@ pub enum FailureCause {
 }
 
 impl Advice {
-    /// Returns what an attempt that failed with this advice shows to be at fault.
+    /// Returns the cause of the failure of an attempt that ended with this advice.
     pub(crate) fn cause(self) -> FailureCause {
         match self {
             Self::Again | Self::AgainAfter(_) | Self::Limited(_) => FailureCause::Receiver,

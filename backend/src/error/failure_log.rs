@@ -16,8 +16,8 @@ const REMEMBERED_MAX: usize = 1_000;
 struct Logged(HashMap<(&'static str, String), (Instant, u64)>);
 
 impl Logged {
-    /// Returns how often a failure was suppressed since it was last logged; `None` if it is
-    /// suppressed now.
+    /// Returns the number of times a failure has been suppressed since it was last logged; `None`
+    /// if it is suppressed now.
     fn begin(&mut self, work: &'static str, error: &str, now: Instant) -> Option<u64> {
         let key = (work, error.to_owned());
         let last = self.0.get_mut(&key);

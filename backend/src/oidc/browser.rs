@@ -17,7 +17,7 @@ use crate::{
     limits::{BROWSER_SIGN_INS_MAX, PROVIDER_KEYS_INTERVAL},
 };
 
-/// The redirect to the provider, and what the browser keeps until it comes back.
+/// The redirect to the provider, and the state that the browser keeps until it returns.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SignInStart {
     /// URL at the provider.

@@ -90,7 +90,7 @@ fn name(claims: &Value, config: &OidcConfig) -> Result<Name, Error> {
         &own[..]
     };
     let named = names.iter().find_map(|claim| {
-        // An unverified address may belong to anybody.
+        // An unverified address may belong to anyone.
         if *claim == "email" && claims["email_verified"] == false {
             return None;
         }

@@ -58,7 +58,6 @@ impl Keyring {
         }
     }
 
-    /// Fetches the keys periodically.
     pub(super) async fn refresh_periodically(&self) {
         loop {
             self.fetch_keys().await;

@@ -130,7 +130,7 @@ async fn token_identifies_the_user_and_grants_the_highest_role() {
     assert_eq!(ada.ends_ms, NOW_MS + 660_000);
     let staff = person(json!({"realm": {"groups": "staff"}})).await.unwrap();
     assert_eq!(staff.role, Role::Viewer);
-    // An unverified address must not identify anybody.
+    // An unverified address must not identify anyone.
     let unproven = json!({"email_verified": false, "preferred_username": "eve"});
     assert_eq!(person(unproven).await.unwrap().name.as_str(), "oidc:eve");
     let several = json!({"aud": ["bellwether", "x"], "azp": "bellwether"});

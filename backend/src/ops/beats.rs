@@ -144,7 +144,7 @@ impl Beats {
         Ok(())
     }
 
-    /// Sets the service time on the leader. It continues from there unless `stands` is set.
+    /// Sets the service time on the leader. It advances from there unless `stands` is set.
     pub(crate) fn set_leader_time(&self, base_ms: i64, at: Duration, stands: bool) {
         self.lock_cache().time = Some(ServiceTime {
             base_ms,
@@ -460,7 +460,6 @@ impl Drop for Claims {
     }
 }
 
-/// Creates the expectation of a value set from that time on.
 pub(crate) fn new_expectation(
     heartbeat: RecordId,
     key: RecordId,

@@ -71,8 +71,8 @@ impl RecentInhibitions {
         Ok(causes)
     }
 
-    /// Records which inhibitions a decision needed. The record is reset now and then to drop those
-    /// no longer needed.
+    /// Records the inhibitions that a decision needed. The record is reset periodically to drop
+    /// those no longer needed.
     pub fn record_needed(&self, causes: &Causes) {
         let known = causes.known_inhibitions();
         let mut inner = self.inner();
@@ -81,7 +81,7 @@ impl RecentInhibitions {
     }
 }
 
-/// Reads what a decision needed and was missing. Returns whether nothing was missing; otherwise the
+/// Reads the data that a decision lacked. Returns whether nothing was missing; otherwise the
 /// decision must be repeated.
 ///
 /// # Errors

@@ -24,7 +24,7 @@ pub fn check(given: &str, id: RecordId, revision: u64, what: &str) -> Result<(),
         return Ok(());
     }
     Err(Error::Aborted(format!(
-        "{what} was changed since it was read; read it again and retry"
+        "{what} has changed since it was read; read it again and retry"
     )))
 }
 

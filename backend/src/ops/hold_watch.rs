@@ -73,7 +73,7 @@ impl HoldWatch {
         }
     }
 
-    /// Returns a receiver of whether holds are so late that the service is not ready.
+    /// Returns a watch on whether holds are so late that the service is not ready.
     pub fn is_late(&self) -> watch::Receiver<bool> {
         self.is_late.subscribe()
     }

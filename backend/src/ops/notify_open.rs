@@ -103,7 +103,7 @@ impl NotifyOpen {
     /// are evaluated at their next change.
     ///
     /// # Cancel safety
-    /// If the future is dropped, some occurrences have been notified of.
+    /// If the future is dropped, some notifications have been sent.
     pub async fn notify(&self, stores: &StoredDefinition) -> Result<usize, Error> {
         let mut count = 0;
         let mut walk = self.walk();

@@ -127,7 +127,7 @@ impl OnCallWatch {
             ..event(CHANGED, name, now_ms)
         };
         let closed = closing_event(CHANGED, name, now_ms);
-        // Each hand-off is a separate occurrence, so that rules notify of it.
+        // Each hand-off is a separate occurrence, so that rules notify about it.
         for event in is_open.then_some(closed).into_iter().chain([opened]) {
             self.intake.submit(vec![event], None).await?;
         }

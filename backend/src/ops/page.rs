@@ -155,7 +155,7 @@ mod tests {
                 ..PageRequest::default()
             };
             let Err(Error::Invalid(violations)) = request.limit() else {
-                panic!("{size} was taken");
+                panic!("{size} was accepted");
             };
             assert_eq!(violations[0].field, "pageSize");
         }

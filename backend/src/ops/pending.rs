@@ -31,11 +31,11 @@ pub struct Filter {
     pub kinds: Vec<Kind>,
     /// Names of rules to include.
     pub rule_names: Vec<String>,
-    /// Only those held by this silence.
+    /// Only notifications held by this silence.
     pub silence_name: String,
-    /// Only those about this event.
+    /// Only notifications about this event.
     pub event: Option<EventId>,
-    /// Only those re-evaluated before this time, in milliseconds since the epoch.
+    /// Only notifications re-evaluated before this time, in milliseconds since the epoch.
     pub before_ms: Option<i64>,
 }
 

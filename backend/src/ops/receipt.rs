@@ -194,7 +194,6 @@ impl ReceiptSweep {
         }
     }
 
-    /// Deletes the first receipts of a range of the index.
     async fn delete_first(&mut self, range: Range, limit: usize) -> Result<usize, Error> {
         let decide = async || {
             let found = self.store.page_by::<Receipt>(

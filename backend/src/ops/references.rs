@@ -11,7 +11,6 @@ use crate::{
 /// Maximum number of names in an error message.
 const NAMED_MAX: usize = 10;
 
-/// A resource used by rules.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum UsedResource<'a> {
     Trigger(&'a Name),

@@ -97,7 +97,6 @@ pub async fn replay(
     world.into_result(reached_ms).await
 }
 
-/// A service in memory.
 struct ReplayService {
     /// The real clock, which limits the duration of the replay.
     real: Arc<dyn Clock>,
@@ -217,7 +216,7 @@ impl ReplayService {
         Ok(self.deciding.store.engine().row_count().await?)
     }
 
-    /// Returns what was reported up to `until_ms`.
+    /// Returns everything reported up to `until_ms`.
     async fn into_result(self, until_ms: i64) -> Result<Replayed, Error> {
         let store = &self.deciding.store;
         let mut replayed = Replayed {

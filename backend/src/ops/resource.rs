@@ -475,7 +475,7 @@ impl<T: Drafted> Resources<T> {
     ///
     /// # Errors
     /// Returns [`Error::NotFound`] if there is none, [`Error::Aborted`] if the etag is not current,
-    /// and [`Error::FailedPrecondition`] with the names of its users if it is in use and `force` is
+    /// and [`Error::FailedPrecondition`] with the names of the resources that use it and `force` is
     /// not set.
     pub async fn delete(&self, name: &str, etag: &str, force: bool) -> Result<(), Error> {
         let decide = async || {

@@ -77,7 +77,7 @@ struct Loaded {
     newest_end_ms: Option<i64>,
     calendars: BTreeMap<Name, Arc<Calendar>>,
     /// The calendars, loaded for queries.
-    loaded_calendars: Arc<Calendars>,
+    query_calendars: Arc<Calendars>,
     /// Enabled inhibitions.
     inhibitions: BTreeMap<Name, Arc<LoadedInhibition>>,
     /// The inhibitions, ready for matching.
@@ -219,7 +219,7 @@ impl Loaded {
         let name = silence.name.clone();
         let is_over = silence.progress.stage == Stage::Over;
         let loaded = LoadedSilence::new(silence).filter(|_| !is_over);
-        let loaded = loaded.map(|it| it.with_calendar(&self.loaded_calendars));
+        let loaded = loaded.map(|it| it.with_calendar(&self.query_calendars));
         match loaded {
             Some(loaded) => drop(self.silences.insert(name, Arc::new(loaded))),
             None => drop(self.silences.remove(&name)),
@@ -243,7 +243,7 @@ impl Loaded {
     fn put_heartbeats(&mut self, found: Vec<(Name, Option<Heartbeat>)>) {
         for (name, found) in found {
             let enabled = found.filter(|it| it.enabled);
-            let loaded = enabled.and_then(|it| LoadedHeartbeat::new(it, &self.loaded_calendars));
+            let loaded = enabled.and_then(|it| LoadedHeartbeat::new(it, &self.query_calendars));
             match loaded {
                 Some(loaded) => drop(self.heartbeats.insert(name, Arc::new(loaded))),
                 None => drop(self.heartbeats.remove(&name)),
@@ -268,12 +268,11 @@ impl Loaded {
     }
 
     fn request_calendars(&mut self) {
-        self.loaded_calendars =
-            Arc::new(Calendars::new(self.calendars.values().map(AsRef::as_ref)));
+        self.query_calendars = Arc::new(Calendars::new(self.calendars.values().map(AsRef::as_ref)));
         for loaded in self.silences.values_mut() {
             if loaded.silence.calendar.is_some() {
                 *loaded =
-                    Arc::new(LoadedSilence::clone(loaded).with_calendar(&self.loaded_calendars));
+                    Arc::new(LoadedSilence::clone(loaded).with_calendar(&self.query_calendars));
             }
         }
         let heartbeats = self.heartbeats.values().map(|it| &it.heartbeat);
@@ -301,7 +300,7 @@ impl Loaded {
     }
 
     fn request_responders(&mut self) {
-        let calendars = &self.loaded_calendars;
+        let calendars = &self.query_calendars;
         let schedules = self.schedules.iter().filter_map(|(name, it)| {
             let loaded = LoadedSchedule::new(Schedule::clone(it), calendars);
             let loaded = loaded.inspect_err(|missing| {
@@ -313,7 +312,7 @@ impl Loaded {
             contacts: self.contacts.clone(),
             schedules: schedules.collect(),
             policies: self.policies.clone(),
-            calendars: Arc::clone(&self.loaded_calendars),
+            calendars: Arc::clone(&self.query_calendars),
         });
     }
 
@@ -329,7 +328,7 @@ impl Loaded {
             self.newest_end_ms,
         );
         let snapshot = snapshot.read_through(self.position.to_number());
-        let snapshot = snapshot.with_calendars(Arc::clone(&self.loaded_calendars));
+        let snapshot = snapshot.with_calendars(Arc::clone(&self.query_calendars));
         let snapshot = snapshot.with_inhibitions(Arc::clone(&self.inhibiting));
         let snapshot = snapshot.with_heartbeats(Arc::clone(&self.beating));
         let snapshot = snapshot.with_responders(Arc::clone(&self.responders));

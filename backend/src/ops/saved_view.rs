@@ -160,7 +160,7 @@ mod tests {
             ..draft
         };
         let Err(Error::Invalid(violations)) = views.create(&wrong, false).await else {
-            panic!("it was taken");
+            panic!("it was accepted");
         };
         let fields: Vec<_> = violations.iter().map(|it| it.field.as_str()).collect();
         assert_eq!(fields, ["filter", "sort", "groupBy", "columns[0]"]);

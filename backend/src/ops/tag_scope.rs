@@ -35,7 +35,7 @@ impl TagScope {
         tags.iter().any(|tag| self.tags().contains(tag))
     }
 
-    /// Returns the dimensions that tags such as `team:db` stand for.
+    /// Returns the dimensions that tags such as `team:db` represent.
     fn dimensions(&self) -> impl Iterator<Item = (&str, &str)> {
         self.tags().iter().filter_map(|tag| tag.split_once(':'))
     }
@@ -60,7 +60,7 @@ impl TagScope {
     }
 
     /// Checks that a query matches only events within the scope: it must require a dimension that a
-    /// tag stands for.
+    /// tag represents.
     ///
     /// # Errors
     /// Returns [`Error::PermissionDenied`] with the field and a suggestion otherwise.
@@ -79,14 +79,13 @@ impl TagScope {
         Err(self.denied_error(&format!("{field}: matches events{hint}")))
     }
 
-    /// Whether a clause matches only events within the scope.
     fn is_within_scope(&self, clause: &Clause) -> bool {
         is_bound(clause, &|key, value| {
             self.dimensions().any(|own| own == (key, value))
         })
     }
 
-    /// Checks that an event has a dimension that a tag stands for. The rules that notified about it
+    /// Checks that an event has a dimension that a tag represents. The rules that notified about it
     /// do not count, because editors write those.
     ///
     /// # Errors
@@ -178,7 +177,8 @@ pub(super) async fn check_rule_owner(
 /// Like [`own`], for a delivery: checks its rule or its destination.
 ///
 /// # Errors
-/// Returns [`Error::PermissionDenied`] with the delivery, or an error if the store fails.
+/// Returns [`Error::PermissionDenied`], naming the delivery, if neither has a tag of the scope, or
+/// any error of the store.
 pub(super) async fn check_delivery_owner(
     (store, changes): (&Store, &mut Changes),
     delivery: &Delivery,

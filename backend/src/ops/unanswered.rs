@@ -249,9 +249,9 @@ fn opened(policy: &str, count: &Count, now_ms: i64) -> IncomingEvent {
     let most_severe = count.most_severe.first();
     let worst_text = most_severe.map_or("", |it| &it.text);
     let summary = match count.count {
-        1 => format!("no one responded by the policy {policy} to {worst_text}"),
+        1 => format!("policy {policy}: no one responded to {worst_text}"),
         count => format!(
-            "no one responded by the policy {policy} to {count} events, the worst: {worst_text}"
+            "policy {policy}: no one responded to {count} events; most severe: {worst_text}"
         ),
     };
     let mut lines: Vec<_> = count.most_severe.iter().map(|it| it.text.clone()).collect();

@@ -65,7 +65,7 @@ impl Violations {
     /// Panics if there is neither a violation nor a value.
     pub(super) fn or<T>(self, made: Option<T>) -> Result<T, Error> {
         if self.0.is_empty() {
-            return Ok(made.expect("what cannot be made has added what is wrong"));
+            return Ok(made.expect("a value that cannot be created has added a violation"));
         }
         Err(Error::Invalid(self.0))
     }

@@ -159,7 +159,7 @@ impl<T> Outcomes<T> {
         errors
             .map(|error| match error {
                 Some(error) => Err(error),
-                None => answers.next().expect("every valid item is answered"),
+                None => answers.next().expect("every valid item has a result"),
             })
             .collect()
     }

@@ -120,7 +120,7 @@ impl LinkApi {
     }
 }
 
-/// Returns what was found, and `None` if there is nothing of that name.
+/// Returns the value, or `None` if there is none of that name.
 fn optional<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
     match found {
         Err(Error::NotFound(_) | Error::Invalid(_)) => Ok(None),

@@ -139,7 +139,7 @@ impl Drop for Slot {
             next
         };
         if let Some(Waiting { client, slot }) = next {
-            // If the receiver is gone, the slot is dropped here and given to another.
+            // If the receiver was dropped, the slot is dropped here and assigned to another one.
             drop(slot.send(self.slots.slot(&client)));
         }
     }

@@ -45,7 +45,7 @@ async fn until(is_so: impl Fn() -> bool) {
             yield_now().await;
         }
     };
-    timeout(LONG, wait).await.expect("it comes to that");
+    timeout(LONG, wait).await.expect("it is reached");
 }
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn abandoned_scan_stops_between_and_within_events() {
         let client = scanner("a");
         let call = scans.run(&client, endless(is_amid, Arc::clone(&alive)));
         tokio::select! {
-            _ = call => panic!("it has no end"),
+            _ = call => panic!("it does not end"),
             () = until(|| alive.load(SeqCst) == 1) => {}
         }
         until(|| alive.load(SeqCst) == 0).await;
@@ -91,7 +91,7 @@ async fn greedy_client_does_not_starve_others() {
         assert_eq!(timeout(LONG, done).await.unwrap().unwrap(), "done");
     };
     tokio::select! {
-        _ = flood => panic!("it has no end"),
+        _ = flood => panic!("it does not end"),
         () = other => {}
     }
     // All waiting and running work is gone.

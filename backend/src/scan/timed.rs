@@ -14,7 +14,7 @@ thread_local! {
 }
 
 struct Work {
-    /// Whether its caller is gone.
+    /// Whether its caller has disconnected.
     is_left: Arc<AtomicBool>,
     /// The CPU time of the thread at which it must end.
     until: Duration,
@@ -34,7 +34,7 @@ impl Drop for Working {
 pub(crate) struct Caller(Arc<AtomicBool>);
 
 impl Caller {
-    /// Returns the flag that tells the work that its caller has left.
+    /// Returns the flag that is set when the caller disconnects.
     pub(crate) fn left_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }

@@ -233,7 +233,7 @@ impl Cells {
 #[tokio::test]
 async fn groups_and_inhibitions_are_per_cell_and_limits_add_up() {
     let mut cells = Cells::start().await;
-    // The same site everywhere: one group in each cell.
+    // All cells use one site name: there is one group in each cell.
     let events = (0..TENANTS)
         .map(|of| cells.event("load", of, "all", 0))
         .collect();

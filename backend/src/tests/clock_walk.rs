@@ -303,7 +303,7 @@ impl Walk {
         }
         assert!(
             self.nodes[self.leader].reviewer.run_once().await,
-            "a look failed"
+            "a check failed"
         );
         self.observe().await;
         self.check_late();
@@ -356,7 +356,9 @@ impl Walk {
         // A due repeat is sent with the event.
         let host = self.hosts[&number];
         if host.is_open && !host.was_acknowledged {
-            let last_ms = host.repeated_ms.expect("the first message comes at once");
+            let last_ms = host
+                .repeated_ms
+                .expect("the first message is sent immediately");
             assert!(
                 passed_ms - last_ms <= REPEAT_MS,
                 "no repeat for h{number}: {host:?}"
@@ -414,7 +416,7 @@ impl Walk {
     async fn observe(&mut self) {
         let store = self.nodes[self.leader].deciding.store.clone();
         let steps = store.engine().log_after(self.position, usize::MAX).await;
-        let steps = steps.unwrap().expect("the log has them");
+        let steps = steps.unwrap().expect("the log contains them");
         let Some(last) = steps.last() else { return };
         self.position = last.position;
         let (mut deliveries, mut occurrences) = (Vec::new(), Vec::new());
@@ -478,7 +480,7 @@ impl Walk {
                 host.end_acknowledgement(passed_ms);
                 let begun_ms = host
                     .paging_ms
-                    .unwrap_or_else(|| panic!("someone responds: {about}"));
+                    .unwrap_or_else(|| panic!("a page was sent despite a response: {about}"));
                 let earliest_ms = begun_ms + STEP_MS * i64::try_from(host.steps).unwrap();
                 assert!(passed_ms >= earliest_ms, "{about}");
                 assert_eq!(PEOPLE[host.steps], to, "{about}");

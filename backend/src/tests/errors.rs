@@ -36,7 +36,7 @@ fn became<T>(result: &Result<T, Error>) -> Became {
         Ok(_) => Became::Done,
         Err(Error::Unavailable(_) | Error::Exhausted { .. }) => Became::NotDone,
         Err(Error::Indeterminate(_)) => Became::Unknown,
-        Err(other) => panic!("a failed operation became {other:?}"),
+        Err(other) => panic!("a failed operation returned {other:?}"),
     }
 }
 
@@ -66,7 +66,10 @@ async fn start(receiver: &Receiver) -> Service {
 async fn send(service: &Service, host: &str) -> Result<(), Error> {
     let events = vec![samples::event(host)];
     let submitted = service.intake().submit(events, None).await?;
-    assert!(submitted.failed.is_empty(), "one event is taken in or not");
+    assert!(
+        submitted.failed.is_empty(),
+        "a single event is accepted or rejected"
+    );
     Ok(())
 }
 
@@ -116,7 +119,7 @@ async fn disk_errors_are_reported_truthfully_and_service_continues() {
         }
     };
     let healed = tokio::time::timeout(PATIENCE, healed).await;
-    healed.expect("nobody has to start it again");
+    healed.expect("it recovers automatically");
     while service.waits().await {
         service.live(Duration::from_secs(60)).await;
     }
@@ -127,7 +130,7 @@ async fn disk_errors_are_reported_truthfully_and_service_continues() {
     for (host, became) in &sent {
         match became {
             Became::Done => assert!(hosts.contains(host), "{host} is lost"),
-            Became::NotDone => assert!(!hosts.contains(host), "{host} was taken in"),
+            Became::NotDone => assert!(!hosts.contains(host), "{host} was ingested"),
             Became::Unknown => {}
         }
     }
@@ -139,11 +142,15 @@ async fn disk_errors_are_reported_truthfully_and_service_continues() {
     assert_eq!(lost.count(), 0);
     let deliveries: Vec<Delivery> = all(service.store()).await;
     let notified = deliveries.iter().map(|it| host(&it.content.occurrence));
-    assert_eq!(notified.collect::<BTreeSet<_>>(), hosts, "each is told of");
+    assert_eq!(notified.collect::<BTreeSet<_>>(), hosts, "each is notified");
     assert_eq!(deliveries.len(), stored.len(), "once");
     let is_delivered = |it: &Delivery| it.state == DeliveryState::Delivered;
     assert!(deliveries.iter().all(is_delivered));
     invariants::check(service.store(), 8).await;
     let kinds: BTreeSet<_> = sent.iter().map(|(_, became)| *became).collect();
-    assert_eq!(kinds.len(), 3, "the disk failed in every way: {kinds:?}");
+    assert_eq!(
+        kinds.len(),
+        3,
+        "the disk failed with every kind of error: {kinds:?}"
+    );
 }

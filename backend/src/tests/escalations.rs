@@ -311,7 +311,7 @@ impl Hours {
     async fn review(&self) {
         let (deciding, intake) = (self.service.deciding(), self.service.intake());
         let reviewer = Reviewer::new(deciding.clone(), intake.clone());
-        assert!(reviewer.run_once().await, "a look failed");
+        assert!(reviewer.run_once().await, "a check failed");
     }
 
     async fn pass(&mut self, half_hours: i64) {
@@ -401,13 +401,13 @@ impl Hours {
             if is_over {
                 assert!(
                     is_notified,
-                    "{to} does not know that h{host} {number} is closed: {it:?}"
+                    "{to} was not sent the closing of h{host} {number}: {it:?}"
                 );
                 closings += 1;
             } else {
                 assert!(
                     !is_notified,
-                    "{to} was told that h{host} {number} is closed"
+                    "{to} was sent the closing of h{host} {number}"
                 );
             }
         }

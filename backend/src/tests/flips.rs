@@ -190,7 +190,7 @@ async fn operations(store: &Store) -> Vec<Result<String, String>> {
 fn unless_wrong(error: Error) -> String {
     match error {
         Error::Internal(_) | Error::Unavailable(_) => error.to_string(),
-        other => panic!("a flipped bit became an answer: {other}"),
+        other => panic!("a flipped bit changed a result: {other}"),
     }
 }
 
@@ -198,7 +198,7 @@ fn unless_wrong(error: Error) -> String {
 async fn flipped_bits_never_produce_wrong_answers() {
     let ground = filled().await;
     let Ground::Disk(disk, sealer) = &ground else {
-        unreachable!("it was made on a disk");
+        unreachable!("it was created on a disk");
     };
     let store = ground.open().await;
     let findings = verify(&store, &|_| {}).await;
@@ -241,6 +241,6 @@ async fn flipped_bits_never_produce_wrong_answers() {
         }
         noticed += u64::from(is_noticed);
     }
-    assert!(noticed > 0, "no flip hit anything that is in use");
+    assert!(noticed > 0, "no flip hit data in use");
     assert!(opened > 0, "no flipped store was read");
 }

@@ -27,7 +27,7 @@ pub(super) async fn check(store: &Store, attempts_max: usize) {
         let occurrence = delivery.content.occurrence.id();
         assert!(
             delivery.test || events.contains(&occurrence),
-            "delivery {} tells of {occurrence}, which is not there",
+            "delivery {} is about {occurrence}, which does not exist",
             delivery.id
         );
     }

@@ -108,12 +108,12 @@ impl Service {
 
     /// Stops everything until the next start.
     pub(super) async fn stop(&mut self) {
-        let mut life = self.life.take().expect("it lives");
+        let mut life = self.life.take().expect("it is alive");
         life.tasks.shutdown().await;
     }
 
     fn life(&self) -> &Life {
-        self.life.as_ref().expect("it lives")
+        self.life.as_ref().expect("it is alive")
     }
 
     pub(super) fn deciding(&self) -> &DecisionContext {
@@ -164,7 +164,7 @@ impl Service {
     pub(super) async fn settled(&mut self) -> i64 {
         let head = self.store().engine().log_head().await.unwrap();
         let clock = Arc::clone(&self.clock);
-        let life = self.life.as_mut().expect("it lives");
+        let life = self.life.as_mut().expect("it is alive");
         let settled = life.status.wait_for(|status| {
             let is_idle = status.in_flight == 0 && status.log_position >= head;
             status.wakes_ms > clock.now_ms() && (is_idle || status.is_held_up)

@@ -32,7 +32,7 @@ const PROVEN: u32 = 2;
 pub enum BackupError {
     /// The position belongs to another store.
     #[error(
-        "the unfinished backup belongs to another store, or its keys were rotated since; name another folder"
+        "the unfinished backup belongs to another store, or its keys have been rotated since; name another folder"
     )]
     Foreign,
     /// The change log no longer reaches back to the position of the backup.

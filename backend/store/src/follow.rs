@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(follower.advance(), before);
         for _ in 0..2 {
             let Some(LogUpdate::Changed(commits)) = follower.next().await.unwrap() else {
-                panic!("no news")
+                panic!("no change")
             };
             let changed = vec![(Kind::Trigger, b"meanwhile".to_vec())];
             assert_eq!((commits.len(), &commits[0].changed), (1, &changed));

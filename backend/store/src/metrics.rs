@@ -130,7 +130,7 @@ impl Default for Families {
                 "Evaluations of all rules for an occurrence that changed",
             ),
             matches: to.counter("matches", "Rules that matched in evaluations"),
-            notifications: to.counters("notifications", "Created deliveries"),
+            notifications: to.counters("notifications", "Deliveries created"),
             holds: to.counters("holds", "Holds that began"),
             skipped: to.counters(
                 "skipped",
@@ -340,7 +340,7 @@ impl Metrics {
         self.0.intake_commit_seconds.observe(took.as_secs_f64());
     }
 
-    /// Records how long events waited for their batch.
+    /// Records the time that events waited for their batch.
     pub fn record_intake_wait(&self, waited: Duration) {
         self.0.intake_wait_seconds.observe(waited.as_secs_f64());
     }

@@ -128,7 +128,7 @@ pub struct EndedDelivery {
     pub at_ms: i64,
 }
 
-/// What a record refers to by name, and what must be there.
+/// A reference by name to another record, which must exist.
 #[derive(Debug, Clone, Copy)]
 pub struct Reference<'a> {
     /// Kind of the referenced record.
@@ -146,7 +146,7 @@ pub struct Stored<T> {
     pub version: u64,
     /// Size in the store, in bytes.
     pub bytes: usize,
-    /// The value, with its times shifted as `shift_ms` says.
+    /// The value, with its times shifted by `shift_ms`.
     pub value: T,
     /// The value as it is in the store, if its times there include another shift.
     written: Option<Box<T>>,
@@ -155,7 +155,7 @@ pub struct Stored<T> {
 }
 
 impl<T> Stored<T> {
-    /// A record as the commit that gave it this version has left it in a store.
+    /// Creates a stored record with the version of the commit that wrote it.
     pub fn from_commit(version: u64, value: T, store: &Store) -> Self {
         Self {
             version,
@@ -192,7 +192,7 @@ pub struct Store {
     own_lane: Option<Lane>,
     /// The shift that the times of records include, in milliseconds: the sum of the steps of the clock.
     shift_ms: Arc<AtomicI64>,
-    /// Held while something is decided, and alone while a step of the clock is applied.
+    /// Locked for reading while a decision is made, and for writing while a clock step is applied.
     steady: Arc<RwLock<()>>,
 }
 
@@ -339,7 +339,7 @@ impl Store {
     /// Decodes a row, and checks that it belongs to its key.
     fn read<T: Record>(&self, key: &[u8], row: &Row) -> Result<Stored<T>, EngineError> {
         let mut value = T::decode(&row.value, &self.sealer)?;
-        // A proof tells that a record was written, not where it was put.
+        // A proof shows that a record was written, but not under which key.
         if ProofLevel::first_of(T::KIND).is_some() && value.key() != key {
             let word = T::KIND.as_str();
             let why = format!("a {word} is stored under another record's key");

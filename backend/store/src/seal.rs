@@ -74,7 +74,7 @@ impl Sealer {
             proof: new_mac(&new_mac(key).chain_update(PROOF).finalize().into_bytes()),
         };
         Self {
-            newest: newest.expect("a ring holds at least one key"),
+            newest: newest.expect("a ring has at least one key"),
             keys: keys.iter().map(ready).collect(),
         }
     }

@@ -8,7 +8,7 @@ use crate::{
     samples::trigger,
 };
 
-/// An entry of the audit log, at the beginning of a chain.
+/// Returns the first entry of an audit log.
 pub fn audit_entry() -> AuditEntry {
     let by = Actor {
         client: "jane".into(),

@@ -1,11 +1,12 @@
-//! What every engine must do, as tests that take one.
+//! Conformance tests for engines.
 
 pub mod change;
 pub mod model;
 pub mod together;
 pub mod walk;
 
-/// Makes the tests for an engine. The expression gives the engine and what must outlive it.
+/// Defines the conformance tests for an engine. The expression returns the engine and a guard that
+/// must outlive it.
 #[macro_export]
 macro_rules! conformance {
     ($make:expr, $($module:ident :: $test:ident),+ $(,)?) => {
@@ -55,7 +56,7 @@ macro_rules! conformance {
 
 use crate::{Action, Applied, Change, Engine, EngineError, Entry, Expect, Index, Kind, Lane};
 
-/// A change without entries.
+/// Returns a change without index entries.
 fn change(kind: Kind, key: &[u8], expect: Expect, action: Action) -> Change {
     Change {
         is_logged: kind.is_logged(),
@@ -82,7 +83,7 @@ fn is_conflict<T>(result: &Result<T, EngineError>) -> bool {
     matches!(result, Err(EngineError::Conflict(_)))
 }
 
-/// Value and version of one record.
+/// Reads the value and version of a record.
 async fn read(engine: &dyn Engine, kind: Kind, key: &[u8]) -> Option<(Vec<u8>, u64)> {
     let rows = engine.get(kind, &[key.into()]).await.unwrap();
     let row = rows.into_iter().next().unwrap()?;

@@ -1,4 +1,4 @@
-//! An engine before another one: late, refusing, or silent about the outcome of a write.
+//! Wraps an engine and injects delays, failures and unknown outcomes.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,38 +10,38 @@ use crate::{
     LogPosition, LogStep, Range, Row,
 };
 
-/// How often a call waits for others at the most, before it begins and before it answers.
+/// Maximum number of times a call yields to others, before it begins and before it returns.
 const DELAY_MAX: u32 = 4;
 
-/// Puts delays before and behind every call, and has some of them fail.
+/// An engine that delays every call and fails some of them.
 #[derive(Debug)]
 pub struct FaultyEngine<E> {
     engine: E,
     random: Mutex<StdRng>,
-    /// How likely a fault is in a call.
+    /// Probability that a call fails.
     faults: Mutex<f64>,
-    /// The position of a change that is known of and cannot be read yet.
+    /// Position of a change that has been announced and cannot be read yet.
     announced: Mutex<LogPosition>,
 }
 
 /// The outcome of a write.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
-    /// It is carried out, and said to be.
+    /// The write is made, and reported as successful.
     Done,
-    /// It is not carried out, and said not to be.
+    /// The write is not made, and reported as failed.
     Refused,
-    /// It is carried out, or not, and nothing is reported.
+    /// The outcome is reported as unknown.
     Unknown { is_done: bool },
 }
 
 impl<E: Engine> FaultyEngine<E> {
-    /// An engine that only takes its time.
+    /// Creates an engine that delays calls without failing any.
     pub fn slow(engine: E, seed: u64) -> Self {
         Self::failing(engine, seed, 0.0)
     }
 
-    /// An engine of whose calls that share fails.
+    /// Creates an engine that fails the given fraction of its calls.
     pub fn failing(engine: E, seed: u64, faults: f64) -> Self {
         let random = Mutex::new(StdRng::seed_from_u64(seed));
         Self {
@@ -61,7 +61,7 @@ impl<E: Engine> FaultyEngine<E> {
             .unwrap_or_else(PoisonError::into_inner) = next;
     }
 
-    /// From now on that share of the calls fails.
+    /// Sets the fraction of calls that fail.
     pub fn fail(&self, faults: f64) {
         *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults;
     }
@@ -90,7 +90,7 @@ impl<E: Engine> FaultyEngine<E> {
         })
     }
 
-    /// Lets a read pass, or not.
+    /// Fails some reads.
     async fn read(&self) -> Result<(), EngineError> {
         self.delay().await;
         let faults = self.failure_rate();
@@ -114,7 +114,7 @@ impl<E: Engine> Engine for FaultyEngine<E> {
             Fate::Refused => Err(injected_error()),
             Fate::Unknown { is_done } => {
                 if is_done {
-                    // It notifies no one, not even in a dry run.
+                    // The write notifies no one, not even in a dry run.
                     drop(self.engine.apply(lane, set).await);
                 }
                 Err(EngineError::Indeterminate("a test has it fail".into()))
@@ -229,7 +229,7 @@ mod tests {
     const CALLERS: u8 = 8;
     const TURNS: u8 = 12;
 
-    /// The list that all callers add to, and its version.
+    /// Reads the list that all callers add to, and its version.
     async fn list(engine: &dyn Engine) -> (Vec<u8>, Expect) {
         loop {
             if let Ok(mut rows) = engine.get(Kind::Rule, &[b"list".to_vec()]).await {
@@ -241,7 +241,7 @@ mod tests {
         }
     }
 
-    /// Adds to the list, until it is known to be there.
+    /// Adds to the list, and retries until the addition is known to be stored.
     async fn add(engine: &dyn Engine, what: u8) {
         loop {
             let (mut value, expect) = list(engine).await;

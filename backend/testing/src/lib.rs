@@ -1,8 +1,8 @@
-//! Test code that several crates of the backend use: samples of every record, engines and disks that
-//! fail, and the tests that every engine must pass.
+//! Test code shared by the backend's crates: samples of every record, failing engines and disks,
+//! and the conformance tests for engines.
 //!
-//! The engine and the model build parts of it again for their own tests, against themselves; so
-//! `crate::` in those parts is either this crate or theirs.
+//! The engine and the model also compile parts of it into their own tests, so `crate::` in those
+//! parts is either this crate or theirs.
 #![expect(
     missing_docs,
     clippy::missing_panics_doc,

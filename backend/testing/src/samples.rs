@@ -1,5 +1,5 @@
-//! Records with every field set: what encodings are frozen with, and what tests of the store start
-//! from. Beside them, in [`plain`], what tests of decisions start from.
+//! Records with every field set, used to freeze encodings and as input of store tests. [`plain`]
+//! has minimal values for tests of decisions.
 
 mod deliveries;
 mod digests;
@@ -29,20 +29,18 @@ use crate::domain::{
 
 pub use self::{deliveries::*, digests::*, holds::*, occurrences::*, response::*};
 
-/// When things happened, in milliseconds since 1970.
+/// Time used in all samples, in milliseconds since 1970.
 const AT_MS: i64 = 1_790_000_000_000;
 
-/// A name.
 pub fn name(text: &str) -> Name {
     Name::parse(text).unwrap()
 }
 
-/// An identity.
 pub fn id(number: u64) -> RecordId {
     RecordId::from_parts(AT_MS.unsigned_abs(), number.into())
 }
 
-/// A trigger whose query has every kind of clause.
+/// Returns a trigger whose query has every kind of clause.
 pub fn trigger(name_of_it: &str) -> Trigger {
     let text = |field: &str| (field.to_owned(), Literal::Text("error".into()));
     let (severity, at_least) = text("severity");
@@ -72,7 +70,7 @@ pub fn trigger(name_of_it: &str) -> Trigger {
     }
 }
 
-/// A webhook that has all that one can have.
+/// Returns a webhook with every field set.
 pub fn reaching_webhook() -> Destination {
     let mut destination = destinations().remove(0);
     destination.id = id(60);
@@ -108,7 +106,7 @@ pub fn reaching_webhook() -> Destination {
     destination
 }
 
-/// A webhook with a condition for responses that show a misconfigured destination.
+/// Returns a webhook with a condition for responses that show a misconfigured destination.
 pub fn judging_webhook() -> Destination {
     let mut destination = destinations().remove(0);
     destination.id = id(61);
@@ -123,7 +121,7 @@ pub fn judging_webhook() -> Destination {
     destination
 }
 
-/// Every kind of destination, each with a secret where it can have one.
+/// Returns one destination of each kind, with a secret if the kind has one.
 #[expect(clippy::too_many_lines, reason = "one of each kind")]
 pub fn destinations() -> Vec<Destination> {
     let secret = |text: &str| Secret::new(text);
@@ -203,7 +201,7 @@ pub fn destinations() -> Vec<Destination> {
     (0..).zip(kinds).map(destination).collect()
 }
 
-/// A mail destination with all that a mail can have.
+/// Returns a mail destination with every field set.
 pub fn mail_destination() -> Destination {
     let email = Email {
         to: "ops@example.com".into(),
@@ -223,7 +221,8 @@ pub fn mail_destination() -> Destination {
     }
 }
 
-/// Destinations with what their types have beside their first form, in Jinja where there are templates.
+/// Returns destinations with the fields that their types gained in later versions, and Jinja
+/// templates.
 pub fn worded_destinations() -> Vec<Destination> {
     let slack = Slack {
         channel: "#ops".into(),
@@ -265,7 +264,6 @@ pub fn worded_destinations() -> Vec<Destination> {
     (0..).zip(kinds).map(worded).collect()
 }
 
-/// A rule in Jinja.
 pub fn jinja_rule() -> Rule {
     Rule {
         destination_names: vec![name("to 0")],
@@ -274,7 +272,6 @@ pub fn jinja_rule() -> Rule {
     }
 }
 
-/// A delivery whose rule and destination are in Jinja.
 pub fn jinja_delivery() -> Delivery {
     let mut delivery = delivery(7, DeliveryState::Delivered);
     delivery.content.template_language = TemplateLanguage::Jinja;
@@ -282,7 +279,7 @@ pub fn jinja_delivery() -> Delivery {
     delivery
 }
 
-/// A rule from the trigger `disk` to the first two destinations.
+/// Returns a rule from the trigger `disk` to the first two destinations.
 pub fn rule(name_of_it: &str) -> Rule {
     Rule {
         id: id(31),
@@ -310,7 +307,7 @@ pub fn rule(name_of_it: &str) -> Rule {
     }
 }
 
-/// A client that was used.
+/// Returns a client that has been used.
 pub fn client(name_of_it: &str) -> Client {
     Client {
         id: id(41),
@@ -329,7 +326,7 @@ pub fn client(name_of_it: &str) -> Client {
     }
 }
 
-/// A client whose key was rotated, and whose key before is still accepted.
+/// Returns a client with a rotated key, whose previous key is still accepted.
 pub fn rotated_client(name_of_it: &str) -> Client {
     Client {
         key_hash: [42; 32],
@@ -343,7 +340,7 @@ pub fn rotated_client(name_of_it: &str) -> Client {
     }
 }
 
-/// A client that may speak what others do.
+/// Returns a client that may use other services' formats.
 pub fn sender(name_of_it: &str) -> Client {
     Client {
         dialects: [Dialect::Prometheus, Dialect::Otlp].into(),
@@ -351,7 +348,7 @@ pub fn sender(name_of_it: &str) -> Client {
     }
 }
 
-/// A client that is kept to a part of its role, and that a certificate stands for.
+/// Returns a client with a scope that restricts its role, authenticated by a certificate.
 pub fn scoped_client(name_of_it: &str) -> Client {
     Client {
         scope: KeyScope {
@@ -363,7 +360,7 @@ pub fn scoped_client(name_of_it: &str) -> Client {
     }
 }
 
-/// That a rule notified of an occurrence to its end.
+/// Returns the state of a rule that notified about an occurrence until its end.
 fn notified() -> Notified {
     Notified {
         rule: id(31),
@@ -381,7 +378,7 @@ fn notified() -> Notified {
     }
 }
 
-/// Settings of which each is another one than its default.
+/// Returns settings that all differ from their defaults.
 pub fn settings() -> Settings {
     Settings {
         id: id(71),
@@ -405,7 +402,6 @@ pub fn settings() -> Settings {
     }
 }
 
-/// Settings with templates that others include.
 pub fn settings_with_templates() -> Settings {
     let mut settings = settings();
     let templates = [("footer", "{{link}}"), ("header", "{{event.severity}}")];
@@ -414,7 +410,7 @@ pub fn settings_with_templates() -> Settings {
     settings
 }
 
-/// A view that has all that one can have.
+/// Returns a view with every field set.
 pub fn view(called: &str) -> SavedView {
     SavedView {
         id: id(70),
@@ -433,7 +429,7 @@ pub fn view(called: &str) -> SavedView {
     }
 }
 
-/// An intake mapping that has all that one can have.
+/// Returns an intake mapping with every field set.
 pub fn mapping(called: &str) -> IntakeMapping {
     IntakeMapping {
         id: id(61),
@@ -466,7 +462,6 @@ pub fn mapping(called: &str) -> IntakeMapping {
     }
 }
 
-/// A calendar.
 pub fn calendar(called: &str) -> Calendar {
     let window = |dtstart: &str, duration: &str, end: &str, rrule: &str| WindowText {
         dtstart: dtstart.into(),
@@ -504,7 +499,7 @@ pub fn calendar(called: &str) -> Calendar {
     }
 }
 
-/// A receipt with a refusal.
+/// Returns a receipt with a rejected event.
 pub fn receipt() -> Receipt {
     Receipt {
         client: id(41),
@@ -518,7 +513,7 @@ pub fn receipt() -> Receipt {
     }
 }
 
-/// A trigger and a rule as they were.
+/// Returns earlier revisions of a trigger and a rule.
 pub fn revisions() -> [Revision; 2] {
     let was = [
         RevisedResource::Trigger(trigger("disk")),

@@ -1,12 +1,13 @@
 //! A disk in memory that can lose power, fail and fill up.
 //!
-//! A sync that fails is as bad as on Linux: some of the pages were written, all of them count as clean
+//! A failed sync behaves as on Linux: some of the pages were written, all of them count as clean
 //! from then on, and no later sync writes them, even one that succeeds. They stay readable, or are
-//! evicted and read as they are on the disk ([`SimulatedDisk::evict_failed_pages`]). The length of a file
-//! is metadata and survives.
+//! evicted and read from the disk again ([`SimulatedDisk::evict_failed_pages`]). The length of a
+//! file is metadata and survives.
 //!
-//! Without power, a sector of the tree is old or new, and its neighbours are as they were. A sector of
-//! the log that was being written may contain anything; the mark at the start of a file is old or new.
+//! After a loss of power, a sector of the tree is old or new, and its neighbours are unchanged. A
+//! sector of the log that was being written may contain anything; the mark at the start of a file
+//! is old or new.
 
 use std::{
     io::{self, Write},
@@ -20,40 +21,40 @@ use crate::{DiskShare, redb::Medium};
 
 const SECTOR_BYTES: usize = 512;
 
-/// A disk in memory. Clones are the same disk.
+/// A disk in memory. Clones share the same disk.
 #[derive(Debug, Clone, Default)]
 pub struct SimulatedDisk(Arc<Mutex<State>>);
 
-/// The tree, then the files of the log.
+/// Number of files: the tree, then the log files.
 const FILES: usize = 3;
 
 #[derive(Default)]
 struct State {
-    /// What is read.
+    /// Current content, as read.
     live: [Vec<u8>; FILES],
-    /// What is there after a loss of power at the least.
+    /// Content that certainly survives a loss of power.
     durable: [Vec<u8>; FILES],
-    /// What was written since the last sync of its file, in the order of all files.
+    /// Writes since the last sync of their file, in order across all files.
     unsynced: Vec<(usize, Unsynced)>,
     checksums: Option<Vec<u8>>,
     journal: Option<Vec<u8>>,
-    /// Bytes that were read of the tree.
+    /// Bytes read from the tree.
     read_bytes: usize,
-    /// Operations until the power fails.
+    /// Number of operations until the power fails.
     power_left: Option<u64>,
-    /// Operations until some fail.
+    /// Number of operations that succeed before some fail.
     good_left: Option<u64>,
-    /// Operations that then fail.
+    /// Number of operations that then fail.
     bad_left: u64,
-    /// What they fail with.
+    /// Error of the failing operations.
     failure: Option<io::ErrorKind>,
-    /// Whether pages are evicted after a sync that failed.
+    /// Whether pages are evicted after a failed sync.
     evicts: bool,
-    /// Bytes that fit.
+    /// Capacity in bytes; `None` means unlimited.
     capacity: Option<usize>,
-    /// Bytes held back.
+    /// Reserved bytes.
     reserve: usize,
-    /// Files opened before belong to an earlier life.
+    /// Number of the current life; files opened in an earlier one no longer work.
     life: u64,
 }
 
@@ -71,7 +72,6 @@ enum Unsynced {
     Sector(usize, Vec<u8>),
 }
 
-/// An open file of a disk.
 #[derive(Debug)]
 struct OpenFile {
     disk: SimulatedDisk,
@@ -95,18 +95,19 @@ impl SimulatedDisk {
         }))
     }
 
-    /// Has the power fail after so many more operations.
+    /// Fails the power after that many more operations.
     pub fn fail_power_after(&self, operations: u64) {
         self.state().power_left = Some(operations);
     }
 
-    /// Puts the power back: of what was not synced, any sectors are there, torn in any order.
+    /// Restores the power: of the unsynced writes, all, none or a random subset was written, in any
+    /// order, and some are torn.
     pub fn restore_power(&self, random: &mut StdRng) {
         let mut state = self.state();
         let mut unsynced = std::mem::take(&mut state.unsynced);
         let mut images = std::mem::take(&mut state.durable);
         match random.random_range(0..4) {
-            // Everything arrived, or nothing did.
+            // Everything or nothing was written.
             0 => {}
             1 => unsynced.clear(),
             _ => {
@@ -122,7 +123,7 @@ impl SimulatedDisk {
                 write.tear(random);
             }
         }
-        // A length that is lost takes what lies behind it along.
+        // If a length is lost, the data beyond it is lost too.
         let is_length = |write: &Unsynced| matches!(write, Unsynced::Length(_));
         for (file, write) in unsynced.iter().filter(|(_, write)| is_length(write)) {
             write.apply(&mut images[*file]);
@@ -137,64 +138,63 @@ impl SimulatedDisk {
         state.life += 1;
     }
 
-    /// Ends the process that has it open as `kill -9` would: what was written is there, synced or
-    /// not.
+    /// Ends the process that has it open, as `kill -9` would: all writes remain, synced or not.
     pub fn kill(&self) {
         let mut state = self.state();
         (state.power_left, state.good_left) = (None, None);
         state.life += 1;
     }
 
-    /// How many bytes of the tree were read since that was last asked.
+    /// Returns the number of bytes read from the tree since the last call.
     pub fn read_bytes(&self) -> usize {
         std::mem::take(&mut self.state().read_bytes)
     }
 
-    /// Has one operation fail after so many that do not.
+    /// Fails one operation after `operations` successful ones.
     pub fn fail_after(&self, operations: u64) {
         self.fail_some_after(operations, 1);
     }
 
-    /// Has some operations in a row fail after so many that do not.
+    /// Fails `failures` consecutive operations after `operations` successful ones.
     pub fn fail_some_after(&self, operations: u64, failures: u64) {
         let mut state = self.state();
         (state.good_left, state.bad_left) = (Some(operations), failures);
     }
 
-    /// Evicts pages after a sync that failed: they are read as they are on the disk.
+    /// Evicts pages after a failed sync, so that they are read from the disk.
     pub fn evict_failed_pages(&self) {
         self.state().evicts = true;
     }
 
-    /// Has operations that fail report that; they report some other error by default.
+    /// Sets the error that failing operations return, instead of the default.
     pub fn fail_as(&self, kind: io::ErrorKind) {
         self.state().failure = Some(kind);
     }
 
-    /// Lets so many bytes fit beyond those that are there, with so many held back.
+    /// Limits the space to `free` bytes beyond the current content, plus a reserve.
     pub fn limit_space(&self, free: usize, reserve: usize) {
         let mut state = self.state();
         state.capacity = Some(state.used_blocks() + free + reserve);
         state.reserve = reserve;
     }
 
-    /// Makes room for everything.
+    /// Removes the space limit.
     pub fn free_space(&self) {
         self.state().capacity = None;
     }
 
-    /// Has the journal of sums be lost, as when the machine was off.
+    /// Deletes the journal of checksums, as a reboot does.
     pub fn forget_journal(&self) {
         self.state().journal = None;
     }
 
-    /// Has the sums of the blocks be lost.
+    /// Deletes the checksums of the blocks.
     pub fn forget_checksums(&self) {
         self.state().checksums = None;
     }
 
-    /// Another disk with the same content, one bit of it flipped: in the tree, in its journal or in
-    /// what was written of the log.
+    /// Returns a copy of the disk with one bit flipped: in the tree, in its journal or in the
+    /// written part of the log.
     #[must_use]
     pub fn with_flipped_bit(&self, random: &mut StdRng) -> Self {
         let other = self.copy();
@@ -218,7 +218,7 @@ impl SimulatedDisk {
         other
     }
 
-    /// Another disk with the same content.
+    /// Returns a copy of the disk.
     #[must_use]
     pub fn copy(&self) -> Self {
         let state = self.state();
@@ -231,8 +231,7 @@ impl SimulatedDisk {
         })))
     }
 
-    /// Another disk, as this one would be if the power failed now and nothing arrived that was not
-    /// synced.
+    /// Returns a copy of the disk as if the power failed now and no unsynced write arrived.
     #[must_use]
     pub fn without_unsynced(&self) -> Self {
         let state = self.state();
@@ -243,13 +242,12 @@ impl SimulatedDisk {
         })))
     }
 
-    /// Changes what a file holds.
     pub fn edit(&self, file: usize, edit: impl FnOnce(&mut Vec<u8>)) {
         edit(&mut self.state().live[file]);
         self.settle();
     }
 
-    /// Has all that is there be there for good.
+    /// Makes all current content durable.
     fn settle(&self) {
         let mut state = self.state();
         let live = state.live.clone();
@@ -258,18 +256,19 @@ impl SimulatedDisk {
     }
 }
 
-/// A file without the zeros at its end.
+/// Returns the file without trailing zeros.
 fn trim_zeros(file: &mut [u8]) -> &mut [u8] {
     let end = file.iter().rposition(|byte| *byte != 0);
     &mut file[..end.map_or(0, |end| end + 1)]
 }
 
 impl State {
-    /// Blocks that were ever written take room; what lies between them does not.
+    /// Returns the number of allocated blocks: those ever written. Holes between them take no
+    /// space.
     fn used_blocks(&self) -> usize {
         let blocks = self.live[0].chunks(4096);
         let written = blocks.filter(|block| block.iter().any(|byte| *byte != 0));
-        // The log takes all of its length, as it is filled with zeros.
+        // The log is allocated in full, as it is filled with zeros.
         let log: usize = self.live[1..].iter().map(Vec::len).sum();
         written.count() * 4096 + log + self.reserve
     }
@@ -300,7 +299,7 @@ impl State {
         Ok(())
     }
 
-    /// Takes what was not synced of a file, in the order of writing.
+    /// Removes and returns the unsynced writes of a file, in the order of writing.
     fn take_unsynced(&mut self, file: usize) -> Vec<Unsynced> {
         let unsynced = std::mem::take(&mut self.unsynced).into_iter();
         let (drained, others): (Vec<_>, _) = unsynced.partition(|(number, _)| *number == file);
@@ -308,12 +307,12 @@ impl State {
         drained.into_iter().map(|(_, write)| write).collect()
     }
 
-    /// Fails to sync a file: every other page is written, and none is dirty any more.
+    /// Fails to sync a file: every other page is written, and all are marked clean.
     fn fail_sync(&mut self, file: usize) {
         let mut is_written = false;
         for write in self.take_unsynced(file) {
             if let Unsynced::Length(_) = write {
-                // Written with the metadata of the file, some time later.
+                // Written later, with the metadata of the file.
                 write.apply(&mut self.durable[file]);
                 continue;
             }
@@ -329,7 +328,7 @@ impl State {
 }
 
 impl Unsynced {
-    /// Has a sector that is not the mark of a file contain anything.
+    /// Replaces a sector with arbitrary bytes, unless it has the mark of a file.
     fn tear(&mut self, random: &mut StdRng) {
         if let Self::Sector(1.., data) = self {
             random.fill(data.as_mut_slice());
@@ -348,7 +347,7 @@ impl Unsynced {
     }
 }
 
-/// `Vec::resize` by bytes is slow without optimization.
+/// Like `Vec::resize`, which is slow for bytes without optimization.
 fn resize(bytes: &mut Vec<u8>, length: usize) {
     let added = length.saturating_sub(bytes.len());
     bytes.extend_from_slice(&vec![0; added]);
@@ -408,7 +407,6 @@ impl Medium for SimulatedDisk {
     }
 }
 
-/// An open journal of a disk.
 #[derive(Debug)]
 struct OpenJournal {
     disk: SimulatedDisk,
@@ -419,7 +417,7 @@ impl Write for OpenJournal {
     fn write(&mut self, note: &[u8]) -> io::Result<usize> {
         let mut state = self.disk.state();
         state.operate(self.life)?;
-        // Who is killed meanwhile leaves a part.
+        // A process killed during the write leaves a part of it.
         let part = note.len().div_ceil(2);
         if let Some(journal) = &mut state.journal {
             journal.extend_from_slice(&note[..part]);
@@ -484,7 +482,7 @@ impl StorageBackend for OpenFile {
         let mut state = self.disk.state();
         let is_on = state.is_on(self.life);
         let operated = state.operate(self.life);
-        // A write that fails has written a part.
+        // A failed write has written a part.
         let data = match operated {
             Ok(()) => data,
             Err(_) if is_on => &data[..data.len() / 2 / SECTOR_BYTES * SECTOR_BYTES],

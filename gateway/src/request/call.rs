@@ -207,7 +207,7 @@ impl Handler {
         if problem.status.is_server_error() {
             tracing::warn!(
                 code = i32::from(status.code()),
-                "the backend did not respond"
+                "call to the backend failed"
             );
         }
         let mut reply = self.problem(&problem);

@@ -1,6 +1,6 @@
 //! Checks the key of a request before reading its body.
 //!
-//! The backend is asked whether it knows the key, and the result is cached for a minute. It only
+//! The backend is queried whether the key exists, and the result is cached for a minute. It only
 //! determines shares of this gateway's resources; the backend authorizes each call.
 
 use std::{

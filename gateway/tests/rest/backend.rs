@@ -217,7 +217,7 @@ impl UnaryService<Bytes> for OneCall {
                     let _hanging = Hanging::new(count);
                     std::future::pending().await
                 }
-                Some(Act::Panic) => panic!("the stand-in was told to"),
+                Some(Act::Panic) => panic!("the stand-in panics on request"),
             }
         })
     }

@@ -84,7 +84,7 @@ async fn request_over_the_deadline_is_504() {
     let left_ns = digits.parse::<u64>().unwrap() * unit_ns;
     assert!(
         (1..=100_000_000).contains(&left_ns),
-        "the backend is told how much time is left: {timeout}"
+        "the backend receives the remaining time: {timeout}"
     );
 }
 
@@ -121,7 +121,7 @@ async fn requests_over_the_cap_are_rejected_except_probes() {
         assert_eq!(world.get("/healthz").await.status, 200);
     };
     tokio::select! {
-        answer = waiting => panic!("answered: {answer:?}"),
+        answer = waiting => panic!("unexpected response: {answer:?}"),
         () = rejected => {}
     }
 }
@@ -157,7 +157,10 @@ async fn new_connection_over_the_cap_evicts_an_unauthenticated_one() {
     let mut rest = [0; 16];
     // An error also means that the connection was closed.
     let closed = tokio::time::timeout(Duration::from_secs(60), first.read(&mut rest)).await;
-    assert!(matches!(closed, Ok(Ok(0) | Err(_))), "the first one stays");
+    assert!(
+        matches!(closed, Ok(Ok(0) | Err(_))),
+        "the first one remains"
+    );
 }
 
 #[tokio::test]

@@ -20,7 +20,10 @@ const LIST: &str = "/v1/notification/triggers";
 pub(crate) async fn eventually(is_so: impl Fn() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(10), "it never was so");
+        assert!(
+            start.elapsed() < Duration::from_secs(10),
+            "it never had this value"
+        );
         tokio::task::yield_now().await;
     }
 }
@@ -187,7 +190,7 @@ async fn slow_reader_stays_in_flight_until_the_response_is_sent() {
     assert_eq!(
         world.get(LIST).await.status,
         503,
-        "the answer is still under way"
+        "the response is still in progress"
     );
     socket.read_to_end(&mut Vec::new()).await.unwrap();
     assert_eq!(world.get(LIST).await.status, 200);

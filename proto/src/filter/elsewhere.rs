@@ -27,7 +27,7 @@ pub fn local_name(name: &str) -> Option<String> {
     if let Some(label) = label.filter(|label| !label.is_empty()) {
         return Some(local_name(label).unwrap_or_else(|| label.to_owned()));
     }
-    // Such as `status.phase`: these fields have no members.
+    // For example `status.phase`: these fields have no members.
     let (field, _) = name.split_once('.')?;
     ["name", "severity", "status", "summary", "body"]
         .contains(&field)

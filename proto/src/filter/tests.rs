@@ -430,7 +430,7 @@ fn dates_and_times_use_the_zone_of_the_reader() {
     }
     let stored = parse("lastSeen>2026-01-30", None).unwrap().clause;
     let wanted = Clause::Greater("lastSeen".into(), text("2026-01-30T00:00:00.000Z"));
-    assert_eq!(stored, wanted, "a condition that is stored is read in UTC");
+    assert_eq!(stored, wanted, "a stored condition is read in UTC");
 }
 
 #[test]

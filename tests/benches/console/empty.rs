@@ -1,4 +1,5 @@
-//! The reference: a program of ratatui and crossterm that draws next to nothing and answers keys.
+//! The reference: a program with ratatui and crossterm that draws almost nothing and responds to
+//! keys.
 
 use std::io::{self, stdout};
 
@@ -13,10 +14,10 @@ use crossterm::{
 };
 use ratatui::{Terminal, backend::CrosstermBackend, widgets::Paragraph};
 
-/// The argument that makes this program the reference.
+/// Argument that makes this program the reference.
 pub(crate) const FLAG: &str = "--be-the-empty-program";
 
-/// Shows how many keys were pressed, until `q`.
+/// Shows the number of keys pressed, until `q`.
 pub(crate) fn run() {
     terminal::enable_raw_mode().expect("a terminal");
     execute!(stdout(), EnterAlternateScreen, cursor::Hide).expect("a terminal");
@@ -30,7 +31,7 @@ fn show() -> io::Result<()> {
     let mut count = 0_u32;
     loop {
         queue!(stdout(), BeginSynchronizedUpdate)?;
-        // The same sign as the console's cursor, so that the same thing is waited for.
+        // The symbol of the console's cursor, so that the same condition is waited for.
         let words = format!("\u{25b6} {count}");
         terminal.draw(|frame| frame.render_widget(Paragraph::new(words), frame.area()))?;
         execute!(stdout(), EndSynchronizedUpdate)?;

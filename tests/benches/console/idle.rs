@@ -1,4 +1,4 @@
-//! What a console costs on which nothing happens: processor time, wake-ups, bytes.
+//! Cost of an idle console: processor time, wake-ups, bytes.
 
 use std::{
     collections::BTreeMap,
@@ -14,10 +14,10 @@ use crate::{
     stage,
 };
 
-/// How long nothing is done.
+/// Length of the measurement.
 const SPAN: Duration = Duration::from_secs(60);
-/// What starting leaves to do ends before, and so do threads that have nothing more to do; the console holds
-/// that no one is there.
+/// Time before the measurement: work left by the start ends, idle threads exit, and the console
+/// assumes that no one is present.
 const REST: Duration = Duration::from_secs(45);
 
 pub(crate) fn measure(report: &mut Report) {
@@ -35,7 +35,7 @@ pub(crate) fn measure(report: &mut Report) {
     let (mut own, _) = Pty::start(stage::own_service(folder.path()), "", shows("First steps"));
     own.press("2", shows("No events"));
 
-    // All of them together: each is idle, and what is counted is each one's own.
+    // All are measured concurrently: each is idle, and the counts are per process.
     let consoles = [
         ("events", events),
         ("overview", overview),
@@ -66,7 +66,7 @@ pub(crate) fn measure(report: &mut Report) {
     }
 }
 
-/// What each thread of a process has spent so far, and the bytes that it has written.
+/// CPU time and wake-ups of each thread of a process, and the bytes it has written.
 struct Counts {
     cpu_seconds: Threads,
     wake_ups: Threads,
@@ -75,7 +75,7 @@ struct Counts {
 
 type Threads = BTreeMap<OsString, f64>;
 
-/// Percent of a core, wake-ups and bytes, each in a second.
+/// Percent of a core, wake-ups and bytes, each per second.
 struct Spent {
     cpu: f64,
     wake_ups: f64,
@@ -100,7 +100,7 @@ impl Counts {
     }
 }
 
-/// What the threads have spent more than before; those that have ended are left out.
+/// Returns the increase over all threads, except those that have ended.
 fn more(now: &Threads, before: &Threads) -> f64 {
     let each = now
         .iter()
@@ -108,7 +108,7 @@ fn more(now: &Threads, before: &Threads) -> f64 {
     each.sum()
 }
 
-/// How often a thread went to sleep, and so was woken, out of its `status`.
+/// Parses the number of times a thread went to sleep, and so was woken, from its `status`.
 fn wake_ups(status: &str) -> Option<f64> {
     let mut lines = status.lines();
     let line = lines.find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;

@@ -1,4 +1,4 @@
-//! From a key to the end of the frame that answers it, whatever the service does meanwhile.
+//! Time from a key press to the end of the frame that reacts to it, in every state of the service.
 
 use std::time::Duration;
 
@@ -16,9 +16,10 @@ use crate::{
     times::Times,
 };
 
-/// Keys pressed in each state: at some 30 ms each, longer than a broken link is unnoticed.
+/// Keys pressed in each state: at about 30 ms each, longer than it takes to notice a broken
+/// connection.
 const KEYS: usize = 150;
-/// Events at the start.
+/// Number of events at the start.
 const EVENTS: usize = 2_000;
 const GOALS: Option<[f64; 2]> = Some([2.0, 16.0]);
 
@@ -83,7 +84,7 @@ pub(crate) fn measure(report: &mut Report) {
     report.add(figure.goal(Goal::Least(load::PACE * 0.95)));
 }
 
-/// Goes down the list, or through the empty program, key by key.
+/// Presses keys one by one, in the list or the empty program.
 pub(crate) fn keys(pty: &mut Pty, count: usize) -> Times {
     let paused_step = |number| {
         stage::pause(number);
@@ -92,7 +93,8 @@ pub(crate) fn keys(pty: &mut Pty, count: usize) -> Times {
     (0..count).map(paused_step).collect()
 }
 
-/// Presses a key that moves the cursor; answers when the frame with the new row was complete.
+/// Presses a key that moves the cursor, and returns the time until the frame with the new row was
+/// complete.
 pub(crate) fn step(pty: &mut Pty, key: &str) -> Duration {
     let before = pty.read(selected).expect("a cursor");
     pty.press(key, move |screen| {

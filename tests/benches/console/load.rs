@@ -1,4 +1,4 @@
-//! Events that arrive all the time.
+//! Events that arrive continuously.
 
 use std::{
     sync::{
@@ -13,15 +13,15 @@ use tokio::{task::JoinSet, time};
 
 use crate::stage;
 
-/// Events a second.
+/// Events per second.
 pub(crate) const PACE: f64 = 5_000.0;
-/// Events of a request, and how often there is one.
+/// Events per request, and the interval between requests.
 const BATCH: u32 = 50;
 const EVERY: Duration = Duration::from_millis(10);
-/// A console is under load when it gets the first key.
+/// Time for which load precedes the first key.
 const AHEAD: Duration = Duration::from_millis(300);
 
-/// New events, sent at [`PACE`] until this is dropped.
+/// Sends new events at [`PACE`] until it is dropped.
 pub(crate) struct Load {
     accepted: Arc<AtomicU32>,
     start: Instant,
@@ -29,7 +29,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Sends to the service of that world.
+    /// Starts sending to the service of `world`.
     pub(crate) fn start(world: &World) -> Self {
         let accepted = Arc::new(AtomicU32::new(0));
         let (count, channel) = (Arc::clone(&accepted), world.grpc());
@@ -58,7 +58,7 @@ impl Load {
         }
     }
 
-    /// Events a second that the service has accepted so far.
+    /// Returns the events per second that the service has accepted so far.
     pub(crate) fn rate(&self) -> f64 {
         f64::from(self.accepted.load(Ordering::Relaxed)) / self.start.elapsed().as_secs_f64()
     }

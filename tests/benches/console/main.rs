@@ -1,8 +1,9 @@
-//! Every figure that is promised for the console, beside its goal and an empty ratatui program.
+//! Every figure promised for the console, with its goal and an empty ratatui program as reference.
 //!
 //! `cargo bench --package bellwether-tests --bench console -- [ROW…] [--out FILE] [--against FILE]`
 //! runs all rows, or those whose names contain a word; writes them to a file as JSON; prints how
-//! they changed since an earlier such file. The real binary, on a pseudo-terminal of 120 by 36.
+//! they have changed since an earlier such file. The real binary, on a pseudo-terminal of 120 by
+//! 36.
 
 mod empty;
 mod idle;
@@ -27,7 +28,7 @@ fn main() {
     if arguments.iter().any(|argument| argument == empty::FLAG) {
         return empty::run();
     }
-    // `cargo test --benches` builds and starts this, too: then there is nothing to measure.
+    // `cargo test --benches` also runs this program; it then measures nothing.
     if !arguments.iter().any(|argument| argument == "--bench") {
         return;
     }

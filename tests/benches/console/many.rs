@@ -1,4 +1,4 @@
-//! Long lists: what a row costs to scroll, and what holding many costs in memory.
+//! Long lists: the cost of scrolling a row, and the memory of many loaded rows.
 
 use std::{
     sync::{
@@ -25,17 +25,17 @@ use crate::{
     times::Times,
 };
 
-/// Rows that are scrolled.
+/// Number of rows scrolled.
 const ROWS: usize = 150;
-/// Rows that a console holds at most.
+/// Maximum number of rows that a console loads.
 const HELD: usize = 100_000;
 const STORED: usize = 1_000_000;
 const RULES: usize = 10_000;
 const TRIGGERS: usize = 50;
 const GOALS: [f64; 2] = [0.5, 2.0];
-/// Before a request that was one too many is made again.
+/// Time before a request rejected for overload is retried.
 const BUSY: Duration = Duration::from_millis(50);
-/// How long a console may take to read as many events as it holds.
+/// Timeout for a console to read as many events as it can load.
 const READING_MAX: Duration = Duration::from_secs(60);
 
 pub(crate) fn measure(report: &mut Report) {
@@ -74,10 +74,10 @@ pub(crate) fn measure(report: &mut Report) {
     pty.quit();
 }
 
-/// What scrolling by one row took, again and again.
+/// Repeated measurements of scrolling by one row.
 struct Scrolled {
     frame: Times,
-    /// The processor time that the program spent on it.
+    /// Processor time of the program.
     cpu: Times,
 }
 
@@ -91,7 +91,7 @@ impl Scrolled {
     }
 
     fn by(pty: &mut Pty, key: &str) -> Self {
-        // At first the cursor moves and the rows stay.
+        // At first the cursor moves and the rows stay in place.
         for _ in 0..40 {
             step(pty, key);
         }
@@ -100,7 +100,7 @@ impl Scrolled {
             stage::pause(number);
             let before = stage::cpu(pty.process());
             frame.push(step(pty, key));
-            // What is left to do after the frame belongs to it.
+            // Include the work that follows the frame.
             std::thread::sleep(Duration::from_millis(2));
             cpu.push(stage::cpu(pty.process()).saturating_sub(before));
         }
@@ -117,7 +117,7 @@ impl Scrolled {
     }
 }
 
-/// A console that has read as many events as it holds, with the cursor on the last.
+/// Starts a console that has read as many events as it can load, with the cursor on the last.
 fn hold_all(world: &World, wanted: impl FnMut(&vt100::Screen) -> bool + Send + 'static) -> Pty {
     let mut pty = stage::console_on_events(world, &stage::address(world));
     let held = Arc::new(AtomicBool::new(false));
@@ -145,7 +145,7 @@ fn resident_mib(pty: &Pty) -> f64 {
     kib.expect("its memory") / 1024.0
 }
 
-/// Rules that are switched off, each trigger feeding its share of them.
+/// Creates disabled rules, each trigger used by its share of them.
 fn define_rules(world: &World) {
     Handle::current().block_on(async {
         let mut triggers = JoinSet::new();
@@ -207,7 +207,7 @@ async fn define_rules_of(channel: Grpc, trigger_name: String) -> Result<(), Stat
     Ok(())
 }
 
-/// Waits before a request is made again that was one too many, or in conflict with others.
+/// Waits before retrying a request that was rejected for overload or a conflict.
 async fn wait_if_busy(status: Status) -> Result<(), Status> {
     match status.code() {
         Code::Aborted => {}

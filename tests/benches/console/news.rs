@@ -1,4 +1,4 @@
-//! From the answer that an event was accepted to the end of the frame that shows it.
+//! Time from the response that an event was accepted to the end of the frame that shows it.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ pub(crate) fn measure(report: &mut Report) {
     let mut times = Times::default();
     for number in 0..EVENTS {
         let event = 5_000_000 + number;
-        // The cursor stays on its row, and with it the rows on the screen: this leads to the newest.
+        // The cursor and the visible rows stay in place; this key shows the newest.
         pty.type_keys("g");
         stage::pause(number);
         std::thread::sleep(Duration::from_millis(20));

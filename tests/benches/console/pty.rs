@@ -1,4 +1,4 @@
-//! A program on a pseudo-terminal, and when each of its frames was complete.
+//! A program on a pseudo-terminal, with the time each of its frames was complete.
 
 use std::{
     io::{Read, Write},
@@ -10,7 +10,7 @@ use std::{
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use vt100::Screen;
 
-/// A terminal with room for the wall, and for a list beside what is selected.
+/// A terminal wide enough for the wall display, and for a list with the selected item beside it.
 pub(crate) const WIDE: PtySize = PtySize {
     rows: 50,
     cols: 200,
@@ -23,12 +23,12 @@ const SIZE: PtySize = PtySize {
     pixel_width: 0,
     pixel_height: 0,
 };
-/// What ends a frame: the end of a synchronized update (mode 2026).
+/// End of a frame: the end of a synchronized update (mode 2026).
 const FRAME_END: &[u8] = b"\x1b[?2026l";
-/// How long a frame or an end is waited for.
+/// Timeout for a frame.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Returns whether a screen is the one that is waited for.
+/// A condition that the awaited screen meets.
 type Wanted = Box<dyn FnMut(&Screen) -> bool + Send>;
 
 /// A program on a separate terminal.
@@ -36,18 +36,18 @@ pub(crate) struct Pty {
     child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
     seen: Arc<(Mutex<Seen>, Condvar)>,
-    // The terminal is gone when this is dropped.
+    // Dropping this closes the terminal.
     _master: Box<dyn MasterPty + Send>,
 }
 
-/// What the terminal has seen so far.
+/// Output of the program so far.
 struct Seen {
     screen: vt100::Parser,
     bytes: u32,
-    /// How much of the end of a frame was read.
+    /// Number of bytes of [`FRAME_END`] matched so far.
     matched: usize,
     wanted: Option<Wanted>,
-    /// When the frame that was wanted was complete.
+    /// Time the awaited frame was complete.
     met: Option<Instant>,
 }
 
@@ -83,8 +83,8 @@ impl Seen {
 }
 
 impl Pty {
-    /// Starts a program; answers how long it took to the end of the first frame that is wanted.
-    /// The keys are there before it starts.
+    /// Starts a program, and returns the time until the end of the first awaited frame. The keys
+    /// are typed before it starts.
     pub(crate) fn start(
         command: CommandBuilder,
         keys_ahead: &str,
@@ -93,7 +93,7 @@ impl Pty {
         Self::start_at(SIZE, command, keys_ahead, wanted)
     }
 
-    /// The same on a terminal of another size.
+    /// Like [`Self::start`], on a terminal of another size.
     pub(crate) fn start_at(
         size: PtySize,
         command: CommandBuilder,
@@ -119,7 +119,11 @@ impl Pty {
             let mut chunk = vec![0; 64 * 1024];
             while let Ok(length @ 1..) = reader.read(&mut chunk) {
                 let at = Instant::now();
-                shared.0.lock().expect("a seen").take(&chunk[..length], at);
+                shared
+                    .0
+                    .lock()
+                    .expect("a lock that is not poisoned")
+                    .take(&chunk[..length], at);
                 shared.1.notify_all();
             }
         });
@@ -136,7 +140,7 @@ impl Pty {
         (pty, met - start)
     }
 
-    /// Presses keys; answers how long it took to the end of the first frame that is wanted.
+    /// Presses keys, and returns the time until the end of the first awaited frame.
     pub(crate) fn press(
         &mut self,
         keys: &str,
@@ -148,7 +152,7 @@ impl Pty {
         self.met() - start
     }
 
-    /// Waits until the screen is as it is wanted, now or after a later frame.
+    /// Waits until the screen meets a condition, now or after a later frame.
     pub(crate) fn until(&self, mut wanted: impl FnMut(&Screen) -> bool + Send + 'static) {
         let is_met = self.read(&mut wanted);
         if !is_met {
@@ -157,40 +161,47 @@ impl Pty {
         }
     }
 
-    /// Lets the frames to come be looked at; [`Self::met`] says when one was it.
+    /// Checks following frames against a condition; [`Self::met`] returns when one met it.
     pub(crate) fn want(&self, wanted: impl FnMut(&Screen) -> bool + Send + 'static) {
-        let mut seen = self.seen.0.lock().expect("a seen");
+        let mut seen = self.seen.0.lock().expect("a lock that is not poisoned");
         seen.met = None;
         seen.wanted = Some(Box::new(wanted));
     }
 
-    /// Presses keys and waits for nothing.
+    /// Presses keys without waiting.
     pub(crate) fn type_keys(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).expect("its keys");
     }
 
-    /// Looks at the screen.
+    /// Reads the screen.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&Screen) -> T) -> T {
-        read(self.seen.0.lock().expect("a seen").screen.screen())
+        read(
+            self.seen
+                .0
+                .lock()
+                .expect("a lock that is not poisoned")
+                .screen
+                .screen(),
+        )
     }
 
-    /// When the frame that is wanted was complete.
+    /// Waits for the awaited frame, and returns the time it was complete.
     pub(crate) fn met(&self) -> Instant {
         let (seen, changed) = &*self.seen;
-        let seen = seen.lock().expect("a seen");
+        let seen = seen.lock().expect("a lock that is not poisoned");
         let (seen, waited) = changed
             .wait_timeout_while(seen, PATIENCE, |seen| seen.met.is_none())
-            .expect("a seen");
+            .expect("a lock that is not poisoned");
         let screen = seen.screen.screen();
         assert!(
             !waited.timed_out(),
-            "waited in vain for a frame; the last one is\n{}",
+            "timed out waiting for a frame; the last one is\n{}",
             screen.contents()
         );
-        seen.met.expect("it was waited for")
+        seen.met.expect("it was awaited")
     }
 
-    /// Presses `q`; answers how long it took until the process was gone.
+    /// Presses `q`, and returns the time until the process ended.
     pub(crate) fn quit(mut self) -> Duration {
         let start = Instant::now();
         self.keys.write_all(b"q").expect("its keys");
@@ -200,14 +211,18 @@ impl Pty {
         took
     }
 
-    /// The number of the process.
+    /// Returns the process id.
     pub(crate) fn process(&self) -> u32 {
         self.child.process_id().expect("it runs")
     }
 
-    /// Bytes written to the terminal so far.
+    /// Returns the bytes written to the terminal so far.
     pub(crate) fn bytes(&self) -> u32 {
-        self.seen.0.lock().expect("a seen").bytes
+        self.seen
+            .0
+            .lock()
+            .expect("a lock that is not poisoned")
+            .bytes
     }
 }
 
@@ -218,12 +233,12 @@ impl Drop for Pty {
     }
 }
 
-/// Whether the screen shows a text.
+/// Returns a condition that the screen shows a text.
 pub(crate) fn shows(text: &'static str) -> impl FnMut(&Screen) -> bool + Send + 'static {
     move |screen| screen.contents().contains(text)
 }
 
-/// The row that the cursor of a list is on.
+/// Returns the row with the cursor of a list.
 pub(crate) fn selected(screen: &Screen) -> Option<String> {
     let mut rows = screen.rows(0, SIZE.cols);
     rows.find(|row| row.starts_with('\u{25b6}'))

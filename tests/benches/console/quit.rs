@@ -1,4 +1,4 @@
-//! From `q` to the end of the process, in every state of the connection.
+//! Time from `q` to the end of the process, in every state of the connection.
 
 use bellwether_tests::{
     process,
@@ -14,7 +14,7 @@ use crate::{
     times::Times,
 };
 
-/// Consoles that are left in each state; half of them before it can have been noticed.
+/// Number of consoles that are quit in each state, half of them before they can have noticed it.
 const CONSOLES: usize = 16;
 const GOALS: Option<[f64; 2]> = Some([50.0, 100.0]);
 
@@ -54,7 +54,7 @@ pub(crate) fn measure(report: &mut Report) {
     proxy.set(Weather::HalfOpen);
     add_to_report("half-open", leave(consoles));
 
-    // Connections are taken, and no one answers: the console is still connecting.
+    // Connections are accepted but get no response: the console is still connecting.
     proxy.set(Weather::Stalls);
     let connecting = (0..CONSOLES).map(|_| {
         let command = stage::console(&world, &through);
@@ -76,7 +76,7 @@ pub(crate) fn measure(report: &mut Report) {
     add_to_report("service of its own", own.collect());
 }
 
-/// Leaves half of the consoles immediately, and the others when they show what is wrong.
+/// Quits half of the consoles immediately, and the others when they show the problem.
 fn leave(mut consoles: Vec<Pty>) -> Times {
     let later = consoles.split_off(CONSOLES / 2);
     let mut times: Times = consoles.into_iter().map(Pty::quit).collect();

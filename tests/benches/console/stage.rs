@@ -1,4 +1,4 @@
-//! What figures are measured on: services, consoles on them, the empty program, and events.
+//! Setup of measurements: services, their consoles, the empty program, and events.
 
 use std::{collections::BTreeMap, ffi::OsString, path::Path, time::Duration};
 
@@ -15,11 +15,11 @@ use crate::{
     pty::{Pty, shows},
 };
 
-/// Events of a request, and requests under way, while many are made.
+/// Events per request, and requests in flight, while many are created.
 const BATCH: usize = 500;
 const IN_FLIGHT: usize = 16;
 
-/// Nothing of this machine's settings reaches a program that is measured.
+/// Isolates a measured program from this machine's settings.
 fn command(program: &Path, home: &Path) -> CommandBuilder {
     let mut command = CommandBuilder::new(program);
     command.env_clear();
@@ -28,7 +28,7 @@ fn command(program: &Path, home: &Path) -> CommandBuilder {
     command
 }
 
-/// The empty program.
+/// Returns the command of the empty program.
 pub(crate) fn empty_program() -> CommandBuilder {
     let program = std::env::current_exe().expect("this program");
     let mut command = command(&program, Path::new("/"));
@@ -36,7 +36,7 @@ pub(crate) fn empty_program() -> CommandBuilder {
     command
 }
 
-/// A console on the service at that address, with the key of that world.
+/// Returns the command of a console connected to `address`, with the key of `world`.
 pub(crate) fn console(world: &World, address: &str) -> CommandBuilder {
     let mut command = command(process::binary(), world.folder());
     command.args(["--connect", &format!("http://{address}"), "--key-file"]);
@@ -44,7 +44,7 @@ pub(crate) fn console(world: &World, address: &str) -> CommandBuilder {
     command
 }
 
-/// A console with a separate service in that folder.
+/// Returns the command of a console with its own service in `folder`.
 pub(crate) fn own_service(folder: &Path) -> CommandBuilder {
     let mut command = command(process::binary(), folder);
     command.args(["--grpc-listen", "127.0.0.1:0"]);
@@ -53,14 +53,15 @@ pub(crate) fn own_service(folder: &Path) -> CommandBuilder {
     command
 }
 
-/// A console that shows the events of that world; there must be some.
+/// Starts a console that shows the events of `world`, which must have some.
 pub(crate) fn console_on_events(world: &World, address: &str) -> Pty {
     let (mut pty, _) = Pty::start(console(world, address), "", shows("connected"));
     pty.press("2", shows("\u{25b6}"));
     pty
 }
 
-/// A rule at work that notified of an event, without which the overview reports what to do first.
+/// Creates a rule that has notified about an event; without one, the overview shows the first
+/// steps.
 pub(crate) fn enable_a_rule(world: &World) {
     let rest = world.rest();
     let trigger = json!({"name": "once", "type": {"event": {"filter": "name=once"}}});
@@ -94,12 +95,12 @@ pub(crate) fn enable_a_rule(world: &World) {
     });
 }
 
-/// The address of a world's service.
+/// Returns the address of a world's service.
 pub(crate) fn address(world: &World) -> String {
     world.service().address("grpc").to_owned()
 }
 
-/// Makes events with the numbers below that, in one request.
+/// Creates events numbered from `from` to `to`.
 pub(crate) fn fill(world: &World, from: usize, to: usize) {
     Handle::current().block_on(async {
         let mut calls = JoinSet::new();
@@ -113,7 +114,7 @@ pub(crate) fn fill(world: &World, from: usize, to: usize) {
     });
 }
 
-/// Sends events with these numbers, each of a separate thing.
+/// Sends events numbered from `first`, each with a separate identity.
 pub(crate) async fn send(channel: Grpc, first: usize, count: usize) {
     let event = |number: usize| cloud::Event {
         name: "bench".into(),
@@ -133,33 +134,33 @@ pub(crate) async fn send(channel: Grpc, first: usize, count: usize) {
     assert_eq!(usize::try_from(succeeded), Ok(count));
 }
 
-/// A pause between two of what is measured, never the same, so that no beat with the console's own
-/// is measured.
+/// Pauses between two measurements for a varying time, to avoid beats with the console's own
+/// timers.
 pub(crate) fn pause(number: usize) {
     let milliseconds = 10 + number * 37 % 41;
     std::thread::sleep(Duration::from_millis(milliseconds as u64));
 }
 
-/// The processor time that a process has spent so far.
+/// Returns the processor time of a process so far.
 pub(crate) fn cpu(process: u32) -> Duration {
     let threads = of_threads(process, "schedstat", cpu_seconds);
     Duration::from_secs_f64(threads.values().sum())
 }
 
-/// The processor time of a thread, out of its `schedstat`.
+/// Parses the processor time of a thread from its `schedstat`.
 pub(crate) fn cpu_seconds(schedstat: &str) -> Option<f64> {
     let nanoseconds: f64 = schedstat.split_whitespace().next()?.parse().ok()?;
     Some(nanoseconds / 1e9)
 }
 
-/// A number that the kernel tells about each thread of a process.
+/// Reads a number that the kernel reports for each thread of a process.
 pub(crate) fn of_threads(
     process: u32,
     file: &str,
     read: impl Fn(&str) -> Option<f64>,
 ) -> BTreeMap<OsString, f64> {
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).expect("a process");
-    // A thread that has ended meanwhile is no matter.
+    // Threads that end meanwhile are skipped.
     let number = |thread: std::io::Result<std::fs::DirEntry>| {
         let thread = thread.ok()?;
         let reported = std::fs::read_to_string(thread.path().join(file)).ok()?;

@@ -1,4 +1,4 @@
-//! From the start of the process to its first frame, and to the first rows of a separate service.
+//! Time from the start of the process to its first frame, and to the first rows of its own service.
 
 use bellwether_tests::world::World;
 use portable_pty::CommandBuilder;
@@ -12,7 +12,7 @@ use crate::{
 
 const STARTS: usize = 40;
 const OWN_STARTS: usize = 20;
-/// Events in a folder that is not new.
+/// Number of events in an existing folder.
 const EVENTS: usize = 1_000;
 
 pub(crate) fn measure(report: &mut Report) {
@@ -49,7 +49,7 @@ pub(crate) fn measure(report: &mut Report) {
     let answer: Times = (0..OWN_STARTS)
         .map(|_| {
             let folder = tempfile::tempdir().expect("a folder");
-            // A new service has no rows; its overview reports what to do first.
+            // A new service has no rows; its overview shows the first steps.
             started(&stage::own_service(folder.path()), "", shows("First steps"))
         })
         .collect();

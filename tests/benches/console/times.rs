@@ -1,10 +1,10 @@
-//! What was measured again and again, in its two percentiles.
+//! Repeated measurements, reported as two percentiles.
 
 use std::time::Duration;
 
 use crate::report::{Figure, Goal, Report};
 
-/// Times of the same thing.
+/// Repeated measurements of one operation.
 #[derive(Debug, Default)]
 pub(crate) struct Times(Vec<Duration>);
 
@@ -13,7 +13,7 @@ impl Times {
         self.0.push(time);
     }
 
-    /// A percentile in milliseconds.
+    /// Returns a percentile in milliseconds.
     pub(crate) fn percentile(&self, percent: usize) -> f64 {
         let mut times = self.0.clone();
         times.sort_unstable();
@@ -22,7 +22,7 @@ impl Times {
     }
 
     /// Adds the median and the 95th percentile, each with its goal in milliseconds and the
-    /// reference's own.
+    /// reference's value.
     pub(crate) fn add_to_report(
         &self,
         report: &mut Report,

@@ -1,4 +1,4 @@
-//! Deliveries a second beside Alertmanager's.
+//! Deliveries per second, compared with Alertmanager's.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::{
     sink::{Message, Sink, route},
 };
 
-/// Events of a load, and of a request of it.
+/// Events of a load, and per request.
 const EVENTS: usize = 20_000;
 const BATCH: usize = 100;
 
@@ -50,12 +50,14 @@ async fn rates(report: &mut Report) {
     }
 }
 
-/// Durable deliveries a second from the first message to the last, and the whole time in seconds.
+/// Returns the durable deliveries per second from the first message to the last, and the whole time
+/// in seconds.
 async fn drained(destinations: usize) -> (f64, f64) {
     let world = World::start();
     let sink = Sink::start().await;
     for number in 0..destinations {
-        // The last digit of the host spreads events evenly over ten; one takes all.
+        // The last digit of the host spreads events evenly over ten destinations; a single one
+        // receives all.
         let clause = if destinations == 1 {
             json!({"equals": {"field": "name", "stringVal": "bench"}})
         } else {
@@ -72,13 +74,13 @@ async fn drained(destinations: usize) -> (f64, f64) {
     let messages = sink.take();
     assert!(
         messages.len() >= EVENTS,
-        "{} of {EVENTS} came",
+        "{} of {EVENTS} arrived",
         messages.len()
     );
     (rate(&messages), start.elapsed().as_secs_f64())
 }
 
-/// Messages a second, from the first to the last.
+/// Returns the messages per second, from the first to the last.
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 pub(crate) fn rate(messages: &[Message]) -> f64 {
     let first = messages.iter().map(|message| message.at).min();

@@ -1,4 +1,4 @@
-//! What the gateway adds to a call, in processor time of the service.
+//! Processor time that the gateway adds to a call.
 
 use std::time::Duration;
 
@@ -76,9 +76,9 @@ pub(crate) async fn measure(report: &mut Report) {
     report.add(figure.beside("direct gRPC", Some(direct)));
 }
 
-/// The service's processor time for one of what a load consists of, in microseconds.
+/// Returns the service's processor time per event of a load, in microseconds.
 async fn cpu_each(process: u32, load: impl Future<Output = crate::load::Load>) -> f64 {
-    // What the load before left to do is not this one's.
+    // Work left by the previous load does not count.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let before = cpu_us(process);
     let load = load.await;

@@ -1,5 +1,5 @@
-//! What a hanging destination does to the others: two services take the same load in turns, and one
-//! of them has a destination that hangs.
+//! Effect of a hanging destination on the others: two services receive the same load alternately,
+//! and one of them has a destination that hangs.
 
 use std::{
     collections::HashMap,
@@ -19,18 +19,18 @@ use crate::{
 
 /// Destinations of each service; at most one of them hangs.
 const DESTINATIONS: usize = 100;
-/// Events of a turn, to all destinations alike, and the time between two.
+/// Events of a run, to all destinations equally, and the time between two.
 const EVENTS: usize = 1_200;
 const PACE: Duration = Duration::from_micros(2_500);
-/// Turns that count, of each service.
+/// Measured runs of each service.
 const TURNS: usize = 14;
 
 pub(crate) async fn measure(report: &mut Report) {
     let mut healthy = Side::start(false).await;
     let mut beside = Side::start(true).await;
-    // The first turn warms up, and fills all places to the one that hangs.
+    // The first run warms up, and occupies all slots of the destination that hangs.
     for turn in 0..=TURNS {
-        // Each is the first as often, so that whatever drifts meets both alike.
+        // Each goes first equally often, so that drift affects both equally.
         if turn % 2 == 0 {
             healthy.turn().await;
             beside.turn().await;
@@ -62,10 +62,10 @@ pub(crate) async fn measure(report: &mut Report) {
 /// A service with its destinations.
 struct Side {
     world: World,
-    /// Where the first destination is, and where the others are.
+    /// Receivers of the first destination, and of the others.
     first: Sink,
     others: Sink,
-    /// From sending an event to the message to one of the others, by turn.
+    /// Times from sending an event to the message to one of the others, by run.
     turns: Vec<Vec<Duration>>,
 }
 
@@ -124,9 +124,9 @@ impl Side {
         }
         let missing = sent.len() - times.len();
         if missing > 0 {
-            // They count as having taken as long as they were waited for.
+            // A missing message counts with the time it was waited for.
             say(&format!(
-                "  {missing} messages of {} did not come",
+                "  {missing} of {} messages did not arrive",
                 sent.len()
             ));
         }
@@ -135,14 +135,14 @@ impl Side {
         self.turns.push(times.into_values().chain(late).collect());
     }
 
-    /// The 99th percentile over all turns that count.
+    /// Returns the 99th percentile over all measured runs.
     fn percentile_99_ms(self) -> f64 {
         let times = self.turns.into_iter().skip(1).flatten().collect();
         percentile_99(times).as_secs_f64() * 1e3
     }
 }
 
-/// Sends an event; an error reports what came instead of success.
+/// Sends an event; the error describes an unexpected response.
 async fn send(rest: Rest, event: Value) -> Result<(), String> {
     let json = [("content-type", "application/json")];
     let path = "/v1/data-receiver/events";

@@ -1,4 +1,4 @@
-//! What hostile clients cost: memory, and the time of an honest client beside them.
+//! Effect of hostile clients: memory, and the latency of a well-behaved client.
 
 use std::time::{Duration, Instant};
 
@@ -23,17 +23,17 @@ mod attack;
 
 use attack::{Http2, hold_open, post_head};
 
-/// Events of the honest client, quiet and beside the others.
+/// Events of the well-behaved client, without and with the hostile ones.
 const ROUNDS: usize = 3_000;
-/// Connections of each kind that never finish a request.
+/// Connections of each kind that never complete a request.
 const HELD: usize = 500;
-/// Bodies that are sent in part, and the bytes of each.
+/// Incomplete bodies, and the bytes sent of each.
 const BODIES: usize = 80;
 const BODY_BYTES: usize = 1024 * 1024;
-/// Clients that reset their calls, and clients that search for everything.
+/// Clients that reset their calls, and clients that search all events.
 const RESETTING: usize = 4;
 const SEARCHING: usize = 16;
-/// Large events that are searched for.
+/// Large events that are searched.
 const LARGE: usize = 300;
 
 const INGEST: &str = "/v1/data-receiver/events";
@@ -89,7 +89,7 @@ pub(crate) async fn measure(report: &mut Report) {
     report.add(figure.beside("quiet", Some(ms(quiet))));
 }
 
-/// Connections that send headers and bodies without end, and read nothing.
+/// Opens connections that send endless headers and bodies, and read nothing.
 async fn hold(rest: &str, grpc: &str) -> Vec<tokio::net::TcpStream> {
     let slow = b"GET /v1/notification/rules HTTP/1.1\r\nhost: a\r\nx-slow: ";
     let mut begun = post_head(INGEST, "content-length: 4000000");
@@ -104,7 +104,7 @@ async fn hold(rest: &str, grpc: &str) -> Vec<tokio::net::TcpStream> {
     held
 }
 
-/// How long each event of one client took to be stored.
+/// Returns the time that each event of one client took to be stored.
 async fn rounds(rest: &Rest, numbers: &Numbers) -> Vec<Duration> {
     let mut times = Vec::new();
     for _ in 0..ROUNDS {

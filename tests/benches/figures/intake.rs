@@ -1,4 +1,4 @@
-//! Durable intake, beside the raw rate of the disk and beside Alertmanager.
+//! Durable intake, compared with the raw rate of the disk and with Alertmanager.
 
 use std::{fs::File, io::Write, path::Path, time::Instant};
 
@@ -13,10 +13,10 @@ use crate::{
 /// Concurrent requests, for single events and for batches.
 const SINGLES_IN_FLIGHT: usize = 256;
 const BATCHES_IN_FLIGHT: usize = 32;
-/// Events of a batch.
+/// Events per batch.
 const BATCH: usize = 100;
-/// How often this service and Alertmanager take turns. What others do to the machine changes within
-/// seconds: figures are those of the turn with the ratio in the middle.
+/// Number of alternating runs of this service and Alertmanager. Other load on the machine changes
+/// within seconds, so the figures are those of the run with the median ratio.
 const TURNS: usize = 3;
 
 pub(crate) async fn measure(report: &mut Report) {
@@ -31,10 +31,10 @@ pub(crate) async fn measure(report: &mut Report) {
     batches(report, &world, &numbers, syncs).await;
 }
 
-/// The loads of one turn, one after the other.
+/// The consecutive loads of one run.
 #[derive(Clone, Copy)]
 struct Turn {
-    /// None where Alertmanager is not installed.
+    /// `None` if Alertmanager is not installed.
     peer: Option<Load>,
     grpc: Load,
     rest: Load,
@@ -52,7 +52,7 @@ async fn turns(world: &World, numbers: &Numbers, in_flight: usize, events: usize
     turns
 }
 
-/// The turn in which a load beside Alertmanager is the one in the middle.
+/// Returns the run with the median ratio of a load to Alertmanager's.
 fn middle(turns: &[Turn], load: fn(&Turn) -> Load) -> Turn {
     let ratio = |turn: &Turn| load(turn).rate / turn.peer.map_or(1.0, |it| it.rate);
     let mut turns = turns.to_vec();
@@ -60,7 +60,7 @@ fn middle(turns: &[Turn], load: fn(&Turn) -> Load) -> Turn {
     turns[turns.len() / 2]
 }
 
-/// A goal of a disk that takes 5,000 syncs a second, for one that takes so many.
+/// Scales a goal for a disk with 5,000 syncs per second to one with `syncs`.
 fn on_disk(goal: f64, syncs: f64) -> Goal {
     Goal::Least(goal * (syncs / 5_000.0).min(1.0))
 }
@@ -76,8 +76,7 @@ async fn singles(report: &mut Report, world: &World, numbers: &Numbers, syncs: f
     );
     let p99_ms = grpc.p99.as_secs_f64() * 1e3;
     report.add(Figure::new(format!("{name}, p99"), p99_ms, "ms").goal(Goal::Most(15.0)));
-    // With so many in flight each waits for the others: half of them show what waiting is a share
-    // of it.
+    // With so many in flight, each waits for the others; half as many show the share of waiting.
     let half = grpc_load(world, numbers, SINGLES_IN_FLIGHT / 2, 1).await;
     let name = "intake: gRPC, single events, 128 in flight";
     report.add(Figure::new(name, half.rate, "/s").goal(on_disk(30_000.0, syncs)));
@@ -96,8 +95,8 @@ async fn batches(report: &mut Report, world: &World, numbers: &Numbers, syncs: f
     dialect(report, world, numbers).await;
 }
 
-/// What comes over REST, beside what Alertmanager took in the same turn:
-/// at least so many times its events a second, and at most so much of its processor time for each.
+/// Reports a load over REST relative to Alertmanager in the same run. Goals: at least `least` times
+/// its events per second, and at most `most` times its processor time per event.
 fn beside_peer(report: &mut Report, turns: &[Turn], load: &str, (least, most): (f64, f64)) {
     processor_time(report, turns, load, most);
     let Turn { rest, peer, .. } = middle(turns, |it| it.rest);
@@ -111,8 +110,8 @@ fn beside_peer(report: &mut Report, turns: &[Turn], load: &str, (least, most): (
     report.add(figure.goal(goal).beside("Alertmanager", peer));
 }
 
-/// Processor time per event, of the turn with the ratio in the middle. Unlike rates it says the same beside
-/// others who use the machine.
+/// Reports the processor time per event, of the run with the median ratio. Unlike rates, it does
+/// not depend on other load on the machine.
 fn processor_time(report: &mut Report, turns: &[Turn], load: &str, most: f64) {
     for (over, of) in [
         ("REST", (|it| it.rest) as fn(&Turn) -> Load),
@@ -134,8 +133,8 @@ fn processor_time(report: &mut Report, turns: &[Turn], load: &str, most: f64) {
     }
 }
 
-/// Batches as Alertmanager sends them, each time between two loads of the native interface: the more is
-/// stored, the slower both are.
+/// Measures batches as Alertmanager sends them, each time between two loads of the native API,
+/// because both get slower as more is stored.
 async fn dialect(report: &mut Report, world: &World, numbers: &Numbers) {
     let mut turns = Vec::new();
     let mut before = rest_load(world, numbers, BATCHES_IN_FLIGHT, BATCH).await;
@@ -175,7 +174,7 @@ async fn rest_load(world: &World, numbers: &Numbers, in_flight: usize, events: u
     accounted(world.service().id(), load).await
 }
 
-/// A new one each time: the more it holds, the slower it is.
+/// Measures a newly started Alertmanager, which gets slower as it holds more alerts.
 async fn alertmanager(in_flight: usize, alerts: usize) -> Option<Load> {
     let peer = Alertmanager::start(None).await?;
     let (numbers, client) = (Numbers::default(), peer.rest());
@@ -188,7 +187,7 @@ async fn alertmanager(in_flight: usize, alerts: usize) -> Option<Load> {
     Some(load)
 }
 
-/// How often a second an event's worth of bytes is appended and synced, one after the other.
+/// Returns the consecutive appends and syncs per second, each of the size of an event.
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 fn raw_syncs(folder: &Path) -> f64 {
     let mut file = File::create(folder.join("raw")).expect("a file");

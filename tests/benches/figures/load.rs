@@ -1,4 +1,4 @@
-//! Load: so many requests under way concurrently for a while; and events to send.
+//! Load: a number of requests kept in flight for some time; and events to send.
 
 use std::{
     sync::{
@@ -15,26 +15,26 @@ use tokio::task::JoinSet;
 
 use crate::process::cpu_us;
 
-/// How long a figure is measured.
+/// Time for which a figure is measured.
 pub(crate) const SPAN: Duration = Duration::from_secs(5);
 
-/// What a load came to.
+/// The result of a load.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
-    /// Events a second.
+    /// Events per second.
     pub(crate) rate: f64,
-    /// Events in all.
+    /// Total number of events.
     pub(crate) events: f64,
-    /// The 99th percentile of a request.
+    /// The 99th percentile of the request times.
     pub(crate) p99: Duration,
-    /// Processor time per event of the process that takes them, in microseconds.
+    /// Processor time per event of the receiving process, in microseconds.
     pub(crate) cpu_us: f64,
 }
 
-/// How long a process has after a load for what it does with it later.
+/// Time after a load in which the process finishes work caused by it.
 const TRAIL: Duration = Duration::from_millis(500);
 
-/// A load of a process, with its processor time.
+/// Runs a load on a process, and adds the processor time.
 pub(crate) async fn accounted(process: u32, load: impl Future<Output = Load>) -> Load {
     let before = cpu_us(process);
     let load = load.await;
@@ -45,23 +45,23 @@ pub(crate) async fn accounted(process: u32, load: impl Future<Output = Load>) ->
     }
 }
 
-/// Hands out numbers, so that no two events are of one thing.
+/// Allocates numbers, so that no two events have the same identity.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Numbers(Arc<AtomicUsize>);
 
 impl Numbers {
-    /// Those from a number on.
+    /// Creates numbers that start from the given one.
     pub(crate) fn from(first: usize) -> Self {
         Self(Arc::new(AtomicUsize::new(first)))
     }
 
-    /// The first of so many new numbers.
+    /// Allocates `count` numbers, and returns the first.
     pub(crate) fn take(&self, count: usize) -> usize {
         self.0.fetch_add(count, Ordering::Relaxed)
     }
 }
 
-/// Keeps that many requests under way for [`SPAN`], of so many events each.
+/// Keeps a number of requests in flight for [`SPAN`], each with `events` events.
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 pub(crate) async fn keep_in_flight<F>(
     in_flight: usize,
@@ -95,7 +95,7 @@ where
     }
 }
 
-/// The 99th percentile.
+/// Returns the 99th percentile.
 pub(crate) fn percentile_99(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() * 99 / 100]
@@ -103,7 +103,7 @@ pub(crate) fn percentile_99(mut times: Vec<Duration>) -> Duration {
 
 const SUMMARY: &str = "something happened that somebody may want to know";
 
-/// Sends events with these numbers over gRPC.
+/// Sends events numbered from `first` over gRPC.
 pub(crate) async fn over_grpc(channel: Grpc, first: usize, count: usize) {
     let event = |number: usize| cloud::Event {
         name: "bench".into(),
@@ -123,7 +123,7 @@ pub(crate) async fn over_grpc(channel: Grpc, first: usize, count: usize) {
     assert_eq!(usize::try_from(succeeded), Ok(count));
 }
 
-/// Sends events with these numbers over REST.
+/// Sends events numbered from `first` over REST.
 pub(crate) async fn over_rest(client: Rest, first: usize, count: usize) {
     let mut body = String::with_capacity(count * 160 + 16);
     body.push_str(r#"{"events":["#);

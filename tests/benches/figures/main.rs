@@ -1,8 +1,8 @@
-//! Every figure that is promised for the service, beside its goal and a reference of the same run.
+//! Every figure promised for the service, with its goal and a reference of the same run.
 //!
 //! `cargo bench --package bellwether-tests --bench figures -- [ROW…] [--out FILE] [--against FILE]`
 //! runs all rows, or those whose names contain a word; writes them to a file as JSON; prints how
-//! they changed since an earlier such file.
+//! they have changed since an earlier such file.
 
 mod delivery;
 mod gateway;
@@ -26,7 +26,7 @@ use report::Report;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test --benches` builds and starts this, too: then there is nothing to measure.
+    // `cargo test --benches` also runs this program; it then measures nothing.
     if !arguments.iter().any(|argument| argument == "--bench") {
         return;
     }

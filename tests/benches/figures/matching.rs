@@ -1,4 +1,4 @@
-//! What an event costs the service with ten triggers in force, and with ten thousand.
+//! Cost of an event with ten triggers in force, and with ten thousand.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{
 
 const BATCH: usize = 100;
 const IN_FLIGHT: usize = 16;
-/// Triggers of one rule.
+/// Triggers per rule.
 const TRIGGERS_OF_RULE: usize = 100;
 
 pub(crate) async fn measure(report: &mut Report) {
@@ -39,7 +39,7 @@ pub(crate) async fn measure(report: &mut Report) {
 async fn cost_us(triggers: usize) -> f64 {
     let world = World::start();
     define(&world.rest(), triggers).await;
-    // The definitions are in force with the next batch; what making them left to do ends first.
+    // The definitions are in force from the next batch on; work left by creating them ends first.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let (numbers, channel, process) = (Numbers::default(), world.grpc(), world.service().id());
     let before = cpu_us(process);
@@ -50,7 +50,8 @@ async fn cost_us(triggers: usize) -> f64 {
     (cpu_us(process) - before) / load.events
 }
 
-/// Triggers that match nothing of the load but look at all of it, and rules that use them.
+/// Creates triggers that match nothing of the load but are evaluated for all of it, and rules that
+/// use them.
 async fn define(rest: &Rest, triggers: usize) {
     let destination = json!({"name": "d", "type": {"webhook": {"url": "http://127.0.0.1:9/"}}});
     rest.post("/v1/notification/destinations", &destination)
@@ -77,7 +78,7 @@ async fn define(rest: &Rest, triggers: usize) {
     }
 }
 
-/// A mix of equals, in, prefixes and contains.
+/// Returns a trigger: a mix of equals, in, prefixes and contains.
 fn trigger(number: usize) -> Value {
     let clause = match number % 4 {
         0 => {

@@ -1,5 +1,5 @@
-//! What holds and groups cost: intake beside silences and inhibitions, into one group, and how soon
-//! what a silence held is sent when it is over.
+//! Cost of holds and groups: intake with silences and inhibitions and into one group, and the time
+//! until messages held by a silence are sent after its end.
 
 use std::{
     sync::{
@@ -23,13 +23,13 @@ const IN_FLIGHT: usize = 32;
 const BATCH: usize = 100;
 const SILENCES: usize = 1_000;
 const INHIBITIONS: usize = 100;
-/// Events that one silence holds.
+/// Number of events that one silence holds.
 const HELD: usize = 100_000;
-/// How long that may take to be sent before the measurement is given up.
+/// Timeout for sending these before the measurement is aborted.
 const FREED_MAX: Duration = Duration::from_secs(120);
-/// Groups of one event each that are due at the same time.
+/// Number of groups of one event each that are due at the same time.
 const GROUPS: usize = 10_000;
-/// How long these wait for what belongs to them: long enough to send all of them.
+/// Time for which these wait for members: long enough to send all events.
 const GROUP_WAIT: Duration = Duration::from_secs(10);
 
 pub(crate) async fn measure(report: &mut Report) {
@@ -44,7 +44,7 @@ pub(crate) async fn measure(report: &mut Report) {
     }
 }
 
-/// A rule that tells a destination of every event, as it is in both requests.
+/// Creates a rule that notifies a destination about every event.
 async fn create_rule(world: &World, url: &str, more: Value) {
     let rest = world.rest();
     let clause = json!({"equals": {"field": "name", "stringVal": "bench"}});
@@ -65,8 +65,8 @@ async fn create_rule(world: &World, url: &str, more: Value) {
     }
 }
 
-/// Batches over REST that a rule reports on. Nothing is sent meanwhile: what that costs is another
-/// figure.
+/// Measures batches over REST that a rule notifies about. Nothing is sent meanwhile: that cost is a
+/// separate figure.
 async fn load(more: Value, targets: Option<&str>) -> Load {
     let world = World::start();
     let rest = world.rest();
@@ -83,7 +83,7 @@ async fn load(more: Value, targets: Option<&str>) -> Load {
     .await
 }
 
-/// Silences that cover none of the events, and inhibitions of which no source is open.
+/// Creates silences that cover none of the events, and inhibitions without an open source.
 async fn hold_others(world: &World, targets: &str) {
     let rest = world.rest();
     for number in 0..SILENCES {
@@ -132,11 +132,11 @@ async fn intake(report: &mut Report) {
     }
 }
 
-/// Single events beside it, in turns with pauses: a fifth of what one client can send.
+/// Senders of single events meanwhile, with pauses: a fifth of the rate that one client can reach.
 const SENDERS: usize = 4;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Sends single events until it is stopped; answers how long each took.
+/// Sends single events until it is stopped, and returns the time of each.
 async fn singles(world: &World, numbers: &Numbers, until: Arc<AtomicBool>) -> Vec<Duration> {
     let mut senders = JoinSet::new();
     for _ in 0..SENDERS {
@@ -155,8 +155,8 @@ async fn singles(world: &World, numbers: &Numbers, until: Arc<AtomicBool>) -> Ve
     senders.join_all().await.into_iter().flatten().collect()
 }
 
-/// The 99th percentile of single events while something else happens, in milliseconds, with what that
-/// answers.
+/// Returns the 99th percentile of single events during another operation, in milliseconds, and that
+/// operation's result.
 async fn beside<T>(world: &World, numbers: &Numbers, other: impl Future<Output = T>) -> (f64, T) {
     let is_over = Arc::new(AtomicBool::new(false));
     let other = async {
@@ -168,8 +168,8 @@ async fn beside<T>(world: &World, numbers: &Numbers, other: impl Future<Output =
     (percentile_99(times).as_secs_f64() * 1e3, answer)
 }
 
-/// How long it takes from the end of a silence until nothing waits any more, and what single events take
-/// meanwhile.
+/// Measures the time from the end of a silence until no notification waits, and the latency of
+/// single events meanwhile.
 async fn freed(report: &mut Report) {
     let world = World::start();
     let sink = Sink::start().await;
@@ -198,7 +198,7 @@ async fn freed(report: &mut Report) {
     drop(sink.take());
 }
 
-/// How long it takes to report on groups of one event each, from when the first of them is due.
+/// Measures the time to notify about groups of one event each, from when the first is due.
 async fn groups(report: &mut Report) {
     let world = World::start();
     let sink = Sink::start().await;
@@ -226,7 +226,7 @@ async fn groups(report: &mut Report) {
     drop(sink.take());
 }
 
-/// How long after that moment nothing waits any more.
+/// Returns the time from `start` until no notification waits, in seconds.
 async fn until_nothing_waits(world: &World, start: Instant) -> f64 {
     let rest = world.rest();
     loop {
@@ -234,7 +234,10 @@ async fn until_nothing_waits(world: &World, start: Instant) -> f64 {
         if waiting["pending"].as_array().is_none_or(Vec::is_empty) {
             return start.elapsed().as_secs_f64();
         }
-        assert!(start.elapsed() < FREED_MAX, "something waits all the time");
+        assert!(
+            start.elapsed() < FREED_MAX,
+            "notifications are still waiting"
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Alertmanager, where it is installed, as a reference that operators know.
+//! Alertmanager, if it is installed, as a reference that operators know.
 
 use std::{
     net::TcpListener,
@@ -12,7 +12,7 @@ use http::Method;
 
 use crate::report::say;
 
-/// A running Alertmanager. It keeps alerts in memory only.
+/// A running Alertmanager, which keeps alerts only in memory.
 #[derive(Debug)]
 pub(crate) struct Alertmanager {
     process: Child,
@@ -36,8 +36,8 @@ fn program() -> Option<PathBuf> {
 }
 
 impl Alertmanager {
-    /// Starts one that sends each alert separately to that address, or nothing to no one; none
-    /// where it is not installed.
+    /// Starts one that sends each alert separately to the given address, or no alerts; `None` if it
+    /// is not installed.
     pub(crate) async fn start(webhook: Option<&str>) -> Option<Self> {
         let Some(program) = program() else {
             say("(Alertmanager is not installed: figures without it)");
@@ -77,7 +77,7 @@ impl Alertmanager {
             _folder: folder,
         };
         let rest = peer.rest();
-        eventually("Alertmanager to answer", || async {
+        eventually("Alertmanager to respond", || async {
             let answer = rest.try_send(Method::GET, "/-/ready", &[], "").await;
             answer.ok().filter(|answer| answer.status == 200)
         })
@@ -85,12 +85,12 @@ impl Alertmanager {
         Some(peer)
     }
 
-    /// Its process.
+    /// Returns its process id.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Its interface.
+    /// Returns a client of its API.
     pub(crate) fn rest(&self) -> Rest {
         Rest::new(&self.address, None)
     }
@@ -106,7 +106,7 @@ fn alerts(first: usize, count: usize) -> String {
     format!("[{}]", alerts.join(","))
 }
 
-/// Gives this service such alerts in a webhook of Alertmanager.
+/// Sends such alerts to this service, as a webhook of Alertmanager.
 pub(crate) async fn send_webhook(client: Rest, first: usize, count: usize) {
     let alerts = alerts(first, count);
     let body = format!(r#"{{"version":"4","receiver":"bench","alerts":{alerts}}}"#);
@@ -115,12 +115,12 @@ pub(crate) async fn send_webhook(client: Rest, first: usize, count: usize) {
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
-/// Gives it alerts with these numbers.
+/// Sends it alerts numbered from `first`.
 pub(crate) async fn send(client: Rest, first: usize, count: usize) {
     let body = alerts(first, count);
     let answer = client.send(Method::POST, "/api/v2/alerts", body).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
-/// How long one is given to forget its last load.
+/// Pause after which the effects of the previous load have ended.
 pub(crate) const REST: Duration = Duration::from_millis(500);

@@ -1,4 +1,5 @@
-//! A store in a PostgreSQL database beside one in a folder: the engine, and the service on it.
+//! A store in a PostgreSQL database compared with one in a folder: the engine, and the service on
+//! it.
 
 use std::{
     process::Command,
@@ -25,14 +26,14 @@ use crate::{
 
 const BATCH: usize = 100;
 const IN_FLIGHT: usize = 32;
-/// How often folder and database take turns; the ratio in the middle is reported.
+/// Number of alternating runs of folder and database; the median ratio is reported.
 const TURNS: usize = 3;
 const DESTINATIONS: usize = 10;
-/// Destinations that nodes share: a power of ten.
+/// Number of destinations that the nodes share, a power of ten.
 const MANY: usize = 100;
-/// Events seen on another node, one after the other.
+/// Number of events observed on another node, one after the other.
 const SEEN: usize = 500;
-/// Pages of which the median is reported.
+/// Number of pages, of which the median is reported.
 const PAGES: usize = 50;
 
 pub(crate) async fn measure(report: &mut Report) {
@@ -77,7 +78,7 @@ pub(crate) async fn measure(report: &mut Report) {
     }
 }
 
-/// Fewer where a row is only tried.
+/// Returns the number of events; a variable reduces it for a trial run.
 fn events(variable: &str, unless: usize) -> usize {
     let value = std::env::var_os(variable);
     let value = value.as_ref().and_then(|value| value.to_str());
@@ -87,10 +88,10 @@ fn events(variable: &str, unless: usize) -> usize {
 fn world(engine: Engine) -> World {
     let mut made = None;
     engine.run_on(|| made = Some(World::start()));
-    made.expect("it can be used")
+    made.expect("it is available")
 }
 
-/// Two more nodes beside a first one.
+/// Starts two more nodes on the store of the first one.
 fn beside(first: &World) -> Vec<World> {
     let more = ["two", "three"].map(|name| {
         let named = |(variable, value): &(&'static str, String)| match *variable {
@@ -108,7 +109,7 @@ fn beside(first: &World) -> Vec<World> {
     more.into()
 }
 
-/// The rows of the engine, which a benchmark of the backend measures.
+/// Reports the rows of the engine, which a benchmark of the backend measures.
 fn engine(report: &mut Report) {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut bench = Command::new(cargo);
@@ -199,7 +200,7 @@ async fn delivered(report: &mut Report, events: usize) {
     );
 }
 
-/// Deliveries of three nodes that share many destinations, beside those of one.
+/// Measures deliveries of three nodes that share many destinations, compared with those of one.
 async fn shared(report: &mut Report, events: usize) {
     let mut turns = Vec::new();
     for _ in 0..TURNS {
@@ -219,7 +220,7 @@ async fn shared(report: &mut Report, events: usize) {
     );
 }
 
-/// Waits until each of the nodes owns its share.
+/// Waits until each node owns its share of the destinations.
 async fn divided(nodes: &[World]) {
     let least = 128 / nodes.len();
     for node in nodes {
@@ -237,7 +238,7 @@ async fn divided(nodes: &[World]) {
     tokio::time::sleep(Duration::from_secs(2)).await;
 }
 
-/// Deliveries a second of events that all nodes are sent together.
+/// Returns the deliveries per second of events sent to all nodes concurrently.
 async fn drained(nodes: &[World], destinations: usize, events: usize) -> f64 {
     let sink = Sink::start().await;
     for number in 0..destinations {
@@ -247,7 +248,7 @@ async fn drained(nodes: &[World], destinations: usize, events: usize) -> f64 {
         route(&nodes[0].rest(), &format!("d{number}"), &url, &clause).await;
     }
     divided(nodes).await;
-    // Each number has more digits than the last ones that select its destination.
+    // Each number has more digits than those that select its destination.
     let first = 10 * destinations;
     for (at, first) in (first..first + events).step_by(BATCH).enumerate() {
         over_grpc(nodes[at % nodes.len()].grpc(), first, BATCH).await;
@@ -256,18 +257,18 @@ async fn drained(nodes: &[World], destinations: usize, events: usize) -> f64 {
     let messages = sink.take();
     assert!(
         messages.len() >= events,
-        "{} of {events} came",
+        "{} of {events} arrived",
         messages.len()
     );
     rate(&messages)
 }
 
-/// The digits of the last of so many numbers.
+/// Returns the number of digits of `count - 1`.
 fn digits(count: usize) -> usize {
     (count - 1).to_string().len()
 }
 
-/// From the answer of one node until a watch of another one has the event.
+/// Measures the time from the response of one node until a watch of another one has the event.
 async fn seen(report: &mut Report) {
     let first = world(Engine::Database);
     let others = beside(&first);

@@ -1,4 +1,4 @@
-//! The service as a process: the processor time it takes, and how long it takes to start.
+//! The service as a process: its processor time and its start time.
 
 use std::time::Duration;
 
@@ -6,22 +6,22 @@ use bellwether_tests::process::{self, Service};
 
 use crate::report::{Figure, Goal, Report};
 
-/// Starts, of which the median is reported.
+/// Number of starts, of which the median is reported.
 const STARTS: usize = 9;
-/// Ticks of processor time a second, as Linux counts them for programs.
+/// Ticks of processor time per second, as Linux reports them to programs.
 const TICKS: f64 = 100.0;
 
-/// The processor time that a process has taken so far, in microseconds.
+/// Returns the processor time of a process so far, in microseconds.
 pub(crate) fn cpu_us(process: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("a process");
     let after_name = stat.rsplit(')').next().expect("its name is in brackets");
     let fields: Vec<&str> = after_name.split_whitespace().collect();
-    // User and system time are fields 14 and 15 of the whole line.
+    // User and system time are fields 14 and 15 of the line.
     let ticks = |field: usize| fields[field - 3].parse::<f64>().expect("a number");
     (ticks(14) + ticks(15)) / TICKS * 1e6
 }
 
-/// The most memory that a process has used, in MiB.
+/// Returns the peak memory of a process, in MiB.
 pub(crate) fn peak_mib(process: u32) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a process");
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
@@ -40,7 +40,7 @@ pub(crate) fn measure_starts(report: &mut Report) {
     report.add(figure.goal(Goal::Most(50.0)));
 }
 
-/// From the start of the process to its ready line, on an empty data folder.
+/// Returns the time from the start of the process to its ready line, on an empty data folder.
 fn start_time() -> Duration {
     let folder = tempfile::tempdir().expect("a folder");
     let listen = [

@@ -1,17 +1,15 @@
-//! The table of figures: printed, kept in a file, compared with an earlier one.
+//! The table of figures: printed, written to a file, and compared with an earlier one.
 
 use std::{fmt::Write as _, path::PathBuf};
 
 use serde_json::{Value, json};
 
-/// What a figure has to reach.
+/// The goal of a figure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Goal {
-    /// At least.
     Least(f64),
-    /// At most.
     Most(f64),
-    /// It is a reference: nothing.
+    /// None, as for a reference.
     Nothing,
 }
 
@@ -34,7 +32,6 @@ impl Goal {
     }
 }
 
-/// One figure.
 #[derive(Debug)]
 pub(crate) struct Figure {
     name: String,
@@ -45,7 +42,7 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// A figure with its unit.
+    /// Creates a figure with its unit.
     pub(crate) fn new(name: impl Into<String>, value: f64, unit: &'static str) -> Self {
         Self {
             name: name.into(),
@@ -56,13 +53,13 @@ impl Figure {
         }
     }
 
-    /// What it has to reach.
+    /// Sets its goal.
     pub(crate) fn goal(mut self, goal: Goal) -> Self {
         self.goal = goal;
         self
     }
 
-    /// What it is compared with, of the same run and in the same unit.
+    /// Sets the reference it is compared with, of the same run and in the same unit.
     pub(crate) fn beside(mut self, name: impl Into<String>, value: Option<f64>) -> Self {
         self.reference = value.map(|value| (name.into(), value));
         self
@@ -89,7 +86,7 @@ impl Figure {
     }
 }
 
-/// The rows that are asked for, and what they came to.
+/// The requested rows and their results.
 #[derive(Debug)]
 pub(crate) struct Report {
     words: Vec<String>,
@@ -99,7 +96,6 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Reads the arguments of the command.
     pub(crate) fn new(arguments: &[String]) -> Self {
         let after = |flag: &str| {
             let place = arguments.iter().position(|argument| argument == flag)?;
@@ -125,19 +121,19 @@ impl Report {
         }
     }
 
-    /// Whether a row is asked for.
+    /// Returns whether a row is requested.
     pub(crate) fn wants(&self, row: &str) -> bool {
         self.words.is_empty() || self.words.iter().any(|word| row.contains(word.as_str()))
     }
 
-    /// Adds a figure, and says it immediately.
+    /// Adds a figure, and prints it immediately.
     pub(crate) fn add(&mut self, figure: Figure) {
         let line = figure.line(self.earlier.as_ref());
         self.figures.push(figure);
         say(&line);
     }
 
-    /// Writes the file; answers what is left to print.
+    /// Writes the file, and returns the text left to print.
     pub(crate) fn finish(self) -> String {
         let rows: serde_json::Map<String, Value> = self.figures.iter().map(row).collect();
         let Some(out) = self.out else {
@@ -160,7 +156,7 @@ fn row(figure: &Figure) -> (String, Value) {
     (figure.name.clone(), row)
 }
 
-/// Says something on the way.
+/// Prints progress.
 pub(crate) fn say(line: &str) {
     use std::io::Write as _;
     let mut output = std::io::stdout().lock();
@@ -168,7 +164,7 @@ pub(crate) fn say(line: &str) {
     output.flush().expect("standard output");
 }
 
-/// Three digits are enough to compare.
+/// Formats a value with three significant digits, which are enough to compare.
 fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),

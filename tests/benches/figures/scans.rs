@@ -1,4 +1,4 @@
-//! What clients that ask for all that costs most do to ingest and to signs of life.
+//! Effect of clients that send the most expensive requests on ingest and health checks.
 
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,14 @@ use crate::{
     report::{Figure, Goal, Report},
 };
 
-/// Calls of that client concurrently.
+/// Concurrent calls of that client.
 const CALLS: usize = 64;
-/// Events that they look at, and the bytes of the body of each.
+/// Events that they scan, and the bytes of each body.
 const EVENTS: usize = 4_000;
 const BODY_BYTES: usize = 30_000;
 /// Clauses of the query.
 const CLAUSES: usize = 400;
-/// Events and signs of life that are asked for, quiet and beside it.
+/// Events sent and health checks made in each phase, without and with load.
 const ROUNDS: usize = 10_000;
 
 const INGEST: &str = "/v1/data-receiver/events";
@@ -56,7 +56,7 @@ pub(crate) async fn measure(report: &mut Report) {
     }
 }
 
-/// Makes a client; gives its key.
+/// Creates a client, and returns its key.
 fn key(world: &World, name: &str, role: &str, scope: &[&str]) -> String {
     let mut command = world.command(&["client", "create", name, "--role", role]);
     command.args(scope);
@@ -68,13 +68,13 @@ fn key(world: &World, name: &str, role: &str, scope: &[&str]) -> String {
         .to_owned()
 }
 
-/// Calls again and again, as often as the responses ask for.
+/// Repeats a call, after the delay that each response requests.
 async fn ask(greedy: Rest, path: &'static str, body: Value) {
     loop {
         let answer = greedy.post(path, &body).await;
         let is_costly = match answer.status.as_u16() {
             200 | 429 | 503 | 504 => true,
-            // A template that needs more steps than it may.
+            // The template exceeds its step budget.
             400 => answer.text().contains("steps"),
             _ => false,
         };
@@ -85,7 +85,7 @@ async fn ask(greedy: Rest, path: &'static str, body: Value) {
     }
 }
 
-/// A query that matches nothing, and reads the whole body in each clause.
+/// Returns a query that matches nothing and reads the whole body in each clause.
 fn query() -> Value {
     let clause =
         |at: usize| json!({"contains": {"field": "body", "value": format!("nEEdle {at}")}});
@@ -113,7 +113,7 @@ fn impact() -> (&'static str, Value) {
     ("/v1/config:impact", documents)
 }
 
-/// A template whose pattern is searched for from each byte to the end.
+/// Returns a template whose pattern is searched from each byte to the end.
 fn render() -> (&'static str, Value) {
     let payload = "{{ event.body|regex_replace('.*[^A-Z]|[A-Z]', '') }}";
     let event = json!({"name": "text", "dimensions": {"host": "a"},
@@ -132,7 +132,7 @@ async fn store(rest: &Rest) {
     }
 }
 
-/// How long each event took to be stored, and a sign of life at most.
+/// Returns the time that each event took to be stored, and the longest time of a health check.
 async fn rounds(rest: &Rest) -> (Vec<Duration>, Duration) {
     let (mut stored, mut health) = (Vec::new(), Duration::ZERO);
     for round in 0..ROUNDS {

@@ -1,4 +1,4 @@
-//! A receiver of messages that counts, and no more.
+//! A receiver that only counts messages.
 
 use std::{
     convert::Infallible,
@@ -16,14 +16,14 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
 
-/// A message: its path, when it came, and its body.
+/// A message: its path, its arrival time and its body.
 #[derive(Debug, Clone)]
 pub(crate) struct Message {
     pub(crate) at: Instant,
     pub(crate) body: Bytes,
 }
 
-/// Processes messages. A path that begins with `/hang` never answers.
+/// A receiver of messages. A path that begins with `/hang` never responds.
 #[derive(Debug)]
 pub(crate) struct Sink {
     address: SocketAddr,
@@ -32,7 +32,6 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// Starts on a free port.
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("its address");
@@ -46,22 +45,22 @@ impl Sink {
         }
     }
 
-    /// The address of a path here.
+    /// Returns the address of a path of this receiver.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// How many came.
+    /// Returns the number of messages received.
     pub(crate) fn count(&self) -> usize {
-        self.messages.lock().expect("nobody panicked").len()
+        self.messages.lock().expect("no thread panicked").len()
     }
 
-    /// What came since it was last asked.
+    /// Returns the messages received since the last call.
     pub(crate) fn take(&self) -> Vec<Message> {
-        std::mem::take(&mut *self.messages.lock().expect("nobody panicked"))
+        std::mem::take(&mut *self.messages.lock().expect("no thread panicked"))
     }
 
-    /// Waits until so many came, or nothing came for a while.
+    /// Waits until `count` messages have arrived, or none arrives for some time.
     pub(crate) async fn wait_for(&self, count: usize) {
         let mut last = (self.count(), Instant::now());
         while last.0 < count && last.1.elapsed() < Duration::from_secs(10) {
@@ -80,7 +79,7 @@ async fn listen(listener: TcpListener, messages: Arc<Mutex<Vec<Message>>>) {
         let service = service_fn(move |request| answer(request, Arc::clone(&messages)));
         connections.spawn(async move {
             let connection = hyper::server::conn::http1::Builder::new();
-            // The other side may hang up whenever it likes.
+            // The client may close the connection at any time.
             drop(
                 connection
                     .serve_connection(TokioIo::new(stream), service)
@@ -103,12 +102,12 @@ async fn answer(
             at: Instant::now(),
             body: body.to_bytes(),
         };
-        messages.lock().expect("nobody panicked").push(message);
+        messages.lock().expect("no thread panicked").push(message);
     }
     Ok(Response::default())
 }
 
-/// A destination and an enabled rule for everything of one kind.
+/// Creates a destination and an enabled rule for all events that match a clause.
 pub(crate) async fn route(rest: &Rest, name: &str, url: &str, clause: &Value) {
     let trigger = json!({"name": name, "type": {"event": {"query": {"clause": clause}}}});
     rest.post("/v1/notification/triggers", &trigger).await.ok();

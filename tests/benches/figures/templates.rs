@@ -1,4 +1,4 @@
-//! How long a template that costs too much takes until it is refused, beside one that does not.
+//! Time until an overly expensive template is rejected, compared with a cheap one.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::report::{Figure, Goal, Report};
 
-/// The square of a list's length in a few bytes.
+/// A short template whose cost is the square of a list's length.
 const SQUARE: &str =
     "{{#event.metadata.m}}{{#event.metadata.m}}{{/event.metadata.m}}{{/event.metadata.m}}";
-/// Calls of each kind over each wire.
+/// Calls of each kind over each protocol.
 const CALLS: usize = 20;
 
 pub(crate) async fn measure(report: &mut Report) {
@@ -58,7 +58,7 @@ pub(crate) async fn measure(report: &mut Report) {
     report.add(figure.beside("a plain one", Some(plain.as_secs_f64())));
 }
 
-/// How long a call takes that is refused for what its template costs.
+/// Returns the time of a call that is rejected because of its template's cost.
 async fn refused(wire: &Wire, method: &str, request: &Value) -> Duration {
     let start = Instant::now();
     let refusal = wire.refused(method, request).await;

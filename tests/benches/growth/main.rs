@@ -1,10 +1,10 @@
-//! The behaviour of the service as open events grow in number: intake, the file, memory, the start
-//! after `kill -9`, and the first page by everything that a search goes by.
+//! The behaviour of the service as the number of open events grows: intake, the file, memory, the
+//! start after `kill -9`, and the first page of each kind of search.
 //!
 //! `cargo bench --package bellwether-tests --bench growth -- [EVENTS…]` grows to each number in
 //! turn; without numbers to 1,000, 10,000, 100,000 and 1,000,000. With the word `singles` it grows
-//! by single events over REST, and reports how long the slowest of them took. With the word `minutes` it
-//! sends for so many minutes near the maximum rate, and reports what each of them takes.
+//! by single events over REST, and reports the latency of the slowest. With the word `minutes` it
+//! sends for that many minutes near the maximum rate, and reports the resource use in each.
 
 mod minutes;
 mod page;
@@ -23,15 +23,15 @@ use tokio::task::JoinSet;
 
 use page::Page;
 
-/// Events of a batch, and batches under way.
+/// Events per batch, and batches in flight.
 const BATCH: usize = 100;
 const IN_FLIGHT: usize = 32;
-/// How often each page is read; the median is reported.
+/// Number of times each page is read; the median is reported.
 const PAGES: usize = 21;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test --benches` builds and starts this, too: then there is nothing to measure.
+    // `cargo test --benches` also runs this program; it then measures nothing.
     if !arguments.iter().any(|argument| argument == "--bench") {
         return;
     }
@@ -137,7 +137,7 @@ async fn send(channel: Grpc, first: usize, end: usize) {
     assert_eq!(usize::try_from(succeeded), Ok(end - first));
 }
 
-/// The median time of a page.
+/// Returns the median time of reading a page.
 async fn median(mut page: impl AsyncFnMut()) -> Duration {
     let mut times = Vec::with_capacity(PAGES);
     for _ in 0..PAGES {
@@ -157,11 +157,11 @@ fn memory_mb(process: u32, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a process");
     let line = status.lines().find(|line| line.starts_with(field));
     let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
-    kilobytes.expect("its memory is told") / 1_000
+    kilobytes.expect("its memory is reported") / 1_000
 }
 
-/// What a file takes on the disk: it grows in steps that are not written yet. An earlier release has no
-/// log.
+/// Returns the space allocated for a file, which grows in steps that are not yet written. Zero if
+/// it is missing: earlier releases have no log.
 fn disk_mb(file: &Path) -> u64 {
     let metadata = file.metadata();
     metadata.map_or(0, |it| it.blocks() * 512 / 1_000_000)

@@ -1,7 +1,7 @@
-//! Minutes near the maximum rate: what the service takes of memory, files and descriptors in each.
+//! Minutes near the maximum rate: the service's memory, files and descriptors in each.
 //!
-//! Of ten events eight repeat what is open, one opens an occurrence and one closes it again; both are kept
-//! for a minute, so that after a few minutes as much goes as comes.
+//! Of ten events, eight repeat open occurrences, one opens an occurrence and one closes it again.
+//! Retention is a minute, so that after a few minutes as many are deleted as are created.
 
 use std::{
     path::Path,
@@ -19,15 +19,15 @@ use tokio::task::JoinSet;
 use super::{BATCH, IN_FLIGHT, disk_mb, memory_mb, say};
 
 const SETTINGS: &str = "[lifetime]\nretention = \"1m\"\n";
-/// How long the maximum is measured.
+/// Time for which the maximum rate is measured.
 const MAXIMUM_SPAN: Duration = Duration::from_secs(20);
-/// The share of it that is then sent.
+/// Fraction of the maximum rate that is then sent.
 const SHARE: f64 = 0.8;
-/// Minutes after which nothing may grow,
+/// Minutes after which growth is limited.
 const SETTLED: usize = 5;
-/// but for so much, of what a moment differs from the next.
+/// Maximum growth after that, as a factor; it allows for normal variation.
 const GROWTH_MAX: f64 = 1.05;
-/// Identities that keep sending.
+/// Number of identities that keep sending.
 const STEADY: usize = 100_000;
 
 pub(super) async fn pass(minutes: usize) {
@@ -84,7 +84,8 @@ fn measure(world: &World) -> [u64; 4] {
     ]
 }
 
-/// Sends batches for so long, at that rate or as fast as it goes; answers the rate.
+/// Sends batches for the given time, at the given rate or as fast as possible, and returns the
+/// rate.
 async fn send_for(
     world: &World,
     next: &Arc<AtomicUsize>,
@@ -129,7 +130,7 @@ async fn send(channel: Grpc, first: usize) {
 fn event(number: usize) -> cloud::Event {
     let (host, status) = match number % 10 {
         0 => (format!("brief-{number}"), cloud::Status::Open),
-        // Of the batch some seconds before.
+        // An event of the batch some seconds before.
         1 => (
             format!(
                 "brief-{}",
@@ -139,7 +140,8 @@ fn event(number: usize) -> cloud::Event {
         ),
         _ => (format!("steady-{}", number % STEADY), cloud::Status::Open),
     };
-    // It stays: each change of it would be one more entry of a history, up to 100 of them.
+    // The severity stays constant: each change would add an entry to the history, which has up to
+    // 100.
     let severity = if number.is_multiple_of(2) {
         cloud::Severity::Warning
     } else {

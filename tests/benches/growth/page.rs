@@ -1,4 +1,4 @@
-//! A first page of a search, over gRPC and over REST.
+//! The first page of a search, over gRPC and over REST.
 
 use bellwether_proto::{
     cloud::{Severity, Status},
@@ -10,21 +10,21 @@ use bellwether_proto::{
 use bellwether_tests::{grpc::Grpc, rest::Rest};
 use serde_json::{Value, json};
 
-/// The name of all events.
+/// Name of all events.
 pub(crate) const NAME: &str = "growth";
 
-/// A first page.
+/// The first page of a search.
 #[derive(Debug)]
 pub(crate) struct Page {
-    /// What it goes by.
+    /// The field it searches by.
     pub(crate) name: &'static str,
     query: EventQuery,
-    /// The same as JSON.
+    /// The query as JSON.
     json: Value,
 }
 
 impl Page {
-    /// One for everything that a search goes by.
+    /// Returns one page for each field that searches use.
     pub(crate) fn all() -> Vec<Self> {
         let by_field = |field: &str| SortBy {
             sort: Some(sort_by::Sort::ByField(SortByField {
@@ -77,7 +77,6 @@ impl Page {
         ]
     }
 
-    /// Reads it over gRPC.
     pub(crate) async fn over_grpc(&self, channel: Grpc, limit: usize) {
         let page_input = PageInput {
             limit: i32::try_from(limit).expect("a small page"),
@@ -93,7 +92,6 @@ impl Page {
         assert_eq!(found.into_inner().results.len(), limit);
     }
 
-    /// Reads it over REST.
     pub(crate) async fn over_rest(&self, client: &Rest, limit: usize) {
         let mut query = self.json.clone();
         query["pageInput"] = json!({"limit": limit});

@@ -1,4 +1,4 @@
-//! Growth by single events over REST: how long the slowest take, second by second.
+//! Growth by single events over REST: latency of the slowest, by window.
 
 use std::{
     sync::{
@@ -16,7 +16,7 @@ use super::{milliseconds, page, say};
 
 /// Concurrent requests.
 const IN_FLIGHT: usize = 64;
-/// What a 99th percentile is of.
+/// Length of a window, of which the 99th percentile is taken.
 const WINDOW: Duration = Duration::from_secs(5);
 
 pub(super) async fn grow(counts: &[usize]) {
@@ -44,7 +44,7 @@ pub(super) async fn grow(counts: &[usize]) {
     }
 }
 
-/// The 99th percentile of each window.
+/// Returns the 99th percentile of each window.
 fn windows(times: &[(Duration, Duration)]) -> Vec<Duration> {
     let mut windows: Vec<Vec<Duration>> = Vec::new();
     for (at, took) in times {
@@ -62,7 +62,7 @@ fn windows(times: &[(Duration, Duration)]) -> Vec<Duration> {
     found
 }
 
-/// When each request ended, and how long it took.
+/// Sends events, and returns the end and the duration of each request.
 async fn fill(client: &Rest, from: usize, to: usize, begun: Instant) -> Vec<(Duration, Duration)> {
     let next = Arc::new(AtomicUsize::new(from));
     let mut senders = JoinSet::new();

@@ -15,7 +15,7 @@ const EVENTS: usize = 60;
 fn world(engine: Engine) -> World {
     let mut made = None;
     engine.run_on(|| made = Some(World::start()));
-    made.expect("it can be used")
+    made.expect("it is available")
 }
 
 async fn stored_data(rest: &Rest) -> Vec<Value> {

@@ -157,11 +157,14 @@ async fn dead_http2_connection_costs_one_attempt() {
     let mut stage = Stage::http2("1s", then(ServerAction::FallsSilent)).await;
     assert_eq!(stage.send_all(1).await, [ONCE]);
     for attempts in stage.send_all(4).await {
-        assert_eq!(attempts, AGAIN, "what was sent is not called unreachable");
+        assert_eq!(
+            attempts, AGAIN,
+            "a message that was sent is not reported as unreachable"
+        );
     }
     let connections = stage.receiver.connections();
     assert_eq!(stage.send_all(1).await, [ONCE]);
-    assert_eq!(stage.receiver.connections(), connections, "it is kept");
+    assert_eq!(stage.receiver.connections(), connections, "it is reused");
     assert!(stage.receiver.answered().values().all(|times| *times == 1));
 }
 
@@ -192,7 +195,7 @@ async fn unprocessed_request_is_resent_without_counting_an_attempt() {
         assert!(answered.values().all(|times| *times == 1), "{answered:?}");
         assert_eq!(answered.len(), 4);
     }
-    // The same for connections that never worked, several times in a row.
+    // Connections that never worked are treated alike, several times in a row.
     for deed in [ServerAction::Refuses, ServerAction::GoesAway] {
         let rule = move |request: Request| match request.connection {
             1..=3 => deed,
@@ -389,6 +392,6 @@ async fn destination_test_uses_and_reports_its_own_connection() {
     assert_eq!(
         stage.send_all(1).await,
         [ONCE],
-        "the kept one is still good"
+        "the pooled connection still works"
     );
 }

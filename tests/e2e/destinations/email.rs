@@ -418,7 +418,7 @@ async fn xoauth2_token_is_renewed_after_a_rejection() {
     stage.closes().await;
     mail(&server, 2).await;
     let deliveries = stage.delivered(2).await;
-    assert_eq!(tokens.count(), 2, "a token is kept while it is good");
+    assert_eq!(tokens.count(), 2, "a token is reused while it is valid");
     let attempts = deliveries[1]["attempts"].as_array().expect("attempts");
     assert_eq!(attempts.len(), 2, "{attempts:?}");
     let said = attempts[0]["explanation"].as_str().expect("a text");

@@ -88,9 +88,9 @@ async fn inward_addresses_and_redirecting_variables_are_blocked() {
         wire.ok("DestinationService/TestDestination", &here).await;
         assert!(
             receiver.count() > before,
-            "{}: it came by another way",
+            "{}: it arrived by another path",
             wire.name()
         );
     }
-    assert_eq!(proxy.count(), 0, "the proxy was asked");
+    assert_eq!(proxy.count(), 0, "the proxy was used");
 }

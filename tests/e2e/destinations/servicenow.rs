@@ -62,7 +62,7 @@ async fn servicenow_gets_every_change_and_expired_tokens_are_renewed() {
         assert_eq!(
             attempts.len(),
             1,
-            "a new token is no new attempt: {delivery}"
+            "a new token does not count as an attempt: {delivery}"
         );
     }
     // Four records, four tokens, and three rejections for expired ones.
@@ -88,5 +88,5 @@ async fn servicenow_uses_its_refresh_token() {
 
     assert_eq!(opening["description"], SUMMARY);
     stage.delivered(2).await;
-    assert_eq!(servicenow.requests(), 3, "the token is kept");
+    assert_eq!(servicenow.requests(), 3, "the token is reused");
 }

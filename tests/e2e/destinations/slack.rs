@@ -52,7 +52,7 @@ async fn slack_gets_the_opening_and_updates() {
     let closing = stage.wait_received(&slack, 4).await;
 
     let text = "disk /var is 97 % full &amp; \"hot\" &lt;!channel&gt;";
-    assert_eq!(opening.json()["text"], text, "nobody is called by an event");
+    assert_eq!(opening.json()["text"], text, "an event pages no one");
     assert_eq!(opening.json()["thread_ts"], Value::Null);
     for change in [&acknowledged, &worse, &closing] {
         let thread = &change.json()["thread_ts"];
@@ -113,11 +113,7 @@ async fn reply_goes_to_the_channel_if_the_thread_is_rejected() {
         assert!(text.ends_with("(closed)"), "{error}: {text}");
         let deliveries = stage.delivered(2).await;
         let attempts = deliveries[0]["attempts"].as_array().expect("attempts");
-        assert_eq!(
-            attempts.len(),
-            1,
-            "{error}: no attempt is spent on the thread"
-        );
+        assert_eq!(attempts.len(), 1, "{error}: the thread uses no attempt");
         let says = attempts[0]["explanation"].as_str().expect("a sentence");
         assert!(says.contains("was sent to the channel"), "{error}: {says}");
     }

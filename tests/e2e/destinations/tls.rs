@@ -90,7 +90,11 @@ async fn webhooks_and_providers_with_a_private_ca_are_reachable() {
     let (outcome, explanation) = test(&world, kind).await;
     assert_eq!(outcome, "OUTCOME_UNREACHABLE", "{explanation}");
     assert!(explanation.contains("`egress.ca_file`"), "{explanation}");
-    assert_eq!(receiver.requests(), 1, "nothing is sent to a stranger");
+    assert_eq!(
+        receiver.requests(),
+        1,
+        "nothing is sent to an untrusted server"
+    );
 }
 
 /// Whether no request arrived. A client without a certificate sees the error after its own part of
@@ -204,7 +208,7 @@ pub(crate) fn self_signed(folder: &Path, arguments: &[&str]) -> Option<(String, 
         "{}",
         String::from_utf8_lossy(&made.stderr)
     );
-    let read = |file: &Path| std::fs::read_to_string(file).expect("what openssl wrote");
+    let read = |file: &Path| std::fs::read_to_string(file).expect("the output of openssl");
     Some((read(&certificate), read(&key)))
 }
 

@@ -123,7 +123,7 @@ async fn table(
     let flooded_bytes = provider.flooded_bytes();
     assert!(
         flooded_bytes < FLOOD_BYTES / 4,
-        "{flooded_bytes} bytes of a flood were let in"
+        "{flooded_bytes} bytes of a flood were accepted"
     );
 }
 
@@ -312,7 +312,7 @@ async fn servicenow_outcome_follows_its_response() {
     let duration = tested["duration"].as_str().expect("a duration");
     assert!(
         duration < "1.4",
-        "two waits of one second each make {duration}"
+        "two waits of one second each took {duration}"
     );
     instance.misbehave(Mischief::HangsAt("/oauth_token.do"));
     let tested = test(&rest, &kind("canary-other"), "no token").await;

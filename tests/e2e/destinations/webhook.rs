@@ -100,7 +100,7 @@ async fn every_attempt_is_signed_anew_with_the_same_id() {
     assert_eq!(header(&attempts[0], "webhook-id"), accepted.delivery_id());
     assert_eq!(header(&attempts[1], "webhook-id"), accepted.delivery_id());
     let times = [0, 1].map(|at| header(&attempts[at], "webhook-timestamp"));
-    assert_ne!(times[0], times[1], "the time is the attempt's");
+    assert_ne!(times[0], times[1], "the time is that of the attempt");
 }
 
 async fn tested(rest: &Rest, webhook: Value) -> Value {

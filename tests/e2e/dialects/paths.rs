@@ -179,7 +179,7 @@ async fn invalid_requests_are_rejected_as_a_whole() {
         for wrong in [way.wrong, "{", "", "\u{0}", "null", &large] {
             let start: String = wrong.chars().take(40).collect();
             let answer = way.send(&rest, &[], wrong.to_owned()).await;
-            let answer = answer.unwrap_or_else(|| panic!("{}: no answer: {start}", way.dialect));
+            let answer = answer.unwrap_or_else(|| panic!("{}: no response: {start}", way.dialect));
             let status = answer.status.as_u16();
             let is_refused = (400..500).contains(&status);
             assert!(
@@ -190,7 +190,7 @@ async fn invalid_requests_are_rejected_as_a_whole() {
             );
             assert!(
                 !answer.body.is_empty(),
-                "{}: it says nothing of {start}",
+                "{}: it does not report {start}",
                 way.dialect
             );
         }
@@ -332,6 +332,6 @@ async fn acknowledged_events_of_every_path_survive_a_kill() {
     }
     for way in &WAYS {
         let any = answered.iter().any(|(name, _)| *name == way.name);
-        assert!(any, "{} had no turn", way.dialect);
+        assert!(any, "{} was never used", way.dialect);
     }
 }

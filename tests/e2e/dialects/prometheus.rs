@@ -149,7 +149,7 @@ async fn prometheus_alert_is_notified_on_firing_and_resolving() {
         let is_accepted = |way: &str| metrics.contains(&format!("\"{way}\",code=\"200\"}}"));
         ways.into_iter().all(is_accepted).then_some(())
     };
-    eventually("the alert to come by both ways", both).await;
+    eventually("the alert to arrive by both paths", both).await;
     let found = events(&rest, "DiskFull").await;
     assert_eq!(found.len(), 1, "{found:#?}");
     assert_eq!(found[0].0, "host=db-1 severity=critical");

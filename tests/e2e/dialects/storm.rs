@@ -75,11 +75,11 @@ async fn alertmanager_storm_in_one_message_is_stored() {
             let sent = source.try_send(Method::POST, path, &json, firing.clone());
             sent.await.ok().filter(|it| it.status == 200)
         };
-        eventually("Alertmanager to take its alerts", sent).await;
+        eventually("Alertmanager to accept its alerts", sent).await;
         let arrived = async || (count(&rest, name).await == stored).then_some(());
         eventually("the alerts to arrive", arrived).await;
         let notes = async || (count(&rest, "alertmanager-truncated").await == noted).then_some(());
-        eventually("what was left out to be reported", notes).await;
+        eventually("the omitted alerts to be reported", notes).await;
     }
     let refused = rest.get("/metrics").await.text();
     assert!(
@@ -287,7 +287,7 @@ async fn opsgenie_alert_is_read_and_deleted_by_alias() {
     assert_eq!(
         genie.get(path).await.status,
         403,
-        "it may send, and not read"
+        "it may send but not read"
     );
     let data = rest.get(path).await.ok()["data"].clone();
     assert_eq!(

@@ -77,7 +77,7 @@ async fn retry_is_on_time_despite_clock_skew() {
         let log = world.service().log();
         let said: jiff::Timestamp = log.split_whitespace().next().unwrap().parse().unwrap();
         let behind = jiff::Timestamp::now().as_second() - said.as_second() + off;
-        assert!((0..600).contains(&behind), "its clock is set: {log}");
+        assert!((0..600).contains(&behind), "its clock was set: {log}");
     }
     let arrivals = Arc::new(Mutex::new(Vec::<(String, Instant)>::new()));
     let noted = Arc::clone(&arrivals);
@@ -119,7 +119,7 @@ async fn retry_is_on_time_despite_clock_skew() {
             let off = waited.abs_diff(WAITS);
             assert!(
                 off <= OFF_MAX + BUSY,
-                "{name}: {waited:?} in place of {WAITS:?}"
+                "{name}: {waited:?} instead of {WAITS:?}"
             );
         }
         let (_, mut ended) = worlds.remove(at);

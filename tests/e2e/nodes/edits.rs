@@ -86,7 +86,7 @@ async fn decisions_of_three_nodes_use_the_rule_in_force() {
     is_over.store(true, Ordering::Release);
     senders.join_all().await;
     let spans = spans.lock().unwrap().clone();
-    let received = eventually("every event to be told of", async || {
+    let received = eventually("notifications of every event", async || {
         let received = receiver.received();
         (received.len() >= spans.len()).then_some(received)
     })
@@ -147,7 +147,7 @@ async fn goes_on_to(world: &World, token: &str, host: &str) -> bool {
     let mut has_come = false;
     while !has_come {
         let message = timeout(SEEN_WITHIN, news.message());
-        let message = message.await.expect("it comes").unwrap().unwrap();
+        let message = message.await.expect("it arrives").unwrap().unwrap();
         if message.gap {
             return false;
         }

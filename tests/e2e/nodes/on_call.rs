@@ -121,7 +121,7 @@ async fn missing_beat_alarms_and_closes_once_across_leader_changes() {
         }
     }
     let rest = worlds[1].rest();
-    assert!(alarms(&rest).await.is_empty(), "every beat came");
+    assert!(alarms(&rest).await.is_empty(), "every beat arrived");
 
     // After the last beat, the leader is killed just before the next one is due, and again when
     // beats resume.
@@ -215,7 +215,7 @@ async fn escalation_continues_without_duplicates_after_leader_loss() {
     let counts: BTreeMap<_, _> = ids.iter().map(|(to, ids)| (&**to, ids.len())).collect();
     let all: Vec<_> = PEOPLE.iter().map(|it| format!("{it} +{it}")).collect();
     let expected: BTreeMap<_, _> = all.iter().map(|to| (&**to, hosts.len())).collect();
-    assert_eq!(counts, expected, "one delivery a step and event");
+    assert_eq!(counts, expected, "one delivery per step and event");
 
     // Each notified contact is notified of the closing once.
     for host in &hosts {
@@ -223,7 +223,7 @@ async fn escalation_continues_without_duplicates_after_leader_loss() {
         disk["status"] = json!("STATUS_CLOSED");
         rest.post(EVENTS, &samples::events(&[disk])).await.ok();
     }
-    eventually("every end to be reported", async || {
+    eventually("every closing to be notified", async || {
         let ends = clear(&receiver).into_values().filter(|it| *it).count();
         (ends == PEOPLE.len() * hosts.len()).then_some(())
     })

@@ -107,7 +107,7 @@ pub(super) async fn owned(world: &World) -> usize {
 /// Waits until every slot has its final owner.
 pub(super) async fn all_own(worlds: &[impl Borrow<World>]) {
     let mut before = Vec::new();
-    eventually("every slot to have its owner", async || {
+    eventually("every slot to have an owner", async || {
         let mut counts = Vec::new();
         for world in worlds {
             counts.push(owned(world.borrow()).await);
@@ -233,7 +233,10 @@ impl Sending {
                     let events = first..first + DESTINATIONS;
                     for (status, is_end) in [("STATUS_OPEN", false), ("STATUS_CLOSED", true)] {
                         let is_answered = tried(&rest, events.clone(), status).await;
-                        assert!(is_answered || lost == Some(at), "node {at} does not answer");
+                        assert!(
+                            is_answered || lost == Some(at),
+                            "node {at} does not respond"
+                        );
                         if !is_answered {
                             break;
                         }
@@ -276,7 +279,7 @@ async fn each_came_in_order_by_one_delivery(
             "{host}"
         );
         let first = ids.entry(reported.clone()).or_insert_with(|| id.clone());
-        assert_eq!(*first, id, "{reported:?} came under two ids");
+        assert_eq!(*first, id, "{reported:?} arrived under two ids");
     }
 }
 

@@ -57,7 +57,7 @@ async fn new_leader_uses_the_stored_retention_not_its_file() {
     for number in 0..EVENTS {
         put(&one.rest(), &format!("h{number}")).await;
     }
-    eventually("every event to be told of", async || {
+    eventually("notifications of every event", async || {
         (receiver.count() >= EVENTS).then_some(())
     })
     .await;
@@ -84,7 +84,7 @@ async fn new_leader_uses_the_stored_retention_not_its_file() {
         (leader(&three).await == "three").then_some(())
     })
     .await;
-    eventually("the leader to look for old deliveries", async || {
+    eventually("the leader to scan for old deliveries", async || {
         let log = three.service().log();
         log.contains("no deliveries have expired").then_some(())
     })
@@ -99,7 +99,7 @@ async fn new_leader_uses_the_stored_retention_not_its_file() {
         (deliveries(&rest).await == 0).then_some(())
     })
     .await;
-    eventually("the node to report that it agrees", async || {
+    eventually("the node to report that its file matches", async || {
         (said(&rest).await? == "STATUS_CLOSED").then_some(())
     })
     .await;

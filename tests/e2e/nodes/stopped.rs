@@ -62,7 +62,7 @@ async fn assert_all_notified(world: &World, receiver: &Receiver, reported: &Mute
     wait_until_notified(receiver, &stored).await;
     let received = receiver.received();
     let ids: BTreeSet<_> = received.iter().map(Received::delivery_id).collect();
-    assert_eq!(ids.len(), stored.len(), "one delivery an event");
+    assert_eq!(ids.len(), stored.len(), "one delivery per event");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,7 +124,7 @@ async fn node_paused_in_a_commit_delays_others_briefly() {
     let mut worst = Duration::ZERO;
     for round in 0..rounds(2) {
         cutter.set(Treatment::StandsBefore("COMMIT"));
-        eventually("a commit to be met in the middle", async || {
+        eventually("a commit to be interrupted", async || {
             // Checked twice, as a commit in progress when the bytes stopped may still end.
             (is_amid() && is_amid()).then_some(())
         })
@@ -133,7 +133,7 @@ async fn node_paused_in_a_commit_delays_others_briefly() {
         cutter.set(Treatment::Stands);
         let named = format!("probe-{round}");
         worst = worst.max(slowest(&first.rest(), &named, OTHERS_WAIT_MAX).await);
-        assert!(!is_amid(), "the database gave it up");
+        assert!(!is_amid(), "the database ended the transaction");
         cutter.set(Treatment::Arrives);
         wait_answered(&reported, ANSWERED).await;
     }
@@ -143,13 +143,13 @@ async fn node_paused_in_a_commit_delays_others_briefly() {
     // A node that was cut off for a long time reports it, and recovers automatically.
     cutter.set(Treatment::Stands);
     let rest = second.rest();
-    eventually("it not to be ready", async || {
+    eventually("the node not to be ready", async || {
         (rest.get("/readyz").await.status == 503).then_some(())
     })
     .await;
     put(&first.rest(), "probe", "probe-meanwhile").await;
     cutter.set(Treatment::Arrives);
-    eventually("it to be ready", async || {
+    eventually("the node to be ready", async || {
         (rest.get("/readyz").await.status == 200).then_some(())
     })
     .await;

@@ -60,7 +60,7 @@ impl Browser {
             };
             answer = self.step(Method::GET, &next, "", site).await;
         }
-        panic!("it is sent from place to place without an end");
+        panic!("the redirects do not end");
     }
 
     async fn step(&mut self, method: Method, address: &str, form: &str, site: &str) -> Answer {
@@ -110,13 +110,13 @@ impl Browser {
         let address = format!("{PAGE}/sign-in?to={to}");
         let mut answer = self.step(Method::GET, &address, "", "none").await;
         for _ in 0..10 {
-            let next = answer.next.expect("it is sent on");
+            let next = answer.next.expect("it is redirected");
             if next.contains("/signed-in?") {
                 return next;
             }
             answer = self.step(Method::GET, &next, "", "none").await;
         }
-        panic!("it does not come back");
+        panic!("it did not return");
     }
 
     async fn arrives(&mut self, address: &str) -> Answer {
@@ -233,7 +233,7 @@ async fn authorization_code_works_once_in_its_own_browser() {
     let parameter = |address: &str, name: &str| {
         let url = url::Url::parse(address).unwrap();
         let mut pairs = url.query_pairs().filter(|(found, _)| found == name);
-        pairs.next().expect("it is there").1.into_owned()
+        pairs.next().expect("it is present").1.into_owned()
     };
     let (code, state) = (parameter(&back, "code"), parameter(&back, "state"));
 
@@ -344,7 +344,7 @@ async fn sign_in_cookies_are_http_only_and_redirects_stay_local() {
                 .set
                 .iter()
                 .find(|it| it.starts_with(&format!("{prefix}bellwether=")));
-            let session = session.expect("it is kept");
+            let session = session.expect("it is reused");
             assert!(session.contains("; Path=/; Max-Age="), "{session}");
             assert!(session.contains("; HttpOnly; SameSite=Lax"), "{session}");
             assert!(session.ends_with(end), "{session}");
@@ -421,7 +421,7 @@ async fn cross_site_requests_change_nothing() {
         .await;
     assert!(
         status == 200 && !is_acknowledged().await,
-        "a GET changes something"
+        "a GET request changes state"
     );
     is_no_key(&rest, otto.cookie("bellwether")).await;
     let (status, _) = otto
@@ -479,7 +479,7 @@ async fn token_with_wrong_audience_or_signature_shows_nothing() {
             status == 401 && !shown.contains("0 open"),
             "{wrong}: {shown}"
         );
-        assert!(!shown.contains(&wrong), "what was shown comes back");
+        assert!(!shown.contains(&wrong), "the shown value is returned");
     }
     ada.cookies.insert(place, token);
     let (status, shown) = ada.open("/").await;

@@ -89,7 +89,7 @@ async fn console_and_command_continue_with_the_renewed_token() {
     assert_eq!(ended.get("/v1/notification/rules").await.status, 401);
     happen(&world, "late").await;
     console.shows(&["● connected", "it is late"]);
-    let reported = receives("it is late", PATIENCE).expect("it goes on");
+    let reported = receives("it is late", PATIENCE).expect("it continues");
     assert!(!reported.contains("it is early"), "{reported}");
     assert!(watch.try_wait().unwrap().is_none(), "it has ended");
     watch.kill().unwrap();

@@ -128,7 +128,7 @@ async fn compressed_messages_are_limited_by_decompressed_size() {
             }
         }
     }
-    // The same with both forms of gRPC-Web.
+    // Both forms of gRPC-Web behave alike.
     let web = Rest::new(address, Some(&key));
     for kind in ["application/grpc-web+proto", "application/grpc-web-text"] {
         let headers = [("content-type", kind), ("grpc-encoding", "gzip")];

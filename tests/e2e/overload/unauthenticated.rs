@@ -59,7 +59,7 @@ async fn a_newcomer_is_served(world: &World, key: &str) {
     };
     timeout(WAIT_MAX, served).await.unwrap_or_else(|_elapsed| {
         panic!(
-            "nobody was served within {WAIT_MAX:?}, until {:?}",
+            "no request was served within {WAIT_MAX:?}, until {:?}",
             start.elapsed()
         )
     });

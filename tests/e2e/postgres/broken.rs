@@ -64,7 +64,7 @@ async fn acknowledged_events_survive_connection_cuts_dump_and_kills() {
         let senders = send(&world.rest(), &format!("cut-{round}"), &reported, &stopped);
         wait_answered(&reported, ANSWERED).await;
         let dump = Dump::begin(&database.server);
-        eventually("the dump to be under way", async || {
+        eventually("the dump to be in progress", async || {
             Dump::is_running(&database.server).then_some(())
         })
         .await;
@@ -73,7 +73,10 @@ async fn acknowledged_events_survive_connection_cuts_dump_and_kills() {
         });
         wait_answered(&reported, ANSWERED_MEANWHILE).await;
         if round % 2 == 0 {
-            assert!(Dump::is_running(&database.server), "it holds all the time");
+            assert!(
+                Dump::is_running(&database.server),
+                "the dump runs throughout"
+            );
         } else {
             tokio::task::block_in_place(|| {
                 database.server.kill();
@@ -91,7 +94,7 @@ async fn acknowledged_events_survive_connection_cuts_dump_and_kills() {
     let stored = none_is_lost(&world.rest(), &reported).await;
     let text = "SELECT max(place) - min(place) + 1 = count(*) FROM bellwether.log";
     assert_eq!(database.server.execute(text), "t", "the log has a gap");
-    eventually("every stored event to be told of", async || {
+    eventually("notifications of every stored event", async || {
         stored.is_subset(&notified_hosts(&receiver)).then_some(())
     })
     .await;

@@ -54,7 +54,7 @@ async fn nodes_restart_from_a_lagging_standby() {
         .ok();
     assert_eq!(send(&rests[0], "early").await["succeeded"], 1);
     let head = "SELECT max(place) FROM bellwether.log";
-    eventually("the standby to have all", async || {
+    eventually("the standby to have all changes", async || {
         (standby.execute(head) == database.server.execute(head)).then_some(())
     })
     .await;

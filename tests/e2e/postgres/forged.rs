@@ -89,7 +89,7 @@ impl StoredRow {
             crc32c::crc32c_append(sum, value).to_be_bytes()
         };
         let kind = (0..=u8::MAX).find(|kind| sum_of(*kind, value) == sum);
-        let kind = kind.expect("the checksum is as it was documented");
+        let kind = kind.expect("the checksum matches its documentation");
         let mut forged = value.to_vec();
         forge(&mut forged);
         let sum = if with_checksum {

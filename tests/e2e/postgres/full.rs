@@ -81,14 +81,14 @@ async fn full_database_rejects_only_events_until_space_is_freed() {
     disk.fill(0);
     // A different event each time: a repeated one may be updated in place.
     let tries = AtomicU32::new(0);
-    eventually("events to be refused", async || {
+    eventually("events to be rejected", async || {
         let number = tries.fetch_add(1, Ordering::Relaxed);
         let hosts: Vec<_> = (0..20).map(|it| format!("full-{number}-{it}")).collect();
         let is_accepted = send(&rest, &hosts).await;
         (!is_accepted).then_some(())
     })
     .await;
-    eventually("readiness to say that events are refused", async || {
+    eventually("readiness to report that events are rejected", async || {
         (rest.get("/readyz").await.status == 503).then_some(())
     })
     .await;

@@ -111,7 +111,7 @@ async fn failed_store_init_leaves_no_key_and_status_needs_none() {
     let key = fs::read(&key_file).unwrap();
     fs::remove_file(&key_file).unwrap();
     assert_refused(init_again(&data_dir), "the store already exists");
-    assert!(!key_file.exists(), "no key is made up for a store");
+    assert!(!key_file.exists(), "no key is generated for a store");
 
     let mut status = process::command(folder.path(), ["store", "status", "--store", &url]);
     status.env("BELLWETHER_STORE_PASSWORD", PASSWORD);

@@ -41,13 +41,16 @@ async fn secrets_are_not_in_the_database_log_or_metrics() {
     let dump = database.server.client("pg_dump").output().unwrap();
     assert!(dump.status.success());
     let dump = String::from_utf8(dump.stdout).unwrap();
-    assert!(dump.contains(&hex("canary-host")), "values are written so");
+    assert!(
+        dump.contains(&hex("canary-host")),
+        "values are written in this form"
+    );
     let (log, metrics) = (world.service().log(), rest.get("/metrics").await.text());
     let client = world.client("canary", "viewer");
     for secret in [HEADER, SIGNING, PASSWORD, &world.admin_key(), &client] {
         for (place, text) in [("database", &dump), ("log", &log), ("metrics", &metrics)] {
             let stands = text.contains(secret) || text.contains(&hex(secret));
-            assert!(!stands, "{secret} stands in the {place}");
+            assert!(!stands, "{secret} is in the {place}");
         }
     }
 }

@@ -62,7 +62,7 @@ async fn stalled_database_is_reported_within_seconds_and_recovers() {
         (rest.get("/readyz").await.status == 200).then_some(())
     })
     .await;
-    eventually("events to be taken again", async || {
+    eventually("events to be accepted again", async || {
         (send(&rest, "after").await.0 == 200).then_some(())
     })
     .await;
@@ -70,6 +70,6 @@ async fn stalled_database_is_reported_within_seconds_and_recovers() {
     let hosts: u8 = database.server.execute(hosts).parse().unwrap();
     assert!(
         (2..=4).contains(&hosts),
-        "before, after, and those of an unknown outcome: {hosts}"
+        "hosts before, after, and of an unknown outcome: {hosts}"
     );
 }

@@ -123,7 +123,7 @@ async fn rolling_upgrade_under_load_loses_nothing() {
 
     let unknown = reported.lock().unwrap().unknown.len();
     let stored = none_is_lost(&worlds[1].rest(), &reported).await;
-    eventually("every stored event to be told of", async || {
+    eventually("notifications of every stored event", async || {
         stored.is_subset(&notified_hosts(&receiver)).then_some(())
     })
     .await;

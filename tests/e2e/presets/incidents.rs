@@ -482,7 +482,7 @@ async fn opening_resent_after_the_close_leaves_no_incident_open() {
     stage.send([1], "OPEN").await;
     let dead = "/v1/notification/deliveries?states=DEAD&pageSize=100";
     let count = stage.receivers.len();
-    let openings = eventually("the openings to die", async || {
+    let openings = eventually("the openings to become dead letters", async || {
         let list = rest.get(dead).await.ok()["deliveries"].as_array().cloned();
         list.filter(|list| list.len() == count)
     })

@@ -51,7 +51,7 @@ async fn set_up(wire: &Wire, name: &str, url: &str, delivery: Value) {
 async fn deliveries(wire: &Wire, name: &str) -> Vec<Value> {
     let request = json!({"destinationNames": [name], "pageSize": 1_000});
     // All tests here share one client, whose share of concurrent list calls is limited.
-    let list = eventually("a place for the list", async || {
+    let list = eventually("a slot for the list", async || {
         match wire.call("DeliveryService/ListDeliveries", &request).await {
             Ok(list) => Some(list),
             Err(refusal) if refusal.code == Code::Unavailable => None,
@@ -79,7 +79,7 @@ async fn health(wire: &Wire, name: &str) -> Value {
 fn moment(value: &Value) -> Timestamp {
     let text = value
         .as_str()
-        .unwrap_or_else(|| panic!("no moment: {value}"));
+        .unwrap_or_else(|| panic!("not a time: {value}"));
     text.parse().expect("RFC 3339")
 }
 
@@ -171,7 +171,7 @@ async fn rejections_alone_do_not_delay_a_valid_message() {
             for at in 0..12 {
                 send(&wire, &[event(&format!("{name} {at}"))]).await;
             }
-            eventually("all to be refused", async || {
+            eventually("all messages to be rejected", async || {
                 let all = deliveries(&wire, &name).await;
                 let dead = all.iter().filter(|it| it["state"] == "DEAD").count();
                 (dead == 12).then_some(())
@@ -182,7 +182,7 @@ async fn rejections_alone_do_not_delay_a_valid_message() {
             well.store(true, Ordering::Relaxed);
             send(&wire, &[event(&format!("{name} good"))]).await;
             let start = std::time::Instant::now();
-            eventually("the good one", async || {
+            eventually("the valid message", async || {
                 let good = receiver
                     .received()
                     .iter()
@@ -208,7 +208,7 @@ async fn misconfigured_or_failing_receivers_fail_the_destination() {
             let events = (0..12).map(|at| event(&format!("{name} {at}")));
             send(&wire, &events.collect::<Vec<_>>()).await;
 
-            let health = eventually("the destination to be known as failing", async || {
+            let health = eventually("the destination to be reported as failing", async || {
                 let health = health(&wire, &name).await;
                 (health["state"] == "FAILING" || health["state"] == "PAUSED").then_some(health)
             })
@@ -216,7 +216,7 @@ async fn misconfigured_or_failing_receivers_fail_the_destination() {
             let text = health["lastError"].as_str().unwrap_or_default();
             assert!(text.contains(&status.to_string()), "{name}: {health}");
             // The breaker is open: the others wait without using an attempt.
-            let waiting = eventually("some to wait", async || {
+            let waiting = eventually("some deliveries to wait", async || {
                 let all = deliveries(&wire, &name).await;
                 let waits = |it: &&Value| it["attemptCount"] == 0 && it["endTime"].is_null();
                 let waiting = all.iter().filter(waits).count();
@@ -266,9 +266,9 @@ async fn waiting_deliveries_are_sent_when_the_destination_changes() {
             let update = "DestinationService/UpdateDestination";
             wire.ok(update, &json!({"destination": destination})).await;
             let start = std::time::Instant::now();
-            // Those already tried wait for their next attempt; the others are not held.
+            // Deliveries already tried wait for their next attempt; the others are not held.
             let untried = 12 - wrong.count();
-            eventually("what was not tried", async || {
+            eventually("the deliveries that were not tried", async || {
                 (right.count() >= untried).then_some(())
             })
             .await;
@@ -314,7 +314,7 @@ async fn probes(wire: &Wire, status: u16) {
     assert_ne!(
         ids[opened],
         ids[opened + 1],
-        "{name}: the same message twice running"
+        "{name}: the same message twice in a row"
     );
     if status == 404 {
         let probed: Vec<_> = received[opened..].iter().map(host).collect();

@@ -186,7 +186,7 @@ impl Play {
         let dry_run = with(&request, &json!({"validateOnly": true}));
         let counted = self.wire.ok(method, &dry_run).await;
         let before = self.decided().await.len();
-        assert_eq!(before, self.before, "asking tells nobody: {counted}");
+        assert_eq!(before, self.before, "a preview notifies no one: {counted}");
         self.wire.ok(method, &request).await;
         let reported = self.decided().await.len() - before;
         assert_eq!(counted["notifyCount"], reported, "{}: {counted}", self.host);
@@ -208,7 +208,7 @@ impl Play {
         let kind = |delivery: &Value| match delivery["clear"].as_bool() {
             Some(false) => "opening",
             Some(true) => "update",
-            None => panic!("`clear` is always answered: {delivery}"),
+            None => panic!("`clear` is always present: {delivery}"),
         };
         deliveries.iter().rev().map(kind).collect()
     }

@@ -40,7 +40,7 @@ async fn walk(wire: &Wire, query: &Value, size: usize) -> Vec<Vec<String>> {
         }
         assert!(pages.len() <= PAGES_MAX, "the walk does not end: {query}");
         let end = answer["pageInfo"]["endCursor"].as_str();
-        end.expect("where to go on").clone_into(&mut cursor);
+        end.expect("an end cursor").clone_into(&mut cursor);
     }
 }
 
@@ -399,7 +399,7 @@ async fn returned_times_are_accepted_as_input() {
         let occurrence = stored(&wire, &host).await["occurrences"][0].clone();
         let ms: i64 = stamp.parse().expect("a number");
         let whole = |ms: i64| {
-            let time = jiff::Timestamp::from_millisecond(ms).expect("a moment");
+            let time = jiff::Timestamp::from_millisecond(ms).expect("a time");
             time.to_string()
         };
         for (case, from, to) in [
@@ -599,12 +599,7 @@ async fn gateway_forwards_its_remaining_deadline() {
 
     for path in ["/v1/notification/rules", "/v1/notification/deliveries"] {
         let answer = rest.get(path).await;
-        assert_eq!(
-            answer.status,
-            501,
-            "what the stand-in says: {}",
-            answer.text()
-        );
+        assert_eq!(answer.status, 501, "unexpected response: {}", answer.text());
     }
     let timeouts = upstream.headers("grpc-timeout");
     assert!(timeouts.len() >= 2, "{timeouts:?}");

@@ -132,7 +132,7 @@ async fn certificate_authenticates_only_its_own_client() {
     assert_eq!(secured.rest_status(Some(&reader), "").await, 401);
     assert!(secured.grpc_name(Some(&reader), None).await.is_err());
     let found = secured.grpc_name(None, Some(key.trim())).await.unwrap();
-    assert_eq!(found, "reader", "the key goes on to be accepted");
+    assert_eq!(found, "reader", "the key is still accepted");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -157,7 +157,7 @@ async fn certificate_expires_with_its_client() {
     let end = crate::samples::in_seconds(2);
     let update = ["client", "update", "a", "--expires", &end];
     secured.manage(&update).unwrap();
-    eventually("the certificate to count no more", async || {
+    eventually("the certificate to be rejected", async || {
         (secured.rest_status(Some(&both), "").await == 401).then_some(())
     })
     .await;

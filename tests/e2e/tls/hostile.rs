@@ -47,7 +47,11 @@ async fn unauthenticated_tls_clients_do_not_block_authenticated_ones() {
             agreed.push(stream);
         }
     }
-    assert!(agreed.len() >= MANY / 3, "{} agreed", agreed.len());
+    assert!(
+        agreed.len() >= MANY / 3,
+        "{} handshakes succeeded",
+        agreed.len()
+    );
 
     let key = secured.world.admin_key();
     let request = format!(
@@ -69,7 +73,7 @@ async fn unauthenticated_tls_clients_do_not_block_authenticated_ones() {
         let kib = line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?;
         kib.parse::<u64>().ok()
     });
-    let peak = peak.expect("the kernel tells") / 1024;
+    let peak = peak.expect("the kernel reports it") / 1024;
     assert!(
         p99 < HONEST_P99_MAX && peak < MEMORY_MAX_MIB,
         "{p99:?}, {peak} MiB"

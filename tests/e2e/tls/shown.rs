@@ -182,7 +182,7 @@ const WRONG: [(&str, &str, &str); 9] = [
     (
         "own.crt",
         "open.key",
-        "tls_client_key: everybody can write to $/open.key (mode 666); `chmod 600` it",
+        "tls_client_key: $/open.key is world-writable (mode 666); run `chmod 600` on it",
     ),
 ];
 
@@ -244,7 +244,7 @@ async fn private_key_readable_by_others_warns_and_is_used() {
     let arguments = [&["client", "list"], &reach[..], &shown].concat();
     let listed = run(secured.world.command(&arguments));
     let reported = String::from_utf8(listed.stderr).unwrap();
-    let sentence = format!("other users can read {key} (mode 644): `chmod 600` it");
+    let sentence = format!("other users can read {key} (mode 644); run `chmod 600` on it");
     assert!(
         listed.status.success() && reported.contains(&sentence),
         "{reported}"

@@ -98,7 +98,7 @@ pub(super) fn document(small: &[Page], large: &[Page]) {
     };
     assert!(
         stored == text,
-        "{PATH} has in line {}\n{}\n\nand the console draws\n{}\n\n`just tour` writes it anew",
+        "{PATH} has in line {}\n{}\n\nand the console draws\n{}\n\n`just tour` rewrites it",
         at + 1,
         around(&stored),
         around(&text)

@@ -1,4 +1,4 @@
-//! An address that the guard lets out is no address of this machine, of a private network or of
+//! An address that the guard allows is not one of this machine, of a private network or of
 //! documentation, however it is written; the second opinion is the standard library's.
 #![no_main]
 
@@ -59,7 +59,7 @@ fuzz_target!(|input: &[u8]| {
         if let Ok(address) = bare.parse::<IpAddr>() {
             assert!(!inside(address), "{url}");
         }
-        // What a name resolves to is checked when it is dialled.
+        // The addresses of a name are checked when it is dialled.
         assert!(
             guard
                 .filter(host, vec![(Ipv4Addr::LOCALHOST, 80).into()])

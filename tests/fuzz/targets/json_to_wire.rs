@@ -38,9 +38,9 @@ fuzz_target!(|input: &[u8]| {
         return;
     };
     let message =
-        DynamicMessage::decode(descriptor.clone(), &*wire).expect("what was read decodes");
-    let text = wire_to_json(name, &wire).expect("what was read can be written");
-    let again = wire_from_json(name, &text).expect("what was written can be read");
+        DynamicMessage::decode(descriptor.clone(), &*wire).expect("a message that was read decodes");
+    let text = wire_to_json(name, &wire).expect("a message that was read can be written");
+    let again = wire_from_json(name, &text).expect("a message that was written can be read");
     let message_again = DynamicMessage::decode(descriptor.clone(), &*again).expect("it decodes");
     // No number equals NaN, not even NaN.
     if !text.windows(3).any(|three| three == b"NaN") {

@@ -15,7 +15,7 @@ fn check<T: Record>(bytes: &[u8]) {
     let Ok(value) = T::decode(bytes, &SEALER) else {
         return;
     };
-    let again = T::decode(&value.encode(&SEALER), &SEALER).expect("what was written can be read");
+    let again = T::decode(&value.encode(&SEALER), &SEALER).expect("a message that was written can be read");
     assert_eq!(again.key(), value.key());
     assert_eq!(again.entries().len(), value.entries().len());
 }

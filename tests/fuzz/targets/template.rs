@@ -22,7 +22,7 @@ static DATA: LazyLock<Value> = LazyLock::new(|| {
     })
 });
 
-/// The same for Jinja.
+/// [`DATA`] as variables of Jinja templates.
 static VARIABLES: LazyLock<Variables> = LazyLock::new(|| Variables::new(DATA.clone()));
 
 fn budget() -> Budget {

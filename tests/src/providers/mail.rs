@@ -141,7 +141,7 @@ impl StrictMailServer {
         )
     }
 
-    /// Sets how the server misbehaves from now on; `None` restores normal behaviour.
+    /// Sets the server's misbehaviour from now on; `None` restores normal behaviour.
     ///
     /// # Panics
     /// Panics if another thread panicked while holding the lock.
@@ -155,10 +155,7 @@ impl StrictMailServer {
     /// Panics if a client violated the rules.
     pub fn mails(&self) -> Vec<Mail> {
         let violations = self.state.violations.lock().unwrap();
-        assert!(
-            violations.is_empty(),
-            "a mail server was spoken to wrongly: {violations:#?}"
-        );
+        assert!(violations.is_empty(), "SMTP violations: {violations:#?}");
         self.state.mails.lock().unwrap().clone()
     }
 }
@@ -322,7 +319,7 @@ impl Conversation<'_> {
     /// Records a fault if a line contains non-ASCII characters without SMTPUTF8.
     fn holds_letters(&self, line: &str) {
         if !line.is_ascii() && !self.is_international {
-            self.add_violation(format!("letters beyond ASCII without SMTPUTF8: {line}"));
+            self.add_violation(format!("non-ASCII characters without SMTPUTF8: {line}"));
         }
     }
 

@@ -112,7 +112,7 @@ fn payload(payload: &Value, violations: &mut Violations) {
     let moment = timestamp.parse::<jiff::Timestamp>();
     violations.unless(
         moment.is_ok(),
-        format!("'payload.timestamp' is no moment: {timestamp}"),
+        format!("'payload.timestamp' is not a time: {timestamp}"),
     );
     for name in ["component", "group", "class"] {
         violations.optional_text(&format!("'payload.{name}'"), payload.get(name), 1_024);

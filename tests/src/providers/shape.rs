@@ -70,7 +70,7 @@ impl Violations {
     pub fn web_address(&mut self, path: &str, value: &Value) {
         let url = value.as_str().and_then(|text| url::Url::parse(text).ok());
         let right = url.is_some_and(|url| matches!(url.scheme(), "http" | "https"));
-        self.unless(right, format!("{path} is no address of the web: {value}"));
+        self.unless(right, format!("{path} is not a web address: {value}"));
     }
 }
 

@@ -70,7 +70,7 @@ impl Rules for Slack {
         let channel = if is_update { CHANNEL } else { &self.channel };
         violations.unless(
             !is_update || arguments.get("ts") == FIRST,
-            "ts is no message of the channel",
+            "ts is not a message of the channel",
         );
         violations.unless(
             !arguments.has("reply_broadcast") || arguments.has("thread_ts"),
@@ -87,7 +87,7 @@ impl Rules for Slack {
         }
         violations.unless(
             thread.is_null() || thread == FIRST,
-            format!("thread_ts {thread} is no message of the channel"),
+            format!("thread_ts {thread} is not a message of the channel"),
         );
         self::message(arguments, &mut violations);
         if !violations.0.is_empty() {
@@ -131,7 +131,7 @@ fn message(arguments: Fields<'_>, violations: &mut Violations) {
         let flag = arguments.get(name);
         violations.unless(
             flag.is_null() || flag.is_boolean(),
-            format!("{name} is no flag"),
+            format!("{name} is not a boolean"),
         );
     }
     if arguments.has("blocks") {

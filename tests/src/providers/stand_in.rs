@@ -178,7 +178,7 @@ impl StandIn {
         format!("{}://localhost:{}{path}", self.scheme, self.address.port())
     }
 
-    /// Sets how the server misbehaves from now on; `None` restores normal behaviour.
+    /// Sets the server's misbehaviour from now on; `None` restores normal behaviour.
     ///
     /// # Panics
     /// Panics if another thread panicked while holding the lock.
@@ -192,7 +192,7 @@ impl StandIn {
     /// Panics with the faults if any request was rejected.
     pub fn accepted(&self) -> Vec<Received> {
         let refused = self.refused();
-        assert!(refused.is_empty(), "a provider refused {refused:#?}");
+        assert!(refused.is_empty(), "a provider rejected {refused:#?}");
         self.state.accepted.lock().unwrap().clone()
     }
 

@@ -52,7 +52,10 @@ pub fn verify(request: &Received, secret: &str, now_seconds: i64) -> Result<(), 
     if id.is_empty() || id.contains('.') {
         return Err(format!("the id {id:?} cannot be part of what is signed"));
     }
-    let seconds: i64 = timestamp.parse().ok().ok_or("the timestamp is no number")?;
+    let seconds: i64 = timestamp
+        .parse()
+        .ok()
+        .ok_or("the timestamp is not a number")?;
     if (now_seconds - seconds).abs() > TOLERANCE_SECONDS {
         return Err(format!("the timestamp {seconds} is not of now"));
     }

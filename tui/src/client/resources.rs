@@ -53,7 +53,7 @@ pub(crate) fn parse_object(kind: Kind, answer: CallResult) -> Result<Object, Fai
     Ok(found)
 }
 
-/// Sets the name of a resource to which the service gives none.
+/// Adds a fixed name to a resource that the service returns without one.
 fn with_fixed_name(kind: Kind, mut json: Value) -> Object {
     if let Some(naming) = kind::spec(kind).naming {
         json["name"] = naming(&json).into();
@@ -104,7 +104,7 @@ fn parse_key(answer: CallResult) -> Result<WriteOutcome, Failure> {
     })
 }
 
-/// Updates a resource, unless it changed since that version.
+/// Updates a resource, unless it has changed since that version.
 pub(crate) fn update(draft: &Object, etag: &str) -> Call {
     let spec = kind::spec(draft.kind);
     let mut stored = draft.json.clone();
@@ -113,8 +113,8 @@ pub(crate) fn update(draft: &Object, etag: &str) -> Call {
     Call::new(spec.service, spec.update.unwrap_or_default(), body).into_write(parse_empty)
 }
 
-/// Deletes a resource, unless it changed since that version. With `force`, also removes references
-/// to it.
+/// Deletes a resource, unless it has changed since that version. With `force`, also removes
+/// references to it.
 pub(crate) fn delete(kind: Kind, name: &str, etag: &str, force: bool) -> Call {
     let spec = kind::spec(kind);
     let body = if kind.is_edited() {

@@ -30,7 +30,7 @@ impl Default for Keymap {
     fn default() -> Self {
         let own = |entry: &Entry| {
             let keys = entry.keys.iter().map(|written| {
-                let keys = chord::parse(written).expect("the list has no wrong keys");
+                let keys = chord::parse(written).expect("the list has no invalid keys");
                 keys.into_iter().map(chord::normalize).collect()
             });
             (entry.action, keys.collect())

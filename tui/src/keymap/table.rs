@@ -131,7 +131,7 @@ actions! {
     AcknowledgeResponse ["a"] in RESPONSES, OPERATE, 12
         "ack": "Acknowledge the event";
     AcknowledgeFor ["A"] in RESPONSES, OPERATE, 13
-        "ack for": "Acknowledge for a while";
+        "ack for": "Acknowledge temporarily";
     Escalate [">"] in RESPONSES, OPERATE, 14
         "escalate": "Run the next step now";
     Override ["o"] in SCHEDULES, OPERATE, 12
@@ -269,9 +269,9 @@ actions! {
     Back ["<Esc>", "h", "<Left>", "<Backspace>"] in ANYWHERE, Requirement::None, 58
         "back": "Back: clear marks and filter first, then leave the screen";
     PageBefore ["["] in ANYWHERE, Requirement::None, 0
-        "page before": "Go back to the page visited before";
+        "page before": "Go back to the previous page";
     Forward ["]"] in ANYWHERE, Requirement::None, 0
-        "forward": "Go to the page visited next";
+        "forward": "Go forward to the next page";
     GoOverview ["1"] in ANYWHERE, Requirement::None, 0
         "overview": "Go to Overview";
     GoEvents ["2"] in ANYWHERE, Requirement::None, 0

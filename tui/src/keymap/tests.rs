@@ -169,7 +169,7 @@ fn documented_key_table_is_up_to_date() {
     let message = std::fs::read_to_string(path).unwrap();
     assert!(
         message == truth,
-        "{path} is behind the list of actions; `just keys` writes it"
+        "{path} is out of date with the list of actions; `just keys` rewrites it"
     );
 }
 

@@ -309,7 +309,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.signingSecret",
             "Signing secret",
             FieldKind::Secret,
-            "Signing secret (Standard Webhooks): whsec_ and base64. Unchanged, the stored secret stays.").only("webhook"),
+            "Signing secret (Standard Webhooks): whsec_ and base64. Leave it unchanged to keep the stored secret.").only("webhook"),
         FieldSpec::new(
             "type.webhook.auth.basic.username",
             "User name",
@@ -416,7 +416,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.expect.destinationClause",
             "Expect: wrong",
             FieldKind::Clause,
-            "Condition on a refusal by which this destination is wrong: `code equals 10003`.").only("webhook"),
+            "Condition on rejections that mean the destination is misconfigured: `code equals 10003`.").only("webhook"),
         FieldSpec::section(
             "#limits",
             "Limits",

@@ -143,7 +143,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "signature.secret",
             "Signing secret",
             FieldKind::Secret,
-            "Signing secret. Unchanged, the stored secret stays.",
+            "Signing secret. Leave it unchanged to keep the stored secret.",
         ),
         DESCRIPTION,
         TAGS,

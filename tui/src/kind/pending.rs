@@ -136,7 +136,9 @@ pub(crate) fn format_hold(around: &dyn RenderContext, hold: &v1::Hold) -> String
     match hold.kind() {
         v1::HoldKind::ActiveTimes => format!("outside the windows of calendar {name}{until}"),
         v1::HoldKind::Inhibition => format!("by inhibition {name}: {detail}"),
-        v1::HoldKind::AutoPause => format!("rule {name} waits for it to close by itself{until}"),
+        v1::HoldKind::AutoPause => {
+            format!("rule {name} waits for it to close automatically{until}")
+        }
         v1::HoldKind::Flapping => format!("it flaps: {detail}{until}"),
         v1::HoldKind::Group => {
             format!("the rule waits for the next message of the group{until}: {detail}")

@@ -192,7 +192,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, response: &Object) 
     if !by.is_empty() {
         into.field("responded", Token::Good, by);
     }
-    let words = "‹acknowledge_response› acknowledges the event, ‹acknowledge_for› for a while, ‹escalate› runs the next step now";
+    let words = "‹acknowledge_response› acknowledges the event, ‹acknowledge_for› acknowledges it temporarily, ‹escalate› runs the next step now";
     into.text(Token::Dim, 0, &around.expand_keys(words));
     into.heading("Notified");
     for one in notified(response) {

@@ -121,7 +121,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "autoPause",
             "Auto-pause",
             FieldKind::Length,
-            "Wait for events that usually close by themselves, such as 3m. Empty: no wait.",
+            "Wait for events that usually close automatically, such as 3m. Empty: no wait.",
         ),
         FieldSpec::new(
             "escalationPolicyName",

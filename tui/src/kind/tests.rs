@@ -37,7 +37,7 @@ fn sample(kind: &FieldKind) -> Value {
             form.read(line).unwrap()
         }
         FieldKind::Clause => json!({"contains": {"field": "a", "value": "b"}}),
-        FieldKind::Section => unreachable!("it is no field"),
+        FieldKind::Section => unreachable!("it is not a field"),
     }
 }
 
@@ -136,7 +136,7 @@ fn every_settable_field_is_in_the_form() {
             assert_ne!(is_shown, without, "{kind:?}: {path}");
         }
         for (_, path, _) in WITHOUT_FORM.iter().filter(|(of, ..)| *of == kind) {
-            assert!(expected.contains(*path), "{path} is no field");
+            assert!(expected.contains(*path), "{path} is not a field");
         }
     }
 }

@@ -45,7 +45,7 @@ impl Eq for ById {}
 #[derive(Debug, Default)]
 pub(crate) struct EventWindow {
     rows: Vec<SharedRow>,
-    /// The same rows by id; the sort key of a row determines its position in `rows`.
+    /// Rows by id; the sort key of a row determines its position in `rows`.
     by_id: HashSet<ById>,
     /// The last row of the pages read so far; there may be unread rows after it.
     edge: Option<(Rank, Box<str>)>,

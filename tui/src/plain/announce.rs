@@ -50,7 +50,7 @@ impl PrintedRows {
                 (Some(old), Some(row)) if old != row => {
                     lines.push(format!("changed: {}{row}", number(id)));
                 }
-                (Some(old), None) => lines.push(format!("gone: {}{old}", number(id))),
+                (Some(old), None) => lines.push(format!("removed: {}{old}", number(id))),
                 _ => {}
             }
         }

@@ -293,7 +293,7 @@ pub(super) fn silence(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, 
     } else if choice.chosen.is_some() {
         "… counting, then silencing · Esc cancels"
     } else {
-        "a letter chooses what, a digit silences · Tab Enter · Esc cancels"
+        "letter: what to silence · digit: for how long · Tab Enter · Esc cancels"
     };
     pen.put(inside.x, foot, space, Token::Dim, help);
 }

@@ -185,7 +185,6 @@ fn hints(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 
 type Hint = (String, String, bool);
 
-/// Creates hints for keys that are not configurable.
 fn fixed_hints(pairs: &[(&str, &str)]) -> Vec<Hint> {
     pairs
         .iter()

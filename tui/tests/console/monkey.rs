@@ -192,7 +192,7 @@ impl Monkey {
         self.console.press(key).unwrap();
         assert!(
             self.console.writes() == before || is_confirming && says_yes,
-            "unasked after {:?}",
+            "changed without confirmation after {:?}",
             self.last
         );
         self.console.buffer();
@@ -231,7 +231,7 @@ impl Monkey {
         self.console.process_news().await;
         assert!(
             self.console.writes() == before || is_confirming,
-            "unasked by news after {:?}",
+            "changed without confirmation by an update after {:?}",
             self.last
         );
         let now = self.console.selected();
@@ -446,7 +446,7 @@ async fn random_input_never_breaks_or_writes_unconfirmed() {
         let page = monkey.chance.one_of(&["1", "2", "4", "6", "7", "9"]);
         fresh.press(page).unwrap();
         fresh.press("q").unwrap();
-        assert!(fresh.has_quit(), "q on {page}");
+        assert!(fresh.has_quit(), "pressing q on {page}");
     }
     println!("{keys} keys and {writes} changes in {rounds} rounds from seed {seed}");
     assert!(writes > 0, "a monkey that says Yes changes something");

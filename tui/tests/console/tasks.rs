@@ -89,7 +89,10 @@ mod against_the_service {
             }
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
-        assert_eq!(dead, 2, "messages to nowhere are dead");
+        assert_eq!(
+            dead, 2,
+            "messages to an unreachable address are dead letters"
+        );
     }
 
     fn stepped(keys: &str) -> Vec<String> {

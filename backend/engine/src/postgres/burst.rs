@@ -132,7 +132,7 @@ fn classify_outcome(
     for answer in answers {
         match answer {
             Ok(found) => rows.push(found),
-            // The first error decides: later ones only say that the transaction was aborted.
+            // The first error decides: later ones only report that the transaction was aborted.
             Err(error) => {
                 return match error::classify(&error) {
                     Meaning::Lost => Outcome::Doubt(error::describe(&error)),

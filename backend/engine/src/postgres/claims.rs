@@ -54,9 +54,9 @@ struct State {
     /// Whether it is to lead as soon as no one does.
     stands: bool,
     rest: Option<RestPeriod>,
-    /// When it last renewed that it works,
+    /// Time it last renewed its claim to be working.
     worked: Option<Duration>,
-    /// and when that it is alive.
+    /// Time it last renewed its claim to be alive.
     lived: Option<Duration>,
     leaving: BTreeMap<u8, Leaving>,
     number: u64,

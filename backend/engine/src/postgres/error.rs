@@ -4,7 +4,7 @@ use tokio_postgres::{Error, error::SqlState};
 
 use crate::error::EngineError;
 
-/// What an error in a commit implies.
+/// The consequence of an error in a commit.
 #[derive(Debug)]
 pub(super) enum Meaning {
     /// Nothing was written: an expectation was not met.
@@ -44,7 +44,6 @@ fn is_about_the_connection(code: &str) -> bool {
         || code == "25P03"
 }
 
-/// Converts the error of a failed read.
 pub(super) fn read_error(error: &Error) -> EngineError {
     match error.code() {
         Some(state) => rejection_error(error, state),
@@ -64,7 +63,7 @@ fn rejection_error(error: &Error, state: &SqlState) -> EngineError {
 pub(super) fn describe(error: &Error) -> String {
     if let Some(said) = error.as_db_error() {
         let (message, code) = (said.message(), said.code().code());
-        return format!("the database says: {message} ({code})");
+        return format!("database error: {message} ({code})");
     }
     let mut text = format!("the database cannot be reached: {error}");
     let mut source = std::error::Error::source(error);

@@ -23,7 +23,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct CurrentState {
     definitions: i64,
-    /// The writer's epoch; `None` if its row is gone.
+    /// The writer's epoch; `None` if its row was deleted.
     pub(super) epoch: Option<i64>,
     /// The writer's slots, if they matter.
     claims: HashSet<Claim>,

@@ -66,7 +66,7 @@ pub struct Node {
     advanced: std::sync::Mutex<[Option<Instant>; 3]>,
     /// Triggers an immediate renewal.
     hurry: Notify,
-    /// When this process was last found to have been suspended.
+    /// Time this process was last found to have been suspended.
     suspended: std::sync::Mutex<Option<Instant>>,
 }
 

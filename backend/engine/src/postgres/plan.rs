@@ -404,7 +404,7 @@ pub(super) fn compatible_sets<'a>(
     chosen
 }
 
-/// How a group uses a record.
+/// A group's use of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RecordUse {
     Checks(Expect),

@@ -399,7 +399,6 @@ fn index_location(index: Index, schema: &str) -> (String, &'static str, &'static
     }
 }
 
-/// Returns the qualified side table of a kind.
 fn side_table(kind: Kind, schema: &str) -> String {
     let table = layout::side_table(kind).unwrap_or_default();
     format!("{schema}.{table}")

@@ -42,7 +42,6 @@ impl Reachability {
     }
 }
 
-/// Returns the error for calls while the database is unreachable.
 pub(super) fn unreachable_error() -> EngineError {
     EngineError::Unavailable("the database does not respond".into())
 }

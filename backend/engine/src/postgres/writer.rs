@@ -106,7 +106,7 @@ impl Queue {
             return Err(match refused {
                 mpsc::error::TrySendError::Full(_) => full(),
                 mpsc::error::TrySendError::Closed(_) => {
-                    EngineError::Unavailable("it is being closed".into())
+                    EngineError::Unavailable("the store is closing".into())
                 }
             });
         }
@@ -139,9 +139,9 @@ pub(super) struct Writer {
     is_stuck: watch::Sender<bool>,
     /// The lease to renew, if it writes for the node's slots.
     lease: Option<Lease>,
-    /// When the lease was last renewed.
+    /// Time the lease was last renewed.
     renewed: Option<Instant>,
-    /// Since when it has been idle without a connection although the database responds.
+    /// Time since which it has been idle without a connection although the database responds.
     missing: Option<Instant>,
     queue: mpsc::Receiver<Waiting>,
     bytes: Arc<AtomicUsize>,
@@ -287,7 +287,7 @@ impl Writer {
             if let Err(error) = self.ensure_session(deadline).await {
                 return reject_all(left, &error);
             }
-            // A commit that conflicts with others may be retried for long.
+            // A commit that conflicts with others may be retried for a long time.
             self.renew().await;
             let (group, rest) = select_group(left, round);
             left = rest;
@@ -354,7 +354,7 @@ impl Writer {
         }
     }
 
-    /// Reconnects if the session is gone. Anything in flight has ended then.
+    /// Reconnects if the session is closed. Anything in flight has ended then.
     async fn ensure_session(&mut self, deadline: Instant) -> Result<(), EngineError> {
         let mut pause = PAUSE;
         if self.is_ousted {

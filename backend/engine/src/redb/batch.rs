@@ -53,7 +53,6 @@ impl Batch {
         self.row(space, key, is_new, |bytes| cell::begin_record(bytes, value))
     }
 
-    /// Adds a new entry that points to a record.
     pub(super) fn add_entry(&mut self, space: Space, key: &[u8], target: &[u8]) -> Span {
         let span = self.row(space, key, true, |bytes| cell::begin(bytes, target));
         let row = &mut self.bytes[span.start + HEAD_BYTES..span.end];
@@ -80,7 +79,6 @@ impl Batch {
         self.end(start, cell.len());
     }
 
-    /// Adds the deletion of a row.
     pub(super) fn add_removal(&mut self, key: &[u8]) {
         let start = self.begin(key.len(), REMOVED);
         self.bytes.extend_from_slice(key);

@@ -8,7 +8,7 @@ use crate::{
     read::{Direction, Range, Row},
 };
 
-/// Reads what changed after a position, or `None` if the position is not in the log.
+/// Reads the changes after a position; returns `None` if the position is not in the log.
 pub(super) fn read_after(
     rows: &impl Rows,
     position: LogPosition,

@@ -60,7 +60,7 @@ impl File {
 
     /// Opens the file, or creates it if it is empty.
     pub(super) fn open(&self) -> Result<Opened, Failure> {
-        // When reopened after an error, the file is scanned whatever the journal says.
+        // After a reopening because of an error, the file is scanned regardless of the journal.
         let is_first = !self.was_open.swap(true, Ordering::Relaxed);
         if is_first {
             let (blocks, known) = self.blocks(true)?;

@@ -170,6 +170,6 @@ mod tests {
             (b"new".to_vec(), Some(b"1".to_vec())),
             (b"old".to_vec(), None),
         ];
-        assert_eq!(rows(&before), then, "a copy stays as it was");
+        assert_eq!(rows(&before), then, "a copy does not change");
     }
 }

@@ -116,7 +116,6 @@ impl MoverCommands {
         }
     }
 
-    /// Requests a move.
     pub(super) fn begin_move(&self) {
         self.update(|state| state.is_moving = true);
     }
@@ -202,7 +201,6 @@ impl MoverCommands {
         });
     }
 
-    /// Reports that the mover has ended.
     pub(super) fn report_ended(&self) {
         self.update(|state| state.ending = Ending::Gone);
     }

@@ -19,7 +19,6 @@ use crate::{
     },
 };
 
-/// A queued set of changes.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) lane: Lane,
@@ -57,7 +56,7 @@ impl Queue {
         let bytes = set.set.bytes;
         let mut lanes = self.lanes();
         if lanes.closed {
-            return Err(EngineError::Unavailable("it is being closed".into()));
+            return Err(EngineError::Unavailable("the store is closing".into()));
         }
         let is_over = lanes.bytes > 0 && lanes.bytes + bytes > STORE_QUEUE_BYTES_MAX;
         let lane = match set.lane {

@@ -167,7 +167,7 @@ impl Wal {
         self.offset + self.frame.len().next_multiple_of(SECTOR_BYTES) as u64 <= self.bytes_max
     }
 
-    /// Returns how full the current file is, from 0 to 1.
+    /// Returns the used fraction of the current file, from 0 to 1.
     pub(super) fn fill(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let share = self.offset as f64 / self.bytes_max as f64;
@@ -231,7 +231,8 @@ impl LogFile {
         self.file.write(0, &mark)
     }
 
-    /// Checks that the mark belongs to the generation and that the file is as long as it says.
+    /// Checks that the mark belongs to the generation and that the file has the length stated in
+    /// it.
     fn check(&self, life: u64) -> Result<(), Failure> {
         let Self { name, length, .. } = self;
         let why = if *length == 0 {

@@ -347,7 +347,6 @@ fn log_changes(layers: &Layers, group: &mut Group, names: &Names) -> Result<Batc
     Ok(steps)
 }
 
-/// Returns the results for a batch that was not written.
 fn failed_verdicts(batch: &[Waiting], failure: WriteFailure) -> Vec<Verdict> {
     if failure.is_open {
         return repeat_error(batch, || indeterminate_error(&failure.error));

@@ -58,7 +58,7 @@ impl Cron {
     /// Parses an expression.
     ///
     /// # Errors
-    /// Returns an error for people if it is invalid.
+    /// Returns a human-readable error if it is invalid.
     pub fn parse(text: &str, zone: TimeZone) -> Result<Self, String> {
         let word = WORDS.iter().find(|(word, _)| text.trim() == *word);
         let fields: Vec<_> = word.map_or(text, |it| it.1).split_whitespace().collect();

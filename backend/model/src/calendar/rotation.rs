@@ -113,7 +113,6 @@ impl Rotation {
         count
     }
 
-    /// Returns the number of hand-offs before a day.
     fn hand_offs_before(&self, day: Date) -> u64 {
         let first = self.window.start.date();
         if day <= first {

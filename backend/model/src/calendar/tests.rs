@@ -326,7 +326,7 @@ fn lookup_is_fast_for_old_and_rare_rules() {
     assert_eq!(
         wide.status_at(at),
         expected,
-        "what is not known is not told"
+        "an unknown time is not reported"
     );
 }
 

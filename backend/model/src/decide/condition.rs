@@ -120,7 +120,7 @@ pub struct Condition {
     pub about_repeats: Option<&'static str>,
     /// Returns the hold if it prevents the notification.
     pub hold: fn(&Case<'_>) -> Option<Hold>,
-    /// Returns the explanation for people.
+    /// Returns the explanation.
     pub detail: fn(&Case<'_>, Option<Hold>, Tense) -> String,
 }
 

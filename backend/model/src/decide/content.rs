@@ -19,7 +19,7 @@ pub fn rule_content(rule: &Rule) -> RuleContent {
     }
 }
 
-/// Returns what can be shown of a deleted rule.
+/// Returns the content for a deleted rule, of which only the name is known.
 fn deleted_rule_content(name: &Name) -> RuleContent {
     RuleContent {
         name: name.as_str().into(),

@@ -97,7 +97,7 @@ pub(super) fn flapping_hold(
     (until_ms > now_ms).then(|| hold::flapping::held_by(rule, limits, flapping, until_ms))
 }
 
-/// Returns what a message of the rule reports: flapping, settled, or nothing.
+/// Returns the state that a message of the rule reports: flapping, settled, or neither.
 pub fn reported(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> Vec<Flapping> {
     let is_settled = has_settled(occurrence, rule, now_ms);
     if !is_settled && flapping_hold(occurrence, rule, now_ms).is_none() {

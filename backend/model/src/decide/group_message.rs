@@ -218,7 +218,7 @@ impl<'a> Message<'a> {
         is_exceeded && member.is_more_severe_than_acknowledged()
     }
 
-    /// Whether earlier receivers are notified of a change.
+    /// Whether earlier receivers are notified about a change.
     fn is_news(&self, change: MemberChange) -> bool {
         match change {
             MemberChange::Closed => true,
@@ -395,7 +395,7 @@ impl<'a> Message<'a> {
         worst.or_else(last).map(|it| (*it).clone())
     }
 
-    /// Returns the deliveries of the message, and the receivers notified of the group so far.
+    /// Returns the deliveries of the message, and the receivers notified about the group so far.
     fn deliveries(
         &mut self,
         content: &GroupContent,

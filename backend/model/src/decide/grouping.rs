@@ -79,7 +79,7 @@ fn digest<'a>(
     RecordId::from_bytes(first.unwrap_or_default())
 }
 
-/// Formats the values shared by a group for people.
+/// Formats the values shared by a group, for display.
 pub fn format_shared(by: &[SharedValue]) -> String {
     let one = |(field, value): &SharedValue| match value {
         Some(value) => format!("{field}={value}"),

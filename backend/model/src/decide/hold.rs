@@ -1,4 +1,4 @@
-//! Holds that postpone a notification which no condition prevents; all of them are evaluated.
+//! Holds, which postpone a notification that all conditions allow. Every hold is evaluated.
 
 mod active_times;
 mod auto_pause;

@@ -286,8 +286,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether a member became more severe, which its group's response must be told even if the rule
-    /// sends no updates.
+    /// Whether a member became more severe, which must be reported to its group's response even if
+    /// the rule sends no updates.
     fn escalates_group(&self, entry: &Notified) -> bool {
         let severity = self.occurrence.severity;
         let has_risen = entry.last_notified.is_some_and(|it| it.severity < severity);

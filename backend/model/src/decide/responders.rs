@@ -90,7 +90,7 @@ impl Responders {
         }
     }
 
-    /// Returns the contacts that a target of a step stands for at a time, each with the schedule
+    /// Returns the contacts that a target of a step resolves to at a time, each with the schedule
     /// that put it on call.
     pub fn contacts_of<'a>(
         &'a self,
@@ -112,7 +112,7 @@ impl Responders {
         }
     }
 
-    /// Returns the methods by which a contact is notified of that severity at a time.
+    /// Returns the methods by which a contact is notified about a severity at a given time.
     pub fn usable_methods<'a>(
         &'a self,
         contact: &'a Contact,

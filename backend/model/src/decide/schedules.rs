@@ -1,5 +1,4 @@
-//! Who is on call: determined by the newest override in force, otherwise by the last layer that has
-//! someone.
+//! On-call lookup: the newest override in force decides, otherwise the last layer that has someone.
 
 use std::{ops::Range, sync::Arc};
 

@@ -71,13 +71,11 @@ impl HeldNotifications {
         });
     }
 
-    /// Whether an update of a rule is held after this step.
     pub(super) fn holds_update(&self, rule: RecordId) -> bool {
         let mut after = self.after.iter();
         after.any(|it| it.rule == rule && !it.is_opening)
     }
 
-    /// Records that a notification of a rule is sent.
     pub(super) fn record_sent(&mut self, rule: RecordId) {
         self.sent.insert(rule);
     }

@@ -23,7 +23,7 @@ pub struct AuditEntry {
     pub kind: String,
     /// The names of the resources; only some if there are many.
     pub names: Vec<String>,
-    /// Number of resources it stands for.
+    /// Number of resources it covers.
     pub count: u32,
     /// The resource before the change.
     pub before: Option<AnyResource>,

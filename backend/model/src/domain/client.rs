@@ -167,7 +167,7 @@ impl CertificateName {
     /// Parses the name of a certificate.
     ///
     /// # Errors
-    /// Returns a sentence fragment for people if it is invalid.
+    /// Returns a human-readable sentence fragment if it is invalid.
     pub fn parse(text: &str) -> Result<Self, String> {
         const FORMS: &str = "`dns:NAME`, `email:ADDRESS`, `uri:URI` or `sha256:FINGERPRINT`";
         if text.len() > CERTIFICATE_NAME_BYTES_MAX {

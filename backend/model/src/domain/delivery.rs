@@ -336,7 +336,7 @@ impl Content {
 pub struct RuleContent {
     /// The name.
     pub name: String,
-    /// The description for people.
+    /// The human-readable description.
     pub description: String,
     /// The template of the message.
     pub message: String,
@@ -365,7 +365,7 @@ pub struct Attempt {
     pub duration: Option<Duration>,
     /// The outcome; `None` while in progress.
     pub outcome: Option<Outcome>,
-    /// The outcome as a sentence for people.
+    /// The outcome as a human-readable sentence.
     pub explanation: String,
     /// Whether the reduced form of the message was sent.
     pub is_reduced: bool,

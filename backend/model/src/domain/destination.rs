@@ -23,7 +23,7 @@ pub struct Destination {
     pub id: RecordId,
     /// The name.
     pub name: Name,
-    /// The description for people.
+    /// The human-readable description.
     pub description: String,
     /// The labels, in the author's order.
     pub tags: Vec<String>,
@@ -155,7 +155,7 @@ impl Health {
         }
     }
 
-    /// Whether so many recent attempts failed that the last one says little.
+    /// Whether enough recent attempts failed that the last one alone is not representative.
     pub fn is_flaky(&self) -> bool {
         let tried = &self.tried;
         let failed = tried.iter().filter(|one| !one.is_delivered).count();

@@ -58,7 +58,7 @@ impl Severity {
             .find(|severity| *severity as i32 == number)
     }
 
-    /// Returns the word, such as `critical`.
+    /// Returns the name, such as `critical`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",
@@ -69,7 +69,7 @@ impl Severity {
         }
     }
 
-    /// Returns the severity of a word.
+    /// Returns the severity with the given name.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
@@ -108,7 +108,7 @@ impl Status {
             .find(|status| *status as i32 == number)
     }
 
-    /// Returns the word, such as `open`.
+    /// Returns the name, such as `open`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -117,7 +117,7 @@ impl Status {
         }
     }
 
-    /// Returns the status of a word.
+    /// Returns the status with the given name.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
@@ -170,9 +170,9 @@ pub struct IncomingEvent {
     pub dimensions: BTreeMap<String, String>,
     /// Further JSON values.
     pub metadata: Fields,
-    /// The one-line summary for people.
+    /// The one-line summary.
     pub summary: String,
-    /// The details for people.
+    /// The details.
     pub body: String,
     /// The severity, if set.
     pub severity: Option<Severity>,

@@ -106,8 +106,8 @@ impl MemberChange {
 /// it store more than the most severe ones.
 pub const ALL_EVENTS: &str = "all_events";
 
-/// Whether templates contain [`ALL_EVENTS`], or the name of a snippet that does. `has` tells whether
-/// one of the templates contains a word.
+/// Whether templates contain [`ALL_EVENTS`], or the name of a snippet that does. `has` returns
+/// whether one of the templates contains a word.
 pub fn names_all_members(snippets: &Snippets, has: impl Fn(&str) -> bool) -> bool {
     let mut words = BTreeSet::from([ALL_EVENTS]);
     for _ in 0..SNIPPET_DEPTH_MAX {

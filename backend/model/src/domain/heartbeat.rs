@@ -22,7 +22,7 @@ pub struct Heartbeat {
     pub id: RecordId,
     /// The name.
     pub name: Name,
-    /// The description for people.
+    /// The human-readable description.
     pub description: String,
     /// The labels, in the author's order.
     pub tags: Vec<String>,
@@ -65,7 +65,7 @@ pub struct HeartbeatEvent {
     pub name: String,
     /// The severity.
     pub severity: Severity,
-    /// A one-line summary for people; empty for the default.
+    /// A one-line summary; empty for the default.
     pub summary: String,
     /// Dimensions in addition to `heartbeat` and the values.
     pub dimensions: BTreeMap<String, String>,
@@ -98,7 +98,7 @@ impl Heartbeat {
 
 /// A set of values for which beats are expected.
 ///
-/// Its times exist twice: as wall-clock time for people, and as service time, the milliseconds
+/// Its times exist twice: as wall-clock time for display, and as service time, the milliseconds
 /// during which the service has accepted events since its store was created. Neither outages nor
 /// clock steps move the latter.
 #[derive(Debug, Clone, PartialEq, Eq)]

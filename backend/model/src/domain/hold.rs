@@ -73,7 +73,7 @@ pub struct HeldBy {
     pub author: Option<Name>,
     /// For a group, the fields that its members share.
     pub shared: Vec<SharedValue>,
-    /// The explanation for people.
+    /// The human-readable explanation.
     pub detail: String,
 }
 
@@ -229,7 +229,7 @@ impl HoldOutcome {
         Self::HandedOver,
     ];
 
-    /// Returns the reason it was skipped for people; `None` if it was not.
+    /// Returns the human-readable reason it was skipped; `None` if it was not.
     pub fn skipped_reason(self) -> Option<&'static str> {
         match self {
             Self::Waits | Self::Released | Self::ReleasedByHand | Self::HandedOver => None,

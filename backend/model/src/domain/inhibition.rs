@@ -9,7 +9,7 @@ pub struct Inhibition {
     pub id: RecordId,
     /// The name.
     pub name: Name,
-    /// The description for people.
+    /// The human-readable description.
     pub description: String,
     /// The labels, in the author's order.
     pub tags: Vec<String>,
@@ -21,7 +21,7 @@ pub struct Inhibition {
     pub target: Query,
     /// The fields that must be equal in source and target; never empty.
     pub equal: Vec<EqualFields>,
-    /// How long it still holds after the source closed, in milliseconds.
+    /// Time for which targets stay held after the source closes, in milliseconds.
     pub linger_ms: i64,
     /// The revision for which all open occurrences were scanned; 0 if none. Not part of the
     /// revision.

@@ -11,7 +11,7 @@ pub struct IntakeMapping {
     pub id: RecordId,
     /// The name.
     pub name: Name,
-    /// The description for people.
+    /// The human-readable description.
     pub description: String,
     /// The labels, in the author's order.
     pub tags: Vec<String>,

@@ -22,7 +22,7 @@ impl Name {
     /// Parses a name.
     ///
     /// # Errors
-    /// Returns a sentence fragment for people if the text is not a valid name.
+    /// Returns a human-readable sentence fragment if the text is not a valid name.
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Some(contact) = text.strip_prefix(CONTACT_PREFIX) {
             return match name_error(contact) {
@@ -97,7 +97,6 @@ fn name_error(text: &str) -> Option<String> {
     character_error(text)
 }
 
-/// Returns the error of the first invalid character.
 fn character_error(text: &str) -> Option<String> {
     let (mut before, mut marks) = (None, 0);
     let mut characters = text.chars().peekable();

@@ -48,17 +48,17 @@ pub enum NoiseTally {
     Notification,
     /// Messages to one destination, except dry runs and resends.
     Delivery,
-    /// Those messages that a digest includes.
+    /// Messages included in a digest.
     Digested,
     /// Messages of dry runs.
     DryRun,
     /// Occurrences with a notification.
     Occurrence,
-    /// Those occurrences that were acknowledged later.
+    /// Occurrences acknowledged later.
     Acknowledged,
-    /// Those occurrences that their sender closed soon.
+    /// Occurrences closed soon by their sender.
     ClosedSoon,
-    /// Those occurrences that were closed without anyone acting on them.
+    /// Occurrences closed without anyone acting on them.
     NeverActedOn,
     /// Notifications skipped while held for this reason.
     Skipped(HoldKind),

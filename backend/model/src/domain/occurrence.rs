@@ -26,9 +26,9 @@ pub struct Occurrence {
     pub dimensions: BTreeMap<String, String>,
     /// Further JSON values, as last sent.
     pub metadata: Fields,
-    /// A one-line summary for people.
+    /// A one-line summary.
     pub summary: String,
-    /// The details for people.
+    /// The details.
     pub body: String,
     /// The severity.
     pub severity: Severity,
@@ -45,7 +45,7 @@ pub struct Occurrence {
     /// Time the newest event was received, in milliseconds since 1970, if earlier than its
     /// timestamp.
     pub received_ms: Option<i64>,
-    /// How it ended; `None` unless it is closed.
+    /// Details of the closing; `None` unless it is closed.
     pub close: Option<Close>,
     /// Number of events received.
     pub count: u64,
@@ -83,8 +83,8 @@ pub struct Occurrence {
     pub expire_ms: Option<i64>,
     /// The reports it is built from, for senders that repeat them.
     pub reports: Reports,
-    /// How often the event opened recently, per rule that damps flapping. The occurrence a message
-    /// is about has an entry while it flaps and once it has settled.
+    /// Recent openings of the event, per rule that damps flapping. The occurrence a message is
+    /// about has an entry while it flaps and once it has settled.
     pub flapping: Vec<Flapping>,
     /// The trace context of the newest event, if it had one.
     pub trace: Option<TraceContext>,
@@ -250,7 +250,7 @@ pub const EARLIER_MAX: usize = 10;
 pub struct EarlierOccurrence {
     /// Time it was closed, in milliseconds since 1970.
     pub end_ms: i64,
-    /// How long it was open by the service's clock, in milliseconds.
+    /// Time it was open by the service's clock, in milliseconds.
     pub length_ms: i64,
     /// Whether its sender closed it.
     pub by_sender: bool,
@@ -302,9 +302,9 @@ pub struct HistoryEntry {
     pub author: Option<Name>,
     /// The field that changed.
     pub field: Field,
-    /// The previous value as a word; empty when the occurrence was opened.
+    /// The previous value by name; empty when the occurrence was opened.
     pub from: String,
-    /// The new value as a word.
+    /// The new value by name.
     pub to: String,
 }
 
@@ -317,7 +317,7 @@ pub enum Field {
     Status,
     /// The acknowledged flag.
     Acknowledged,
-    /// The assignee; the empty word means no one.
+    /// The assignee; empty means no one.
     Assignee,
 }
 

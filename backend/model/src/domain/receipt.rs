@@ -22,6 +22,6 @@ pub struct Receipt {
 pub struct Refusal {
     /// The index of the event in the list.
     pub place: usize,
-    /// The error, for people.
+    /// The human-readable error.
     pub reason: String,
 }

@@ -16,7 +16,7 @@ pub struct Rule {
     pub id: RecordId,
     /// The name.
     pub name: Name,
-    /// The description for people.
+    /// The human-readable description.
     pub description: String,
     /// The labels, in the author's order.
     pub tags: Vec<String>,
@@ -46,7 +46,7 @@ pub struct Rule {
     pub auto_pause_ms: i64,
     /// The calendar in whose windows it sends openings; `None` means always.
     pub active_calendar: Option<Name>,
-    /// How it groups occurrences into one message; `None` means a message for each.
+    /// Grouping of occurrences into one message; `None` means a message for each.
     pub group: Option<Grouping>,
     /// The limits above which an event is flapping; `None` disables detection.
     pub flapping: Option<FlappingLimits>,

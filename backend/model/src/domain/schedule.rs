@@ -11,7 +11,7 @@ pub struct Schedule {
     pub id: RecordId,
     /// The name.
     pub name: Name,
-    /// The description for people.
+    /// The human-readable description.
     pub description: String,
     /// The labels, in the author's order.
     pub tags: Vec<String>,
@@ -36,7 +36,7 @@ pub struct Schedule {
 /// A rotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// The name for people.
+    /// The display name.
     pub name: String,
     /// The turns of the rotation; never empty.
     pub slots: Vec<Slot>,

@@ -175,11 +175,11 @@ const HOUR: Duration = Duration::from_secs(3600);
 shared_settings! {
     /// The name of the installation, as shown in messages.
     tenant: String = "bellwether".into(), "tenant", "tenant";
-    /// How long debug and info occurrences stay open without events; zero means forever.
+    /// Time for which debug and info occurrences stay open without events; zero means forever.
     info_age_max: Duration = 4 * HOUR, "lifetime.info_age_max", "infoAgeMax";
-    /// How long warning occurrences stay open without events; zero means forever.
+    /// Time for which warning occurrences stay open without events; zero means forever.
     warning_age_max: Duration = 24 * HOUR, "lifetime.warning_age_max", "warningAgeMax";
-    /// How long error and critical occurrences stay open without events; zero means forever.
+    /// Time for which error and critical occurrences stay open without events; zero means forever.
     error_age_max: Duration = 7 * 24 * HOUR, "lifetime.error_age_max", "errorAgeMax";
     /// Retention of closed occurrences; zero means forever.
     event_retention: Duration = 30 * 24 * HOUR, "lifetime.retention", "eventRetention";

@@ -1,4 +1,4 @@
-//! Silences, which hold notifications for a while.
+//! Silences, which hold notifications temporarily.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub struct Silence {
     pub id: RecordId,
     /// The name.
     pub name: Name,
-    /// The description for people.
+    /// The human-readable description.
     pub description: String,
     /// The labels, in the author's order.
     pub tags: Vec<String>,

@@ -28,7 +28,7 @@ impl SortField {
     /// Returns the field with that name; the default for an empty name.
     ///
     /// # Errors
-    /// Returns a sentence fragment for people if there is none.
+    /// Returns a human-readable sentence fragment if there is none.
     pub fn from_word(word: &str) -> Result<Self, String> {
         let found = Self::ALL
             .into_iter()

@@ -129,7 +129,7 @@ fn repeat_keeps_omitted_fields() {
     assert_eq!(
         feed(&[alone])[0].kind,
         "disk-full",
-        "the name serves for it"
+        "the name is used as the summary"
     );
 }
 
@@ -334,7 +334,7 @@ fn zero_maximum_age_disables_review() {
     };
     let EventEffect::Opened(opened) = receive(None, &arrival, &lifetime, RecordId::first_at(0))
     else {
-        panic!("nothing was there before");
+        panic!("nothing existed before");
     };
     assert_eq!(opened.review_ms, REVIEW_NEVER_MS);
 }

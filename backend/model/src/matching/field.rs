@@ -96,7 +96,7 @@ impl Field {
     /// Parses the name of a field.
     ///
     /// # Errors
-    /// Returns a sentence fragment for people if it is invalid.
+    /// Returns a human-readable sentence fragment if it is invalid.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Err("is required: the field to check".into());

@@ -26,7 +26,7 @@ impl Operand {
     /// Validates a literal for the type of its field.
     ///
     /// # Errors
-    /// Returns a sentence fragment for people if the field can never have such a value.
+    /// Returns a human-readable sentence fragment if the field can never have such a value.
     pub fn new(literal: &Literal, holds: ValueType) -> Result<Self, String> {
         match (holds, literal) {
             (ValueType::Severity, literal) => severity(literal).map(Self::Number),

@@ -8,7 +8,7 @@ use crate::{domain::Occurrence, effort};
 /// Minimum length of a text whose folded form is cached, in bytes. Shorter ones are cheaper to fold
 /// than to look up.
 const CACHED_FROM: usize = 256;
-/// Bytes compared between checks whether the caller is gone.
+/// Bytes compared between checks whether the caller has disconnected.
 const CHECK_EVERY: usize = 512 * 1024;
 /// Cost of comparing a value in addition to its length, in bytes.
 const COMPARE_BYTES: usize = 64;

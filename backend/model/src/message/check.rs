@@ -68,7 +68,7 @@ fn snippet_error(snippets: &Snippets, name: &str, text: &str) -> Option<String> 
     checked.err().map(|error| error.to_string())
 }
 
-/// Returns warnings for people about a rule's message: variables that no event can have.
+/// Returns human-readable warnings about a rule's message: variables that no event can have.
 pub fn message_warnings(
     language: TemplateLanguage,
     message: &str,

@@ -19,7 +19,7 @@ pub(super) fn headline(digest: &DigestContent, worst: &str) -> String {
     )
 }
 
-/// Formats how many of the messages are new, and how many are not.
+/// Formats the numbers of new and of other messages.
 fn format_counts(digest: &DigestContent) -> String {
     let new = digest.count - digest.clear_count;
     match (new, digest.clear_count) {

@@ -46,7 +46,7 @@ pub struct Facts<'a> {
     pub link: String,
     /// The rule's message; `None` if the rule uses the default, or its template failed.
     pub message: Option<String>,
-    /// The warnings so far, for people.
+    /// The warnings so far, as human-readable sentences.
     pub warnings: Vec<String>,
     /// The first template that exceeded a limit.
     pub exceeded: Option<ExceededLimit>,
@@ -409,7 +409,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Returns how values in a rule's message are escaped for a kind of destination, and whether the
+/// Returns the escaping of values in a rule's message for a kind of destination, and whether the
 /// message is in its markup. Otherwise the message is plain text, which the destination escapes as
 /// a whole.
 fn message_context(kind: &DestinationKind, language: TemplateLanguage) -> (Escape, bool) {

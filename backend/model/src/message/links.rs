@@ -117,7 +117,6 @@ impl Links {
     }
 }
 
-/// Returns the path and the thread of a link.
 fn link_path(content: &Content) -> (&'static str, String) {
     match &content.group {
         Some(group) => ("groups", GroupId(group.id).to_string()),

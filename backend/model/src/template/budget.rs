@@ -9,7 +9,7 @@ use crate::{
 };
 
 const STEP_BYTES: usize = 64;
-/// Number of steps between checks whether the caller is gone.
+/// Number of steps between checks whether the caller has disconnected.
 const CHECK_EVERY: usize = 512;
 const JSON_STEP_BYTES: usize = 4;
 
@@ -25,7 +25,7 @@ pub enum RenderError {
     /// The limit of steps was exceeded.
     #[error("rendering takes more than {0} steps; nest fewer sections over long lists")]
     TooManySteps(usize),
-    /// The time limit passed, or the caller is gone.
+    /// The time limit passed, or the caller has disconnected.
     #[error("rendering takes too long")]
     TooSlow,
 }
@@ -51,7 +51,7 @@ pub struct Budget {
     steps: usize,
     steps_max: usize,
     bytes_max: usize,
-    /// The number of steps used, to check periodically whether the caller is gone.
+    /// The number of steps used, to check periodically whether the caller has disconnected.
     used: usize,
 }
 
@@ -104,7 +104,7 @@ impl Budget {
     ///
     /// # Errors
     /// Returns [`RenderError::TooManySteps`] if not enough are left, and [`RenderError::TooSlow`]
-    /// if the caller is gone or its time is over.
+    /// if the caller has disconnected or its time is over.
     pub fn spend(&mut self, steps: usize) -> Result<(), RenderError> {
         self.used = self.used.wrapping_add(1);
         if self.used.is_multiple_of(CHECK_EVERY) && effort::is_over() {

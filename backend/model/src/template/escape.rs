@@ -15,7 +15,7 @@ const RESERVED: AsciiSet = NON_ALPHANUMERIC
 /// Separates words for programs, and is invisible to readers.
 const WORD_JOINER: char = '\u{2060}';
 
-/// The names by which chats mention everybody, after an `@`.
+/// The names by which chats mention everyone, after an `@`.
 const ROOMS: [&str; 7] = [
     "all", "channel", "everyone", "here", "online", "room", "team",
 ];

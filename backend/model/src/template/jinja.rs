@@ -161,7 +161,6 @@ impl Jinja {
         names.filter_map(|name| name.strip_prefix(VALUES)).collect()
     }
 
-    /// Returns the variables that no event can have.
     pub(super) fn unknown_variables(&self) -> Vec<String> {
         let unknown = self.names.iter().filter(|name| !is_known(name));
         unknown.take(UNKNOWN_MAX).cloned().collect()
@@ -188,7 +187,6 @@ fn parse_source(source: &str) -> Result<Stmt<'_>, TemplateError> {
     parsed.map_err(|error| parser_error(source, &error))
 }
 
-/// Converts an error of the parser.
 fn parser_error(source: &str, error: &Error) -> TemplateError {
     let at = error.range().map(|range| range.start);
     match at.filter(|at| source.is_char_boundary(*at)) {
@@ -218,7 +216,7 @@ fn message(error: &Error) -> String {
     cut::truncate_bytes(&message, DETAIL_BYTES_MAX)
 }
 
-/// Writes a value, escaped as the template's name says.
+/// Writes a value, escaped according to the template's name.
 fn write(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     let place = Escape::from_name(state.name());
     let text = filters::text(state, value)?;

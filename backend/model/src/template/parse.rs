@@ -240,12 +240,12 @@ fn push_text(open: &mut [Open<'_>], text: &str) {
     }
 }
 
-/// Returns the start of the line and of the next one if a tag stands alone on its line.
+/// Returns the start of the line and of the next one if a tag is alone on its line.
 fn standalone_range(text: &str, tag: &Tag<'_>, earliest: usize) -> Option<(usize, usize)> {
     // Only blanks are scanned, since one line may contain very many tags.
     let is_blank = |c: char| matches!(c, ' ' | '\t');
     let line_at = text[..tag.at].trim_end_matches(is_blank).len();
-    // An earlier tag used the start of the line, so this one does not stand alone.
+    // An earlier tag used the start of the line, so this one is not alone.
     if line_at < earliest || !(line_at == 0 || text[..line_at].ends_with('\n')) {
         return None;
     }

@@ -174,7 +174,7 @@ async fn destination_returning_410_is_paused_until_edited() {
     world.start();
     world.live(60 * MINUTE).await;
     let count = receiver.count();
-    assert!(count > 1, "one refusal is not enough");
+    assert!(count > 1, "one rejection is not enough");
     assert_eq!(
         world.health(&destination).await.unwrap().state,
         HealthState::Paused
@@ -248,7 +248,7 @@ async fn open_breaker_limits_attempts_until_a_probe_succeeds() {
     world.live(60 * SECOND).await;
     assert!(
         receiver.count() < 20,
-        "{} requests to a dead receiver",
+        "{} requests to an unreachable receiver",
         receiver.count()
     );
     set(&reply, 200);
@@ -281,7 +281,7 @@ async fn attempt_interrupted_by_crash_is_unknown_and_retried() {
     assert_eq!(
         world.delivery(id).await.attempts,
         1,
-        "the lease has not run out"
+        "the lease has not expired"
     );
     world.live(10 * SECOND).await;
     let delivery = world.delivery(id).await;
@@ -404,9 +404,9 @@ async fn hanging_destination_does_not_delay_others() {
     let done = status.wait_for(|status| status.in_flight == 8 && good.count() == 500);
     tokio::time::timeout(MINUTE, done)
         .await
-        .expect("the quick one is done")
+        .expect("the fast delivery has ended")
         .unwrap();
-    assert_eq!(hanging.count(), 8, "no more than its share is under way");
+    assert_eq!(hanging.count(), 8, "no more than its share is in flight");
     world.kill();
 }
 

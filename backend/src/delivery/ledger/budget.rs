@@ -235,7 +235,6 @@ impl Ledger {
 
 pub(super) type DueIds = BTreeSet<RecordId>;
 
-/// Returns a delivery after it was folded into a digest.
 fn fold_delivery(delivery: &Delivery, digest: RecordId, now_ms: i64) -> Delivery {
     Delivery {
         state: DeliveryState::Folded,

@@ -177,7 +177,7 @@ fn plan_end(
                 }
             }
             if next.is_none() {
-                // Attempts are not logged; the change of their delivery stands for them.
+                // Attempts are not logged; the change of their delivery represents them.
                 plan.changes.touch(delivery);
             }
             next

@@ -63,7 +63,7 @@ pub(super) struct Backlog {
 #[derive(Debug)]
 pub(super) struct RemainingWork {
     pub(super) destination: RecordId,
-    /// When the first remaining delivery is due.
+    /// Time the first remaining delivery is due.
     pub(super) due_ms: i64,
     /// The index position before which nothing remains, if known.
     pub(super) cursor: Option<Vec<u8>>,

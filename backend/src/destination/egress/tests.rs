@@ -72,7 +72,7 @@ fn denied_networks_are_refused_at_both_ends() {
     ];
     for (first, last) in cases {
         for text in [first, last] {
-            assert!(refuses(&guard, text.parse().unwrap()), "{text} was let out");
+            assert!(refuses(&guard, text.parse().unwrap()), "{text} was allowed");
         }
     }
 }
@@ -107,7 +107,7 @@ fn addresses_next_to_denied_networks_are_allowed() {
     for text in cases {
         assert!(
             !refuses(&guard, text.parse().unwrap()),
-            "{text} was refused"
+            "{text} was rejected"
         );
     }
 }

@@ -64,8 +64,8 @@ pub(super) fn compose(
         "" => smtp.from.clone(),
         from => parse_mailbox(from)?,
     };
-    // The same in all attempts, so that mail programs show one mail; and independent of the sender,
-    // so that related mails stay in one conversation.
+    // Identical in all attempts, so that mail programs show one mail; and independent of the
+    // sender, so that related mails stay in one conversation.
     let id_of = |delivery: RecordId| format!("<{delivery}@{}>", smtp.from.email.domain());
     let head = Head {
         to: parse_mailboxes(&email.to)?,

@@ -61,7 +61,6 @@ impl Phase {
     }
 }
 
-/// Timeouts of a conversation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timeouts {
     /// Maximum for any command.
@@ -116,8 +115,8 @@ impl Reply {
         words.iter().any(|word| text.contains(word))
     }
 
-    /// Whether a later attempt may succeed even if the code is permanent: the sender's quota is used up,
-    /// or the server asks to try later.
+    /// Whether a later attempt may succeed even if the code is permanent: the sender's quota is
+    /// used up, or the server requests a later retry.
     pub(super) fn is_deferral(&self) -> bool {
         let is_quota = match self.enhanced() {
             // Gmail's daily limits.
@@ -181,14 +180,14 @@ pub(super) enum ConversationError {
     Io(#[from] io::Error),
     #[error("the mail server replied {}: {} ({})", .1.code, .1.line(), .0.command())]
     Refused(Phase, Reply),
-    /// The server does not speak SMTP.
+    /// The server does not use SMTP.
     #[error("communication with the mail server failed: it replied {0}")]
     Garbled(String),
     #[error("the mail server does not offer STARTTLS")]
     NoStartTls,
     #[error("the mail server does not offer authentication by {0}")]
     NoMechanism(&'static str),
-    #[error("the mail server does not support a sender with letters beyond ASCII")]
+    #[error("the mail server does not support non-ASCII sender addresses (SMTPUTF8)")]
     NoUnicode,
     #[error("the mail has {0} bytes; the mail server accepts at most {1}")]
     TooLarge(usize, usize),
@@ -361,7 +360,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Sends the text of a mail, up to its final line.
+    /// Sends DATA and the content of a mail, up to its final line.
     pub(super) async fn text(&mut self, text: &[u8]) -> Result<(), ConversationError> {
         self.send_command(Phase::Data, "DATA").await?;
         *self.phase = Phase::Text;
@@ -369,7 +368,7 @@ impl<'a> Conversation<'a> {
             Err(ConversationError::Io(error)) => error,
             other => return other,
         };
-        // A server that rejects the text early may send the reason before it closes.
+        // A server that rejects the content early may send the reason before it closes.
         match self.read_reply().await {
             Ok(reply) if !reply.is_positive() => {
                 Err(ConversationError::Refused(Phase::Text, reply))

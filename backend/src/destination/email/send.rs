@@ -182,7 +182,6 @@ async fn fetch_token(
     oauth::bearer_token(attempt, grant).await
 }
 
-/// Progress of a conversation.
 #[derive(Default)]
 struct ConversationProgress {
     /// Whether the server was connected to.
@@ -298,7 +297,8 @@ async fn name(
         } else {
             Reply {
                 code: 553,
-                text: "5.6.7 the mail server does not support letters beyond ASCII".into(),
+                text: "5.6.7 the mail server does not support non-ASCII addresses (SMTPUTF8)"
+                    .into(),
             }
         };
         if reply.is_positive() {
@@ -407,7 +407,6 @@ impl ConversationProgress {
         Verdict::rejected(said, advice)
     }
 
-    /// Returns the result for each address.
     fn recipient_answers(&self, attempt: &AttemptContext<'_>) -> Vec<RecipientAnswer> {
         let reached = self.accepted.iter().cloned().map(RecipientAnswer::Reached);
         let refused = self

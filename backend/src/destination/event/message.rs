@@ -32,7 +32,7 @@ pub(super) fn event(facts: &mut Facts<'_>, templates: &EventTemplates) -> Incomi
         EVENT_SUMMARY_BYTES_MAX,
     );
     let occurrence = facts.occurrence();
-    // The event stands for a thread, so its identity must not depend on the currently worst member.
+    // The event represents a thread, so its identity must not depend on the currently worst member.
     let group = facts.content.group.as_ref();
     let dimensions = match group {
         Some(_) => [("group".to_owned(), facts.thread_id())].into(),

@@ -11,7 +11,6 @@ use crate::destination::{
     http::{Progress, SendFailure},
 };
 
-/// How a request failed on one connection.
 #[derive(Debug)]
 pub(super) enum RequestFailure {
     Unprocessed,
@@ -92,7 +91,6 @@ fn refused_identity(error: &(dyn Error + 'static)) -> Option<rustls::Error> {
     cause::alert(&words).filter(is_about_it)
 }
 
-/// Describes the root cause of an error.
 pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
     match find::<rustls::Error>(error) {
         Some(error) => cause::explain(error, "egress.ca_file"),

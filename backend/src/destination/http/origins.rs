@@ -105,7 +105,6 @@ impl Origins {
         (now, connections)
     }
 
-    /// Records the address of a connection to an origin.
     pub(super) fn note_address(&self, origin: &str, number: u64, address: SocketAddr) {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         let known = pool.by_origin.get_mut(origin);

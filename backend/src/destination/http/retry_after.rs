@@ -1,4 +1,4 @@
-//! Parses the delay that a receiver asks for, from `Retry-After`, another header or the body.
+//! Parses the delay that a receiver requests, from `Retry-After`, another header or the body.
 
 use std::time::Duration;
 
@@ -66,7 +66,6 @@ pub(crate) fn retry_after(headers: &HeaderMap, now_ms: i64) -> Option<Duration> 
     })
 }
 
-/// Returns the delay in the body of a response.
 pub(super) fn retry_after_in_body(body: &[u8]) -> Option<Duration> {
     let said: Value = serde_json::from_slice(body).ok()?;
     let stated = MEMBERS.iter().find_map(|(path, unit)| {

@@ -1,5 +1,5 @@
 //! Connections to a proxy, which forwards requests or tunnels them with `CONNECT`. The guard checks
-//! the target in any case; if it checks an address and the proxy tunnels, the request to the proxy
+//! the target either way; if it checks an address and the proxy tunnels, the request to the proxy
 //! contains that address, so that a name cannot resolve differently there.
 
 use std::net::IpAddr;

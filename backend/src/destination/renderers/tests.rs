@@ -99,7 +99,7 @@ async fn work_ends_on_caller_drop_or_timeout() {
     };
     let call = renderers.run_for(Purpose::Preview, "a", work);
     tokio::select! {
-        _ = call => unreachable!("it is left"),
+        _ = call => unreachable!("it remains"),
         begun = has_begun => begun.unwrap(),
     }
     end.await.unwrap();

@@ -429,7 +429,7 @@ async fn derived_event_carries_its_rule_chain() {
     );
     let report = send_content(&sender, &kind, &content, Some(rules[0])).await;
     assert_eq!(report.verdict.advice, Advice::GiveUp, "{report:?}");
-    assert_eq!(world.sink.events().len(), 1, "a loop makes no event");
+    assert_eq!(world.sink.events().len(), 1, "a loop creates no event");
 }
 
 #[tokio::test]

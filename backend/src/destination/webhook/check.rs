@@ -302,7 +302,10 @@ fn check_header(header: &Header, checks: &mut Checks<'_>) {
         return checks.add(&path, "is set by the service itself");
     }
     if matches!(&header.value, HeaderValue::Plain(text) if text == MASK) {
-        return checks.add(&path, "is the mask; set the value itself");
+        return checks.add(
+            &path,
+            "is the mask of a stored value; enter the actual value",
+        );
     }
     let value = header::text(header);
     if matches!(header.value, HeaderValue::Secret(_)) && value.is_empty() {

@@ -113,13 +113,11 @@ fn escape(content_type: &str, language: TemplateLanguage) -> Escape {
     }
 }
 
-/// Whether a content type is JSON.
 pub(super) fn is_json(content_type: &str) -> bool {
     let essence = essence(content_type);
     essence == JSON || essence == "text/json" || essence.ends_with("+json")
 }
 
-/// Returns the problem with a body that claims to be JSON.
 fn json_error(content_type: &str, body: &str) -> Option<String> {
     if !is_json(content_type) {
         return None;

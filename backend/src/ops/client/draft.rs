@@ -63,7 +63,6 @@ pub struct ClientEdit {
     pub certificates: Option<Vec<String>>,
 }
 
-/// The validated fields of a draft.
 #[derive(Debug)]
 pub(super) struct ValidatedDraft {
     pub(super) dialects: BTreeSet<Dialect>,

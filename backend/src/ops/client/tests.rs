@@ -44,7 +44,7 @@ async fn client_requires_a_free_name_and_a_role() {
         })
         .await
     else {
-        panic!("it was made");
+        panic!("it was created");
     };
     let fields: Vec<_> = violations.iter().map(|v| v.field.as_str()).collect();
     assert_eq!(fields, ["name", "role"]);
@@ -62,7 +62,7 @@ async fn confusable_and_dot_names_are_refused() {
         let draft = ClientDraft::new(name, Role::Viewer);
         let made = clients.create(&draft);
         let Err(Error::AlreadyExists(why)) = made.await else {
-            panic!("{name} was made");
+            panic!("{name} was created");
         };
         assert!(why.contains(&format!("`{other}`")), "{why}");
     }
@@ -223,7 +223,7 @@ async fn scopes_are_accepted_only_for_matching_roles() {
         })
         .await
     else {
-        panic!("it was made");
+        panic!("it was created");
     };
     let fields: Vec<_> = violations.iter().map(|it| it.field.as_str()).collect();
     assert_eq!(fields, ["certificates", "scopeSources"]);

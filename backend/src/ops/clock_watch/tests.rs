@@ -336,7 +336,7 @@ async fn decisions_spanning_a_step_conflict() {
     process.apply().await;
     let refused = process.store.apply(Lane::Bulk, decided).await;
     assert!(matches!(refused, Err(EngineError::Conflict(_))));
-    // The same if the record was read before the step and decided after it.
+    // A record read before the step and decided after it gives the same result.
     let mut decided = process.store.changes();
     decided.update(&read, &read.value);
     let refused = process.store.apply(Lane::Bulk, decided).await;

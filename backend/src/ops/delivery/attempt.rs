@@ -15,8 +15,8 @@ use crate::{
 /// Time by which a lease outlasts its attempt, so that the end can still be recorded.
 pub(crate) const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
-/// Timeout of a conversation with a mail server up to the response to the text; the greeting alone
-/// may take 5 min (RFC 5321, 4.5.3.2).
+/// Timeout of a conversation with a mail server up to the reply to DATA; the greeting alone may
+/// take 5 min (RFC 5321, 4.5.3.2).
 const MAIL_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The timeouts of an attempt.
@@ -72,7 +72,7 @@ pub(crate) fn new_attempt(delivery: RecordId, number: u32, start_ms: i64) -> Att
     }
 }
 
-/// Returns an attempt that has ended; `is_reduced` tells which form of the message was sent.
+/// Returns an attempt that has ended; `is_reduced` states which form of the message was sent.
 pub(crate) fn ended_attempt(attempt: &Attempt, report: &Report, is_reduced: bool) -> Attempt {
     Attempt {
         duration: Some(report.duration),

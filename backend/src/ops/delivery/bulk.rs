@@ -43,7 +43,7 @@ pub enum Selection {
 pub struct BulkTally {
     /// Number of deliveries sent again, made due, or cancelled.
     pub count: usize,
-    /// That number by destination name.
+    /// The same count by destination name.
     pub destinations: BTreeMap<String, usize>,
     /// Number of deliveries skipped, by reason.
     pub skipped: BTreeMap<Skip, usize>,

@@ -48,7 +48,7 @@ pub(super) struct IdRange {
     pub(super) below: Option<RecordId>,
 }
 
-/// Where to search: index prefixes below which deliveries are sorted by id.
+/// The index prefixes to search, below which deliveries are sorted by id.
 pub(super) enum Walk {
     All,
     Under(Vec<Index>, Vec<Vec<u8>>),

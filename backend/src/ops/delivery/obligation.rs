@@ -1,4 +1,5 @@
-//! Outstanding resolutions: receivers that were notified of an opening but not yet of its end.
+//! Outstanding resolutions: receivers that were notified about an opening but not yet about its
+//! end.
 
 use std::collections::HashMap;
 

@@ -46,7 +46,6 @@ impl Predecessors {
     }
 }
 
-/// Reads the predecessors of a delivery that is due.
 pub(crate) async fn predecessors(
     store: &Store,
     delivery: &Delivery,
@@ -79,7 +78,7 @@ pub(crate) async fn predecessors(
 }
 
 /// Returns the last delivery of the thread that must end before this one begins. Opening and repeat
-/// messages only wait for an earlier closing message, since earlier openings say the same.
+/// messages only wait for an earlier closing message, since earlier openings have the same content.
 async fn last_unended(
     store: &Store,
     delivery: &Delivery,

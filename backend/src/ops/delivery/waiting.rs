@@ -29,7 +29,7 @@ const COUNTED_MAX: usize = 10_000;
 const LIMITED: &str = "the receiver limits the rate of messages (429)";
 
 /// Reason for waiting until the time requested by the receiver.
-const REQUESTED: &str = "the receiver asked to retry then (`Retry-After`)";
+const REQUESTED: &str = "the receiver requested a retry at that time (`Retry-After`)";
 
 /// A reason for holding all deliveries to a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl Holds {
     }
 }
 
-/// The reason for which a delivery waits.
+/// The reason why a delivery waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WaitReason {
     /// Kind of reason.

@@ -197,7 +197,7 @@ fn failing_destination_event(
 ) -> IncomingEvent {
     let name = &destination.name;
     let (severity, paged) = if is_paged_through(snapshot, name) {
-        (Severity::Critical, "People are paged through it. ")
+        (Severity::Critical, "It is used for paging. ")
     } else {
         (Severity::Error, "")
     };

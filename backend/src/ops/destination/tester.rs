@@ -37,7 +37,7 @@ pub struct Tester {
     works: TestRunner,
     /// Recently tested drafts, used when they are stored.
     drafts: TestedDrafts,
-    /// Tests in flight. They complete and are recorded even if the caller is gone.
+    /// Tests in flight. They complete and are recorded even if the caller has disconnected.
     running: Mutex<JoinSet<()>>,
 }
 
@@ -205,7 +205,7 @@ impl Tester {
                 if let (Some(kind), Ok((_, attempt, _))) = (draft, &tested) {
                     drafts.store(kind, attempt.clone(), works.clock.now_ms());
                 }
-                // The caller may be gone.
+                // The caller may have disconnected.
                 drop(answer.send(tested));
             }));
         }
@@ -233,7 +233,7 @@ impl TestRunner {
         let attempt = attempt::ended_attempt(&attempt, &report, false);
         let ended = self.end_delivery(&begun, &attempt);
         if let Err(error) = self.record(&ended, &attempt).await {
-            // The response contains the result in any case.
+            // The response contains the result either way.
             tracing::warn!(%error, delivery = %ended.id, "failed to record the result of a test");
         }
         Ok((ended, attempt, times))

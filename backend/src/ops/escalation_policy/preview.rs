@@ -68,7 +68,6 @@ impl PolicyPreview {
     }
 }
 
-/// Simulates all rounds of a policy.
 fn simulate(
     policy: &EscalationPolicy,
     responders: &Responders,

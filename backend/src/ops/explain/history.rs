@@ -178,8 +178,7 @@ fn folded(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
         _ => ", which is in progress",
     };
     let (id, count) = (digest.id, digest.count);
-    let text =
-        format!("{name} is notified of it through the digest {id} of {count} messages{became}");
+    let text = format!("{name} is notified in digest {id} of {count} messages{became}");
     Some(Moment {
         rule_name: Some(rule.rule_name.clone()),
         delivery: Some(digest.id),

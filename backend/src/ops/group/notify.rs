@@ -54,7 +54,6 @@ pub async fn normalize(
     Ok(named.collect())
 }
 
-/// Returns whether an occurrence has a due pending message of the rule.
 fn is_due(occurrence: &Occurrence, rule: RecordId, now_ms: i64) -> bool {
     let mut pending = occurrence.pending.iter().filter(|it| it.rule == rule);
     let is_due = |it: &Pending| it.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
@@ -202,7 +201,7 @@ impl CurrentGroup {
         if let Some(key) = key {
             found.joining = keys(store, Membership::Joining, key, GROUP_JOINING_MAX + 1).await?;
         }
-        // The closing message is a single one, regardless of its size.
+        // A group is closed with a single message, regardless of its size.
         let is_last = found.open.is_empty() && found.joining.is_empty();
         let most = if is_last { all } else { GROUP_JOINING_MAX };
         if let Some(id) = id {

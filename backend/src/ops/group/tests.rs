@@ -134,7 +134,7 @@ async fn opening_waits_and_last_close_is_immediate() {
     let threads: Vec<_> = world.deliveries().await;
     let thread = |at: usize| threads[at].content.group.as_ref().unwrap().id;
     assert_eq!(thread(0), thread(1));
-    assert_ne!(thread(1), thread(2), "the next member begins another group");
+    assert_ne!(thread(1), thread(2), "the next member starts another group");
 }
 
 #[tokio::test]
@@ -172,7 +172,7 @@ async fn group_changes_are_sent_once_per_interval() {
     assert_eq!(
         world.deliveries().await[1].content.occurrence.dimensions["host"],
         "b",
-        "the most severe stands for them"
+        "the most severe one represents them"
     );
     world.wait(3_000).await;
     assert_eq!(world.messages().await.len(), 2, "nothing is new");
@@ -181,7 +181,7 @@ async fn group_changes_are_sent_once_per_interval() {
     assert_eq!(
         world.messages().await[2..],
         [message(&["-c", "b", "d"], 2, true)],
-        "the interval is long over"
+        "the interval ended long ago"
     );
     world.close("b").await;
     world.wait(0).await;
@@ -191,7 +191,7 @@ async fn group_changes_are_sent_once_per_interval() {
     assert_eq!(
         world.messages().await[3..],
         [message(&["-b", "-d"], 0, true)],
-        "the last close waits for no interval"
+        "the last closing does not wait for the interval"
     );
 }
 
@@ -296,7 +296,7 @@ async fn joins_beyond_a_thousand_follow_in_the_next_message() {
         (group.closed_count, group.is_over)
     };
     let closed: Vec<_> = deliveries[2..].iter().map(closed).collect();
-    assert_eq!(closed, [(1_200, true)], "the end is one message");
+    assert_eq!(closed, [(1_200, true)], "the closing is one message");
 }
 
 #[tokio::test]
@@ -362,7 +362,11 @@ async fn group_repeat_is_one_message() {
     );
     world.open(&["b"]).await;
     world.wait(400).await;
-    assert_eq!(world.messages().await.len(), 2, "the message stood for all");
+    assert_eq!(
+        world.messages().await.len(),
+        2,
+        "the message represented all"
+    );
 }
 
 #[tokio::test]

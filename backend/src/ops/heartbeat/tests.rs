@@ -217,7 +217,7 @@ async fn beats_are_keyed_by_fields_and_forgotten_when_stale() {
     assert!(!world.is_open(&of("b")).await);
     let (shown, _) = world.expectations().list("backup", &page).await.unwrap();
     assert_eq!(shown.len(), 1, "{shown:?}");
-    // The same for a manual deletion.
+    // Manual deletion has the same result.
     world
         .expectations()
         .delete("backup", &shown[0].key)

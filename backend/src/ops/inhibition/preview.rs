@@ -67,7 +67,7 @@ impl Previews {
         Self { all, deciding }
     }
 
-    /// Returns which open events a draft would hold, considering only its own causes. Nothing is
+    /// Returns the open events that a draft would hold, considering only its own causes. Nothing is
     /// stored, and the draft needs no name.
     ///
     /// # Errors
@@ -231,7 +231,8 @@ impl Previews {
     }
 }
 
-/// Which of the fields that must be equal occur in matching events; `None` while no event matches.
+/// For each field that must be equal, whether it occurs in matching events; `None` while no event
+/// matches.
 #[derive(Default)]
 struct MissingFields {
     source: Option<Vec<bool>>,

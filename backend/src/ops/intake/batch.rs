@@ -534,7 +534,7 @@ impl Decision<'_> {
         }
     }
 
-    /// Determines which events of a request are causes once all have been applied. Returns the
+    /// Determines the events of a request that are causes once all have been applied. Returns the
     /// receptions of events that are the only ones with their id; the others are applied one by one
     /// later.
     fn foresee(

@@ -217,7 +217,7 @@ impl Inner {
             }
             from.pop_front();
             let job = entry.job.take();
-            let job = job.expect("a request is taken once");
+            let job = job.expect("a request is claimed once");
             for follower in entry.followers.clone() {
                 let known = inside.entry(follower).or_default();
                 *known += 1;
@@ -311,7 +311,7 @@ mod tests {
         // Regardless of how the first one ends.
         drop(first);
         let third = queue.take(10);
-        assert_eq!(hosts(&third), ["b"], "`c` is still decided");
+        assert_eq!(hosts(&third), ["b"], "`c` is still being decided");
         assert_eq!(queue.release(second).len(), 3);
         assert!(queue.take(10).is_empty());
         queue.release(third);

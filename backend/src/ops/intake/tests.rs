@@ -199,7 +199,7 @@ async fn full_queue_refuses_the_whole_request() {
     let small = intake.submit(vec![event("b")], None);
     assert!(
         futures_util::poll!(Box::pin(small)).is_pending(),
-        "a refusal takes no capacity"
+        "a rejection uses no capacity"
     );
 }
 

@@ -36,12 +36,12 @@ fn each_list_entry_maps_to_an_event_unless_skipped() {
         {"title": "t", "host": " ", "level": 3, "resolved": true, "owner": "ada"},
     ]});
     let mapped = mapped(&mapping, &document).unwrap();
-    assert_eq!(mapped.dropped, 0, "what is null is not there");
+    assert_eq!(mapped.dropped, 0, "null values are absent");
     let [first, _, third] = <[_; 3]>::try_from(mapped.events).unwrap();
     assert_eq!((first.name.as_str(), first.severity), ("a b", 5));
     assert!(first.summary.len() <= 1_024 && first.summary.ends_with('\u{2026}'));
     assert_eq!(first.acknowledged, None);
-    assert!(third.dimensions.is_empty(), "what is blank is left out");
+    assert!(third.dimensions.is_empty(), "blank values are left out");
     assert_eq!((third.severity, third.status), (3, 3));
     assert_eq!(third.acknowledged, Some(true));
 }

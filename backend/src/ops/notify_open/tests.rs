@@ -40,7 +40,7 @@ async fn open_occurrences_are_counted_then_notified_once() {
             .unwrap(),
         open
     );
-    assert_eq!(sent().await, 0, "counting notifies nobody");
+    assert_eq!(sent().await, 0, "counting notifies no one");
     samples::save_rule(&store, &page).await;
     let first = [event("0")].to_vec();
     intake.submit(first, None).await.unwrap();

@@ -133,7 +133,7 @@ impl Timeline {
     }
 }
 
-/// Whether a replay creates an occurrence by itself: the service's own events about silences and
+/// Whether a replay creates an occurrence itself: the service's own events about silences and
 /// loops.
 fn is_recreated(occurrence: &Occurrence) -> bool {
     is_own(&occurrence.dimensions) && [SILENCE_KIND, LOOP_KIND].contains(&&*occurrence.kind)

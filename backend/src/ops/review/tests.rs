@@ -119,10 +119,7 @@ async fn occurrence_expires_as_sent_unless_repeated() {
     assert_eq!(state("closed").await, (1, Some(CloseReason::Sender)));
     let deliveries = samples::all::<Delivery>(&store).await;
     let closings = deliveries.iter().filter(|it| it.content.clear).count();
-    assert_eq!(
-        closings, 2,
-        "who was told of the opening is told of the end"
-    );
+    assert_eq!(closings, 2, "a receiver of the opening gets the closing");
 
     // The repeat extended the expiry; an event after it opens the next occurrence.
     clock.advance(3 * minute);

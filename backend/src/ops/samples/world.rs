@@ -39,7 +39,7 @@ impl Life {
     fn of_tests() -> Self {
         #[expect(
             clippy::disallowed_methods,
-            reason = "how tests run is no configuration"
+            reason = "options of a test run, not configuration"
         )]
         match env::var(LIFE).as_deref() {
             Ok("two nodes") => Self::TwoNodes,
@@ -154,7 +154,7 @@ impl World {
     /// Runs a review of everything that is due.
     pub(crate) async fn review(&self) {
         self.turn().await;
-        assert!(self.node().reviewer.run_once().await, "a look failed");
+        assert!(self.node().reviewer.run_once().await, "a check failed");
     }
 }
 

@@ -45,7 +45,7 @@ fn events(feed: &v1::OpenFeedResponse) -> BTreeMap<String, v1::Shift> {
     let all: BTreeMap<_, _> = shifts
         .map(|it| (it.uid.clone(), it.shift.clone().unwrap()))
         .collect();
-    assert_eq!(all.len(), feed.shifts.len(), "an identity is used twice");
+    assert_eq!(all.len(), feed.shifts.len(), "an id is used twice");
     all
 }
 

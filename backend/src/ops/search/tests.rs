@@ -305,7 +305,7 @@ async fn paging_under_writes_ends_and_misses_nothing() {
             if !found.has_next {
                 break;
             }
-            assert!(shown < 100_000, "it does not end: {request:?}");
+            assert!(shown < 100_000, "the search does not end: {request:?}");
             page.cursor = found.end_cursor;
         }
         assert_eq!(seen, everything, "{request:?}");
@@ -492,7 +492,7 @@ async fn page_is_filled_unless_the_time_limit_is_reached() {
             .unwrap();
         assert!(
             !page.has_next || page.end_cursor != next.cursor,
-            "it gets on"
+            "the search makes progress"
         );
         if !page.occurrences.is_empty() {
             break;

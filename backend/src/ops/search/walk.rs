@@ -335,7 +335,6 @@ impl Stream {
         self.range.as_ref().filter(|_| self.waiting.is_empty())
     }
 
-    /// Buffers entries read from the range.
     fn buffer(&mut self, entries: Vec<IndexEntry>, direction: Direction) {
         let Some(range) = &mut self.range else { return };
         let is_end = entries.len() < self.read;

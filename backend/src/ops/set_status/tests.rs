@@ -114,7 +114,7 @@ async fn assignment_to_a_client_notifies_no_one() {
     let entries: Vec<_> = entries.map(|it| (&*it.from, &*it.to)).collect();
     assert_eq!(entries, [("", "ben"), ("ben", ""), ("", "ben")]);
     let deliveries = samples::all::<Delivery>(&store).await;
-    assert_eq!(deliveries.len(), 1, "the opening one");
+    assert_eq!(deliveries.len(), 1, "the opening event");
     // Reports name the assignee; the next occurrence has none.
     let items = [item(newest, Some(Status::Closed), None)];
     let set = set_status((&deciding, &intake), &items, &ann);
@@ -163,7 +163,7 @@ async fn status_change_notifies_in_the_same_commit() {
     assert_eq!(
         head.steps_since(before),
         1,
-        "what changes nothing is no commit"
+        "a change without effect makes no commit"
     );
 }
 

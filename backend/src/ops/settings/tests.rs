@@ -71,7 +71,7 @@ async fn settings_file_applies_at_start_and_changes_are_audited() {
     assert_eq!(
         again.values,
         retention_of(9),
-        "what a call has stored survives a start"
+        "settings stored through the API survive a restart"
     );
 }
 
@@ -118,7 +118,7 @@ async fn invalid_values_are_refused_by_field() {
         ..v1::Settings::default()
     };
     let Err(Error::Invalid(violations)) = settings(&store).put(&wrong, false).await else {
-        panic!("it was taken");
+        panic!("it was accepted");
     };
     let fields: Vec<_> = violations.iter().map(|it| it.field.as_str()).collect();
     let expected = [
@@ -242,7 +242,7 @@ async fn quiet_mode_persists_across_edits_and_restarts() {
     assert_eq!(
         all.set_quiet(true).await.unwrap(),
         quiet,
-        "it is quiet already"
+        "it is already quiet"
     );
     all.update(&draft(5), false).await.unwrap();
     start(&store, &given(&[("delivery.retention", retention_of(7))])).await;

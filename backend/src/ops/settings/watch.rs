@@ -130,7 +130,7 @@ fn event(differences: &[SettingDifference], node: &str, now_ms: i64) -> Incoming
                 keys.join(", ")
             )
         } else {
-            format!("the settings file of {node} agrees with the stored settings")
+            format!("the settings file of {node} matches the stored settings")
         },
         body: if differs {
             format!(

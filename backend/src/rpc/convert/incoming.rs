@@ -176,7 +176,7 @@ mod tests {
             (None, None, None)
         );
         assert_eq!(converted.timestamp_ms, NOW_MS);
-        assert_eq!(converted.kind, "", "the occurrence takes the name for it");
+        assert_eq!(converted.kind, "", "the occurrence uses the name for it");
     }
 
     #[test]

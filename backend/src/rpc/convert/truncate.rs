@@ -138,7 +138,6 @@ fn escaped(text: &str) -> Option<String> {
     })
 }
 
-/// Returns a prefix of a text and a hash of the whole.
 fn prefix_and_hash(text: &str, bytes: usize) -> String {
     let mark = format!("{MORE}#{}", hash([text]));
     let mut short = text.to_owned();

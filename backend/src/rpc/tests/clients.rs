@@ -72,7 +72,7 @@ async fn revoked_key_fails_the_next_call_and_ends_streams() {
         loop {
             match news.message().await {
                 Ok(Some(_)) => {}
-                Ok(None) => panic!("it ended as if there were no more"),
+                Ok(None) => panic!("it ended as if there were no more items"),
                 Err(status) => return status.code(),
             }
         }

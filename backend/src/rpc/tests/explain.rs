@@ -345,7 +345,7 @@ async fn closing_message_keeps_the_trigger_of_its_opening() {
     assert_eq!(notification(1), (Some(true), "disk", 1));
     assert_eq!(rule.deliveries[1].clear, Some(true));
     let last = rule.others.iter().find(|it| it.basis == LAST).unwrap();
-    assert_eq!(last.definition, None, "the rule was gone");
+    assert_eq!(last.definition, None, "the rule was deleted");
 }
 
 #[tokio::test]

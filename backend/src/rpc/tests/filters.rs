@@ -126,10 +126,7 @@ async fn filter_errors_name_their_position() {
 async fn unknown_fields_produce_hints() {
     let world = World::start().await;
     let nothing = answer(&world, "quite=else").await;
-    assert!(
-        nothing.warnings.is_empty(),
-        "there is no event that could have it"
-    );
+    assert!(nothing.warnings.is_empty(), "no event can have it");
     put(&world, "db-1", 4, "the disk is full").await;
     let cases: [(&str, i32, &[&str]); 9] = [
         (
@@ -256,7 +253,7 @@ async fn trigger_accepts_a_filter_and_returns_filter_and_clause() {
     let stored = made.trigger.unwrap();
     assert_eq!(stored.filter, "severity>=error host=db-* env!=lab");
     let Some(v1::trigger_type::Type::Event(event)) = stored.r#type.unwrap().r#type else {
-        panic!("it is of no type");
+        panic!("it has no type");
     };
     assert!(event.query.unwrap().clause.is_some());
 

@@ -181,12 +181,9 @@ async fn walk(staying: BTreeSet<String>, edits: Vec<Edit>, page_size: i32) {
     assert_eq!(
         distinct.len(),
         seen.len(),
-        "something was seen twice: {seen:?}"
+        "an item was returned twice: {seen:?}"
     );
-    assert!(
-        staying.is_subset(&distinct),
-        "something was missed: {seen:?}"
-    );
+    assert!(staying.is_subset(&distinct), "an item is missing: {seen:?}");
 }
 
 proptest! {

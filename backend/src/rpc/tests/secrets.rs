@@ -46,11 +46,11 @@ async fn no_response_reveals_a_secret_of_any_kind() {
         assert!(!in_store.contains(CANARY), "{name}: {in_store}");
     }
     let DestinationKind::Webhook(webhook) = stored(&world, "webhook").await.kind else {
-        panic!("it is no webhook any more");
+        panic!("it is no longer a webhook");
     };
     assert_eq!(webhook.signing_secret.reveal(), SIGNING);
     let DestinationKind::MsTeams(teams) = stored(&world, "msteams").await.kind else {
-        panic!("it is no Teams address any more");
+        panic!("it is no longer a Teams address");
     };
     assert!(teams.url.reveal().contains(CANARY));
 }
@@ -121,7 +121,7 @@ async fn secret_headers_are_retained_when_masked_or_omitted() {
     let world = World::start().await;
     let secrets = async || {
         let DestinationKind::Webhook(webhook) = stored(&world, "a").await.kind else {
-            panic!("it is no webhook any more");
+            panic!("it is no longer a webhook");
         };
         assert_eq!(webhook.signing_secret.reveal(), SIGNING);
         let secret = |header: Header| match header.value {
@@ -149,7 +149,7 @@ async fn secret_headers_are_retained_when_masked_or_omitted() {
         .await
         .unwrap();
     let Some(Type::Webhook(shown)) = made.r#type.unwrap().r#type else {
-        panic!("it is no webhook any more");
+        panic!("it is no longer a webhook");
     };
     assert_eq!(shown.headers["X-Api-Key"], MASK);
     assert_eq!(shown.headers["x-env"], "lab");

@@ -56,11 +56,11 @@ impl Scenario {
             assert_eq!(sent.get(of), Some(count), "{of:?} is missing");
         }
         for (of, count) in &sent {
-            assert_eq!(self.model.sent.get(of), Some(count), "{of:?} is too much");
+            assert_eq!(self.model.sent.get(of), Some(count), "{of:?} is unexpected");
         }
         let updates = sent.keys().filter(|of| of.4).count();
         let repeats = sent.values().filter(|count| **count > 1).count();
-        assert!(sent.len() > 800, "only {} were told", sent.len());
+        assert!(sent.len() > 800, "only {} were notified", sent.len());
         assert!(updates > 50 && repeats > 20, "{updates} {repeats}");
     }
 
@@ -114,14 +114,14 @@ impl Scenario {
         let by_groups = opened.iter().filter(|it| groups(it.0)).count();
         assert!(
             by_groups > 20,
-            "only {by_groups} were told of by rules that group"
+            "only {by_groups} were notified by rules that group"
         );
         for of in &opened {
             let (rule, destination, host, number) = *of;
             let is_over = self.model.lines[&host][number - 1].status == Status::Closed;
             let is_owed = is_over && self.model.rules[&rule].updates;
             if is_owed && !self.model.gone.contains(&destination) {
-                assert!(closed.contains(of), "nobody heard of the end of {of:?}");
+                assert!(closed.contains(of), "no closing was sent for {of:?}");
             }
         }
         assert!(
@@ -220,7 +220,11 @@ impl Scenario {
             check_waits(&attempts);
         }
         assert_eq!(cancelled, self.cancelled);
-        assert!(seen.is_empty(), "nobody knows of {:?}", seen.keys());
+        assert!(
+            seen.is_empty(),
+            "messages without a delivery: {:?}",
+            seen.keys()
+        );
     }
 }
 
@@ -258,7 +262,7 @@ fn check_digests(deliveries: &[Delivery]) {
         let rows: u32 = digest.rows.iter().map(|row| row.count).sum();
         assert_eq!(rows, digest.count);
     }
-    assert!(folded.is_empty(), "{folded:?} are told by nobody");
+    assert!(folded.is_empty(), "{folded:?} are in no digest");
     let per_ms = i64::try_from(BUDGET.per.as_millis()).unwrap();
     for number in 0..BUDGETED {
         let of_it = deliveries.iter().filter(|it| {
@@ -303,11 +307,14 @@ fn check_order(deliveries: &[Delivery]) {
     let mut ends = 0;
     for delivery in deliveries.iter().filter(|it| it.content.clear) {
         if let (Some(end_ms), Some(begin_ms)) = (came(delivery), opened.get(&of(delivery))) {
-            assert!(*begin_ms <= end_ms, "{delivery:?} came before its opening");
+            assert!(
+                *begin_ms <= end_ms,
+                "{delivery:?} arrived before its opening"
+            );
             ends += 1;
         }
     }
-    assert!(ends > 20, "only {ends} ends were heard of");
+    assert!(ends > 20, "only {ends} closings were sent");
 }
 
 /// Checks that requests with the same id have the same message, at most one per attempt. The last

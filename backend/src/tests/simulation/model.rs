@@ -261,7 +261,7 @@ impl Model {
         let occurrence = line.last_mut().expect("it has an occurrence");
         for (number, note) in &mut occurrence.notes {
             if !occurrence.waits.contains_key(number) {
-                // What is not reported now is never reported.
+                // A state that is not reported now is never reported.
                 note.known = now;
             }
         }

@@ -296,7 +296,7 @@ impl Scenario {
         let mut hours = 0;
         while self.service.waits().await {
             hours += 1;
-            assert!(hours <= 240, "something is stuck");
+            assert!(hours <= 240, "the simulation makes no progress");
             self.service.live(Duration::from_secs(3600)).await;
         }
     }

@@ -207,7 +207,7 @@ impl Walk {
         self.submit(incoming(&event)).await;
     }
 
-    /// Sets the status or the flag of some occurrence, which may reopen it.
+    /// Sets the status or acknowledged flag of a random occurrence, which may reopen it.
     async fn operate(&mut self) {
         let host = self.host();
         if !self.model.lines.contains_key(&host) {
@@ -477,7 +477,7 @@ impl Walk {
                 let last = to_it.clone().max_by_key(|it| it.thread_position()).unwrap();
                 assert!(
                     last.is_closing(),
-                    "{called} does not know that {group:?} is over"
+                    "{called} was not sent the closing of {group:?}"
                 );
                 assert_eq!(to_it.by_ref().filter(is_over).count(), 1, "{group:?}");
             }

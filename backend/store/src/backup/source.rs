@@ -73,7 +73,7 @@ impl Source {
 
     /// Returns the path of a key file in the backup; `None` if it was omitted.
     pub fn key_file(&self, name: &str) -> Option<PathBuf> {
-        debug_assert!(KEY_FILES.contains(&name), "no other file is asked for");
+        debug_assert!(KEY_FILES.contains(&name), "no other file is requested");
         Some(self.folder.join(name)).filter(|path| path.exists())
     }
 
@@ -120,7 +120,7 @@ impl Source {
                 {
                     let name = &self.manifest.pieces[number].name;
                     return Err(self.unproven_error(format!(
-                        "`{name}` was changed since the backup, or the keys are not those of the service"
+                        "`{name}` was modified after the backup, or the keys belong to another service"
                     )));
                 }
                 ends += u32::from(step.end.as_ref() == Some(&self.manifest.end));

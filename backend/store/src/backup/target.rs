@@ -167,7 +167,7 @@ impl BackupFolder {
             folder.sync_all()
         };
         if let Err(error) = write() {
-            // A manifest would say that there is nothing to resume.
+            // A manifest would mean that there is nothing to resume.
             drop(fs::remove_file(&path));
             return Err(BackupError::io("write", &path)(error));
         }
@@ -207,7 +207,7 @@ impl BackupFolder {
                 });
                 continue;
             }
-            // The last piece that counts: what is not whole in it goes, and what comes after it.
+            // In the last valid piece, the incomplete part and everything after it are deleted.
             if content.newest_first().next().is_none() {
                 return self.remove_pieces_from(number);
             }

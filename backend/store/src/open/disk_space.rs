@@ -68,7 +68,8 @@ impl DiskSpace {
         disk.is_ok_and(|disk| disk.f_flag.contains(StatVfsMountFlags::RDONLY))
     }
 
-    /// Returns which changes there is space for; reads the free space at most ten times per second.
+    /// Returns the changes for which there is space; reads the free space at most ten times per
+    /// second.
     pub(super) fn available_share(&self, bytes_on_way: u64) -> DiskShare {
         let floor_bytes = self.floor_bytes(bytes_on_way);
         let mut state = self.state();

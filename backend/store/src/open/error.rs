@@ -43,7 +43,7 @@ pub enum OpenError {
         why: String,
     },
     /// New files would have a different owner than the existing ones.
-    #[error("{} belongs to the user {user}, whose service could not open what this user writes; run this as {user}: `sudo -u '{user}' bellwether ...`", .path.display())]
+    #[error("{} is owned by {user}, who could not read files created by the current user; run this as {user}: `sudo -u '{user}' bellwether ...`", .path.display())]
     Owner {
         /// The folder or the file.
         path: PathBuf,
@@ -67,7 +67,7 @@ pub enum OpenError {
         why: String,
     },
     /// A part of the store is missing.
-    #[error("the store in {} is incomplete: {why}; put back what is missing or restore a backup, or continue without the lost data: `bellwether serve --accept-loss`", .folder.display())]
+    #[error("the store in {} is incomplete: {why}; put the missing files back or restore a backup, or continue without the lost data: `bellwether serve --accept-loss`", .folder.display())]
     Incomplete {
         /// The data folder.
         folder: PathBuf,

@@ -173,7 +173,7 @@ impl Folder {
             fs::rename(&unfinished, &path)?;
             let synced = folder.sync_all();
             if synced.is_err() {
-                // What is reported as not made is not there.
+                // A store whose creation is reported as failed must not remain.
                 fs::rename(&path, &unfinished)?;
             }
             synced

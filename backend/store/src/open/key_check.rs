@@ -25,8 +25,8 @@ const CONTEXT: SealContext<'_> = SealContext {
 };
 const STEP: usize = 100;
 
-/// Checks all keys of the store. Seals and proves with the newest key what another one was used
-/// for, and proves records of earlier versions.
+/// Checks all keys of the store. With the newest key, seals and proves again everything that used
+/// another one, and proves records of earlier versions.
 pub(super) async fn check(
     store: &Store,
     sealer: &Sealer,

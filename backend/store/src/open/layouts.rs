@@ -305,7 +305,7 @@ async fn failed_upgrade_or_rotation_loses_no_data() {
                 let keys = fs::read_to_string(folder.path().join("secret.key")).unwrap();
                 if rotated.is_ok() {
                     assert!(keys.starts_with("2 ") || keys.contains("\n2 "), "{context}");
-                    assert!(!keys.starts_with("1 "), "{context}: the old key is there");
+                    assert!(!keys.starts_with("1 "), "{context}: the old key exists");
                 }
                 has_all(&folder).await;
                 let again = released(async || rotate_key(&config, true).await).await;

@@ -40,7 +40,7 @@ pub(super) fn copy_before_upgrade(folder: &Folder, layout: u32) -> Result<(), Op
         .and_then(|()| copy(folder.path(), &unfinished))
         .and_then(|()| fs::rename(&unfinished, &copied));
     if let Err(error) = made {
-        // An incomplete copy may use the space whose lack made it fail.
+        // An incomplete copy may occupy the space that was missing.
         drop(discard(&unfinished));
         let action = "copy the older version's store to";
         return Err(OpenError::io(action, copied, error));

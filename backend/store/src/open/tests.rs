@@ -442,5 +442,5 @@ fn replaced_file_keeps_owner_and_mode() {
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{mode:o}"));
     }
     let names = fs::read_dir(folder.path()).unwrap().count();
-    assert_eq!(names, 1, "nothing is left beside it");
+    assert_eq!(names, 1, "no other file remains");
 }

@@ -52,7 +52,7 @@ pub(super) fn check_key_file(path: &Path) -> Result<(), OpenError> {
     if found.mode() & OTHERS != 0 {
         let (file, mode) = (path.display(), found.mode() & 0o777);
         tracing::warn!(
-            "users other than the owner can read {file} (mode {mode:o}): `chmod 600` it"
+            "users other than the owner can read {file} (mode {mode:o}); run `chmod 600` on it"
         );
     }
     Ok(())
@@ -119,12 +119,12 @@ fn check(path: &Path, found: &Metadata, remedy: &'static str) -> Result<(), Open
     let mode = found.mode() & 0o777;
     if mode & GROUP_WRITES != 0 {
         let path = path.display();
-        tracing::warn!("the group of {path} can write to it (mode {mode:o}); `{remedy}` it");
+        tracing::warn!("{path} is group-writable (mode {mode:o}); run `{remedy}` on it");
     }
     let why = if mode & ALL_WRITE != 0 {
-        format!("everybody can write to it (mode {mode:o}); `{remedy}` it")
+        format!("it is world-writable (mode {mode:o}); run `{remedy}` on it")
     } else if owner != us && owner != ROOT && us != ROOT {
-        format!("it belongs to user {owner}, but this process runs as user {us}; `chown` it")
+        format!("it belongs to user {owner}, but this process runs as user {us}; run `chown` on it")
     } else {
         return Ok(());
     };

@@ -1,4 +1,5 @@
-//! The deliveries that wait for the end of another one: the commit that ends it makes them due, whoever commits.
+//! The deliveries that wait for the end of another one: the commit that ends it makes them due,
+//! regardless of its author.
 
 use crate::{
     domain::{Delivery, DeliveryState, RecordId},
@@ -56,7 +57,7 @@ impl Store {
                         continue;
                     }
                     changes.list.retain(|it| !is_same(it));
-                    // It is no doing of the client whose change this follows from.
+                    // The client whose change this follows from did not cause it.
                     let audited = changes.audited.take();
                     changes.update(&follower, &make_due(&follower.value, ended.at_ms));
                     changes.audited = audited;

@@ -79,7 +79,10 @@ impl Differences {
         if let (false, Some(unproven)) = (since.is_empty(), unproven) {
             let proven = upgrade_proof(T::KIND, &unproven, &SEALER);
             let read = proven.and_then(|bytes| T::decode(&bytes, &SEALER).ok());
-            assert!(read.as_ref() == Some(value), "{name} of before{since}");
+            assert!(
+                read.as_ref() == Some(value),
+                "{name} of an earlier version{since}"
+            );
         }
         let name = format!("{name} value{since}");
         let written = value.encode(&SEALER);
@@ -107,7 +110,7 @@ impl Differences {
 fn lossless<T: Record + PartialEq>(name: &str, value: &T, is_sealed: bool) {
     let written = value.encode(&SEALER);
     let read = T::decode(&written, &SEALER).unwrap();
-    assert!(read == *value, "{name} is read as another");
+    assert!(read == *value, "{name} is read back differently");
     // Sealed secrets differ each time.
     if !is_sealed {
         assert_eq!(hex(&read.encode(&SEALER)), hex(&written), "{name}");
@@ -168,7 +171,7 @@ fn digests(differences: &mut Differences) {
     differences.record("digest", &samples::digest_delivery(), false);
 }
 
-/// What deliveries in a thread and rejections leave behind.
+/// Records left by deliveries in a thread and by rejections.
 fn threads(differences: &mut Differences) {
     differences.record("alike health", &samples::alike_health(), false);
     differences.record("behind delivery", &samples::behind_delivery(), false);
@@ -177,7 +180,7 @@ fn threads(differences: &mut Differences) {
     differences.record("later delivery", &samples::later_delivery(), false);
 }
 
-/// What a flapping event leaves behind.
+/// Records left by a flapping event.
 fn flaps(differences: &mut Differences) {
     differences.record("flapping rule", &samples::flapping_rule(), false);
     let flapping = samples::flapping_occurrence();
@@ -234,7 +237,7 @@ fn flexible_silence_is_read_as_a_span() {
     }
 }
 
-/// What a rule that groups leaves behind.
+/// Records left by a rule that groups.
 fn groups(differences: &mut Differences) {
     differences.record("grouping rule", &samples::grouping_rule(), false);
     differences.record("group", &samples::group(), false);
@@ -329,7 +332,7 @@ fn stored_format_of_every_record_is_unchanged() {
     let differences = differences.0;
     assert!(
         differences.is_empty(),
-        "other bytes than on disks already; if these are new, add the lines:\n{}",
+        "the bytes differ from those on existing disks; if these are new, add the lines:\n{}",
         differences.join("\n")
     );
 }

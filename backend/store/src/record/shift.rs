@@ -1,4 +1,4 @@
-//! The fact that says which steps of the clock were applied to the times of records.
+//! The fact that records which clock steps were applied to the times of records.
 //!
 //! Records are not rewritten when the clock is set: each has a note of the shift that its times include, and is
 //! read with the difference to that of the store. So one commit applies a step to everything that waits, and a
@@ -16,11 +16,11 @@ const KEY: &[u8] = b"clock";
 /// The steps of the clock that were applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ClockFact {
-    /// The sum of those that were applied to the clock of the service, in milliseconds.
+    /// Sum of the steps applied to the service's clock, in milliseconds.
     pub stepped_ms: i64,
     /// The sum of those that were applied to what waits, in milliseconds.
     pub shift_ms: i64,
-    /// The last such sum that all index entries include, in milliseconds.
+    /// Sum of the steps included in all index entries, in milliseconds.
     pub indexed_ms: i64,
     /// Difference between the clock and the time that had passed, in milliseconds,
     pub offset_ms: i64,
@@ -85,10 +85,10 @@ impl Store {
         self.steady.write().await
     }
 
-    /// Reads which steps of the clock were applied, with the version of the fact; none before the first start.
+    /// Reads the applied clock steps, with the version of the fact; `None` before the first start.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns any error of the engine.
     pub async fn clock_fact(&self) -> Result<Option<(u64, ClockFact)>, EngineError> {
         let rows = self.engine.get(Kind::Meta, &[KEY.into()]).await?;
         let Some(row) = rows.into_iter().flatten().next() else {
@@ -102,7 +102,7 @@ impl Store {
     /// Stores which steps of the clock were applied, if the fact is still that of a version.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Returns any error of the engine.
     pub async fn put_clock_fact(
         &self,
         version: Option<u64>,

@@ -149,7 +149,7 @@ async fn restore_reproduces_backup_with_a_later_log() {
         LogPosition::from_number(place.to_number() + 1_000_000),
     ] {
         let log = new.engine().log_after(later, 1).await.unwrap();
-        assert_eq!(log, None, "a token of the old life is told of a gap");
+        assert_eq!(log, None, "a token from before the restore reports a gap");
     }
     let beginning = new.engine().log_head().await.unwrap();
     let of_a_later_life = place.first_after_restore(NOW_MS + 1);
@@ -190,7 +190,7 @@ async fn changes_during_backup_are_included_as_of_its_end() {
             changes.insert(&follower);
         }
         old.apply(Lane::Admin, changes).await.unwrap();
-        assert!(number < 1_000, "it ends while the store is written to");
+        assert!(number < 1_000, "it ends while the store is being written");
         if number > 5 {
             let mut reader_end = None;
             while let Some(step) = write(&mut target, &mut reader).await {
@@ -324,7 +324,7 @@ async fn damaged_backup_leaves_no_store() {
         (Box::new(remove("secret.key")), "--secret-key"),
         (
             Box::new(move |folder: &Path| fs::write(folder.join("secret.key"), &foreign).unwrap()),
-            "the keys are not those of the service",
+            "the keys belong to another service",
         ),
     ];
     for (damage, expected) in cases {
@@ -334,7 +334,7 @@ async fn damaged_backup_leaves_no_store() {
         let error = setup.restore(None).await.unwrap_err().to_string();
         assert!(error.contains(expected), "{expected}: {error}");
         let left = fs::read_dir(setup.config().data_dir).map_or(0, Iterator::count);
-        assert!(left <= 1, "nothing but the lock is left after: {error}");
+        assert!(left <= 1, "nothing but the lock remains after: {error}");
     }
 }
 
@@ -431,15 +431,15 @@ async fn forged_backup_with_valid_checksums_is_refused() {
         (
             Box::new(replace(b"console\x18\x04", b"console\x18\x05")),
             2,
-            "changed since",
+            "modified after",
         ),
         (
             Box::new(replace(b"example.com", b"example.org")),
             2,
-            "changed since",
+            "modified after",
         ),
-        (Box::new(|steps| drop(steps.remove(1))), 2, "changed since"),
-        (Box::new(|steps| steps.swap(0, 1)), 2, "changed since"),
+        (Box::new(|steps| drop(steps.remove(1))), 2, "modified after"),
+        (Box::new(|steps| steps.swap(0, 1)), 2, "modified after"),
         (
             Box::new(|steps| steps.truncate(1)),
             2,
@@ -454,7 +454,7 @@ async fn forged_backup_with_valid_checksums_is_refused() {
         let error = setup.restore(None).await.unwrap_err().to_string();
         assert!(error.contains(expected), "{number} {expected}: {error}");
         let left = fs::read_dir(setup.config().data_dir).map_or(0, Iterator::count);
-        assert!(left <= 1, "nothing but the lock is left after: {error}");
+        assert!(left <= 1, "nothing but the lock remains after: {error}");
     }
 }
 
@@ -480,7 +480,7 @@ async fn unproven_backup_needs_explicit_acceptance() {
         .finish(end.unwrap(), Keys::Of(&setup.keys()))
         .unwrap();
     let error = setup.restore(None).await.unwrap_err().to_string();
-    assert!(error.contains("changed since"), "{error}");
+    assert!(error.contains("modified after"), "{error}");
     let forget_time = |steps: &mut Vec<Vec<u8>>| {
         for step in steps.iter_mut() {
             *step = Step::without_proof(step);

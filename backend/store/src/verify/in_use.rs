@@ -125,7 +125,7 @@ impl Check<'_> {
                         let mut own = part.entries.iter();
                         own.any(|own| own.index == index && own.key == *entry)
                     }
-                    // That is a separate error.
+                    // Reported as a separate error.
                     Err(_) => true,
                 },
             };

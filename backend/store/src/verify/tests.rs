@@ -97,7 +97,7 @@ async fn inconsistent_records_and_entries_are_reported() {
             },
             [not_found; 2],
         ),
-        // The same number of entries, but a different one.
+        // As many entries, but one of them differs.
         (
             Change {
                 remove: vec![entry(1)],

@@ -67,7 +67,7 @@ pub async fn failed_expectation_rejects_the_whole_set(engine: &dyn Engine) {
     assert_eq!(engine.log_head().await.unwrap(), position);
 }
 
-/// Records with an entry each, the entries in another order than the records.
+/// Returns records with one entry each; the entries are in a different order than the records.
 fn many(keys: impl Iterator<Item = u8>) -> Vec<Change> {
     let with_entry = |key: u8| Change {
         add: vec![entry(Index::OccurrenceByStart, &[key.wrapping_mul(37)])],
@@ -220,7 +220,7 @@ pub async fn check_writes_nothing_and_enforces_version(engine: &dyn Engine) {
         )
     };
     let work = |key: &[u8]| insert(Kind::Delivery, key, b"");
-    // Many may rest on one record at the same moment.
+    // Several changes may depend on one record concurrently.
     let sets = (0..8_u8).map(|number| apply(engine, vec![work(&[number]), check(version)]));
     let positions = futures_util::future::join_all(sets).await;
     let positions = positions.into_iter().map(|it| it.unwrap().position);
@@ -235,7 +235,7 @@ pub async fn check_writes_nothing_and_enforces_version(engine: &dyn Engine) {
             .changed
             .iter()
             .all(|(kind, _)| *kind == Kind::Delivery),
-        "what is only checked is not changed: {steps:?}"
+        "a record that is only checked is not changed: {steps:?}"
     );
     let lost = apply(engine, vec![work(b"lost"), check(version + 1)]).await;
     assert!(is_conflict(&lost), "{lost:?}");
@@ -270,7 +270,7 @@ pub async fn set_conflicts_once_its_definitions_changed(engine: &dyn Engine) {
     let before = rest_on(b"before", Some(made.position.previous())).await;
     assert!(is_conflict(&before), "{before:?}");
     rest_on(b"at", Some(made.position)).await.unwrap();
-    // Other changes do not matter.
+    // Other changes have no effect.
     let other = rest_on(b"still", Some(made.position)).await.unwrap();
     rest_on(b"ahead", Some(other.position)).await.unwrap();
     let edit = change(
@@ -285,7 +285,8 @@ pub async fn set_conflicts_once_its_definitions_changed(engine: &dyn Engine) {
     assert_eq!(read(engine, Kind::Occurrence, b"stale").await, None);
     rest_on(b"new", Some(edited.position)).await.unwrap();
     rest_on(b"none", None).await.unwrap();
-    // A decision and an edit at the same moment: it never rests on what was, and comes after it.
+    // A concurrent decision and edit: the decision never depends on the state before the edit and
+    // comes after it.
     for round in 0..20_u8 {
         let position = engine.log_head().await.unwrap();
         let edit = [defines(insert(Kind::Trigger, &[round], b""))];
@@ -329,11 +330,11 @@ pub async fn conflict_names_unexpected_records(engine: &dyn Engine) {
     assert_eq!(found, of(&[b"a", b"b"]));
     let again = insert(Kind::Occurrence, b"a", b"");
     assert_eq!(names(vec![fresh(), again]).await, of(&[b"a"]));
-    // Who wants an entry that is taken is named, not who has it.
+    // The error names the record that claims an existing entry, not the entry's owner.
     assert_eq!(names(vec![with(b"c"), fresh()]).await, of(&[b"c"]));
 }
 
-/// Adds to a counter.
+/// Returns a change that adds to a counter.
 pub(super) fn addition(key: &[u8], numbers: &[i64]) -> Change {
     let add = Action::Add(numbers.into());
     change(Kind::Counter, key, Expect::Any, add)
@@ -368,7 +369,7 @@ pub async fn additions_accumulate_and_zero_counters_are_removed(engine: &dyn Eng
 pub async fn addition_to_a_non_numeric_value_is_refused(engine: &dyn Engine) {
     let text = insert(Kind::Counter, b"a", b"no number");
     match apply(engine, vec![text]).await {
-        // An engine that adds in columns does not take it at all.
+        // An engine that adds in columns rejects it.
         Err(EngineError::Corrupt(_)) => {
             assert_eq!(read(engine, Kind::Counter, b"a").await, None);
             return;

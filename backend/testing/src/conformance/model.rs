@@ -15,12 +15,12 @@ use crate::{
 };
 
 const KINDS: [Kind; 4] = [Kind::Rule, Kind::Occurrence, Kind::Delivery, Kind::Attempt];
-/// One that stands still and one that moves; both of occurrences.
+/// One index whose entries stay and one whose entries move, both of occurrences.
 const INDEXES: [Index; 2] = [Index::OccurrenceByEvent, Index::OccurrenceByState];
 const STEPS: usize = 200;
 const WALKS: usize = 8;
 
-/// What a change is to be; what it expects is found out when it is its turn.
+/// A planned change; its expected version is determined when it is applied.
 #[derive(Debug, Clone)]
 struct Intent {
     kind: Kind,
@@ -49,7 +49,7 @@ fn intent() -> impl Strategy<Value = Intent> {
     )
 }
 
-/// The entries of a record follow from its value, so that they can be found again.
+/// Derives the entries of a record from its value, so that they can be computed again.
 fn entries_of(key: u8, value: &[u8]) -> Vec<Entry> {
     let shared = value.first().copied().unwrap_or_default();
     vec![
@@ -96,7 +96,7 @@ async fn changes_of(model: &dyn Engine, intents: &[Intent]) -> Vec<Change> {
     changes
 }
 
-/// A stretch of keys, a way to walk it, and how far.
+/// Generates a key range, a direction and a limit.
 fn stretch() -> impl Strategy<Value = (Range, Direction, usize)> {
     let end = prop_oneof![1 => Just(None), 3 => (0..14_u8).prop_map(|end| Some(vec![end]))];
     let direction = prop_oneof![Just(Direction::Ascending), Just(Direction::Descending)];
@@ -106,7 +106,7 @@ fn stretch() -> impl Strategy<Value = (Range, Direction, usize)> {
     })
 }
 
-/// What is seen of a stretch.
+/// Reads a key range in all ways.
 async fn seen_in(
     engine: &dyn Engine,
     versions: &Versions,
@@ -135,7 +135,7 @@ async fn seen_in(
     (records, entries)
 }
 
-/// All that can be seen of an engine.
+/// Reads everything an engine stores.
 async fn seen(
     engine: &dyn Engine,
     versions: &Versions,
@@ -154,7 +154,7 @@ async fn seen(
     (records, entries, log)
 }
 
-/// The engine must be new.
+/// Applies random changes to a new engine and to the model, and compares them after each step.
 pub async fn random_walks_match_the_model(engine: &dyn Engine) {
     let model = MemoryEngine::new();
     let mut runner = TestRunner::new(Config::default());
@@ -192,7 +192,7 @@ pub async fn random_walks_match_the_model(engine: &dyn Engine) {
     }
 }
 
-/// The engine's version for each version of the model: each counts its own way.
+/// The engine's version for each version of the model, as each counts differently.
 #[derive(Debug, Default)]
 struct Versions {
     ours: HashMap<u64, u64>,
@@ -212,7 +212,8 @@ impl Versions {
         rows.collect()
     }
 
-    /// The same changes, as the engine expects them. What is stale for the model is for it too.
+    /// Returns the changes with the versions that the engine expects. A version that is stale for
+    /// the model is stale for the engine too.
     fn expected(&self, changes: &[Change]) -> Vec<Change> {
         let mut changes = changes.to_vec();
         for change in &mut changes {

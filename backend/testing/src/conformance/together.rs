@@ -1,4 +1,4 @@
-//! Many callers concurrently.
+//! Concurrent callers.
 
 use futures_util::future::join_all;
 

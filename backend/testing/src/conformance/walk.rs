@@ -14,7 +14,8 @@ fn range(start: &[u8], end: Option<&[u8]>) -> Range {
     }
 }
 
-/// Stretches over the keys `a`, `b`, `ba`, `c` and `ÿÿ`, a limit, and what lies there.
+/// Returns ranges over the keys `a`, `b`, `ba`, `c` and `ÿÿ`, each with a limit and the keys
+/// inside.
 fn stretches() -> Vec<(Range, usize, Vec<&'static [u8]>)> {
     let all: Vec<&[u8]> = vec![b"a", b"b", b"ba", b"c", &[255, 255]];
     vec![
@@ -31,7 +32,7 @@ fn stretches() -> Vec<(Range, usize, Vec<&'static [u8]>)> {
     ]
 }
 
-/// What a walk gives of what lies there.
+/// Returns the keys that a walk returns of those in its range.
 fn expected(lying: &[&[u8]], direction: Direction, limit: usize) -> Vec<Vec<u8>> {
     let mut keys: Vec<_> = lying.iter().map(|key| key.to_vec()).collect();
     if direction == Direction::Descending {
@@ -102,7 +103,7 @@ pub async fn last_record_is_found_under_each_prefix(engine: &dyn Engine) {
     }
     let entry = |key: &[u8]| Some(key.to_vec());
     assert_eq!(lead, [entry(b"b9"), entry(b"a2"), None, entry(b"a2"), None]);
-    // More than are read on the caller's thread.
+    // More keys than are read on the caller's thread.
     let many = vec![b"a".to_vec(); 1_500];
     let found = engine
         .last_with_prefix(Index::OccurrenceByEvent, &many)
@@ -163,7 +164,7 @@ pub async fn kinds_and_indexes_are_separate(engine: &dyn Engine) {
     }
 }
 
-/// An event's id, and the number of its occurrence.
+/// Returns a key of an event's id and the number of its occurrence.
 fn of_event(number: u32) -> Vec<u8> {
     let spread = u128::from(number / 2).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
     [&spread.to_be_bytes()[..], &number.to_be_bytes()].concat()
@@ -172,7 +173,8 @@ fn of_event(number: u32) -> Vec<u8> {
 pub async fn removed_records_are_skipped(engine: &dyn Engine) {
     const RECORDS: u32 = 400;
     let (mut records, mut entries) = (BTreeMap::new(), BTreeMap::new());
-    // Removed and made again in several rounds, so that removals lie over rows, and rows over them.
+    // Removed and created again in several rounds, so that removals shadow rows, and rows shadow
+    // removals.
     for round in 0..6_u32 {
         for number in (0..RECORDS).filter(|number| (number * 7 + round) % 3 == 0) {
             let key = number.to_be_bytes().to_vec();
@@ -309,7 +311,7 @@ pub async fn log_signal_follows_log_head(engine: &dyn Engine) {
         .position;
     assert!(
         *engine.log_signal().borrow() >= position,
-        "it is known immediately"
+        "it is visible immediately"
     );
     signal.changed().await.unwrap();
     assert_eq!(*signal.borrow_and_update(), position);
@@ -352,7 +354,7 @@ pub async fn delta_returns_current_records(engine: &dyn Engine) {
 
     let part = delta(start, 1).await.unwrap();
     assert_eq!((part.through, part.head), (first, second));
-    assert_eq!(part.changed[0].row, None, "what is read is read now");
+    assert_eq!(part.changed[0].row, None, "reads return the current state");
     assert_eq!(part.unlogged, []);
     let rest = delta(part.through, 1).await.unwrap();
     assert_eq!((rest.through, rest.head), (second, second));

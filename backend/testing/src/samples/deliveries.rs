@@ -14,7 +14,7 @@ use crate::domain::{
     destination::{AttemptSummary, RejectedRecipient, RepeatedRejections},
 };
 
-/// A delivery that was tried once.
+/// Returns a delivery after one attempt.
 pub fn delivery(number: u64, state: DeliveryState) -> Delivery {
     let rule_content = RuleContent {
         name: "page".into(),
@@ -66,7 +66,7 @@ pub fn delivery(number: u64, state: DeliveryState) -> Delivery {
     }
 }
 
-/// A delivery after another one of the same rule and occurrence.
+/// Returns a delivery that follows another one of the same rule and occurrence.
 pub fn later_delivery() -> Delivery {
     let mut later = delivery(8, DeliveryState::Delivered);
     later.content.previous = Some(ReportedState {
@@ -76,7 +76,7 @@ pub fn later_delivery() -> Delivery {
     later
 }
 
-/// A delivery of a mail that some addresses have, and that one refused.
+/// Returns a delivery of a mail that some addresses accepted and one rejected.
 pub fn partial_delivery() -> Delivery {
     Delivery {
         recipients: Recipients {
@@ -87,7 +87,7 @@ pub fn partial_delivery() -> Delivery {
     }
 }
 
-/// A delivery that its receiver deferred, and whose full form was rejected.
+/// Returns a delivery that its receiver deferred, and whose full form was rejected.
 pub fn deferred_delivery() -> Delivery {
     Delivery {
         attempts: 4,
@@ -98,7 +98,7 @@ pub fn deferred_delivery() -> Delivery {
     }
 }
 
-/// A delivery that was sent again.
+/// Returns a delivery that was sent again.
 pub fn retried_delivery() -> Delivery {
     Delivery {
         retried_as: Some(id(62)),
@@ -106,7 +106,6 @@ pub fn retried_delivery() -> Delivery {
     }
 }
 
-/// An attempt of a delivery.
 pub fn attempt(delivery: u64, number: u32) -> Attempt {
     let headers = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
     Attempt {
@@ -133,7 +132,6 @@ pub fn attempt(delivery: u64, number: u32) -> Attempt {
     }
 }
 
-/// An attempt with the reduced form of its message.
 pub fn reduced_attempt() -> Attempt {
     Attempt {
         is_reduced: true,
@@ -141,7 +139,6 @@ pub fn reduced_attempt() -> Attempt {
     }
 }
 
-/// The health of the deliveries to a destination.
 pub fn health() -> Health {
     Health {
         destination: id(21),
@@ -158,7 +155,7 @@ pub fn health() -> Health {
     }
 }
 
-/// The same of a receiver that asks for nothing for a while.
+/// Returns the health of a destination whose receiver requested a pause.
 pub fn asking_health() -> Health {
     Health {
         requested_until_ms: Some(AT_MS + 90_000),
@@ -166,7 +163,7 @@ pub fn asking_health() -> Health {
     }
 }
 
-/// The same of a receiver that alternates between failing and answering.
+/// Returns the health of a destination that alternates between failing and responding.
 pub fn alternating_health() -> Health {
     Health {
         state: HealthState::Healthy,
@@ -175,7 +172,7 @@ pub fn alternating_health() -> Health {
     }
 }
 
-/// The same of a receiver that rejects messages alike.
+/// Returns the health of a destination that rejects all messages with the same response.
 pub fn alike_health() -> Health {
     Health {
         alike: RepeatedRejections {
@@ -186,7 +183,7 @@ pub fn alike_health() -> Health {
     }
 }
 
-/// A delivery that waits for the end of another one, and may have arrived.
+/// Returns a delivery that waits for the end of another one, and may have arrived.
 pub fn behind_delivery() -> Delivery {
     Delivery {
         in_thread: true,
@@ -196,7 +193,7 @@ pub fn behind_delivery() -> Delivery {
     }
 }
 
-/// A delivery that ended without success, and may have arrived.
+/// Returns a delivery that ended without success, and may have arrived.
 pub fn uncertain_delivery() -> Delivery {
     Delivery {
         in_thread: true,
@@ -205,7 +202,7 @@ pub fn uncertain_delivery() -> Delivery {
     }
 }
 
-/// The same with addresses that are refused.
+/// Returns the health of a destination some of whose addresses are rejected.
 pub fn refusing_health() -> Health {
     let refused = |address: &str, said: &str, is_permanent| RejectedRecipient {
         address: address.into(),
@@ -222,7 +219,7 @@ pub fn refusing_health() -> Health {
     }
 }
 
-/// The same with what is kept of attempts.
+/// Returns the health of a destination with stored attempts.
 pub fn tried_health() -> Health {
     Health {
         last_success_ms: Some(AT_MS + 2),

@@ -8,7 +8,7 @@ use crate::domain::{
     DigestRow, Folding, Severity,
 };
 
-/// What happened to a budget.
+/// Returns the use of a message budget in a window.
 pub fn budget_window() -> BudgetWindow {
     BudgetWindow {
         destination: id(21),
@@ -20,7 +20,6 @@ pub fn budget_window() -> BudgetWindow {
     }
 }
 
-/// A destination with a budget.
 pub fn budget_destination() -> Destination {
     let mut destination = destinations().swap_remove(1);
     destination.name = name("budgeted");
@@ -32,7 +31,7 @@ pub fn budget_destination() -> Destination {
     destination
 }
 
-/// A delivery that is sent separately, whatever the budget.
+/// Returns a delivery that is sent separately, regardless of the budget.
 pub fn lone_delivery() -> Delivery {
     Delivery {
         folding: Folding::Alone,
@@ -40,7 +39,6 @@ pub fn lone_delivery() -> Delivery {
     }
 }
 
-/// A delivery that a digest includes.
 pub fn folded_delivery() -> Delivery {
     Delivery {
         folding: Folding::Into(id(66)),
@@ -48,7 +46,6 @@ pub fn folded_delivery() -> Delivery {
     }
 }
 
-/// A digest.
 pub fn digest_delivery() -> Delivery {
     let mut digest = delivery(912, DeliveryState::Delivered);
     let row = |rule_name: Option<&str>, severity| DigestRow {

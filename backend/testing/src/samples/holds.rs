@@ -1,5 +1,4 @@
-//! Records of what holds, gathers and only records: silences, inhibitions, timing, groups, flapping and
-//! shadow rules.
+//! Records of silences, inhibitions, delays, groups, flapping and dry-run rules.
 
 use super::{AT_MS, delivery, id, name, occurrence, rule, trigger};
 use crate::domain::{
@@ -9,7 +8,7 @@ use crate::domain::{
     Query, Rule, Severity, Silence, Stage, Status, ThreadOrigin,
 };
 
-/// An occurrence of which something waits under a silence, and something else was skipped.
+/// Returns an occurrence with one notification held by a silence and another one skipped.
 pub fn held_occurrence() -> Occurrence {
     let held_by = vec![HeldBy {
         kind: HoldKind::Silence,
@@ -51,7 +50,7 @@ pub fn held_occurrence() -> Occurrence {
     }
 }
 
-/// A suppressed occurrence whose receivers know another state.
+/// Returns a suppressed occurrence whose receivers were sent a different state.
 pub fn changed_occurrence() -> Occurrence {
     let mut occurrence = occurrence(9);
     occurrence.notified[0].cleared = false;
@@ -62,7 +61,7 @@ pub fn changed_occurrence() -> Occurrence {
     occurrence
 }
 
-/// An event of the service's own that is not ingested yet.
+/// Returns an event of the service's own that is not yet ingested.
 pub fn own_event() -> OwnEvent {
     let mut event =
         IncomingEvent::own_event("no one responded", "escalation", [("rule", "page")], AT_MS);
@@ -78,7 +77,6 @@ pub fn own_event() -> OwnEvent {
     }
 }
 
-/// A silence.
 pub fn silence(called: &str) -> Silence {
     Silence {
         id: id(51),
@@ -113,7 +111,7 @@ pub fn silence(called: &str) -> Silence {
     }
 }
 
-/// A silence inside the windows of a calendar, without an end.
+/// Returns a silence limited to the windows of a calendar, without an end.
 pub fn nightly_silence() -> Silence {
     Silence {
         calendar: Some(name("nights")),
@@ -122,7 +120,6 @@ pub fn nightly_silence() -> Silence {
     }
 }
 
-/// An inhibition.
 pub fn inhibition(called: &str) -> Inhibition {
     let query = |field: &str, text: &str| Query {
         clause: Clause::Equals(field.into(), Literal::Text(text.into())),
@@ -147,7 +144,7 @@ pub fn inhibition(called: &str) -> Inhibition {
     }
 }
 
-/// An occurrence that is a source of an inhibition, and was one of another lately.
+/// Returns an occurrence that is a source of one inhibition, and recently was one of another.
 pub fn cause() -> Occurrence {
     let mark = |number, until_ms| CauseMark {
         inhibition: id(number),
@@ -161,7 +158,7 @@ pub fn cause() -> Occurrence {
     }
 }
 
-/// A rule with every way of waiting.
+/// Returns a rule with every kind of delay.
 pub fn timed_rule() -> Rule {
     Rule {
         delay_ms: 300_000,
@@ -171,7 +168,6 @@ pub fn timed_rule() -> Rule {
     }
 }
 
-/// A rule that groups.
 pub fn grouping_rule() -> Rule {
     Rule {
         group: Some(Grouping {
@@ -183,7 +179,7 @@ pub fn grouping_rule() -> Rule {
     }
 }
 
-/// A group that is over.
+/// Returns a closed group.
 pub fn group() -> Group {
     Group {
         id: id(81),
@@ -208,7 +204,6 @@ pub fn group() -> Group {
     }
 }
 
-/// A group that takes members.
 pub fn open_group() -> Group {
     Group {
         id: id(83),
@@ -217,7 +212,7 @@ pub fn open_group() -> Group {
     }
 }
 
-/// An occurrence that was notified of with a group, and joins one of another rule.
+/// Returns an occurrence that was notified in a group, and joins a group of another rule.
 pub fn grouped_occurrence() -> Occurrence {
     let mut occurrence = held_occurrence();
     occurrence.close = None;
@@ -239,7 +234,6 @@ pub fn grouped_occurrence() -> Occurrence {
     occurrence
 }
 
-/// A delivery about a group.
 pub fn group_delivery() -> Delivery {
     let mut delivery = delivery(900, DeliveryState::Delivered);
     delivery.content.group = Some(GroupContent {
@@ -260,7 +254,7 @@ pub fn group_delivery() -> Delivery {
     delivery
 }
 
-/// A rule that counts how often an event opens.
+/// Returns a rule that detects flapping.
 pub fn flapping_rule() -> Rule {
     Rule {
         flapping: Some(FlappingLimits {
@@ -272,7 +266,7 @@ pub fn flapping_rule() -> Rule {
     }
 }
 
-/// The occurrence that receivers know another one by.
+/// Returns the occurrence whose thread another one continues.
 fn thread() -> ThreadOrigin {
     ThreadOrigin {
         key: id(51),
@@ -280,7 +274,7 @@ fn thread() -> ThreadOrigin {
     }
 }
 
-/// A flapping occurrence that continues with the thread of an earlier one.
+/// Returns a flapping occurrence that continues the thread of an earlier one.
 pub fn flapping_occurrence() -> Occurrence {
     let mut occurrence = occurrence(8);
     occurrence.notified[0].thread = Some(thread());
@@ -315,7 +309,7 @@ pub fn flapping_occurrence() -> Occurrence {
     occurrence
 }
 
-/// A delivery about an occurrence that receivers know by an earlier one.
+/// Returns a delivery about an occurrence that continues the thread of an earlier one.
 pub fn thread_delivery() -> Delivery {
     let mut delivery = delivery(901, DeliveryState::Delivered);
     delivery.content.thread = Some(thread());
@@ -323,7 +317,7 @@ pub fn thread_delivery() -> Delivery {
     delivery
 }
 
-/// A delivery that waits for the earlier ones of its thread.
+/// Returns a delivery that waits for earlier ones of its thread.
 pub fn waiting_delivery() -> Delivery {
     Delivery {
         in_thread: true,
@@ -331,7 +325,7 @@ pub fn waiting_delivery() -> Delivery {
     }
 }
 
-/// A rule that only records.
+/// Returns a rule that only records.
 pub fn shadow_rule() -> Rule {
     Rule {
         shadow: true,
@@ -339,14 +333,14 @@ pub fn shadow_rule() -> Rule {
     }
 }
 
-/// An occurrence of which a rule only recorded what it would have sent.
+/// Returns an occurrence whose messages a rule only recorded.
 pub fn shadowed_occurrence() -> Occurrence {
     let mut occurrence = occurrence(7);
     occurrence.notified[0].shadow = true;
     occurrence
 }
 
-/// A group with a response.
+/// Returns a group with a response.
 pub fn escalated_group() -> Group {
     Group {
         id: id(85),
@@ -355,7 +349,6 @@ pub fn escalated_group() -> Group {
     }
 }
 
-/// A group whose messages are only recorded.
 pub fn shadow_group() -> Group {
     Group {
         id: id(84),

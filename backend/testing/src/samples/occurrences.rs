@@ -1,4 +1,4 @@
-//! Occurrences with everything that can happen to one.
+//! Occurrences with every field set.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::domain::{
     Occurrence, Opening, Report, Reporter, Reports, Severity, Status, TraceContext, Value,
 };
 
-/// A closed occurrence with everything that can happen to one.
+/// Returns a closed occurrence with every field set.
 pub fn occurrence(number: u32) -> Occurrence {
     let metadata = BTreeMap::from([
         (
@@ -80,7 +80,8 @@ pub fn occurrence(number: u32) -> Occurrence {
     }
 }
 
-/// An occurrence whose newest event was stamped ahead, and after which an earlier one was reopened.
+/// Returns an occurrence whose newest event has a timestamp in the future, and after which an
+/// earlier one was reopened.
 pub fn reopened_occurrence() -> Occurrence {
     Occurrence {
         received_ms: Some(AT_MS + 6),
@@ -89,7 +90,6 @@ pub fn reopened_occurrence() -> Occurrence {
     }
 }
 
-/// An occurrence that a user looks after.
 pub fn assigned_occurrence() -> Occurrence {
     let mut assigned = Occurrence {
         assignee: Some(name("ben")),
@@ -105,7 +105,6 @@ pub fn assigned_occurrence() -> Occurrence {
     assigned
 }
 
-/// An occurrence whose newest event came with a trace.
 pub fn traced_occurrence() -> Occurrence {
     Occurrence {
         trace: TraceContext::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
@@ -113,7 +112,7 @@ pub fn traced_occurrence() -> Occurrence {
     }
 }
 
-/// An occurrence that several reporters report.
+/// Returns an occurrence with several reporters.
 pub fn reported_occurrence() -> Occurrence {
     let reporter = |name: &str, until_ms| Reporter {
         id: Report::new(None, None, name).reporter.unwrap(),
@@ -134,7 +133,7 @@ pub fn reported_occurrence() -> Occurrence {
     }
 }
 
-/// An occurrence that follows one which its reporters ended.
+/// Returns an occurrence that follows one ended by its reporters.
 pub fn reported_again_occurrence() -> Occurrence {
     let mut occurrence = reported_occurrence();
     occurrence.reports.ended_ms = Some(AT_MS - 90_000);
@@ -143,7 +142,7 @@ pub fn reported_again_occurrence() -> Occurrence {
     occurrence
 }
 
-/// An occurrence that ends unless it is sent again.
+/// Returns an occurrence that expires unless it is sent again.
 pub fn expiring_occurrence() -> Occurrence {
     Occurrence {
         status: Status::Open,
@@ -153,7 +152,7 @@ pub fn expiring_occurrence() -> Occurrence {
     }
 }
 
-/// An occurrence with what its decisions rest on.
+/// Returns an occurrence with the basis of its decisions.
 pub fn evaluated_occurrence() -> Occurrence {
     let mut occurrence = occurrence(2);
     occurrence.content_ms = Some(AT_MS + 4);
@@ -170,7 +169,7 @@ pub fn evaluated_occurrence() -> Occurrence {
     occurrence
 }
 
-/// An occurrence of an event that came before.
+/// Returns an occurrence of an event that occurred before.
 pub fn returned_occurrence() -> Occurrence {
     let earlier = |end_ms, by_sender| EarlierOccurrence {
         end_ms,

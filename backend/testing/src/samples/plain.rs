@@ -1,4 +1,4 @@
-//! Values with as little as they need, all of one story: an event about a disk, and the rules that notify of it.
+//! Minimal values that belong together: an event about a disk, and the rules that notify about it.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,17 @@ use crate::{
     lifecycle::{Arrival, EventEffect, receive},
 };
 
-/// A trigger: severity error or worse.
+/// Name of the trigger for severity error or worse.
 pub const DISK_TRIGGER: &str = "disk";
 
-/// When tests begin, in milliseconds since 1970.
+/// Start of the tests, in milliseconds since 1970.
 pub const START_MS: i64 = 1_800_000_000_000;
 
-/// A name.
 pub fn name(text: &str) -> Name {
     Name::parse(text).unwrap()
 }
 
-/// An identity built from a text, the same every time.
+/// Derives an identity from a text.
 pub fn id(text: &str) -> RecordId {
     let random = text
         .bytes()
@@ -31,7 +30,7 @@ pub fn id(text: &str) -> RecordId {
     RecordId::from_parts(1, random % (1 << 80))
 }
 
-/// An event of severity error about one host.
+/// Returns an event of severity error about a host.
 pub fn event(host: &str) -> IncomingEvent {
     IncomingEvent {
         name: "disk-full".into(),
@@ -49,7 +48,7 @@ pub fn event(host: &str) -> IncomingEvent {
     }
 }
 
-/// What [`event`] opens.
+/// Returns the occurrence that [`event`] opens.
 pub fn occurrence() -> Occurrence {
     let event = event("a");
     let arrival = Arrival {
@@ -61,11 +60,12 @@ pub fn occurrence() -> Occurrence {
     };
     match receive(None, &arrival, &SharedSettings::default(), id("occurrence")) {
         EventEffect::Opened(opened) => *opened,
-        EventEffect::Repeated(_) | EventEffect::Counted => unreachable!("nothing was there before"),
+        EventEffect::Repeated(_) | EventEffect::Counted => unreachable!("nothing existed before"),
     }
 }
 
-/// A trigger: `disk` (severity error or worse), `nothing`, or else everything.
+/// Returns a trigger: `disk` matches severity error or worse, `nothing` no event, any other name
+/// all events.
 pub fn trigger(of: &str) -> Trigger {
     let severity = |word: &str| Literal::Text(word.into());
     let clause = match of {
@@ -86,7 +86,7 @@ pub fn trigger(of: &str) -> Trigger {
     }
 }
 
-/// An enabled rule without repeats and updates.
+/// Returns an enabled rule without repeats and updates.
 pub fn rule(of: &str, triggers: &[&str], destinations: &[&str]) -> Rule {
     Rule {
         id: id(of),
@@ -114,7 +114,8 @@ pub fn rule(of: &str, triggers: &[&str], destinations: &[&str]) -> Rule {
     }
 }
 
-/// A destination; one whose name starts with `event` makes events, any other is a webhook.
+/// Returns a destination: one whose name starts with `event` creates events, any other is a
+/// webhook.
 pub fn destination(of: &str) -> Destination {
     let kind = if of.starts_with("event") {
         DestinationKind::Event(EventTemplates {

@@ -1,4 +1,4 @@
-//! Records of who answers for an event, and of what is expected to be heard.
+//! Records of responses and heartbeats: contacts, schedules, policies and expectations.
 
 use super::{AT_MS, id, name, occurrence, rule};
 use crate::domain::{
@@ -11,7 +11,7 @@ use crate::domain::{
     schedule::{Layer, Override, Slot},
 };
 
-/// A contact that has all that one can have.
+/// Returns a contact with every field set.
 pub fn contact(called: &str) -> Contact {
     Contact {
         id: id(74),
@@ -36,10 +36,10 @@ pub fn contact(called: &str) -> Contact {
     }
 }
 
-/// The hand-offs of a layer.
+/// Returns the hand-offs of a layer.
 ///
 /// # Panics
-/// When the texts are none.
+/// Panics if a text is invalid.
 pub fn rotation(dtstart: &str, rrule: &str) -> Window {
     let text = WindowText {
         dtstart: dtstart.into(),
@@ -50,7 +50,7 @@ pub fn rotation(dtstart: &str, rrule: &str) -> Window {
     Window::read(&text).expect("the window is valid")
 }
 
-/// A schedule that has all that one can have.
+/// Returns a schedule with every field set.
 pub fn schedule(called: &str) -> Schedule {
     let hand_offs = rotation("2027-01-04T08:00:00", "FREQ=WEEKLY");
     Schedule {
@@ -90,7 +90,7 @@ pub fn schedule(called: &str) -> Schedule {
     }
 }
 
-/// A schedule with a layer that has a start, an end and an empty slot.
+/// Returns a schedule with a layer that has a start, an end and an empty slot.
 pub fn bounded_schedule() -> Schedule {
     let mut schedule = schedule("summer");
     let layer = &mut schedule.layers[0];
@@ -100,7 +100,7 @@ pub fn bounded_schedule() -> Schedule {
     schedule
 }
 
-/// A contact whose feed has another address.
+/// Returns a contact whose feed address was rotated.
 pub fn followed_contact() -> Contact {
     Contact {
         feed_number: 3,
@@ -108,7 +108,7 @@ pub fn followed_contact() -> Contact {
     }
 }
 
-/// A contact with two methods to one destination, whose identities do not follow from their order.
+/// Returns a contact with two methods to one destination, whose ids do not follow their order.
 pub fn reordered_contact() -> Contact {
     let mut contact = contact("ben");
     let mut other = contact.methods[0].clone();
@@ -118,7 +118,7 @@ pub fn reordered_contact() -> Contact {
     contact
 }
 
-/// A schedule whose feed has a later address than its first.
+/// Returns a schedule whose feed address was rotated.
 pub fn rotated_schedule(called: &str) -> Schedule {
     Schedule {
         feed_number: 2,
@@ -126,7 +126,7 @@ pub fn rotated_schedule(called: &str) -> Schedule {
     }
 }
 
-/// An escalation policy that has all that one can have.
+/// Returns an escalation policy with every field set.
 pub fn policy(called: &str) -> EscalationPolicy {
     let step = |target, wait_ms| EscalationStep {
         targets: vec![target],
@@ -153,7 +153,7 @@ pub fn policy(called: &str) -> EscalationPolicy {
     }
 }
 
-/// A rule that follows an escalation policy.
+/// Returns a rule with an escalation policy.
 pub fn paging_rule() -> Rule {
     Rule {
         escalation_policy: Some(name("database")),
@@ -161,7 +161,7 @@ pub fn paging_rule() -> Rule {
     }
 }
 
-/// An occurrence that is escalated, and was acknowledged for a while.
+/// Returns an escalated occurrence that was acknowledged temporarily.
 pub fn escalated() -> Occurrence {
     let mut occurrence = occurrence(91);
     occurrence.acknowledged_until_ms = Some(AT_MS + 900_000);
@@ -205,7 +205,8 @@ pub fn escalated() -> Occurrence {
     occurrence
 }
 
-/// The same occurrence, whose pages and waiting methods have identities, after a critical round.
+/// Returns the occurrence of [`escalated`] with ids of pages and waiting methods, after a critical
+/// round.
 pub fn identified_response() -> Occurrence {
     let mut occurrence = escalated();
     if let Some(response) = &mut occurrence.notified[0].response {
@@ -225,7 +226,7 @@ pub fn identified_response() -> Occurrence {
     occurrence
 }
 
-/// The same occurrence, while a silence and a cause hold its response.
+/// Returns the occurrence of [`escalated`] while a silence and a cause hold its response.
 pub fn held_response() -> Occurrence {
     let mut occurrence = escalated();
     if let Some(response) = &mut occurrence.notified[0].response {
@@ -235,7 +236,7 @@ pub fn held_response() -> Occurrence {
     occurrence
 }
 
-/// A heartbeat that has all that one can have.
+/// Returns a heartbeat with every field set.
 pub fn heartbeat(called: &str) -> Heartbeat {
     Heartbeat {
         id: id(72),
@@ -267,7 +268,7 @@ pub fn heartbeat(called: &str) -> Heartbeat {
     }
 }
 
-/// What that heartbeat expects, and has missed.
+/// Returns a missed expectation of [`heartbeat`].
 pub fn expectation() -> Expectation {
     Expectation {
         heartbeat: id(72),
@@ -293,7 +294,7 @@ pub fn expectation() -> Expectation {
     }
 }
 
-/// A heartbeat with a beat in each window of a calendar, whose runs are measured.
+/// Returns a heartbeat with a beat in each window of a calendar, whose runs are measured.
 pub fn window_heartbeat(called: &str) -> Heartbeat {
     Heartbeat {
         every_ms: 0,
@@ -303,7 +304,7 @@ pub fn window_heartbeat(called: &str) -> Heartbeat {
     }
 }
 
-/// A heartbeat with a beat after each time of a cron expression.
+/// Returns a heartbeat with a beat after each time of a cron expression.
 pub fn cron_heartbeat(called: &str) -> Heartbeat {
     Heartbeat {
         every_ms: 0,
@@ -313,7 +314,7 @@ pub fn cron_heartbeat(called: &str) -> Heartbeat {
     }
 }
 
-/// What a heartbeat with a calendar expects, while it runs.
+/// Returns an expectation of a heartbeat with a calendar, during a run.
 pub fn running_expectation() -> Expectation {
     Expectation {
         has_failed: false,

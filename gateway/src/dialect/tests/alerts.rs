@@ -39,7 +39,7 @@ fn prometheus_and_webhook_yield_the_same_event() {
     assert_eq!(dimensions(&by_webhook), ["host=a", "severity=critical"]);
     assert_eq!(by_webhook.summary, "disk is full");
     assert_eq!(by_webhook.body, "97 %");
-    assert_eq!(by_webhook.timestamp, 0, "the moment of receipt");
+    assert_eq!(by_webhook.timestamp, 0, "the time of receipt");
     assert_eq!(by_webhook.start_time, by_prometheus.start_time);
     assert_eq!(by_webhook.start_time, Some(1_768_896_000_000));
     assert_eq!(by_webhook.reporter, "http://p/graph");

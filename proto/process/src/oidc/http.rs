@@ -31,7 +31,7 @@ impl Http {
         // Explicit, since a process can have only one default crypto provider.
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
-            .expect("the provider knows the default protocol versions")
+            .expect("the provider supports the default protocol versions")
             .with_root_certificates(roots)
             .with_no_client_auth();
         let connector = HttpsConnectorBuilder::new()

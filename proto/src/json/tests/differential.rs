@@ -172,7 +172,7 @@ fn agree(subject: &Subject, choices: &[u8]) -> Result<(), TestCaseError> {
         .map_err(|error| TestCaseError::fail(format!("{json}: {error:?}")))?;
     let reference = subject
         .reference_read(&json)
-        .expect("the reference takes it");
+        .expect("the reference accepts it");
     let theirs = as_json(&reference);
     prop_assert_eq!(
         as_json(&subject.reference_decode(&wire)),

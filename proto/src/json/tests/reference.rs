@@ -84,7 +84,7 @@ const DIFFERENCES: &[(&str, &[&str], &[&str])] = &[
         &["duration"],
         &[r#""0.0000000001s""#, r#""1.s""#, r#""+1s""#, r#"" 1s""#],
     ),
-    ("a list is no object", &["child"], &["[]"]),
+    ("a list is not an object", &["child"], &["[]"]),
 ];
 
 const REALS: &[&str] = &["aFloat", "aDouble"];
@@ -145,10 +145,7 @@ fn difference(subject: &Subject, case: &Case) -> Option<String> {
         (Ok(_), None) => Some(format!("taken: {json}")),
         (Ok(wire), Some(expected)) => {
             let message = subject.reference_decode(&wire);
-            let theirs = case
-                .out
-                .as_deref()
-                .expect("a text that is taken comes back");
+            let theirs = case.out.as_deref().expect("an accepted string round-trips");
             let parse = |text: &str| normalized(serde_json::from_str(text).unwrap());
             let ours = subject.write(&wire);
             // NaN never equals NaN. Python writes seven digits of a float.

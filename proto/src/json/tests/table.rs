@@ -431,7 +431,7 @@ fn violations_truncate_and_escape_client_input() {
         "y".repeat(5_000)
     );
     let Err(Rejected::Violations(violations)) = subject.read(&json) else {
-        panic!("taken")
+        panic!("accepted")
     };
     for violation in violations.list() {
         assert!(violation.field.len() < 100, "{violation:?}");
@@ -445,7 +445,7 @@ fn violations_beyond_the_limit_are_only_counted() {
     let subject = Subject::kinds();
     let json = format!(r#"{{"int32s":[{}]}}"#, ["true"; 1_000].join(","));
     let Err(Rejected::Violations(violations)) = subject.read(&json) else {
-        panic!("taken")
+        panic!("accepted")
     };
     assert_eq!(violations.list().len(), crate::json::limits::VIOLATIONS);
     assert!(
@@ -484,7 +484,7 @@ fn nesting_limit_matches_the_backend_decoder() {
     let accepted = subject.read(&nested(100)).unwrap();
     subject.reference_decode(&accepted);
     let Err(Rejected::Violations(violations)) = subject.read(&nested(101)) else {
-        panic!("taken")
+        panic!("accepted")
     };
     assert!(
         violations.sentence().contains("nested too deeply"),

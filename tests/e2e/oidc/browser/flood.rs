@@ -101,7 +101,7 @@ async fn junk_sign_ins_from_one_address_do_not_block_others() {
     for _ in 0..16 {
         assert_eq!(arriving.join_next().await.unwrap().unwrap(), 503);
     }
-    eventually("the provider to be asked", async || {
+    eventually("a request to the provider", async || {
         (requests() == 4).then_some(())
     })
     .await;

@@ -64,7 +64,7 @@ async fn rules_are_evaluated_on_changes_and_never_by_time_alone() {
                 vec![(plain(), ""), (late(), ""), (plain(), "opening")],
             ),
             case(
-                "a late event is no repeat",
+                "a late event is not a repeat",
                 json!({"repeat": true, "repeatInterval": 0}),
                 None,
                 vec![(plain(), "opening"), (late(), ""), (plain(), "opening")],
@@ -202,7 +202,7 @@ async fn ageing_is_evaluated_like_any_change() {
         let wires = world.wires();
         let mut wires = wires.iter();
         let same = wires.find(|wire| wire.name() == play.wire.name());
-        play.wire = same.expect("both wires").clone();
+        play.wire = same.expect("both protocols").clone();
         eventually("the occurrence to age out", async || {
             let event = stored(&play.wire, &play.host).await;
             (event["occurrences"][0]["closeReason"] == "AGED").then_some(())

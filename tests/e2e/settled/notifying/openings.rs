@@ -215,7 +215,7 @@ async fn new_rule_notifies_of_open_occurrences_on_request() {
         let dry_run = with(&request, &json!({"validateOnly": true}));
         let counted = wire.ok(CREATE_RULE, &dry_run).await;
         assert_eq!(counted["notifyCount"], 5, "{counted}");
-        assert_eq!(counts().await, 0, "asking tells nobody");
+        assert_eq!(counts().await, 0, "a preview notifies no one");
         wire.ok(CREATE_RULE, &request).await;
         assert_eq!(counts().await, 5);
         send(&wire, &events[..5]).await;

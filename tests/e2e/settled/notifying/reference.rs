@@ -60,7 +60,7 @@ async fn notifications_match_the_reference() {
                 ],
             ),
             case(
-                "an annotation is no change",
+                "an annotation is not a change",
                 json!({"enabled": false}),
                 None,
                 vec![

@@ -44,7 +44,7 @@ pub(crate) async fn run(
     }
     let mut service = connect(&address, settings).await?;
     let text = match command {
-        ClientCommand::Create(_) => unreachable!("it was carried out"),
+        ClientCommand::Create(_) => unreachable!("it was executed"),
         ClientCommand::Update(change) => {
             let request = UpdateClientRequest::from(change);
             let answer = service

@@ -306,7 +306,7 @@ impl Settings {
         let mode = Permissions::of(&file).map_err(unread)?;
         if mode.is_world_writable() {
             return Err(ConfigError(format!(
-                "--config: everybody can write to {shown} (mode {mode}); `chmod 600` it"
+                "--config: {shown} is world-writable (mode {mode}); run `chmod 600` on it"
             )));
         }
         let text = plain_file::read_rest(&file, FILE_BYTES_MAX);
@@ -318,8 +318,8 @@ impl Settings {
             let setting = setting::find(&key).expect("only known keys are handed out");
             if setting.is_secret && mode.is_accessible_to_others() {
                 self.loose.push(format!(
-                    "other users can read {shown} (mode {mode}), which contains `{key}`: `chmod \
-                     600` it"
+                    "other users can read {shown} (mode {mode}), which contains `{key}`; run \
+                     `chmod 600` on it"
                 ));
             }
             self.set(setting, &value, Source::File(path.to_owned()))?;

@@ -61,7 +61,7 @@ pub(crate) fn read_api_key(settings: &Settings) -> Result<String, Failure> {
         ))
     })?;
     if let Some(mode) = Permissions::at(&path).filter(|mode| mode.is_accessible_to_others()) {
-        tracing::warn!("other users can read {shown} (mode {mode}): `chmod 600` it");
+        tracing::warn!("other users can read {shown} (mode {mode}); run `chmod 600` on it");
     }
     match text.trim() {
         "" => Err(Failure::not_allowed(format!(

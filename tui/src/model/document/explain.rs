@@ -374,7 +374,6 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     }
 }
 
-/// Describes the decision that the page shows.
 fn describe_decision(model: &Model, judgement: &RuleJudgement) -> String {
     let at = model.moment(judgement.time);
     match judgement.basis() {
@@ -414,7 +413,6 @@ fn judgement(into: &mut Document, model: &Model, judgement: &RuleJudgement) {
     }
 }
 
-/// Describes a later change of a definition.
 fn describe_change(model: &Model, definition: Option<&Definition>) -> String {
     let Some((definition, until)) = definition.and_then(|it| Some((it, it.until?))) else {
         return String::new();

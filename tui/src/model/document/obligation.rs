@@ -1,4 +1,4 @@
-//! Outstanding resolutions: receivers not yet notified of a closing.
+//! Outstanding resolutions: receivers not yet notified about a closing.
 
 use std::cmp::Reverse;
 

@@ -148,7 +148,7 @@ impl Form {
     }
 
     /// Records the result of a test, and returns whether it was expected. On failure, focuses the
-    /// field concerned, unless the form was edited since.
+    /// field concerned, unless the form has been edited since.
     pub(crate) fn record_test(
         &mut self,
         ticket: Ticket,

@@ -125,7 +125,7 @@ fn folded_fields_are_saved_validated_and_unfolded_on_error() {
     form.step(true);
     assert_eq!(form.focus, at(&form, "#gather"));
     form.fill(interval, "60", 0).unwrap();
-    assert!(form.is_shown(interval), "what is filled in is shown");
+    assert!(form.is_shown(interval), "existing values are shown");
     form.inputs[section] = Input::Section(false);
     assert_eq!(form.filled_labels(section), ["Repeat after"]);
     assert_eq!(form.to_json()["repeatInterval"], json!(60));
@@ -169,7 +169,7 @@ fn saving_unfolds_invalid_fields_and_skips_counting() {
     form.record_change(0);
     assert!(
         form.live.made.is_none(),
-        "the count is of another condition"
+        "the count belongs to another condition"
     );
     assert!(form.live_call().is_none());
 }

@@ -86,7 +86,7 @@ pub(super) fn delete(model: &mut Model) {
                 "It can be deleted if nothing uses it."
             }
             Kind::Mapping => "Requests to it will be rejected.",
-            Kind::Heartbeat => "No beats are expected any more, and its open events are closed.",
+            Kind::Heartbeat => "Beats are no longer expected, and its open events are closed.",
             Kind::Inhibition => "Held notifications are evaluated immediately.",
             Kind::Silence => "It ends, and held notifications are evaluated immediately.",
             _ => "No rule uses it.",
@@ -268,7 +268,6 @@ pub(super) fn silence(
     show_question(model, confirm.line(Token::Dim, after));
 }
 
-/// Adds the result of a preview to the confirmation of saving.
 pub(super) fn add_preview(confirm: &mut Confirm, kind: Kind, answer: CallResult) {
     match kind {
         Kind::Silence => {

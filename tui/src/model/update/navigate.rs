@@ -206,7 +206,7 @@ pub(super) fn search(model: &mut Model, words: String) {
 pub(super) fn next_match(model: &mut Model, forward: bool) {
     let needle = model.page.list.filter.to_lowercase();
     if needle.is_empty() {
-        let answer = model.expand_keys("nothing was searched here; ‹search› searches");
+        let answer = model.expand_keys("no search yet; ‹search› starts one");
         return model.show_notice(Token::Info, answer);
     }
     let lines = document::current(model).lines;

@@ -109,7 +109,7 @@ fn write_is_sent_only_after_confirmation() {
         );
         assert!(
             matches!(model.overlay, Some(Overlay::Confirm(_) | Overlay::Bulk(_))),
-            "{start} did not ask"
+            "{start} did not ask for confirmation"
         );
         assert_eq!(press(&mut model, end).len(), count, "{start}{end}");
     }
@@ -184,15 +184,11 @@ fn reversible_actions_run_without_confirmation_and_can_be_undone() {
         assert_eq!(
             press(&mut model, "U").len(),
             1,
-            "what is not message any more is undone as well"
+            "a change that is no longer displayed is undone as well"
         );
         press(&mut model, keys);
         model.now_ms += limits::UNDO_MS;
-        assert_eq!(
-            press(&mut model, "U"),
-            [],
-            "nobody undoes what was done long ago"
-        );
+        assert_eq!(press(&mut model, "U"), [], "old changes are not undone");
     }
 }
 
@@ -259,7 +255,7 @@ fn late_response_for_a_closed_page_is_ignored() {
     press(&mut model, "4");
     let effects = update(&mut model, Msg::Key(keymap::parse("t").unwrap()[0]));
     let Some(Effect::Send(Command::Call(ticket, _))) = effects.first() else {
-        panic!("no test was asked for");
+        panic!("no test was requested");
     };
     let gone = update(&mut model, Msg::Key(keymap::parse("<Esc>").unwrap()[0]));
     assert!(gone.contains(&Effect::Send(Command::Abandon(*ticket))));
@@ -306,7 +302,7 @@ fn older(model: &mut Model, effects: &[Effect], newest: i64, next: &str) -> Vec<
     });
     let page = found((newest - 4..=newest).map(occurrence).collect(), next);
     let answer = Ok(page.encode_to_vec());
-    let news = News::CallResult(ticket.expect("more is asked for"), answer);
+    let news = News::CallResult(ticket.expect("more rows are requested"), answer);
     let effects = update(model, Msg::News(news));
     settle(model);
     effects

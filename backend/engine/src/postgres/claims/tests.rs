@@ -1,4 +1,4 @@
-//! Tests of the slots a node takes, keeps and hands over.
+//! Tests of claiming, keeping and handing over slots.
 
 use std::collections::HashMap;
 
@@ -92,9 +92,9 @@ fn slots_are_handed_over_in_batches_once_vacated() {
     let leaving = claims.watch_ownership().borrow().slots_to_leave();
     assert_eq!(leaving.len(), LEAVING_MAX);
     let (slot, number) = leaving[0];
-    assert!(!claims.vacate(slot, number + 1_000), "it was not asked so");
+    assert!(!claims.vacate(slot, number + 1_000), "it was not requested");
     assert!(claims.vacate(slot, number));
-    assert!(!claims.vacate(slot, number), "that is known");
+    assert!(!claims.vacate(slot, number), "it has already left");
     assert_eq!(claims.request_leave(&division), [(slot, [1; 16])]);
 
     // The other node is gone before the handover, so the report does not count the next time.
@@ -118,10 +118,10 @@ fn failing_node_releases_slots_and_rests_with_backoff() {
     for round in 0..3 {
         assert_eq!(claims.active_writer(), Some([7; 16]));
         assert!(claims.start_rest(true));
-        assert!(!claims.start_rest(true), "it does already");
+        assert!(!claims.start_rest(true), "it already does");
         assert!(!claims.is_leader());
         claims.publish(&division);
-        assert!(!claims.is_leader(), "it left the lead");
+        assert!(!claims.is_leader(), "it gave up leadership");
         assert_eq!(
             claims.request_leave(&division).len(),
             division.leaves.len().min(LEAVING_MAX)
@@ -140,7 +140,7 @@ fn node_rests_only_while_another_node_owns() {
     claims.take_part(true);
     assert!(
         !claims.end_rest_if_needed(&living(&[1])),
-        "it does not rest"
+        "it does not pause ownership"
     );
     assert!(claims.start_rest(true));
     assert!(!claims.end_rest_if_needed(&living(&[1])));

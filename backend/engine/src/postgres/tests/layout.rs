@@ -152,6 +152,6 @@ async fn tables_match_the_declared_kinds_and_indexes() {
     );
     assert!(
         open(&address).await.log_head().await.unwrap() == LogPosition::START,
-        "nothing was made anew"
+        "nothing was created again"
     );
 }

@@ -64,7 +64,7 @@ async fn every_node_writes_and_only_leader_uses_leader_lane() {
         "{refused:?}"
     );
     let waits = timeout(Duration::from_secs(3), second.wait_for_leadership()).await;
-    waits.expect_err("the first one lives and leads");
+    waits.expect_err("the first node is alive and leads");
 
     // As if the first node had been suspended for long.
     let session = Session::open(&address, Role::Writer).await.unwrap();
@@ -81,7 +81,7 @@ async fn every_node_writes_and_only_leader_uses_leader_lane() {
     );
     timeout(LONG, first.wait_until_deposed())
         .await
-        .expect("it finds out");
+        .expect("it detects that");
     second
         .apply(Lane::Leader, insert(b"e").into())
         .await
@@ -130,7 +130,7 @@ async fn until_owns(engine: &PostgresEngine, others: &[&PostgresEngine], count: 
             sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(LONG, owns).await.expect("it owns so many");
+    timeout(LONG, owns).await.expect("it owns its share");
 }
 
 /// Waits until each node owns its share and has nothing to leave, handing over along the way.
@@ -333,7 +333,9 @@ async fn idle_leader_without_writer_connection_loses_leadership() {
     // It is alive, and renews that over another connection.
     let took_over =
         async { tokio::join!(first.wait_until_deposed(), second.wait_for_leadership()) };
-    timeout(LONG, took_over).await.expect("the other one leads");
+    timeout(LONG, took_over)
+        .await
+        .expect("the other node leads");
     let nodes = [("first".to_owned(), false), ("second".to_owned(), true)];
     assert_eq!(said(&second).await, nodes);
     let set = insert(b"a");
@@ -351,7 +353,9 @@ async fn node_is_not_ready_while_reserved_connection_is_missing() {
         let (owner, role, limited) = clerk(&address).await;
         let first = node(&limited, "first").await;
         drop(first.changes_after(LogPosition::START, 1).await.unwrap());
-        let mut ready = first.watch_reachability().expect("it says so");
+        let mut ready = first
+            .watch_reachability()
+            .expect("reachability is reported");
         assert!(*ready.borrow());
         cut(&owner, &role, last).await;
         let is_not = timeout(LONG, ready.wait_for(|ready| !ready)).await;
@@ -392,7 +396,9 @@ async fn writing_leader_without_connection_hands_over_leadership() {
     let took_over = async {
         tokio::join!(first.wait_until_deposed(), second.wait_for_leadership());
     };
-    timeout(LONG, took_over).await.expect("the other one leads");
+    timeout(LONG, took_over)
+        .await
+        .expect("the other node leads");
     let set = insert(b"b");
     second.apply(Lane::Leader, set.into()).await.unwrap();
     let nodes = [("first".to_owned(), false), ("second".to_owned(), true)];
@@ -418,7 +424,7 @@ async fn followed_by_all_waits_for_every_live_node() {
     assert!(*second.log_signal().borrow() >= applied.position);
     let beyond = applied.position.next();
     let followed = first.wait_until_followed(beyond, Duration::from_millis(50));
-    assert!(!followed.await.unwrap(), "nobody is there yet");
+    assert!(!followed.await.unwrap(), "no follower has reached it");
 }
 
 #[tokio::test]
@@ -434,7 +440,7 @@ async fn node_absent_for_a_day_can_no_longer_write() {
     let second = Node::join(&address, "second").await.unwrap();
     timeout(LONG, first.wait_until_forgotten())
         .await
-        .expect("it finds out");
+        .expect("it detects that");
     let refused = first.apply(Lane::Bulk, insert(b"a").into()).await;
     assert!(
         matches!(refused, Err(EngineError::Unavailable(_))),

@@ -25,11 +25,7 @@ async fn engines_read_and_follow_each_others_writes() {
     assert_eq!(rows[0].as_ref().unwrap().version, applied.version);
     assert_eq!(other.log_head().await.unwrap(), applied.position);
     let after = other.log_after(applied.position, 1).await.unwrap();
-    assert_eq!(
-        after,
-        Some(Vec::new()),
-        "also before it has followed so far"
-    );
+    assert_eq!(after, Some(Vec::new()), "also before it has caught up");
     signal
         .wait_for(|head| *head == applied.position)
         .await

@@ -64,7 +64,7 @@ async fn fails_at(settings: Settings, operation: u64, failures: u64) -> u32 {
         }
     };
     let healed = tokio::time::timeout(PATIENCE, healed).await;
-    healed.unwrap_or_else(|_late| panic!("{context}: it does not go on"));
+    healed.unwrap_or_else(|_late| panic!("{context}: it does not continue"));
     let check = async |engine: &RedbEngine, done: &[u32], when: &str| {
         for number in done {
             assert!(
@@ -75,7 +75,7 @@ async fn fails_at(settings: Settings, operation: u64, failures: u64) -> u32 {
         for number in &not_done {
             assert!(
                 !is_there(engine, *number).await,
-                "{context}, {when}: {number} is there"
+                "{context}, {when}: {number} exists"
             );
         }
     };
@@ -110,7 +110,7 @@ async fn failed_operations_are_reported_and_writes_continue() {
             failures += fails_at(settings, operation, 1 + operation % 4).await;
         }
     }
-    assert!(failures > 10, "only {failures} operations were noticed");
+    assert!(failures > 10, "only {failures} failures were detected");
 }
 
 /// Writes and closes while operations of the disk fail. Returns whether closing succeeded.

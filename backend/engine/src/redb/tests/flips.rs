@@ -95,7 +95,7 @@ async fn flipped_bit_is_detected_or_harmless() {
         }
         noticed += u64::from(read_through(&flipped).await.is_none());
     }
-    assert!(noticed > 0, "no flip hit anything that is in use");
+    assert!(noticed > 0, "no flip hit data in use");
 }
 
 #[tokio::test]

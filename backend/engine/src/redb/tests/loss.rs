@@ -85,7 +85,7 @@ async fn damaged_log_is_refused_after_a_kill() {
     let refused = open(&disk).unwrap_err().to_string();
     assert!(
         refused.contains("is not the one"),
-        "of another life: {refused}"
+        "from another run: {refused}"
     );
     // The other file was never written to, but must exist.
     let disk = killed(FEW).await;

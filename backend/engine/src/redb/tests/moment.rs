@@ -47,7 +47,7 @@ async fn is_of_one_moment(engine: &RedbEngine, direction: Direction) {
     let page = engine.page(Kind::Occurrence, all.clone(), direction, 100);
     let page = page.await.unwrap();
     let rounds: BTreeSet<_> = page.iter().map(|(_, row)| row.value.clone()).collect();
-    assert!(rounds.len() <= 1, "a set is seen by half: {page:?}");
+    assert!(rounds.len() <= 1, "part of a set is visible: {page:?}");
     assert!(
         page.is_empty() || page.len() == usize::from(KEYS),
         "{page:?}"
@@ -55,7 +55,7 @@ async fn is_of_one_moment(engine: &RedbEngine, direction: Direction) {
     let entries = engine.entries(Index::OccurrenceByEvent, all, direction, 100);
     let entries = entries.await.unwrap();
     let rounds: BTreeSet<_> = entries.iter().map(|(key, _)| key[16..].to_vec()).collect();
-    assert!(rounds.len() <= 1, "a set is seen by half: {entries:?}");
+    assert!(rounds.len() <= 1, "part of a set is visible: {entries:?}");
     let is_whole = entries.is_empty() || entries.len() == usize::from(KEYS);
     assert!(is_whole, "{entries:?}");
     let prefixes: Vec<_> = (0..KEYS).map(|key| vec![key; 16]).collect();
@@ -67,7 +67,7 @@ async fn is_of_one_moment(engine: &RedbEngine, direction: Direction) {
         .into_iter()
         .map(|found| found.map(|found| found.entry[16..].to_vec()))
         .collect();
-    assert!(last.len() <= 1, "a set is seen by half: {last:?}");
+    assert!(last.len() <= 1, "part of a set is visible: {last:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -143,7 +143,7 @@ async fn reads_see_only_durable_writes() {
                 let after = open_with(&left, settings).unwrap();
                 let stored = numbers(&after).await;
                 let lost: Vec<_> = seen.difference(&stored).collect();
-                assert!(lost.is_empty(), "seen, and not on disk: {lost:?}");
+                assert!(lost.is_empty(), "visible but not on disk: {lost:?}");
                 reads += 1;
                 tokio::task::yield_now().await;
             }

@@ -162,7 +162,7 @@ async fn settle(engine: &RedbEngine, model: &mut Model, steps: Vec<Step>, seed: 
         } else {
             assert!(
                 has(|part| &part.before),
-                "seed {seed}: a set was written by half"
+                "seed {seed}: part of a set was written"
             );
         }
     }

@@ -85,7 +85,7 @@ async fn has_little(engine: &RedbEngine) {
     while entries_in_runs(engine) > most {
         assert!(
             begun.elapsed() < PATIENCE,
-            "{} entries are left of {}",
+            "{} entries remain of {}",
             entries_in_runs(engine),
             REMAINING * EACH
         );

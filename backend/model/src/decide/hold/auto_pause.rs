@@ -31,8 +31,8 @@ pub(super) fn hold(sending: &OutgoingNotification<'_>) -> Option<HeldBy> {
     })
 }
 
-/// Returns how many of the known earlier occurrences were closed by their sender within that time,
-/// and how many are known; `None` if too few are known, or fewer than four in five were short.
+/// Returns the number of known earlier occurrences that their sender closed within that time, and
+/// the number of known ones; `None` if too few are known, or fewer than four in five were short.
 fn count_short(
     earlier: &[EarlierOccurrence],
     within_ms: i64,

@@ -117,7 +117,6 @@ impl Writer<'_> {
         group.filter(|it| !it.is_over)
     }
 
-    /// Returns the relation of the occurrence to the groups of a rule.
     pub(super) fn group_relation(&self, rule: &Rule, entry: Option<&Notified>) -> GroupRelation {
         let has_group = |it: &Notified| it.group.is_some() && !it.cleared;
         let is_member = entry.is_some_and(|it| has_group(it) && self.group_of(it).is_some());

@@ -349,7 +349,7 @@ fn updates_are_sent_for_severity_acknowledgement_and_closing() {
     assert_eq!(
         life.event(|it| it.severity = Some(Severity::Info)),
         again,
-        "no match any more"
+        "it no longer matches"
     );
     assert_eq!(life.event(close), again);
     assert!(life.event(close).is_empty(), "only once");
@@ -377,7 +377,7 @@ fn messages_name_the_state_of_the_previous_one() {
     assert_eq!(
         reported(&life),
         critical,
-        "while suppressed, nothing is sent"
+        "nothing is sent while suppressed"
     );
     life.event(|it| {
         close(it);

@@ -109,7 +109,7 @@ impl Recurrence {
         let has_ordinal = self.weekdays.iter().any(|it| it.ordinal.is_some());
         if has_ordinal && self.ordinals_in().is_none() {
             return Err(
-                "numbers days of the week, which only `FREQ=MONTHLY` and `YEARLY` allow".into(),
+                "has numbered weekdays, which require `FREQ=MONTHLY` or `FREQ=YEARLY`".into(),
             );
         }
         let month_ordinals = self.weekdays.iter().filter_map(|it| it.ordinal);

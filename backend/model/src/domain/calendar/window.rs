@@ -40,9 +40,9 @@ pub enum Length {
 /// Excluded starts of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Excluded {
-    /// All starts on that day.
+    /// All starts on a day.
     Day(Date),
-    /// That start.
+    /// One start.
     Start(DateTime),
 }
 

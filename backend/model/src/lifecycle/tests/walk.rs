@@ -7,7 +7,7 @@ use crate::testing::walks::walk_length;
 
 const SECOND_MS: i64 = 1_000;
 const WALK: i64 = 4 * 3_600;
-/// How long a Prometheus repeats an end, and the interval of its reports, in seconds.
+/// Time for which Prometheus repeats an end, and the interval of its reports, in seconds.
 const REPEATED: i64 = 900;
 const RESEND: i64 = 60;
 

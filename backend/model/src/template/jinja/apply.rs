@@ -178,7 +178,7 @@ impl Each<'_> {
                     let name = name
                         .as_str()
                         .ok_or_else(|| invalid_operation("map: the filter is missing"))?;
-                    // That would apply another filter to each item.
+                    // `map` would apply another filter to each item.
                     if name == "map" {
                         return Err(invalid_operation(
                             "map: `map` cannot be applied to each item",

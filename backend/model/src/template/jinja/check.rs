@@ -53,7 +53,7 @@ fn check_statement(it: &Stmt<'_>) -> Result<(), Fault> {
         Stmt::EmitExpr(it) => check_expression(&it.expr),
         Stmt::ForLoop(it) => {
             if it.recursive {
-                let message = "`recursive` is not available; use a nested loop";
+                let message = "`recursive` is not supported; use a nested loop";
                 return Err((it.span(), message.into()));
             }
             check_expression(&it.iter)?;
@@ -83,7 +83,7 @@ fn check_statement(it: &Stmt<'_>) -> Result<(), Fault> {
             check_expression(&it.filter)?;
             check_statements(&it.body)
         }
-        Stmt::Do(it) => Err((it.span(), "`do` is not available".into())),
+        Stmt::Do(it) => Err((it.span(), "`do` is not supported".into())),
     }
 }
 
@@ -185,20 +185,19 @@ fn check_test(span: Span, name: &str) -> Result<(), Fault> {
     if TESTS.contains(&name) {
         return Ok(());
     }
-    Err((span, format!("there is no test `{name}`")))
+    Err((span, format!("unknown test `{name}`")))
 }
 
 fn no_filter(span: Span, name: &str) -> Fault {
-    (span, format!("there is no filter `{name}`"))
+    (span, format!("unknown filter `{name}`"))
 }
 
 fn check_arguments(span: Span, all: &[CallArg<'_>]) -> Result<(), Fault> {
     all.iter().try_for_each(|it| match it {
         CallArg::Pos(value) | CallArg::Kwarg(_, value) => check_expression(value),
-        CallArg::PosSplat(_) | CallArg::KwargSplat(_) => Err((
-            span,
-            "`*` and `**` before an argument are not available".into(),
-        )),
+        CallArg::PosSplat(_) | CallArg::KwargSplat(_) => {
+            Err((span, "`*` and `**` arguments are not supported".into()))
+        }
     })
 }
 
@@ -219,11 +218,11 @@ fn check_call(span: Span, it: &Call<'_>) -> Result<(), Fault> {
             Ok(())
         }
         Expr::Var(name) if name.id == "namespace" => {
-            let message = "`namespace` is not available; to count, sum or join, use filters such as `length`, \
+            let message = "`namespace` is not supported; to count, sum or join, use filters such as `length`, \
                          `sum` and `join`";
             Err((span, message.into()))
         }
-        Expr::Var(name) => Err((span, format!("there is no function `{}`", name.id))),
+        Expr::Var(name) => Err((span, format!("unknown function `{}`", name.id))),
         _ => Err((span, "this is not a function".into())),
     }
 }

@@ -63,7 +63,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
     /// Renders a template.
     ///
     /// # Errors
-    /// Returns the first failure; [`Self::limit`] tells whether it was a limit.
+    /// Returns the first failure; [`Self::limit`] returns whether it was a limit.
     pub(super) fn run(&mut self, template: &'t Stmt<'t>) -> Result<String, Error> {
         self.run_statement(template)?;
         Ok(std::mem::take(&mut self.written[0]))
@@ -124,7 +124,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
                 self.write(&text)
             }
             Stmt::AutoEscape(it) => self.run_statements(&it.body),
-            Stmt::Do(_) => Err(invalid_operation("`do` is not available")),
+            Stmt::Do(_) => Err(invalid_operation("`do` is not supported")),
         }
     }
 
@@ -506,7 +506,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
                 CallArg::Kwarg(name, value) => named.push(((*name).to_owned(), self.value(value)?)),
                 CallArg::PosSplat(_) | CallArg::KwargSplat(_) => {
                     return Err(invalid_operation(
-                        "`*` and `**` before an argument are not available",
+                        "`*` and `**` arguments are not supported",
                     ));
                 }
             }

@@ -22,7 +22,7 @@ const COMPILED_BYTES_MAX: usize = 64 * 1024;
 const QUOTED_CHARACTERS_MAX: usize = 100;
 /// Memory for the states of a search, in bytes; a search that fills it repeatedly is aborted.
 const STATES_BYTES_MAX: usize = 256 * 1024;
-/// How often that memory may be cleared before a search is aborted.
+/// Number of times that memory may be cleared before a search is aborted.
 const STATES_CLEARED_MAX: usize = 2;
 /// Steps for compiling, plus those per byte of the expression.
 const COMPILE_STEPS: usize = 500;
@@ -242,6 +242,6 @@ struct Used {
     read: usize,
     /// Memory of states, in bytes.
     memory: usize,
-    /// How often the states were cleared.
+    /// Number of times the states were cleared.
     cleared: usize,
 }

@@ -1,4 +1,4 @@
-//! Filters that format numbers for people, as in templates of Prometheus.
+//! Filters that humanize numbers, as in Prometheus templates.
 
 use minijinja::{Environment, Error, Value};
 

@@ -12,7 +12,6 @@ use super::{
     check, scan,
 };
 
-/// A tag that includes a snippet.
 struct Tag {
     at: Range<usize>,
     span: Span,
@@ -42,7 +41,7 @@ pub(super) fn whole<'t>(
         let in_template = |message: String| scan::error_at(source, tag.span, message);
         let Some(name) = &tag.name else {
             return Err(in_template(
-                "`include` has the name of a template in quotes and nothing else".into(),
+                "`include` takes one quoted template name and nothing else".into(),
             ));
         };
         let text = included.enter(name).map_err(in_template)?;

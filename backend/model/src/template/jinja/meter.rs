@@ -11,7 +11,7 @@ pub(super) const VALUE_DEPTH_MAX: usize = 16;
 /// Maximum depth of a variable, the same as for parsed documents.
 const VARIABLE_DEPTH_MAX: usize = 128;
 const STEP_BYTES: usize = 64;
-/// Number of charges between checks whether the caller is gone.
+/// Number of charges between checks whether the caller has disconnected.
 const CHECK_EVERY: u32 = 32;
 
 /// The charges of one rendering; the steps themselves are the fuel of its state.
@@ -34,7 +34,7 @@ impl Meter {
     /// Charges steps.
     ///
     /// # Errors
-    /// Returns an error if none are left, if the caller is gone, or if its time is over.
+    /// Returns an error if none are left, if the caller has disconnected, or if its time is over.
     pub(super) fn spend(&self, state: &State<'_, '_>, steps: u64) -> Result<(), Error> {
         let charges = self.charges.get().wrapping_add(1);
         self.charges.set(charges);

@@ -89,7 +89,7 @@ pub(super) fn error_at(source: &str, span: Span, message: impl Into<String>) -> 
 fn unknown_filter(token: &Token<'_>, before: Option<&Token<'_>>) -> Option<String> {
     match (before, token) {
         (Some(Token::Pipe), Token::Ident(word)) if !FILTERS.contains(word) => {
-            Some(format!("there is no filter `{word}`"))
+            Some(format!("unknown filter `{word}`"))
         }
         _ => None,
     }
@@ -145,7 +145,7 @@ impl Nesting {
         match word {
             "macro" | "call" => {
                 return Some(format!(
-                    "`{word}` is not available; write the text where it is used, or loop over a list \
+                    "`{word}` is not supported; write the text where it is used, or loop over a list \
                      such as `[(\"Name\", event.name), (\"Count\", event.count)]`"
                 ));
             }

@@ -33,13 +33,23 @@ fn syntax_errors_report_line_and_column() {
         ("a{% include 'x' %}", 1, 5, "no template `x`"),
         ("{% import 'x' as y %}", 1, 4, "unknown statement"),
         ("{% extends 'x' %}", 1, 4, "unknown statement"),
-        ("x {{ a|nope }}", 1, 8, "no filter `nope`"),
-        ("{{ '|nope' ~ a|\n nope }}", 2, 2, "no filter `nope`"),
-        ("x {{ a is nope }}", 1, 11, "no test `nope`"),
-        ("{% if a is not nope %}{% endif %}", 1, 16, "no test `nope`"),
-        ("{{ a|select('nope') }}", 1, 6, "no test `nope`"),
-        ("{{ a|rejectattr('b', 'nope') }}", 1, 6, "no test `nope`"),
-        ("{{ a|map('nope') }}", 1, 6, "no filter `nope`"),
+        ("x {{ a|nope }}", 1, 8, "unknown filter `nope`"),
+        ("{{ '|nope' ~ a|\n nope }}", 2, 2, "unknown filter `nope`"),
+        ("x {{ a is nope }}", 1, 11, "unknown test `nope`"),
+        (
+            "{% if a is not nope %}{% endif %}",
+            1,
+            16,
+            "unknown test `nope`",
+        ),
+        ("{{ a|select('nope') }}", 1, 6, "unknown test `nope`"),
+        (
+            "{{ a|rejectattr('b', 'nope') }}",
+            1,
+            6,
+            "unknown test `nope`",
+        ),
+        ("{{ a|map('nope') }}", 1, 6, "unknown filter `nope`"),
     ];
     for (source, line, column, message) in cases {
         let error = parse(source).unwrap_err();
@@ -68,17 +78,17 @@ fn unbounded_constructs_are_refused_with_line_and_alternative() {
         (
             "\n{% macro f(x) %}{{ x }}{% endmacro %}",
             2,
-            "`macro` is not available; write",
+            "`macro` is not supported; write",
         ),
         (
             "{% call f() %}{% endcall %}",
             1,
-            "`call` is not available; write",
+            "`call` is not supported; write",
         ),
         (
             "{% set x = namespace(n=0) %}",
             1,
-            "`namespace` is not available; to count",
+            "`namespace` is not supported; to count",
         ),
         ("{% set x.n = 1 %}", 1, "use filters such as `length`"),
         (
@@ -104,10 +114,14 @@ fn unbounded_constructs_are_refused_with_line_and_alternative() {
             1,
             "`range` has more than 100 numbers",
         ),
-        ("{% do l.append(1) %}", 1, "`do` is not available"),
-        ("{{ lipsum(5) }}", 1, "no function `lipsum`"),
-        ("{{ dict(*l) }}", 1, "before an argument"),
-        ("{% filter nope %}{% endfilter %}", 1, "no filter `nope`"),
+        ("{% do l.append(1) %}", 1, "`do` is not supported"),
+        ("{{ lipsum(5) }}", 1, "unknown function `lipsum`"),
+        ("{{ dict(*l) }}", 1, "arguments are not supported"),
+        (
+            "{% filter nope %}{% endfilter %}",
+            1,
+            "unknown filter `nope`",
+        ),
     ];
     for (source, line, message) in cases {
         let error = parse(source).unwrap_err();

@@ -150,7 +150,7 @@ fn invalid_inclusions_are_rejected_with_their_position() {
     for source in jinja {
         let error = AnyTemplate::parse_with(Jinja, source, &snippets).unwrap_err();
         assert!(
-            error.message.contains("name of a template in quotes"),
+            error.message.contains("one quoted template name"),
             "{error}"
         );
     }

@@ -87,7 +87,7 @@ async fn world(reply: Reply) -> (World, Receiver, Destination) {
     (world, receiver, to)
 }
 
-/// Returns what a receiver got: summaries of single messages, and digests.
+/// Returns the messages of a receiver: summaries of single messages, and digests.
 fn received_messages(receiver: &Receiver) -> (Vec<String>, Vec<Value>) {
     let (mut singles, mut digests) = (Vec::new(), Vec::new());
     for body in receiver.received().iter().map(Received::json) {

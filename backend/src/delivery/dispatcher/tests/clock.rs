@@ -33,7 +33,7 @@ async fn clock_steps_do_not_change_retry_delays() {
         set(&reply, 200);
         world.set_clock(by_ms).await;
         world.live(4 * MINUTE).await;
-        assert_eq!(receiver.count(), 2, "{by_ms}: it came early");
+        assert_eq!(receiver.count(), 2, "{by_ms}: it arrived early");
         world.live(MINUTE).await;
         let delivery = world.delivery(id).await;
         assert_eq!(delivery.state, DeliveryState::Delivered, "{by_ms}");

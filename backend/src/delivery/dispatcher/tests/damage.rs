@@ -35,7 +35,7 @@ async fn unreadable_deliveries_are_skipped_and_reported() {
         world.settled().await;
         assert_eq!(receiver.count(), sound.len());
         let notices = reported_notices(&world, "delivery-unreadable");
-        assert_eq!(notices.len(), life * damaged.len(), "once in a life");
+        assert_eq!(notices.len(), life * damaged.len(), "once per run");
         let first = ids[damaged[0]].to_string();
         assert!(notices[0].body.contains(&first), "{notices:?}");
         world.stop().await;

@@ -33,7 +33,7 @@ async fn live_until(world: &mut World, receiver: &Receiver, requests: usize) {
         }
     };
     let came = tokio::time::timeout(MINUTE, came).await;
-    came.expect("the requests come");
+    came.expect("the requests arrive");
     world.kill();
     recover(&world.store, world.clock.as_ref()).await.unwrap();
 }
@@ -55,13 +55,17 @@ async fn kills_do_not_use_up_attempts() {
     assert_eq!(
         (delivery.state, delivery.attempts),
         (DeliveryState::Dead, 7 + 3),
-        "it had all the tries that a refused message gets"
+        "it had all attempts of a rejected message"
     );
     let attempts = world.attempts(id).await;
     assert!(attempts[..7].iter().all(is_interrupted), "{attempts:?}");
     assert!(!attempts[7..].iter().any(is_interrupted), "{attempts:?}");
     let seconds = |at: usize| (attempts[at + 1].start_ms - attempts[at].start_ms) / 1000;
-    assert_eq!(seconds(6), 0, "what was cut off is made again at once");
+    assert_eq!(
+        seconds(6),
+        0,
+        "the interrupted attempt is repeated immediately"
+    );
     assert!((4..=6).contains(&seconds(7)), "and costs no step");
 }
 

@@ -27,7 +27,7 @@ const fn window(count: usize, length_ms: i64) -> Window {
     Window { count, length_ms }
 }
 
-/// How a receiver states the delay: not at all, or in the format of a provider.
+/// Format in which a receiver states the delay: none, or that of a provider.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stated {
     Nothing,
@@ -242,7 +242,10 @@ async fn only_critical_message_is_probed_for_hours_without_using_its_attempts() 
     assert!(waiting.attempts - waiting.deferrals <= 4, "{waiting:?}");
     assert_eq!(waiting.deferrals, DEFERRALS_MAX);
     let recorded = world.attempts(id).await.len();
-    assert_eq!(recorded, waiting.attempts as usize, "others are not kept");
+    assert_eq!(
+        recorded, waiting.attempts as usize,
+        "further deferrals are not recorded"
+    );
     set(&reply, 200);
     world.live(16 * SECOND).await;
     assert_eq!(world.delivery(id).await.state, DeliveryState::Delivered);

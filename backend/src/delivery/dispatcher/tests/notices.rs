@@ -31,7 +31,7 @@ async fn store_opened(world: &mut World, at: usize) {
     let key = RecordId::from_parts(world.clock.now_ms().unsigned_abs(), 77);
     let EventEffect::Opened(opened) = receive(None, &arrival, &SharedSettings::default(), key)
     else {
-        panic!("nothing was there before");
+        panic!("nothing existed before");
     };
     let mut changes = world.store.changes();
     changes.insert(&*opened);
@@ -61,7 +61,11 @@ async fn dead_letter_growth_is_reported_on_doubling_then_closed() {
     let over = || ("dead letters growing".to_owned(), Status::Closed);
     let mut seen = 0;
     let destination = dead(&mut world, 2).await;
-    assert_eq!(new_notices(&world, &mut seen), [], "a few are no growth");
+    assert_eq!(
+        new_notices(&world, &mut seen),
+        [],
+        "a few more are not growth"
+    );
     for _ in 0..4 {
         world.notify_of(&destination, Severity::Warning).await;
     }
@@ -95,7 +99,7 @@ async fn restart_closes_dead_letter_report_of_previous_run() {
     assert_eq!(
         new_notices(&world, &mut seen),
         [over()],
-        "it is closed with its destination"
+        "it closes with its destination"
     );
     drop(destination);
 }
@@ -147,6 +151,6 @@ async fn edit_resumes_a_paused_destination_with_empty_queue() {
     assert_eq!(
         health.state,
         HealthState::Failing,
-        "it has yet to prove itself"
+        "its recovery is not yet proven"
     );
 }

@@ -115,7 +115,7 @@ async fn closing_arrives_last_despite_rejections() {
                 }
             };
             let came = tokio::time::timeout(MINUTE, came).await;
-            came.expect("the requests come");
+            came.expect("the requests arrive");
             world.kill();
             recover(world.store(), world.clock.as_ref()).await.unwrap();
         }

@@ -85,9 +85,12 @@ async fn failing_destination_is_probed_with_different_messages() {
         world.start();
         world.live(10 * MINUTE).await;
         let tried = messages(&receiver);
-        assert!(tried.len() > 6, "{status}: {} tries", tried.len());
+        assert!(tried.len() > 6, "{status}: {} attempts", tried.len());
         for pair in tried.windows(2) {
-            assert_ne!(pair[0], pair[1], "{status}: the same message twice running");
+            assert_ne!(
+                pair[0], pair[1],
+                "{status}: the same message twice in a row"
+            );
         }
         if status == 401 {
             // Probes of a misconfigured destination use recent messages; the old ones wait.
@@ -156,7 +159,7 @@ async fn resuming_a_failing_destination_flushes_its_queue() {
             let (_, attempt, _) = world.tester().test(of_sample("hook")).await.unwrap();
             assert_eq!(attempt.outcome, Some(Outcome::Delivered));
             world.settled().await;
-            assert_eq!(receiver.count(), 6, "a test sends nothing that waits");
+            assert_eq!(receiver.count(), 6, "a test sends no waiting message");
         }
         let all = Destinations::new(world.store().clone(), Arc::clone(&world.clock) as _);
         all.resume("hook").await.unwrap();
@@ -300,7 +303,7 @@ async fn retry_after_survives_a_restart() {
         assert_eq!(
             busy.count(),
             1,
-            "nothing is sent before the receiver wants it"
+            "nothing is sent before the time that the receiver requested"
         );
         let (reason, next_seconds) = world.waiting(later[0]).await;
         assert!(reason.contains("`Retry-After`"), "{reason}");
@@ -336,7 +339,7 @@ async fn changing_the_address_clears_retry_after() {
     assert_eq!(
         (busy.count(), good.count()),
         (1, 1),
-        "what was not tried goes"
+        "the untried message is sent"
     );
 }
 

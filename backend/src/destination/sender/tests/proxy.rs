@@ -115,7 +115,7 @@ async fn no_proxy_hosts_are_reached_directly() {
     let kind = DestinationKind::Webhook(webhook(receiver.url("/hook")));
     let report = world.send(&kind).await;
     assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
-    assert!(heads.try_recv().is_err(), "the proxy was not asked");
+    assert!(heads.try_recv().is_err(), "the proxy was not used");
     assert_eq!(receiver.received()[0].path, "/hook");
 }
 
@@ -131,7 +131,7 @@ async fn target_is_guarded_and_proxy_refusal_is_reported() {
             let blocked = world.send(&to(url)).await;
             assert_eq!(blocked.verdict.outcome, Outcome::Blocked, "{blocked:?}");
         }
-        assert!(heads.try_recv().is_err(), "the proxy was not asked");
+        assert!(heads.try_recv().is_err(), "the proxy was not used");
         let refused = world.send(&to("https://127.0.0.1:9/hook")).await;
         assert_eq!(refused.verdict.outcome, Outcome::Unreachable, "{refused:?}");
         let explanation = refused.verdict.explanation;

@@ -154,7 +154,7 @@ async fn oauth_remembers_fallback_to_client_secret_in_body() {
     let refused = received
         .iter()
         .filter(|it| it.path == "/token" && it.header("authorization").starts_with("Basic "));
-    assert_eq!(refused.count(), 1, "it is known from then on");
+    assert_eq!(refused.count(), 1, "the rejection is remembered");
     assert_eq!(*tokens.lock().unwrap(), 2);
 }
 

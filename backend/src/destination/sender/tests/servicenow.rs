@@ -64,6 +64,6 @@ async fn servicenow_token_is_reused_until_rejected() {
     send_with(&sender, &kind).await;
     assert!(
         paths().ends_with(&format!("{token} {record}")),
-        "a token that ended is renewed"
+        "an expired token is renewed"
     );
 }

@@ -63,7 +63,7 @@ async fn closing_is_owed_to_notified_destinations_until_sent() {
     assert_eq!(
         listed.len(),
         9,
-        "three occurrences, three to tell: {listed:?}"
+        "three occurrences, three pending notifications: {listed:?}"
     );
     for size in [1, 2, 4] {
         assert_eq!(list(&deliveries, &all, size).await, listed, "by {size}");
@@ -113,6 +113,6 @@ async fn closing_is_owed_to_notified_destinations_until_sent() {
     assert_eq!(
         left,
         rows(&owed),
-        "a closed one and a gone one are owed nothing"
+        "closed and deleted occurrences owe no notification"
     );
 }

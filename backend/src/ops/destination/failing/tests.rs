@@ -128,7 +128,11 @@ async fn destination_failing_for_two_minutes_is_reported_until_recovery() {
     let reported = samples::said(&world.store, "destination-failing").await;
     assert_eq!(reported.count, 1, "it is reported once");
     world.health(HealthState::Paused, 9).await;
-    assert_eq!(world.pass(5).await, open, "a pause is no recovery");
+    assert_eq!(
+        world.pass(5).await,
+        open,
+        "a pause does not count as a recovery"
+    );
     world.health(HealthState::Healthy, 0).await;
     let closed = Some((Status::Closed, Severity::Error));
     assert_eq!(world.pass(5).await, closed);

@@ -115,7 +115,7 @@ async fn added_destination_receives_later_joins_and_the_closing() {
     assert_eq!(
         all,
         ["hook", "hook"],
-        "who was told of nothing hears of no change"
+        "a receiver without a notification gets no update"
     );
     world.open(&["b"]).await;
     world.wait(300).await;

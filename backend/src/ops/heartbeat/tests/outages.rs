@@ -56,7 +56,7 @@ async fn frequent_restarts_do_not_postpone_an_alarm_forever() {
             world = world.restarted(Duration::from_secs(down)).await;
             world.pass(up).await;
             restarts += 1;
-            assert!(restarts < 40, "up {up} s, away {down} s");
+            assert!(restarts < 40, "up {up} s, down {down} s");
         }
         // The outages do not count.
         assert!(restarts * up >= 50, "{restarts} restarts are too early");
@@ -146,7 +146,7 @@ async fn kill_during_a_check_neither_loses_nor_repeats_an_alarm() {
         let alarm = world.alarm("backup", &[]).await.unwrap();
         assert_eq!((alarm.status, alarm.number), (Status::Open, 2), "{polls}");
     }
-    assert!(was_whole, "no look came to its end");
+    assert!(was_whole, "no check completed");
 }
 
 #[tokio::test]

@@ -26,7 +26,6 @@ use crate::{
 /// Maximum age of a window start that was not noticed, in milliseconds.
 const BACK_MAX_MS: i64 = 40 * DAY_MS;
 
-/// Detector of clock steps.
 #[expect(clippy::struct_field_names, reason = "a name ends with its unit")]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ClockSteps {

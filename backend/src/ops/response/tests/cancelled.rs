@@ -115,7 +115,7 @@ async fn unattempted_page_is_cancelled_after_a_wait() {
             "{seconds} s: {found:?}"
         );
         let of_rule = found.iter().filter(|it| *it == "chat waits").count();
-        assert_eq!(of_rule, 1, "messages of the rule itself are no pages");
+        assert_eq!(of_rule, 1, "messages of the rule itself are not pages");
     }
 }
 

@@ -1,4 +1,4 @@
-//! That no one responded is one event for each policy.
+//! Tests of the event "no one responded", which is opened once per policy.
 
 use super::{groups::grouping, *};
 use crate::domain::{OwnEvent, Severity, Value};
@@ -53,7 +53,7 @@ async fn unanswered_responses_of_a_policy_are_one_event() {
         said.metadata["worstSeverity"],
         Value::Text("critical".into())
     );
-    let summary = "no one responded by the policy db to 300 events, the worst: critical disk-full on db-0 (rule page)";
+    let summary = "policy db: no one responded to 300 events; most severe: critical disk-full on db-0 (rule page)";
     assert_eq!(said.summary, summary);
     let lines: Vec<_> = said.body.lines().collect();
     assert_eq!(lines.len(), 6, "{lines:?}");
@@ -86,7 +86,7 @@ async fn unanswered_responses_of_a_policy_are_one_event() {
         (number(&said), said.status),
         (Value::Number(1.0), Status::Open)
     );
-    let summary = "no one responded by the policy db to error disk-full on db-299 (rule page)";
+    let summary = "policy db: no one responded to error disk-full on db-299 (rule page)";
     assert_eq!(said.summary, summary);
     world.acknowledge_one("db-299").await;
     world.review().await;

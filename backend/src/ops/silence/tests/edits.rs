@@ -64,7 +64,7 @@ async fn silence_for_some_rules_follows_their_edits() {
     assert_eq!(
         (view.covered, view.pending),
         (1, 1),
-        "b is nothing that `page` matches"
+        "`page` does not match b"
     );
     let rules = crate::ops::rule::Rules::new(world.store.clone(), world.clock.clone());
     rules.delete("page", "", false).await.unwrap();
@@ -75,7 +75,7 @@ async fn silence_for_some_rules_follows_their_edits() {
         assert_eq!(
             state,
             SilenceState::Expired,
-            "{called}: it was for this rule alone"
+            "{called}: it was only for this rule"
         );
     }
     let why = world.explained("a").await;
@@ -288,7 +288,7 @@ async fn coverage_is_current_after_every_edit() {
     let silences = &world.node().silences;
     let draft = |text: &str| world.draft("quiet", text, 60);
     let tried = silences.create(draft("host=a"), true, true).await.unwrap();
-    assert_eq!(tried.covered, 1, "it is only tried");
+    assert_eq!(tried.covered, 1, "it is a dry run");
     assert_eq!(world.create(draft("host=a or host=b")).await.covered, 2);
     assert_eq!(world.view("quiet").await.covered, 2);
     let page = crate::ops::page::PageRequest::default();
@@ -311,7 +311,7 @@ async fn coverage_is_current_after_every_edit() {
         .await;
     assert_eq!(extended.unwrap().covered, 3);
     let ended = silences.expire("quiet", &name("Ana")).await.unwrap();
-    assert_eq!(ended.covered, 0, "it holds nothing any more");
+    assert_eq!(ended.covered, 0, "it no longer holds anything");
     let mut later = world.draft("later", "host=a", 60);
     later.start_ms = Some(START_MS + 10 * MINUTE_MS);
     later.end_ms = Some(START_MS + 20 * MINUTE_MS);

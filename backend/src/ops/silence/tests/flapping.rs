@@ -78,7 +78,11 @@ async fn silence_holds_the_settled_update_but_not_the_closing() {
         }
         world.wait(20 * 60).await;
         let notified = world.sent().await.len() - 5;
-        assert_eq!(notified, usize::from(closes), "closes: {closes}");
+        assert_eq!(
+            notified,
+            usize::from(closes),
+            "number of closings: {closes}"
+        );
         world.wait(60 * 60).await;
         assert_eq!(world.sent().await[5..], [about("a", true)]);
     }

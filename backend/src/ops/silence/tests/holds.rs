@@ -168,7 +168,7 @@ async fn repeats_due_under_a_silence_become_one_message() {
     world.wait(900).await;
     assert_eq!(world.sent().await, [about("a", false), about("a", false)]);
     world.event("a", |_| {}).await;
-    assert_eq!(world.sent().await.len(), 2, "the interval begins anew");
+    assert_eq!(world.sent().await.len(), 2, "the interval starts again");
 }
 
 #[tokio::test]

@@ -160,7 +160,7 @@ async fn effect_notified_before_its_cause_still_gets_its_closing() {
     assert_eq!(
         sent(&world).await,
         ["disk-full a", "host-down a"],
-        "an update waits"
+        "an update is held"
     );
     world.wait(1).await;
     world.event("a", close).await;
@@ -199,7 +199,7 @@ async fn inhibition_edits_apply_immediately_to_stored_causes() {
     assert_eq!(
         sent(&world).await,
         ["host-down a"],
-        "the stored cause holds"
+        "the stored source holds its targets"
     );
     let disabled = Inhibition {
         enabled: false,
@@ -224,7 +224,7 @@ async fn cause_ended_during_downtime_releases_at_start() {
     world.event("a", up).await;
     world.restart(30).await;
     world.review().await;
-    assert_eq!(sent(&world).await.len(), 2, "it lingers over a start");
+    assert_eq!(sent(&world).await.len(), 2, "it lingers across a restart");
     world.restart(3_600).await;
     world.review().await;
     assert_eq!(sent(&world).await[2..], ["disk-full a"]);

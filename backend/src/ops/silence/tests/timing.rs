@@ -72,7 +72,7 @@ async fn opening_outside_active_times_is_sent_at_next_window() {
     assert_eq!(
         world.sent().await[1..],
         [about("at work", true)],
-        "a closing waits for nothing"
+        "a closing is never held"
     );
     let held = world.explained("stays").await;
     assert_eq!(
@@ -167,7 +167,7 @@ async fn calendar_silence_holds_and_reports_each_window() {
     assert_eq!(
         world.sent().await,
         [about("a", false)],
-        "by day it holds nothing"
+        "it holds nothing during the day"
     );
     world.event("a", close).await;
 
@@ -227,9 +227,9 @@ async fn usually_transient_events_are_delayed() {
         lives(120).await;
     }
     let sent = world.sent().await.len();
-    assert_eq!(sent, 10, "five have to be known");
+    assert_eq!(sent, 10, "five earlier ones are required");
     lives(120).await;
-    assert_eq!(world.sent().await.len(), sent, "it closed by itself");
+    assert_eq!(world.sent().await.len(), sent, "it closed automatically");
     world.event("a", |_| {}).await;
     world.wait(179).await;
     assert_eq!(world.sent().await.len(), sent);
@@ -252,6 +252,6 @@ async fn usually_transient_events_are_delayed() {
     assert_eq!(
         world.sent().await.len(),
         sent + 2,
-        "seven of nine are too few"
+        "seven of nine are not enough"
     );
 }

@@ -80,7 +80,7 @@ impl Record for Delivery {
             entry(Index::DeliveryByState, state),
             entry(Index::DeliveryByDestination, destination),
         ];
-        // A test is under way only while its caller waits: no one else is to lease it.
+        // A test is in progress only while its caller waits; no one else may lease it.
         if let (Some(due_ms), false) = (self.due_ms(), self.test) {
             let due = Key::new().id(self.destination).moment(due_ms).id(self.id);
             entries.push(entry(Index::DeliveryByDue, due));

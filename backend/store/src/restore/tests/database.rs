@@ -149,7 +149,7 @@ async fn refused_database_restore_leaves_no_store_or_key() {
         LogPosition::from_number(77),
     );
     draft.await.unwrap().discard().await;
-    assert!(!key_file.exists(), "it was made for this");
+    assert!(!key_file.exists(), "it was created for this");
     let refused = said(open(&config).await);
     assert!(refused.contains("it is missing"), "{refused}");
     into(&config, &setup).await.unwrap();

@@ -62,7 +62,7 @@ async fn failed_restore_is_reported_and_repeatable() {
                 if restored.is_err() {
                     failed += 1;
                     let refused = open::open_to_read(&data_dir, 1024 * 1024).await;
-                    assert!(refused.is_err(), "{context}: a store was left");
+                    assert!(refused.is_err(), "{context}: a store remains");
                     let again = setup.restore(None).await;
                     assert!(again.is_ok(), "{context}: {again:?}");
                 }
@@ -77,5 +77,5 @@ async fn failed_restore_is_reported_and_repeatable() {
             }
         }
     }
-    assert!(failed > hit / 2, "{failed} of {hit} were noticed");
+    assert!(failed > hit / 2, "{failed} of {hit} were detected");
 }

@@ -66,7 +66,7 @@ pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<Context>, Co
     Ok(read)
 }
 
-/// Parses a context. An error comes with the key that is invalid.
+/// Parses a context. An error includes the invalid key.
 fn context(name: String, table: Table) -> Result<Context, (String, String)> {
     let mut context = Context {
         name,

@@ -35,7 +35,7 @@ pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<View>, Confi
     read.collect()
 }
 
-/// Parses a view. An error comes with the key that is invalid.
+/// Parses a view. An error includes the invalid key.
 fn view(name: String, table: Table) -> Result<View, (String, &'static str)> {
     let mut view = View {
         name,

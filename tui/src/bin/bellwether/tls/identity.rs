@@ -62,7 +62,7 @@ impl Pair {
         let (setting, file) = (self.key.0, self.key.1.display());
         let mode = Permissions::at(&self.key.1)?;
         mode.is_accessible_to_others().then(|| {
-            format!("{setting}: other users can read {file} (mode {mode}): `chmod 600` it")
+            format!("{setting}: other users can read {file} (mode {mode}); run `chmod 600` on it")
         })
     }
 
@@ -74,7 +74,7 @@ impl Pair {
         let mode = Permissions::of(&opened).map_err(unread)?;
         if mode.is_world_writable() {
             return Err(ConfigError(format!(
-                "{setting}: everybody can write to {file} (mode {mode}); `chmod 600` it"
+                "{setting}: {file} is world-writable (mode {mode}); run `chmod 600` on it"
             )));
         }
         let text = plain_file::read_rest(&opened, KEY_BYTES_MAX).map_err(unread)?;

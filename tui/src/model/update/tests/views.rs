@@ -49,7 +49,7 @@ fn views_can_be_cycled_selected_and_saved() {
     press(&mut model, ":view<Space>night<Enter>");
     assert_eq!(shown(&model), night);
     press(&mut model, "/<C-u>name=a<Enter>");
-    assert_eq!(model.view(), None, "it is not that view any more");
+    assert_eq!(model.view(), None, "it is no longer that view");
     press(&mut model, "V3");
     let hosts = Route::EventGroups {
         field: "host".to_owned(),

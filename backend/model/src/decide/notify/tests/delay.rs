@@ -33,7 +33,7 @@ fn closing_within_the_delay_prevents_notification() {
     life.wait(1);
     assert!(
         life.event(|_| {}).is_empty(),
-        "the next occurrence waits anew"
+        "the next occurrence waits again"
     );
     life.wait(299);
     assert!(life.event(|_| {}).is_empty());
@@ -44,7 +44,7 @@ fn closing_within_the_delay_prevents_notification() {
     assert_eq!(
         life.event(close),
         [notification("page", "hook", true)],
-        "a closing waits for nothing"
+        "a closing is never held"
     );
 }
 
@@ -83,7 +83,7 @@ fn edited_delay_counts_from_the_first_match() {
     life.wait(1);
     life.event(|_| {});
     life.rules[0].delay_ms = 0;
-    assert_eq!(life.review(), opening(), "without a delay nothing waits");
+    assert_eq!(life.review(), opening(), "without a delay, nothing is held");
 }
 
 #[test]
@@ -123,5 +123,5 @@ fn delay_and_silence_must_both_end() {
         .collect();
     assert_eq!(kinds, ["silence"]);
     life.silences.clear();
-    assert_eq!(life.review(), opening(), "the delay passed meanwhile");
+    assert_eq!(life.review(), opening(), "the delay has passed meanwhile");
 }

@@ -69,7 +69,7 @@ fn flapping_ending_closed_sends_one_closing_in_thread() {
     life.wait(3_600);
     assert_eq!(life.swing(1), [(11, false, false), (11, false, true)]);
     let waits = |it: &Occurrence| !it.pending.is_empty() || !it.notified[0].cleared;
-    assert!(!life.earlier.iter().any(waits), "nothing is left behind");
+    assert!(!life.earlier.iter().any(waits), "nothing remains");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn unnotified_flapping_notifies_the_next_unheld_opening() {
         delay_ms: 90_000,
         ..calm()
     }]);
-    assert!(life.swing(6).is_empty(), "each is over before the delay");
+    assert!(life.swing(6).is_empty(), "each closes before the delay");
     life.event(|_| {});
     life.wait(90);
     life.review();

@@ -43,7 +43,7 @@ pub(super) fn silence() -> Arc<LoadedSilence> {
     Arc::new(LoadedSilence::new(silence).unwrap())
 }
 
-/// What the only receiver knows of the newest occurrence.
+/// State of the newest occurrence as last sent to the only receiver.
 #[derive(Debug, Default)]
 struct Receiver {
     number: u32,
@@ -57,10 +57,14 @@ impl Receiver {
             return Ok(());
         };
         if occurrence.number != self.number {
-            prop_assert_eq!(self.known, None, "the one before was closed for it");
+            prop_assert_eq!(
+                self.known,
+                None,
+                "the receiver was sent the closing of the previous one"
+            );
             self.number = occurrence.number;
         }
-        prop_assert!(life.sent.len() <= 1, "one message a step");
+        prop_assert!(life.sent.len() <= 1, "one message per step");
         for delivery in &life.sent {
             let about = &delivery.content.occurrence;
             let is_over = about.status == Status::Closed;
@@ -120,15 +124,15 @@ proptest! {
             }
             prop_assert!(occurrence.status == Status::Suppressed || occurrence.pending.is_empty());
             if is_open && occurrence.severity >= Severity::Error {
-                prop_assert!(receiver.known.is_some(), "what matches is told: {:?}", act);
+                prop_assert!(receiver.known.is_some(), "a match is notified: {:?}", act);
             }
             let known = receiver.known.filter(|_| is_open);
             if let Some(known) = known {
                 let now = (occurrence.severity, occurrence.acknowledged);
-                prop_assert_eq!(known, now, "the last state is told: {:?}", act);
+                prop_assert_eq!(known, now, "the last state is notified: {:?}", act);
             }
         }
-        prop_assert_eq!(receiver.known, None, "whoever got the opening gets the closing");
+        prop_assert_eq!(receiver.known, None, "a receiver of the opening gets the closing");
     }
 }
 

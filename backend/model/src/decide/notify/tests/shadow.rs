@@ -40,7 +40,7 @@ fn rule_leaving_shadow_opens_at_the_next_match() {
     life.event(|_| {});
     life.rules = vec![shadow(false)];
     life.wait(1);
-    assert!(life.review().is_empty(), "an edit alone tells nothing");
+    assert!(life.review().is_empty(), "an edit alone notifies no one");
     assert_eq!(life.event(|_| {}), [notification("page", "hook", false)]);
     assert_eq!(made(&life), [pending(&life)]);
     assert_eq!(life.event(close), [notification("page", "hook", true)]);
@@ -81,7 +81,7 @@ fn rule_entering_shadow_sends_only_owed_closings() {
     assert_eq!(
         life.event(close),
         [notification("page", "hook", true)],
-        "who only would have been told is owed nothing"
+        "a receiver of dry runs is owed nothing"
     );
     assert_eq!(made(&life), [pending(&life)]);
     life.wait(1);
@@ -91,7 +91,7 @@ fn rule_entering_shadow_sends_only_owed_closings() {
     life.event(close);
     assert!(
         made(&life).iter().all(|it| *it == Shadowed),
-        "the reopening was not told"
+        "the reopening was not notified"
     );
 }
 

@@ -55,7 +55,8 @@ impl Fields {
         self.rest.keys().cloned().collect()
     }
 
-    /// Takes a text. Numbers and booleans count as texts, as in YAML without quotes.
+    /// Removes and returns a string field. Numbers and booleans are accepted as strings, as in
+    /// unquoted YAML.
     ///
     /// # Errors
     /// Returns an error if it has another type.

@@ -146,6 +146,9 @@ fn every_export_field_is_imported_or_reported() {
             });
         }
         assert!(seen > 30, "{product}: {seen}");
-        assert!(unused.is_empty(), "{product} reads and drops {unused:#?}");
+        assert!(
+            unused.is_empty(),
+            "the import of {product} reads and ignores {unused:#?}"
+        );
     }
 }
