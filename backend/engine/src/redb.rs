@@ -68,7 +68,7 @@ use self::{
     mover::Mover,
     mover_commands::MoverCommands,
     queue::{Queue, Waiting},
-    set::Set,
+    set::EncodedSet,
     view::{Plain, View},
     wal::Wal,
     writer::Writer,
@@ -349,7 +349,7 @@ impl Engine for RedbEngine {
         set: crate::change::ChangeSet,
     ) -> Result<Applied, EngineError> {
         let (answer, answered) = oneshot::channel();
-        let set = Set::new(lane, &set);
+        let set = EncodedSet::new(lane, &set);
         self.shared.queue.push(Waiting { lane, set, answer })?;
         answered
             .await

@@ -197,7 +197,7 @@ impl Configuration {
                 .await?;
                 self.store.changes()
             } else {
-                staged.changes()
+                staged.take_changes()
             };
             Ok((set, changes))
         };

@@ -584,9 +584,9 @@ impl StagedStore {
     }
 
     /// Returns the staged changes for the underlying store.
-    pub fn changes(&self) -> Changes {
+    pub fn take_changes(&self) -> Changes {
         let mut changes = self.store.changes();
-        changes.list = self.engine.changes();
+        changes.list = self.engine.take_changes();
         if let Some(audited) = &mut changes.audited {
             let mut collected = self.audited.lock().unwrap_or_else(PoisonError::into_inner);
             audited.changes = audit::merge_changes(std::mem::take(&mut collected));

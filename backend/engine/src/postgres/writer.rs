@@ -27,7 +27,7 @@ use super::{
     query::Query,
     reach::{self, Reachability},
     session::{Role, Session},
-    set::Set,
+    set::EncodedSet,
 };
 use crate::{
     change::Applied,
@@ -64,7 +64,7 @@ pub(super) struct Queue {
 
 #[derive(Debug)]
 struct Waiting {
-    set: Set,
+    set: EncodedSet,
     /// Set when it is sent to the database, or when its caller gives up before.
     begun: Arc<AtomicBool>,
     is_sent: bool,
@@ -82,7 +82,7 @@ impl Waiting {
 
 impl Queue {
     /// Queues a set and waits for the result.
-    pub(super) async fn apply(&self, set: Set) -> Verdict {
+    pub(super) async fn apply(&self, set: EncodedSet) -> Verdict {
         if !self.reach.is_within() {
             return Err(reach::unreachable_error());
         }
@@ -221,7 +221,7 @@ impl Writer {
                 Ok(_) => {
                     let bytes = batch.iter().map(|it| it.set.bytes).sum();
                     self.bytes.fetch_sub(bytes, Ordering::AcqRel);
-                    self.carry_out(batch.drain(..).collect()).await;
+                    self.commit_all(batch.drain(..).collect()).await;
                 }
                 Err(_idle) => {}
             }
@@ -274,7 +274,7 @@ impl Writer {
         clippy::too_many_lines,
         reason = "one loop with an arm for each outcome"
     )]
-    async fn carry_out(&mut self, mut left: VecDeque<Waiting>) {
+    async fn commit_all(&mut self, mut left: VecDeque<Waiting>) {
         let deadline = Instant::now() + STORE_DOUBT_TIME_MAX;
         let (mut round, mut pause) = (0, PAUSE);
         let mut trouble = None;
@@ -412,7 +412,7 @@ impl Writer {
             epoch: *epoch,
             batch: self.batch,
         };
-        let sets: Vec<&Set> = group.iter().map(|waiting| &waiting.set).collect();
+        let sets: Vec<&EncodedSet> = group.iter().map(|waiting| &waiting.set).collect();
         if sets.iter().any(|set| set.is_unfit) {
             return Outcome::RolledBack(Meaning::Unexpected);
         }
@@ -570,7 +570,7 @@ fn put_back(left: &mut VecDeque<Waiting>, group: Vec<Waiting>) {
 /// Rejects the conflicting sets and returns the others.
 fn reject_conflicting(
     left: VecDeque<Waiting>,
-    against: impl Fn(&Set) -> Option<EngineError>,
+    against: impl Fn(&EncodedSet) -> Option<EngineError>,
 ) -> VecDeque<Waiting> {
     let mut rest = VecDeque::with_capacity(left.len());
     for waiting in left {

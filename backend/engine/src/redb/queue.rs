@@ -9,7 +9,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use super::set::Set;
+use super::set::EncodedSet;
 use crate::{
     change::{Applied, Lane},
     error::EngineError,
@@ -23,7 +23,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) lane: Lane,
-    pub(super) set: Set,
+    pub(super) set: EncodedSet,
     pub(super) answer: oneshot::Sender<Result<Applied, EngineError>>,
 }
 
@@ -144,7 +144,7 @@ mod tests {
             let value = Action::Put(vec![0; SET_BYTES]);
             let key = number.to_be_bytes();
             let change = Change::new(Kind::Occurrence, &key, Expect::Absent, value);
-            let set = Set::new(lane, &vec![change].into());
+            let set = EncodedSet::new(lane, &vec![change].into());
             let (answer, _unread) = oneshot::channel();
             queue.push(Waiting { lane, set, answer }).unwrap();
         }

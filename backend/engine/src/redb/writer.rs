@@ -112,7 +112,7 @@ impl Writer {
     /// Returns an error if some of it is only in the log.
     pub(super) fn run(mut self) -> Result<(), EngineError> {
         while let Some(batch) = self.shared.queue.take() {
-            self.carry_out(batch);
+            self.write_batch(batch);
         }
         let emptied = self.rewrite_unsettled().and_then(|()| {
             self.empty_memory()?;
@@ -125,7 +125,7 @@ impl Writer {
     }
 
     /// Writes a batch and reports every outcome.
-    fn carry_out(&mut self, mut batch: Vec<Waiting>) {
+    fn write_batch(&mut self, mut batch: Vec<Waiting>) {
         let verdicts = self.commit(&mut batch);
         let verdicts = verdicts.unwrap_or_else(|failure| {
             let verdicts = failed_verdicts(&batch, failure);
@@ -189,7 +189,7 @@ impl Writer {
             let view = View::with_active(&group.memory, layers);
             let following = match compare(set, &view, group.definitions) {
                 Ok(following) => following,
-                Err(Failure::Asked(error)) => {
+                Err(Failure::Request(error)) => {
                     verdicts.push(Err(error));
                     continue;
                 }
@@ -207,7 +207,7 @@ impl Writer {
             }));
         }
         if verdicts.iter().any(Result::is_ok) {
-            group.head = self.head.after(&names);
+            group.head = self.head.with_commit(&names);
             let steps = log_changes(layers, group, &names)?;
             self.add(steps, group);
             self.wal.end_frame();

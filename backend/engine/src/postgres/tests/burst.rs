@@ -8,7 +8,7 @@ use super::{
         plan::{self, Token},
         query::Query,
         session::{Role, Session},
-        set::Set,
+        set::EncodedSet,
     },
     fresh, open,
 };
@@ -38,7 +38,7 @@ async fn registered(address: &Address) -> Session {
 }
 
 async fn send(session: &Session, token: Token, set: crate::ChangeSet) -> Outcome {
-    let set = Set::new(set).unwrap();
+    let set = EncodedSet::new(set).unwrap();
     burst::send(session, &plan::plan(&[&set], token)).await
 }
 
