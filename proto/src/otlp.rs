@@ -198,7 +198,7 @@ impl LeftOut {
             why.push(format!(
                 "{} log records are below the severity `{}`",
                 self.below_floor,
-                word(self.floor)
+                severity_name(self.floor)
             ));
         }
         if self.beyond > 0 {
@@ -298,11 +298,11 @@ fn severity_of(record: &LogRecord) -> Severity {
         _ => None,
     };
     of_number
-        .or_else(|| severity::of_word(&record.severity_text))
+        .or_else(|| severity::from_name(&record.severity_text))
         .unwrap_or(Severity::Info)
 }
 
-fn word(severity: Severity) -> &'static str {
+fn severity_name(severity: Severity) -> &'static str {
     match severity {
         Severity::Default | Severity::Debug => "debug",
         Severity::Info => "info",

@@ -7,10 +7,10 @@ mod event;
 mod failure;
 mod grouped;
 mod kind;
+mod label;
 mod moment;
 mod object;
 pub(crate) mod when;
-mod word;
 
 pub(crate) use bellwether_proto::{
     cloud::{Severity, Status},
@@ -27,9 +27,9 @@ pub(crate) use self::{
     failure::{Failure, FailureKind, FieldError},
     grouped::{GroupRow, GroupedEvents},
     kind::Kind,
+    label::{Named, Sign, WORST_FIRST, role_includes, urgency},
     moment::{millis, occurrence, span_ms, structure, value},
     object::{Object, get, is_empty, set},
-    word::{Named, Sign, WORST_FIRST, role_includes, urgency},
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

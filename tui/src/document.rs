@@ -191,7 +191,7 @@ pub(crate) fn label(label: &str) -> Span {
 }
 
 impl Line {
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }
 }

@@ -171,7 +171,7 @@ impl Plain {
             TerminalAction::Mouse(_) => {}
             TerminalAction::Edit(edit) => {
                 let (editor, text) = (self.editor.clone(), edit.text.clone());
-                let stem = edit.kind.word();
+                let stem = edit.kind.singular();
                 let run = move || terminal::edit(&editor, stem, &text);
                 let result = tokio::task::spawn_blocking(run).await;
                 let result = result.unwrap_or_else(|error| Err(error.to_string()));

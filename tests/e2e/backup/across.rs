@@ -70,7 +70,7 @@ async fn store_moves_unchanged_between_folder_and_databases() {
             let new = moved(into, &copy, &secret_key, &key);
             let rest = Rest::new(new.service().address("rest"), Some(&key));
             assert_eq!(stored_data(&rest).await, expected, "{from:?} into {into:?}");
-            one_more_event_is_notified(&rest, &receiver, &format!("new-{}", into.word())).await;
+            one_more_event_is_notified(&rest, &receiver, &format!("new-{}", into.as_str())).await;
             is_whole(&new);
         }
     }

@@ -109,7 +109,7 @@ impl Span {
     }
 
     /// Returns the span in words, for use after a count of occurrences.
-    pub(crate) fn words(self) -> &'static str {
+    pub(crate) fn description(self) -> &'static str {
         match self {
             Self::Day => "in the last 24 h",
             Self::Week => "in the last 7 days",

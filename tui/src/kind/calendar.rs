@@ -174,7 +174,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, calendar: &Object) 
             span(Token::Dim, &format!("{word} ")),
             span(Token::Link, name),
         ];
-        let kind = Kind::ALL.iter().find(|kind| kind.word() == word);
+        let kind = Kind::ALL.iter().find(|kind| kind.singular() == word);
         match kind {
             Some(kind) => into.linked(line, Link::Go(Route::Object(*kind, name.to_owned()))),
             None => into.line(line),

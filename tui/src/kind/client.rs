@@ -24,7 +24,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         })
         .by(|it| Key::Text(it.name().to_owned())),
         Column::new("Role", 10, 0, 0, |_, it: &Object| {
-            Cell::new(Token::Text, role(it).word())
+            Cell::new(Token::Text, role(it).label())
         })
         .by(|it| Key::Number(i64::from(i32::from(role(it))))),
         Column::new("Last used", 16, 1, 0, |around, it: &Object| {
@@ -40,7 +40,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         })
         .sort_descending(|it| Key::Number(it.moment("createTime").unwrap_or_default())),
     ],
-    searched: |it| vec![role(it).word()],
+    searched: |it| vec![role(it).label()],
     fields: &[
         NAME,
         FieldSpec::new(

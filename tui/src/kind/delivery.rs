@@ -19,11 +19,11 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     }),
     Column::new("State", 9, 0, 0, |_, it: &Delivery| {
         if it.retried_as.is_empty() {
-            return Cell::new(it.state(), it.state().word());
+            return Cell::new(it.state(), it.state().label());
         }
         Cell::new(Token::Dim, "resent")
     })
-    .by(|it| Key::Text(it.state().word().to_owned())),
+    .by(|it| Key::Text(it.state().label().to_owned())),
     Column::new("Event", 16, 2, 2, event).by(|it| Key::Text(it.event_name.clone())),
     Column::new("Destination", 16, 3, 0, |_, it: &Delivery| {
         Cell::new(Token::Text, &*it.destination_name)

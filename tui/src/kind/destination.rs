@@ -61,7 +61,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         })
         .by(|it| Key::Text(it.type_word().to_owned())),
         Column::new("Health", 8, 0, 0, |_, it: &Object| {
-            Cell::new(health(it), health(it).word())
+            Cell::new(health(it), health(it).label())
         })
         .by(|it| Key::Number(i64::try_from(urgency(health(it))).unwrap_or(i64::MAX))),
         Column::new("Target", 16, 1, 7, |_, it: &Object| {
@@ -102,7 +102,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             Cell::new(Token::Bad, text::shorten_error(it.text("health.lastError")))
         }),
     ],
-    searched: |it| vec![it.type_word(), target(it), health(it).word()],
+    searched: |it| vec![it.type_word(), target(it), health(it).label()],
     fields: &[
         NAME,
         FieldSpec::new(
@@ -570,7 +570,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, destination: &Objec
     let since = since.map_or_else(String::new, |ms| format!(" since {}", around.moment(ms)));
     into.line(vec![
         label("health"),
-        span(health.into(), health.word()),
+        span(health.into(), health.label()),
         span(Token::Text, &since),
     ]);
     let last_error = destination.text("health.lastError");

@@ -8,7 +8,7 @@ use crate::{
 
 pub(crate) const COLUMNS: &[Column<EventRow>] = &[
     Column::new("Severity", 10, 0, 0, |_, it: &EventRow| {
-        let mut cell = Cell::new(it.severity, it.severity.word());
+        let mut cell = Cell::new(it.severity, it.severity.label());
         cell.sign = it.severity.sign();
         quiet(it, cell)
     })
@@ -33,7 +33,7 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
     Column::new("Status", 7, 0, 4, |_, it: &EventRow| {
         let word = match it.status {
             Status::Open => "",
-            other => other.word(),
+            other => other.label(),
         };
         let token = match it.status {
             Status::Open => Token::Warning,

@@ -86,7 +86,7 @@ impl FieldSpec {
 }
 
 impl FieldKind {
-    pub(crate) fn words(&self) -> Vec<&'static str> {
+    pub(crate) fn choices(&self) -> Vec<&'static str> {
         match self {
             Self::Choice(words) => words.to_vec(),
             Self::Named(words) => words.iter().map(|(word, _)| *word).collect(),

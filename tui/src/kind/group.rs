@@ -159,14 +159,14 @@ fn line(member: &Value) -> (Vec<crate::document::Span>, String) {
     let word = if is_acknowledged {
         "acked"
     } else {
-        status.word()
+        status.label()
     };
     let summary = match text("summary") {
         "" => text("eventName"),
         summary => summary,
     };
     let spans = vec![
-        span(severity.into(), &format!("{:<9}", severity.word())),
+        span(severity.into(), &format!("{:<9}", severity.label())),
         span(Token::Dim, &format!("{word:<11}")),
         span(Token::Link, summary),
     ];

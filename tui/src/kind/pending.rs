@@ -39,7 +39,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         .by(|it| Key::Number(it.moment("dueTime").unwrap_or(i64::MAX))),
         Column::new("Severity", 8, 0, 2, |_, it: &Object| {
             let severity = severity(it);
-            Cell::new(severity, severity.word())
+            Cell::new(severity, severity.label())
         })
         .sort_descending(|it| Key::Number(severity(it) as i64)),
         Column::new("Event", 18, 3, 0, |_, it: &Object| {
@@ -156,7 +156,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, pending: &Object) {
     let occurrence = Link::Go(occurrence);
     into.linked(
         vec![
-            span(severity.into(), &format!("{} ", severity.word())),
+            span(severity.into(), &format!("{} ", severity.label())),
             span(Token::Link, &format_summary(pending)),
         ],
         occurrence,

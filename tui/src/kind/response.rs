@@ -32,7 +32,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         .by(|it| Key::Number(rank(it) * 10 - severity(it) as i64)),
         Column::new("Severity", 8, 0, 2, |_, it: &Object| {
             let severity = severity(it);
-            Cell::new(severity, severity.word())
+            Cell::new(severity, severity.label())
         })
         .sort_descending(|it| Key::Number(severity(it) as i64)),
         Column::new("Event", 18, 3, 0, |_, it: &Object| {
@@ -163,7 +163,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, response: &Object) 
     let severity = severity(response);
     into.linked(
         vec![
-            span(severity.into(), &format!("{} ", severity.word())),
+            span(severity.into(), &format!("{} ", severity.label())),
             span(Token::Link, subject(response)),
         ],
         Link::Go(Route::Event(response.text("occurrenceId").to_owned())),

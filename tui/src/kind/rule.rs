@@ -320,7 +320,7 @@ fn write_group(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
             let health = destination::health(destination);
             let word = destination.type_word();
             line.push(span(Token::Dim, &format!("  {word}  ")));
-            line.push(span(health.into(), health.word()));
+            line.push(span(health.into(), health.label()));
         }
         into.linked(
             line,

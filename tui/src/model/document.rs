@@ -136,7 +136,7 @@ fn object(into: &mut Document, model: &Model, kind: Kind, name: &str) {
     match (model.store.object(kind, name), kind::spec(kind).document) {
         (Some(object), Some(write)) => write(into, model, object),
         _ if list.value.is_some() => {
-            let word = kind.word();
+            let word = kind.singular();
             let message = format!("{word} {name} no longer exists");
             into.text(Token::Warning, 0, &message);
         }

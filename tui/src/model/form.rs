@@ -126,7 +126,7 @@ impl Form {
 
     /// Returns the title, such as `New trigger` or `Edit rule night`.
     pub(crate) fn title(&self) -> String {
-        let word = self.kind.word();
+        let word = self.kind.singular();
         match &self.stored {
             Some((name, _)) => format!("Edit {word} {name}"),
             None => format!("New {word}"),

@@ -61,18 +61,18 @@ pub(crate) struct Clash {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClashChoice {
     Edit,
-    Theirs,
-    Mine,
+    TakeTheirs,
+    Overwrite,
 }
 
 impl ClashChoice {
-    pub(crate) const ALL: [Self; 3] = [Self::Edit, Self::Theirs, Self::Mine];
+    pub(crate) const ALL: [Self; 3] = [Self::Edit, Self::TakeTheirs, Self::Overwrite];
 
-    pub(crate) fn words(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Edit => "back to editing",
-            Self::Theirs => "take theirs",
-            Self::Mine => "mine over theirs",
+            Self::TakeTheirs => "take theirs",
+            Self::Overwrite => "mine over theirs",
         }
     }
 }

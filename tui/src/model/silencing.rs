@@ -178,7 +178,7 @@ impl GroupFilter {
     }
 
     /// Describes the events, such as `on db-1 with severity=error`.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         if self.filter.is_empty() {
             self.place.clone()
         } else {

@@ -42,7 +42,7 @@ pub(crate) fn frequent_sources(model: &Model) -> Vec<FrequentSource> {
     let mut rows = Vec::new();
     let rules = rules(counted);
     if !rules.is_empty() {
-        rows.push(heading(&format!("rules, {}", counted.back.words())));
+        rows.push(heading(&format!("rules, {}", counted.back.label())));
         rows.extend(rules);
     }
     let groups = [
@@ -182,7 +182,7 @@ pub(crate) fn troubled_destinations(
                 "{} {}  {}{}",
                 sign(state),
                 one.destination_name,
-                state.word(),
+                state.label(),
                 since.unwrap_or_default()
             ),
             details,

@@ -66,7 +66,7 @@ impl Dialogue {
             Connection::Connecting => return,
             Connection::Up => {
                 let caller = model.caller.as_ref().map_or_else(String::new, |caller| {
-                    format!(" as {}, with the role {}", caller.name, caller.role.word())
+                    format!(" as {}, with the role {}", caller.name, caller.role.label())
                 });
                 let read_only = if model.read_only { ", read-only" } else { "" };
                 format!("Connected{caller}{read_only}.")

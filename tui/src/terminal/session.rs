@@ -183,7 +183,7 @@ impl Session {
             TerminalAction::Edit(edit) => {
                 self.release_terminal()?;
                 let (editor, shown) = (self.editor.clone(), edit.text.clone());
-                let stem = edit.kind.word();
+                let stem = edit.kind.singular();
                 let run = move || child::edit(&editor, stem, &shown);
                 let result = tokio::task::spawn_blocking(run).await;
                 let result = result.unwrap_or_else(|error| Err(error.to_string()));

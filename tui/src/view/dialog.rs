@@ -96,7 +96,7 @@ pub(super) fn clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
     });
     let lines: Vec<(Token, String)> = wrapped.collect();
     let height = rows(lines.len()).saturating_add(5).min(area.height);
-    let (word, name) = (clash.mine.kind.word(), clash.mine.name());
+    let (word, name) = (clash.mine.kind.singular(), clash.mine.name());
     let title = format!("The {word} {name} was changed concurrently");
     let inside = pen.window(middle(area, width, height), &title);
     let foot = inside.bottom().saturating_sub(1);
@@ -112,9 +112,9 @@ pub(super) fn clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
     let mut x = inside.x;
     for choice in ClashChoice::ALL {
         let (token, words) = if choice == clash.choice {
-            (Token::Selected, format!("[ {} ]", choice.words()))
+            (Token::Selected, format!("[ {} ]", choice.label()))
         } else {
-            (Token::Text, format!("  {}  ", choice.words()))
+            (Token::Text, format!("  {}  ", choice.label()))
         };
         let space = usize::from(inside.right().saturating_sub(x));
         x = pen.put(x, foot, space, token, &words);

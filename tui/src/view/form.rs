@@ -250,7 +250,7 @@ fn focus_token(focused: bool) -> Token {
 }
 
 fn choice(spec: &FieldSpec, at: usize, focused: bool, pen: &mut Pen<'_>, area: Rect) {
-    let words = spec.kind.words();
+    let words = spec.kind.choices();
     let shown = |index: usize, word: &str| {
         if index == at {
             format!("‹ {word} ›")

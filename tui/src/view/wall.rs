@@ -207,7 +207,7 @@ impl Wall<'_> {
             text::group_digits(number(overview.enabled_rule_count).into())
         );
         let counted = |kind: Kind, count| {
-            let words = several(number(count), kind.word());
+            let words = several(number(count), kind.singular());
             (Some(Route::List(kind)), words)
         };
         let mut parts = vec![

@@ -104,7 +104,7 @@ fn is_test(row: &AuditEntry) -> bool {
 
 fn format_action(row: &AuditEntry) -> String {
     if !is_test(row) {
-        return row.action().word().to_owned();
+        return row.action().label().to_owned();
     }
     match row.reason.strip_suffix(": begun") {
         Some(name) => format!("started a test of destination {name}"),
@@ -153,7 +153,7 @@ fn as_json(state: Option<&AuditState>, kind: &str) -> String {
 /// Returns the version of a resource after the entry, or before its deletion; `None` if it equals
 /// the current one.
 fn version(model: &Model, row: &AuditEntry) -> Option<Object> {
-    let kind = *Kind::ALL.iter().find(|it| it.word() == row.kind)?;
+    let kind = *Kind::ALL.iter().find(|it| it.singular() == row.kind)?;
     kind::spec(kind).update?;
     let state = row.after.as_ref().or(row.before.as_ref())?;
     let wire = json::to_json(state).ok()?;
@@ -169,7 +169,7 @@ fn route(kind: &str, name: &str) -> Option<Route> {
         "occurrence" => Some(Route::Event(name.to_owned())),
         "delivery" => Some(Route::Delivery(name.to_owned())),
         kind => {
-            let kind = Kind::ALL.iter().find(|it| it.word() == kind)?;
+            let kind = Kind::ALL.iter().find(|it| it.singular() == kind)?;
             Some(Route::Object(*kind, name.to_owned()))
         }
     }

@@ -159,9 +159,9 @@ pub(super) fn row(into: &mut Document, model: &Model, row: &EventRow) {
     into.line(vec![
         label("state"),
         span(row.severity.into(), row.severity.sign()),
-        span(row.severity.into(), &format!(" {}", row.severity.word())),
+        span(row.severity.into(), &format!(" {}", row.severity.label())),
         span(Token::Text, ", "),
-        span(row.status.into(), row.status.word()),
+        span(row.status.into(), row.status.label()),
     ]);
     if row.acknowledged {
         into.field("", Token::Good, "acknowledged");

@@ -528,7 +528,7 @@ fn outcome(attempt: &ExplainedAttempt) -> String {
     let word = match attempt.outcome() {
         Outcome::Unreachable => "not reached",
         Outcome::Unknown => "outcome unknown",
-        other => other.word(),
+        other => other.label(),
     };
     match attempt.explanation.as_str() {
         "" => word.to_owned(),
@@ -580,8 +580,8 @@ fn comparison(kind: &str) -> &str {
 fn shown(compared: &prost_types::Value) -> Value {
     let value = value(compared);
     let name = value.as_str().unwrap_or_default();
-    let severity = Severity::from_str_name(name).map(Named::word);
-    let status = || Status::from_str_name(name).map(Named::word);
+    let severity = Severity::from_str_name(name).map(Named::label);
+    let status = || Status::from_str_name(name).map(Named::label);
     severity.or_else(status).map_or(value, Value::from)
 }
 

@@ -35,7 +35,7 @@ pub(super) fn write(
         span(Token::Text, &event.name),
         span(Token::Dim, &pairs.collect::<String>()),
     ]);
-    let sign = format!("{} {}", severity.sign(), severity.word());
+    let sign = format!("{} {}", severity.sign(), severity.label());
     let mut parts = vec![
         (severity.into(), sign),
         format_status(model, occurrence),

@@ -45,7 +45,7 @@ pub(super) fn write(into: &mut Document, model: &Model, read: &ListObligationsRe
         let line = vec![
             span(
                 first.severity().into(),
-                &format!("{:<9}", first.severity().word()),
+                &format!("{:<9}", first.severity().label()),
             ),
             span(Token::Link, &first.summary),
         ];

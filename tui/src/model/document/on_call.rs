@@ -84,7 +84,7 @@ fn write_response(into: &mut Document, model: &Model, response: &Object) {
     let (token, words) = model.response_status(response);
     into.linked(
         vec![
-            span(severity.into(), &cell(severity.word(), 8)),
+            span(severity.into(), &cell(severity.label(), 8)),
             span(Token::Link, response::subject(response)),
         ],
         Link::Go(Route::Object(Kind::Response, response.name().to_owned())),

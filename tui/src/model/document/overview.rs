@@ -37,7 +37,7 @@ fn first_steps(into: &mut Document, model: &Model) {
     into.heading("First steps");
     let next = steps.iter().position(|(_, done)| !done);
     for (index, (step, done)) in steps.into_iter().enumerate() {
-        let words = model.expand_keys(step.words());
+        let words = model.expand_keys(step.description());
         if done {
             into.line(vec![span(Token::Good, "✓ "), span(Token::Dim, &words)]);
             continue;
@@ -85,7 +85,7 @@ fn open(into: &mut Document, overview: &Overview) {
         let line = vec![
             span(
                 token,
-                &format!("{:<LABEL$} ", severity.word(), LABEL = document::LABEL),
+                &format!("{:<LABEL$} ", severity.label(), LABEL = document::LABEL),
             ),
             span(
                 token,
@@ -93,7 +93,7 @@ fn open(into: &mut Document, overview: &Overview) {
             ),
             span(token, &"█".repeat(cells)),
         ];
-        let link = Link::severity(severity.word());
+        let link = Link::severity(severity.label());
         into.linked(line, link);
     }
     if let Some(count) = overview.acknowledged_count.filter(|count| *count > 0) {
@@ -179,7 +179,7 @@ fn deliveries(into: &mut Document, model: &Model, overview: &Overview) {
             span(token, &format!("{mark} ")),
             span(Token::Link, &name),
             span(Token::Text, &pad),
-            span(token, &format!("{:<8}", health.word())),
+            span(token, &format!("{:<8}", health.label())),
             count(one.delivered_count, "delivered", Token::Good),
             count(one.waiting_count, "waiting", Token::Info),
             count(one.dead_count, "dead", Token::Bad),

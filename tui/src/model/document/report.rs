@@ -183,10 +183,14 @@ fn write_mapped(into: &mut Document, found: &TestIntakeMappingResponse) {
 fn write_event(into: &mut Document, event: &Event) {
     into.field("name", Token::Title, &event.name);
     if event.severity() != Severity::Default {
-        into.field("severity", event.severity().into(), event.severity().word());
+        into.field(
+            "severity",
+            event.severity().into(),
+            event.severity().label(),
+        );
     }
     if event.status() != Status::Default {
-        into.field("status", Token::Text, event.status().word());
+        into.field("status", Token::Text, event.status().label());
     }
     if event.acknowledged == Some(true) {
         into.field("acknowledged", Token::Text, "yes");
@@ -237,7 +241,7 @@ fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, inqui
         .matched_by_saved
         .map_or_else(String::new, |count| format!(" (now: {count})"));
     let time = match inquiry {
-        Inquiry::Trigger { span, .. } => span.words(),
+        Inquiry::Trigger { span, .. } => span.description(),
         _ => "",
     };
     let (matched, scanned) = (
@@ -288,7 +292,7 @@ fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, inqui
                 Token::Dim,
                 &format!("{:<17}", model.moment(row.last_seen_ms)),
             ),
-            span(row.severity.into(), &format!("{:<9}", row.severity.word())),
+            span(row.severity.into(), &format!("{:<9}", row.severity.label())),
             span(Token::Link, &row.summary),
             span(Token::Dim, &format!("  {}", row.entity)),
         ];

@@ -82,7 +82,7 @@ fn write_state(into: &mut Document, model: &Model, delivery: &Delivery) {
     let resent = resent.map_or_else(String::new, |ms| format!(", resent {}", model.moment(ms)));
     into.line(vec![
         label("state"),
-        span(delivery.state().into(), delivery.state().word()),
+        span(delivery.state().into(), delivery.state().label()),
         span(Token::Text, &resent),
     ]);
     if !delivery.event_name.is_empty() {
@@ -93,7 +93,7 @@ fn write_state(into: &mut Document, model: &Model, delivery: &Delivery) {
             label("about"),
             span(
                 severity.into(),
-                &format!("{} {}", severity.sign(), severity.word()),
+                &format!("{} {}", severity.sign(), severity.label()),
             ),
             span(Token::Text, &format!(" {}", delivery.event_name)),
             span(Token::Dim, &pairs.collect::<String>()),
@@ -174,7 +174,7 @@ pub(super) fn write_response(into: &mut Document, attempt: &Attempt) {
         label("verdict"),
         span(
             outcome.into(),
-            &format!("{mark} {}", outcome.word().to_uppercase()),
+            &format!("{mark} {}", outcome.label().to_uppercase()),
         ),
         span(Token::Text, &took),
     ]);

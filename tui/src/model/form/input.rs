@@ -163,7 +163,7 @@ impl Input {
                 _ => return Err("expected yes or no".to_owned()),
             },
             FieldKind::Choice(_) | FieldKind::Named(_) => {
-                let words = spec.kind.words();
+                let words = spec.kind.choices();
                 let at = words.iter().position(|word| *word == text);
                 Self::Choice(at.ok_or_else(|| format!("expected one of {}", words.join(", ")))?)
             }

@@ -271,7 +271,7 @@ fn argument_items(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
         "theme" => Theme::ALL
             .map(|theme| {
                 Item::new(
-                    format!("theme {}", theme.word()),
+                    format!("theme {}", theme.as_str()),
                     PaletteTarget::Look(theme),
                 )
             })
@@ -431,7 +431,7 @@ fn object_items(model: &Model, word: &str, action: Action) -> Vec<Item> {
 }
 
 fn resource_title(route: &Route) -> String {
-    let word = route.kind().map_or("", Kind::word);
+    let word = route.kind().map_or("", Kind::singular);
     format!("{word} {}", route.object())
 }
 

@@ -73,7 +73,7 @@ pub(super) fn delete(model: &mut Model) {
         return;
     };
     let users: Vec<String> = object.texts("ruleNames").map(str::to_owned).collect();
-    let word = kind.word();
+    let word = kind.singular();
     let force = !users.is_empty();
     let call = resources::delete(kind, &name, object.etag(), force);
     let then = write_of(call, format!("{word} {name} deleted"));
@@ -121,7 +121,7 @@ fn describe_remaining(model: &Model, kind: Kind, rule: &str) -> String {
     let Some(stored) = model.store.object(Kind::Rule, rule) else {
         return rule.to_owned();
     };
-    let word = kind.word();
+    let word = kind.singular();
     let left = stored.texts(&format!("{word}Names")).len();
     match left {
         0 | 1 => format!("{rule}, which is left without a {word}"),
@@ -427,7 +427,7 @@ pub(super) fn delivery(model: &mut Model, transition: Transition) {
         .rows()
         .iter()
         .find(|row| row.id == id);
-    let line = row.map(|row| format!("{} to {}", row.state().word(), row.destination_name));
+    let line = row.map(|row| format!("{} to {}", row.state().label(), row.destination_name));
     let to = row.map_or_else(String::new, |row| format!(" to {}", row.destination_name));
     let (verb, title, done, words) = match transition {
         Transition::SendAgain => (
@@ -482,7 +482,7 @@ pub(super) fn store_write(
     stored: Option<&(String, String)>,
     text: Option<TextEdit>,
 ) -> Consequence {
-    let (word, name) = (draft.kind.word(), draft.name().to_owned());
+    let (word, name) = (draft.kind.singular(), draft.name().to_owned());
     let (call, done) = match stored {
         Some((_, etag)) => (resources::update(&draft, etag), "changed"),
         None => (resources::create(&draft), "created"),
@@ -505,7 +505,7 @@ pub(super) fn save(
     text: Option<TextEdit>,
 ) {
     let verb = if stored.is_some() { "Change" } else { "Create" };
-    let title = format!("{verb} {} {}?", draft.kind.word(), draft.name());
+    let title = format!("{verb} {} {}?", draft.kind.singular(), draft.name());
     let after = kind::text(&draft);
     let is_client = draft.kind == Kind::Client;
     let mut confirm = Confirm::new(title, verb, store_write(model, draft, stored, text));
@@ -523,7 +523,7 @@ pub(super) fn restore(model: &mut Model, version: Object) {
     let now = model.store.object(version.kind, version.name());
     let stored = now.map(|now| (now.name().to_owned(), now.etag().to_owned()));
     let before = now.map_or_else(String::new, |now| kind::text(&kind::draft(now)));
-    let (word, name) = (version.kind.word(), version.name().to_owned());
+    let (word, name) = (version.kind.singular(), version.name().to_owned());
     let after = kind::text(&version);
     let then = store_write(model, version, stored.as_ref(), None);
     let mut confirm = Confirm::new(

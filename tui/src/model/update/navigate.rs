@@ -154,7 +154,7 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
         Link::Heading(route, heading) => {
             go(model, route, effects);
             let lines = document::current(model).lines;
-            let line = lines.iter().position(|line| line.words() == heading);
+            let line = lines.iter().position(|line| line.text() == heading);
             let line = line.unwrap_or_default();
             model.page.reading = DocumentCursor {
                 cursor: line,
@@ -211,7 +211,7 @@ pub(super) fn next_match(model: &mut Model, forward: bool) {
     }
     let lines = document::current(model).lines;
     let cursor = model.page.reading.cursor.min(lines.len());
-    let holds = |at: &usize| lines[*at].words().to_lowercase().contains(&needle);
+    let holds = |at: &usize| lines[*at].text().to_lowercase().contains(&needle);
     let after = (cursor + 1).min(lines.len());
     let found = if forward {
         (after..lines.len()).chain(0..after).find(holds)

@@ -244,7 +244,7 @@ pub(super) fn open_target(model: &mut Model, target: PaletteTarget, effects: &mu
             model.theme = theme;
             let words = format!(
                 "theme {}; set `theme` in bellwether.toml to keep it",
-                theme.word()
+                theme.as_str()
             );
             model.show_notice(Token::Info, words);
         }

@@ -51,7 +51,10 @@ pub(super) fn milliseconds(duration: Duration) -> u64 {
 /// one meaning.
 impl Table for DestinationKind {
     fn write(&self, to: &mut Writer<'_>) {
-        KindCode { word: word(self) }.write(to);
+        KindCode {
+            word: kind_code(self),
+        }
+        .write(to);
         match self {
             Self::Webhook(webhook) => webhook.write(to),
             Self::Email(email) => email.write(to),
@@ -89,7 +92,7 @@ struct KindCode {
 
 record! { KindCode { 1 word } }
 
-fn word(kind: &DestinationKind) -> i32 {
+fn kind_code(kind: &DestinationKind) -> i32 {
     match kind {
         DestinationKind::Webhook(_) => 1,
         DestinationKind::Email(_) => 2,

@@ -258,7 +258,7 @@ pub(super) const SETTINGS: &[Setting] = &[
             ("starttls", SmtpSecurity::StartTls),
             ("none", SmtpSecurity::None),
         ];
-        settings.service.smtp.security = Some(value::word(value, &words)?);
+        settings.service.smtp.security = Some(value::one_of_names(value, &words)?);
         Ok(())
     }),
     Setting::new("smtp.from", |settings, value| {
@@ -515,9 +515,9 @@ fn origins(listed: Vec<String>) -> Read<Origins> {
 }
 
 fn severity(value: &toml::Value) -> Read<Severity> {
-    value::word(
+    value::one_of_names(
         value,
-        &Severity::ALL.map(|severity| (severity.word(), severity)),
+        &Severity::ALL.map(|severity| (severity.as_str(), severity)),
     )
 }
 

@@ -88,13 +88,13 @@ const COMMAND: &[Setting] = &[
         Ok(())
     }),
     Setting::new("theme", |settings, value| {
-        let words = Theme::ALL.map(|theme| (theme.word(), theme));
-        settings.theme = value::word(value, &words)?;
+        let words = Theme::ALL.map(|theme| (theme.as_str(), theme));
+        settings.theme = value::one_of_names(value, &words)?;
         Ok(())
     }),
     Setting::new("log_format", |settings, value| {
         let words = [("text", LogFormat::Text), ("json", LogFormat::Json)];
-        settings.log_format = value::word(value, &words)?;
+        settings.log_format = value::one_of_names(value, &words)?;
         Ok(())
     }),
     Setting::new("log_filter", |settings, value| {

@@ -91,7 +91,7 @@ fn search_next_and_previous_wrap_around() {
     let mut model = model(Role::Admin);
     press(&mut model, "9<Tab><Enter>/template<Enter>");
     let lines = document::current(&model).lines;
-    let holds = |at: &usize| lines[*at].words().to_lowercase().contains("template");
+    let holds = |at: &usize| lines[*at].text().to_lowercase().contains("template");
     let all: Vec<usize> = (0..lines.len()).filter(holds).collect();
     assert!(all.len() > 2, "{all:?}");
     let first = model.page.reading.cursor;
