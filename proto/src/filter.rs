@@ -8,19 +8,19 @@ use std::fmt;
 mod clause;
 mod elsewhere;
 mod lexer;
-mod moment;
 mod nearest;
 mod parser;
 mod printer;
 #[cfg(test)]
 mod tests;
+mod time;
 
 pub use self::{
     clause::{Clause, Literal},
     elsewhere::local_name,
-    moment::Now,
     nearest::nearest,
     printer::{is_search, part, print, value},
+    time::Now,
 };
 
 /// Maximum length of a filter, in bytes.

@@ -3,12 +3,12 @@
 mod bulk;
 mod chart_data;
 mod clause;
+mod convert;
 mod event;
 mod failure;
 mod grouped;
 mod kind;
 mod label;
-mod moment;
 mod object;
 pub(crate) mod when;
 
@@ -23,12 +23,12 @@ pub(crate) use self::{
     bulk::{BulkTally, Transition},
     chart_data::{ChartData, ChartPeriod},
     clause::describe,
+    convert::{millis, occurrence, span_ms, structure, value},
     event::{EventKey, EventOrder, EventRow, Rank},
     failure::{Failure, FailureKind, FieldError},
     grouped::{GroupRow, GroupedEvents},
     kind::Kind,
     label::{Named, Sign, WORST_FIRST, role_includes, urgency},
-    moment::{millis, occurrence, span_ms, structure, value},
     object::{Object, get, is_empty, set},
 };
 

@@ -79,7 +79,7 @@ impl Plain {
         self.talk.print_greeting(self.console.model());
         loop {
             while let Some(outward) = self.console.take_terminal_action() {
-                self.carry_out(outward).await;
+                self.run_terminal_action(outward).await;
             }
             if self.console.wants_to_quit() {
                 return self.flush();
@@ -163,7 +163,7 @@ impl Plain {
         self.talk.announce(self.console.model());
     }
 
-    async fn carry_out(&mut self, outward: TerminalAction) {
+    async fn run_terminal_action(&mut self, outward: TerminalAction) {
         match outward {
             TerminalAction::Copy(copied) => self.talk.print(copied),
             // There is no screen to suspend, and no mouse.

@@ -14,7 +14,7 @@ use regex::RegexBuilder;
 use super::{
     BYTES_MAX, Clause, DEPTH_MAX, Fault, Literal, Now, Parsed, Positions,
     lexer::{Operator, Piece, Placed, Token, Word, tokens},
-    moment::moment,
+    time::parse_time,
 };
 
 pub(super) const HAS: &str = "has:";
@@ -388,7 +388,7 @@ pub(super) fn literal(
     }
     match (field, text) {
         ("lastSeen" | "startTime" | "timestamp", _) => {
-            if let Some(literal) = moment(text, now) {
+            if let Some(literal) = parse_time(text, now) {
                 return literal;
             }
         }

@@ -11,7 +11,7 @@ use crate::{
 
 pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     Column::new("Decided", 8, 0, 3, |around, it: &Delivery| {
-        Cell::short_moment(around, millis(it.create_time.as_ref()))
+        Cell::short_time(around, millis(it.create_time.as_ref()))
     })
     .sort_descending(|it| {
         let created = millis(it.create_time.as_ref()).unwrap_or_default();
@@ -51,7 +51,7 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
         match next {
             // The reason for the wait is stored with the time.
             Some(ms) if around.is_past(ms) => Cell::new(Token::Dim, "due"),
-            next => Cell::short_moment(around, next),
+            next => Cell::short_time(around, next),
         }
     })
     // Deliveries without a next attempt come last.
@@ -84,7 +84,7 @@ fn why(around: &dyn RenderContext, it: &Delivery) -> Cell {
     if let Some(ms) = millis(it.retry_time.as_ref()) {
         let words = format!(
             "resent {} · {}",
-            around.moment(ms),
+            around.format_time(ms),
             text::shorten_error(&it.last_error)
         );
         return Cell::new(Token::Dim, words.trim_end_matches(" · "));

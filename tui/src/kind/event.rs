@@ -53,7 +53,7 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
     })
     .right_align(),
     Column::new("Seen", 8, 0, 6, |around, it: &EventRow| {
-        let cell = Cell::short_moment(around, Some(it.last_seen_ms));
+        let cell = Cell::short_time(around, Some(it.last_seen_ms));
         quiet(it, cell)
     })
     .sort_descending(|it| Key::Number(it.last_seen_ms)),

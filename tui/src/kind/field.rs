@@ -21,7 +21,7 @@ pub(crate) struct FieldSpec {
 pub(crate) enum FieldKind {
     Text,
     /// A time, in any form parsed by [`crate::data::when`].
-    Moment,
+    Time,
     /// A duration such as `1h30m`; in seconds in the API.
     Length,
     Secret,
@@ -100,7 +100,7 @@ impl FieldKind {
             Self::Text | Self::Lines | Self::Length => Some(json!("")),
             Self::Words | Self::Names(_) | Self::LineFormat(_) => Some(json!([])),
             Self::Toggle => Some(json!(false)),
-            Self::Moment
+            Self::Time
             | Self::Secret
             | Self::Number(..)
             | Self::Choice(_)

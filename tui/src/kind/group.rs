@@ -51,9 +51,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         .right_align()
         .sort_descending(|it| Key::Number(count(it, "messageCount"))),
         Column::new("Last message", 16, 0, 4, |around, it: &Object| {
-            Cell::moment(around, it.moment("lastMessageTime"))
+            Cell::time(around, it.timestamp_ms("lastMessageTime"))
         })
-        .sort_descending(|it| Key::Number(it.moment("lastMessageTime").unwrap_or_default())),
+        .sort_descending(|it| Key::Number(it.timestamp_ms("lastMessageTime").unwrap_or_default())),
     ],
     searched: |it| {
         let values = it.at("by").and_then(Value::as_array).into_iter().flatten();
@@ -124,8 +124,8 @@ fn document(into: &mut Document, around: &dyn RenderContext, group: &Object) {
         ("next message", "nextMessageTime"),
         ("end sent", "endTime"),
     ] {
-        if let Some(ms) = group.moment(path) {
-            into.field(label, Token::Text, &around.moment_in_full(ms));
+        if let Some(ms) = group.timestamp_ms(path) {
+            into.field(label, Token::Text, &around.format_full_time(ms));
         }
     }
     into.heading("Notified");

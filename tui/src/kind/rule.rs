@@ -43,9 +43,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
         Column::new("→ Destinations", 14, 2, 1, |_, it: &Object| receivers(it)),
         shared::recent(3),
         Column::new("Last decided", 16, 0, 4, |around, it: &Object| {
-            Cell::moment(around, it.moment("lastNotificationTime"))
+            Cell::time(around, it.timestamp_ms("lastNotificationTime"))
         })
-        .sort_descending(|it| Key::Number(it.moment("lastNotificationTime").unwrap_or_default())),
+        .sort_descending(|it| {
+            Key::Number(it.timestamp_ms("lastNotificationTime").unwrap_or_default())
+        }),
     ],
     searched: |it| {
         it.texts("triggerNames")
@@ -209,8 +211,8 @@ fn document(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
             &format!("{count} in 24 h, none sent"),
         ),
     }
-    if let Some(last) = rule.moment("lastNotificationTime") {
-        into.field("last decided", Token::Text, &around.moment_in_full(last));
+    if let Some(last) = rule.timestamp_ms("lastNotificationTime") {
+        into.field("last decided", Token::Text, &around.format_full_time(last));
     }
     let link = Link::deliveries("rule", rule.name());
     into.link("deliveries", "of this rule", link);

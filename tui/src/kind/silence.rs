@@ -62,9 +62,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         .right_align()
         .sort_descending(|it| Key::Number(count(it, "pendingCount"))),
         Column::new("Ends", 16, 0, 1, |around, it: &Object| {
-            Cell::moment(around, it.moment("endsTime"))
+            Cell::time(around, it.timestamp_ms("endsTime"))
         })
-        .by(|it| Key::Number(it.moment("endsTime").unwrap_or_default())),
+        .by(|it| Key::Number(it.timestamp_ms("endsTime").unwrap_or_default())),
         Column::new("By", 10, 1, 4, |_, it: &Object| {
             Cell::new(Token::Text, it.text("author"))
         }),
@@ -97,13 +97,13 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::new(
             "span.startTime",
             "From",
-            FieldKind::Moment,
+            FieldKind::Time,
             "Start: 30m, 08:00, tomorrow 9:00, 2026-11-25 08:00. Empty: now.",
         ),
         FieldSpec::new(
             "span.endTime",
             "Until",
-            FieldKind::Moment,
+            FieldKind::Time,
             "End: 2h, 08:00, tomorrow 9:00, 2026-11-25 08:00; at most 30 days ahead. Or set a calendar.",
         ),
         FieldSpec::new(
@@ -176,8 +176,8 @@ fn document(into: &mut Document, around: &dyn RenderContext, silence: &Object) {
         ("began", "startedTime"),
         ("ends", "endsTime"),
     ] {
-        if let Some(moment) = silence.moment(path) {
-            into.field(name, Token::Text, &around.moment_in_full(moment));
+        if let Some(moment) = silence.timestamp_ms(path) {
+            into.field(name, Token::Text, &around.format_full_time(moment));
         }
     }
     into.field("by", Token::Text, silence.text("author"));

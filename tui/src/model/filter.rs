@@ -1,10 +1,10 @@
 //! Filters as operators type them: words and comparisons, parsed into queries.
 
+mod clock;
 pub(crate) mod completion;
 pub(crate) mod local;
-mod moment;
 
-pub(crate) use self::moment::Clock;
+pub(crate) use self::clock::Clock;
 use bellwether_proto::{
     filter::{self, Fault},
     v1::{Clause, DeliveryFilter},
@@ -160,7 +160,7 @@ pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String
 /// Returns a syntax error; the service reports all other errors.
 pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, Fault> {
     Ok(DeliveryFilter {
-        filter: with_moments(text, clock, |moment| format!("{moment:.0}"))?,
+        filter: replace_times(text, clock, |moment| format!("{moment:.0}"))?,
         ..DeliveryFilter::default()
     })
 }
@@ -168,11 +168,11 @@ pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, Fa
 /// Replaces relative times in a delivery filter by absolute ones, so that every page and action
 /// selects the same deliveries.
 pub(crate) fn with_absolute_times(text: &str, clock: &Clock) -> String {
-    with_moments(text, clock, |moment| clock.write(moment)).unwrap_or_else(|_| text.to_owned())
+    replace_times(text, clock, |moment| clock.write(moment)).unwrap_or_else(|_| text.to_owned())
 }
 
 /// Replaces the values of `since=` and `until=`, formatted by `write`.
-fn with_moments(
+fn replace_times(
     text: &str,
     clock: &Clock,
     write: impl Fn(Timestamp) -> String,

@@ -70,7 +70,7 @@ pub(super) fn output(overlay: &Overlay) -> (Vec<String>, String) {
 const EVENTS: usize = 20;
 
 /// Interprets a line as the answer to a question. Returns the messages for the model, and an error.
-pub(super) fn answer(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'static str>) {
+pub(super) fn interpret(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'static str>) {
     let is_yes = matches!(line.to_lowercase().as_str(), "y" | "yes");
     let key = |key| vec![Msg::Key(key)];
     match overlay {

@@ -93,7 +93,7 @@ impl Session {
         let mut draw_at = Instant::now();
         loop {
             while let Some(outward) = self.console.take_terminal_action() {
-                self.carry_out(outward).await?;
+                self.run_terminal_action(outward).await?;
             }
             if self.console.wants_to_quit() {
                 return self.guard.leave();
@@ -175,7 +175,7 @@ impl Session {
         Ok(())
     }
 
-    async fn carry_out(&mut self, outward: TerminalAction) -> io::Result<()> {
+    async fn run_terminal_action(&mut self, outward: TerminalAction) -> io::Result<()> {
         match outward {
             TerminalAction::Copy(copied) => self.copy(&copied),
             TerminalAction::Suspend => self.suspend(),

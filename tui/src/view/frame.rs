@@ -99,7 +99,7 @@ fn draw_header(model: &Model, pen: &mut Pen<'_>, area: Rect) {
             Connection::Up => " at",
             _ => ", last heard",
         };
-        format!("{before} {} {}", model.moment(ms), model.zone_word())
+        format!("{before} {} {}", model.format_time(ms), model.zone_word())
     });
     let mut right = format!("{state}{last_received}{caller} ");
     // The caller is more important than the time of the last response.

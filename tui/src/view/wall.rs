@@ -94,7 +94,7 @@ impl Wall<'_> {
         self.deliveries(pen, deliveries);
         self.rate(pen, rate);
         self.destinations(pen, table);
-        self.missed(pen, missed);
+        self.draw_missed(pen, missed);
         self.loudest(pen, loudest);
     }
 
@@ -112,7 +112,7 @@ impl Wall<'_> {
         self.deliveries(pen, deliveries);
         self.rate(pen, rate);
         self.destinations(pen, table);
-        self.missed(pen, missed);
+        self.draw_missed(pen, missed);
         self.loudest(pen, loudest);
     }
 
@@ -134,7 +134,7 @@ impl Wall<'_> {
         if area.height >= 32 {
             let missed = self.missed_rows().clamp(3, (right.height / 2).max(3));
             let [missed, loudest] = stacked(right, Constraint::Length(missed), Constraint::Fill(1));
-            self.missed(pen, missed);
+            self.draw_missed(pen, missed);
             self.loudest(pen, loudest);
         } else {
             self.loudest(pen, right);

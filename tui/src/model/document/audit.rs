@@ -51,7 +51,7 @@ pub(super) fn write(into: &mut Document, model: &Model, read: &ListAuditEntriesR
 
 fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
     let at = millis(row.time.as_ref());
-    let at = at.map(|ms| model.moment(ms)).unwrap_or_default();
+    let at = at.map(|ms| model.format_time(ms)).unwrap_or_default();
     let client = match row.client_name.as_str() {
         "" => "unknown",
         name => name,

@@ -58,7 +58,7 @@ pub(super) fn write(into: &mut Document, model: &Model, read: &ListObligationsRe
         });
         for row in of_event {
             let at = millis(row.notify_time.as_ref());
-            let at = at.map(|ms| model.moment(ms)).unwrap_or_default();
+            let at = at.map(|ms| model.format_time(ms)).unwrap_or_default();
             let contact = match row.contact_name.as_str() {
                 "" => String::new(),
                 contact => format!("{contact} by "),

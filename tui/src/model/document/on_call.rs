@@ -59,9 +59,9 @@ fn schedule(into: &mut Document, model: &Model, schedule: &Object) {
         (true, true) => Token::Dim,
         (false, _) => Token::Text,
     };
-    let (until, next) = match schedule.moment("nextChangeTime") {
+    let (until, next) = match schedule.timestamp_ms("nextChangeTime") {
         Some(ms) => (
-            format!("until {}", model.moment(ms)),
+            format!("until {}", model.format_time(ms)),
             format!("then {}", names("nextNames")),
         ),
         None => ("no change ahead".to_owned(), String::new()),

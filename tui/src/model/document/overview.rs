@@ -194,7 +194,7 @@ fn deliveries(into: &mut Document, model: &Model, overview: &Overview) {
     }
     if let Some(oldest) = millis(overview.oldest_undelivered_time.as_ref()) {
         let age = duration(model.store.overview.received_ms.unwrap_or(oldest) - oldest);
-        let words = format!("{} ({age} ago)", model.moment(oldest));
+        let words = format!("{} ({age} ago)", model.format_time(oldest));
         into.link("oldest waiting", &words, Link::Go(Route::Deliveries));
     }
 }
@@ -223,7 +223,7 @@ fn service(into: &mut Document, model: &Model, overview: &Overview) {
         &wall::service(model, overview).join(", "),
     );
     if let Some(start) = millis(overview.start_time.as_ref()) {
-        into.field("running since", Token::Text, &model.moment_in_full(start));
+        into.field("running since", Token::Text, &model.format_full_time(start));
     }
     into.link(
         "triggers",

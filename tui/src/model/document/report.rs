@@ -219,7 +219,7 @@ fn write_progress(into: &mut Document, model: &Model, report: &Report) {
     if let Some(reached_ms) = progress.reached_ms {
         let share = share(model.now_ms, reached_ms, progress.start_ms);
         let share = share.map_or_else(String::new, |share| format!("  {share} %"));
-        let answer = format!("back to {}{share}", model.moment(reached_ms));
+        let answer = format!("back to {}{share}", model.format_time(reached_ms));
         into.field("looked", Token::Text, &answer);
     }
     let answer = format!("{} of {} so far", progress.matched, progress.scanned);
@@ -270,7 +270,7 @@ fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, inqui
     if let Some(stopped_ms) = test.reached_time.filter(|_| test.stopped_early) {
         let answer = format!(
             "stopped early: only events last seen since {} were checked",
-            model.moment(stopped_ms)
+            model.format_time(stopped_ms)
         );
         into.text(Token::Warning, 0, &answer);
     }
@@ -290,7 +290,7 @@ fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, inqui
         let line = vec![
             span(
                 Token::Dim,
-                &format!("{:<17}", model.moment(row.last_seen_ms)),
+                &format!("{:<17}", model.format_time(row.last_seen_ms)),
             ),
             span(row.severity.into(), &format!("{:<9}", row.severity.label())),
             span(Token::Link, &row.summary),

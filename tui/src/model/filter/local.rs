@@ -11,7 +11,7 @@ use super::Clock;
 pub(crate) trait Fields {
     /// Returns the values of a field; empty if the row does not have it.
     fn values(&self, field: &str) -> Vec<String>;
-    fn shown(&self) -> Vec<String>;
+    fn visible_values(&self) -> Vec<String>;
 }
 
 #[derive(Clone, Debug)]
@@ -67,7 +67,10 @@ impl LocalFilter {
     pub(crate) fn matches(&self, row: &dyn Fields) -> bool {
         match self {
             Self::All => true,
-            Self::Text(text) => row.shown().iter().any(|shown| shown.contains(text)),
+            Self::Text(text) => row
+                .visible_values()
+                .iter()
+                .any(|shown| shown.contains(text)),
             Self::Clause(clause, expressions) => clause_matches(clause, expressions, row),
         }
     }
@@ -122,7 +125,9 @@ fn clause_matches(clause: &Clause, expressions: &HashMap<String, Regex>, row: &d
     if filter::is_search(clause) {
         return search_text(clause).is_some_and(|text| {
             let text = text.to_lowercase();
-            row.shown().iter().any(|shown| shown.contains(&text))
+            row.visible_values()
+                .iter()
+                .any(|shown| shown.contains(&text))
         });
     }
     let any = |field: &str, test: &dyn Fn(&str) -> bool| {
@@ -207,7 +212,7 @@ mod tests {
             own.map(|(_, value)| (*value).to_owned()).collect()
         }
 
-        fn shown(&self) -> Vec<String> {
+        fn visible_values(&self) -> Vec<String> {
             self.0
                 .iter()
                 .map(|(_, value)| value.to_lowercase())

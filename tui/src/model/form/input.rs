@@ -31,7 +31,7 @@ impl Input {
             FieldKind::Secret if spec.path.ends_with("privateKey") => {
                 Self::Text(TextField::new(text()).with_lines())
             }
-            FieldKind::Text | FieldKind::Moment | FieldKind::Secret | FieldKind::Number(..) => {
+            FieldKind::Text | FieldKind::Time | FieldKind::Secret | FieldKind::Number(..) => {
                 Self::Text(TextField::new(text()))
             }
             FieldKind::Length => {
@@ -146,7 +146,7 @@ impl Input {
         let lines = || TextField::new(text.replace("\\n", "\n")).with_lines();
         Ok(match spec.kind {
             FieldKind::Text
-            | FieldKind::Moment
+            | FieldKind::Time
             | FieldKind::Length
             | FieldKind::Secret
             | FieldKind::Number(..)

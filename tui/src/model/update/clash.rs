@@ -1,6 +1,6 @@
 //! Edit conflicts: shows both versions, and resolves the conflict.
 
-use super::{carry_out::carry_out, confirm, forms, read};
+use super::{confirm, execute::execute, forms, read};
 use crate::{
     data::{Kind, Object},
     kind,
@@ -82,7 +82,7 @@ pub(super) fn resolve(model: &mut Model, clash: Clash, effects: &mut Vec<Effect>
             keep_draft(model, &mine, stored.clone());
             // Both versions were shown, so the choice is the confirmation.
             let then = confirm::store_write(model, mine, stored.as_ref(), None);
-            carry_out(model, then, effects);
+            execute(model, then, effects);
         }
     }
 }

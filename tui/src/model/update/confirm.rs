@@ -3,7 +3,7 @@
 
 use bellwether_proto::v1;
 
-use super::carry_out::{carry_out, undo_last};
+use super::execute::{execute, undo_last};
 use crate::{
     client::{Call, CallResult, StatusChange, deliveries, events, message, parse_empty, resources},
     data::{Kind, Named, Object, Status, Transition},
@@ -47,7 +47,7 @@ fn run_or_confirm(
         write.back = Some(back).filter(|back| !back.is_empty());
         write.at_once = true;
     }
-    carry_out(model, then, effects);
+    execute(model, then, effects);
 }
 
 pub(super) fn undo(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -195,7 +195,7 @@ pub(super) fn send_waiting(model: &mut Model, effects: &mut Vec<Effect>) {
         "sending the {} waiting for {name}",
         text::group_digits(count)
     );
-    carry_out(model, write_of(pause_call(&name, false), done), effects);
+    execute(model, write_of(pause_call(&name, false), done), effects);
 }
 
 pub(super) fn release(model: &mut Model) {
@@ -258,7 +258,7 @@ pub(super) fn silence(
     let what = &scope.what;
     let then = write_of(call, format!("silenced {what} {until}"));
     if !scope.is_broad() && !model.asks_always {
-        return carry_out(model, then, effects);
+        return execute(model, then, effects);
     }
     let mut confirm = Confirm::new(format!("Silence {what} {until}?"), "Silence", then);
     for (token, line) in scope.lines() {

@@ -397,7 +397,7 @@ pub(super) fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     };
     if !form.is_changed() {
-        return navigate::back(model, effects);
+        return navigate::go_back(model, effects);
     }
     let title = format!("Leave «{}»?", form.title());
     let confirm = Confirm::new(title, "Leave", Consequence::LeaveForm)

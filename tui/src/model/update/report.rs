@@ -81,7 +81,7 @@ pub(super) fn pick_event(model: &mut Model) {
     let rows = (0..model.store.events.len().min(limits::PALETTE_EVENTS))
         .filter_map(|at| model.store.events.get(at));
     let event = |row: &EventRow| {
-        let moment = model.moment(row.last_seen_ms);
+        let moment = model.format_time(row.last_seen_ms);
         let words = [row.severity.label(), &row.summary, &row.name, &row.entity];
         (format!("{moment} {}", words.join(" ")), row.id.to_string())
     };

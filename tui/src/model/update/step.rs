@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Whether an action moves the cursor relative to its position.
-fn moves(action: Action) -> bool {
+fn is_cursor_move(action: Action) -> bool {
     use Action::{Bottom, Down, PageDown, PageUp, Top, Up};
     matches!(action, Up | Down | Top | Bottom | PageUp | PageDown)
 }
@@ -34,7 +34,7 @@ impl Model {
         }
         match meaning {
             Meaning::Act(entry) => {
-                if !moves(entry.action) {
+                if !is_cursor_move(entry.action) {
                     self.select_seen();
                 }
                 self.follow.push_back(entry.action);

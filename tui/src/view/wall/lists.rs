@@ -11,7 +11,7 @@ impl Wall<'_> {
         u16::try_from(rows).unwrap_or(u16::MAX)
     }
 
-    pub(super) fn missed(&self, pen: &mut Pen<'_>, area: Rect) {
+    pub(super) fn draw_missed(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Undelivered or late");
         let mut lines: Vec<(Token, String)> = Vec::new();
         let missed = wall::troubled_destinations(self.model, self.overview);

@@ -12,7 +12,10 @@ fn copied(model: &mut Model, keys: &str) -> Vec<String> {
                 Effect::Copy(text) => copied.push(text),
                 Effect::Send(Command::Call(ticket, call)) => {
                     let found = answer(&call);
-                    effects.extend(update(model, Msg::News(News::CallResult(ticket, found))));
+                    effects.extend(update(
+                        model,
+                        Msg::Server(ServerUpdate::CallResult(ticket, found)),
+                    ));
                 }
                 _ => {}
             }

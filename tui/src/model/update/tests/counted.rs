@@ -19,7 +19,10 @@ fn counted(model: &mut Model, mut effects: Vec<Effect>, took_ms: i64) -> usize {
             }
             _ => answer(&call),
         };
-        effects.extend(update(model, Msg::News(News::CallResult(ticket, found))));
+        effects.extend(update(
+            model,
+            Msg::Server(ServerUpdate::CallResult(ticket, found)),
+        ));
     }
     calls
 }
@@ -57,8 +60,8 @@ fn answered(model: &mut Model, effects: &[Effect], method: &str, answer: &[u8]) 
         _ => None,
     });
     let tickets: Vec<_> = tickets.collect();
-    let answer = |ticket| News::CallResult(ticket, Ok(answer.to_vec()));
-    let follow = |ticket| update(model, Msg::News(answer(ticket)));
+    let answer = |ticket| ServerUpdate::CallResult(ticket, Ok(answer.to_vec()));
+    let follow = |ticket| update(model, Msg::Server(answer(ticket)));
     tickets.into_iter().flat_map(follow).collect()
 }
 

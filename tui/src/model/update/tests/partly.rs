@@ -36,7 +36,10 @@ fn partial_failure_is_reported_with_the_reason() {
     let mut each = vec![json!({"success": true}); 5];
     each[3] = json!({"success": false, "error": "it is gone"});
     let answer = wire("SetStatus", &json!({"statusResponses": each}));
-    handle_news(&mut model, News::CallResult(change.unwrap(), Ok(answer)));
+    handle_server_update(
+        &mut model,
+        ServerUpdate::CallResult(change.unwrap(), Ok(answer)),
+    );
     let notice = model.notice.unwrap();
     assert_eq!(notice.text, "✗ 4 events suppressed; 1 failed: it is gone");
 }
@@ -65,7 +68,7 @@ fn long_trigger_test_shows_progress_and_ends_with_its_page() {
         reached_ms: Some(model.now_ms - 1_000),
         start_ms: Some(model.now_ms - 4_000),
     };
-    handle_news(&mut model, News::Progress(first, progress));
+    handle_server_update(&mut model, ServerUpdate::Progress(first, progress));
     let shown = screen(&model);
     assert!(shown.contains("12 of 60 so far"), "{shown}");
     assert!(shown.contains("25 %"), "{shown}");
