@@ -33,7 +33,6 @@ use tokio::time::Instant;
 
 use crate::{
     alertmanager::{self as am, Paths},
-    answer::Answer,
     config::Config,
     dialect::Senders,
     docs, limits,
@@ -42,6 +41,7 @@ use crate::{
     operation::{self, Operation},
     owner::Owner,
     problem::Problem,
+    response_body::Answer,
     route::{RouteMatch, Router},
     upstream::Upstream,
 };
@@ -180,7 +180,7 @@ impl Handler {
     /// # Cancel safety
     /// Dropping the future cancels the call to the backend, which may or may not have had an
     /// effect.
-    pub(crate) async fn answer(
+    pub(crate) async fn handle(
         &self,
         request: Request<Incoming>,
         peer: Peer,

@@ -13,10 +13,10 @@ use hyper_util::{rt::TokioTimer, server::conn::auto};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    answer::Answer,
     config::{Config, ConfigError, HEADER_BUFFER_BYTES},
     limits,
     request::Handler,
+    response_body::Answer,
     upstream::Upstream,
 };
 
@@ -160,12 +160,12 @@ impl Serve for Service {
         self.0.metrics.record_connection();
     }
 
-    async fn answer(
+    async fn handle(
         self,
         request: Request<Incoming>,
         peer: Peer,
         activity: Arc<Activity>,
     ) -> Response<Answer> {
-        self.0.answer(request, peer, &activity).await
+        self.0.handle(request, peer, &activity).await
     }
 }

@@ -75,7 +75,7 @@ impl Event {
     }
 
     /// It moves to where what was seen later is; answers where it was.
-    pub(crate) fn moves(&mut self) -> Vec<u8> {
+    pub(crate) fn move_entry(&mut self) -> Vec<u8> {
         self.seen += 1 << 32;
         let state = [&[1][..], &self.seen.to_be_bytes(), &self.key].concat();
         std::mem::replace(&mut self.state, state)
@@ -83,7 +83,7 @@ impl Event {
 
     /// It comes again.
     pub(crate) fn repeats(&mut self, version: u64) -> Change {
-        let before = self.moves();
+        let before = self.move_entry();
         let put = Action::Put(Self::value());
         Change {
             remove: vec![Self::entry(Index::OccurrenceByState, &before)],

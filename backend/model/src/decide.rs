@@ -47,7 +47,6 @@ mod grouping;
 mod heartbeats;
 pub mod hold;
 mod inhibitions;
-mod moment;
 mod notify;
 mod past;
 mod responders;
@@ -56,6 +55,7 @@ mod schedules;
 mod silences;
 mod snapshot;
 mod step;
+mod time_format;
 mod transition;
 mod waiting;
 

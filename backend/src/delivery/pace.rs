@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn long_wait_of_a_quota_is_no_interval_unless_it_is_repeated() {
+    fn single_long_retry_after_does_not_set_the_interval() {
         let minute = Some(Duration::from_secs(60));
         let mut pace = Pace::default();
         pace.refused(0, minute, 0);

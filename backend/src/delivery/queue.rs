@@ -150,7 +150,7 @@ impl DestinationQueue {
         // Its severity is only known when it is tried.
         self.is_severe = true;
         if let Some(destination) = id_at(&self.cursor, 0) {
-            let earliest = Key::new().id(destination).moment(due_ms).build();
+            let earliest = Key::new().id(destination).time_ms(due_ms).build();
             self.cursor = std::mem::take(&mut self.cursor).min(earliest);
         }
     }
@@ -344,13 +344,13 @@ mod tests {
     #[test]
     fn cursor_moves_back_only_for_earlier_due_times() {
         let destination = RecordId::from_parts(1, 1);
-        let at = |due_ms| Key::new().id(destination).moment(due_ms).build();
+        let at = |due_ms| Key::new().id(destination).time_ms(due_ms).build();
         let mut queue = DestinationQueue::new("hook".into(), None, 0);
         queue.add_waiting(5);
         assert!(queue.cursor.is_empty(), "it is at the beginning");
         queue.cursor = Key::new()
             .id(destination)
-            .moment(100)
+            .time_ms(100)
             .id(destination)
             .build();
         queue.add_waiting(101);

@@ -160,7 +160,7 @@ impl HttpClient {
     }
 
     /// Returns the connections on which a certificate is presented.
-    fn shown(&self, identity: Identity) -> Result<Origins, SendFailure> {
+    fn identified_origins(&self, identity: Identity) -> Result<Origins, SendFailure> {
         let mut identified = self
             .identified
             .lock()
@@ -207,7 +207,7 @@ impl HttpClient {
         let url = self.check(&request.url)?;
         let origin = url.origin().ascii_serialization();
         let origins = match request.identity.clone() {
-            Some(identity) => self.shown(identity)?,
+            Some(identity) => self.identified_origins(identity)?,
             None => self.origins.clone(),
         };
         let is_repeatable = request.headers.contains_key("idempotency-key");

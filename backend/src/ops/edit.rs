@@ -105,7 +105,7 @@ impl Edits {
             if self.rows.iter().any(|row| row.next.id() == id) {
                 continue;
             }
-            if let Some(stored) = find::stored(store, id).await? {
+            if let Some(stored) = find::find_stored(store, id).await? {
                 let next = stored.value.clone();
                 self.rows.push(Edited { stored, next });
             }

@@ -9,8 +9,8 @@
 
 mod definitions;
 mod gates;
-mod held;
 mod history;
+mod holds;
 mod judge;
 mod opening;
 mod sent;
@@ -19,7 +19,7 @@ mod timeline;
 use std::collections::{HashMap, HashSet};
 
 use definitions::Definitions;
-pub use history::{Moment, timeline};
+pub use history::{HistoryItem, timeline};
 use judge::{Judge, Subject};
 use sent::Pauses;
 use timeline::{PastState, Point};
@@ -91,7 +91,7 @@ pub struct NextStep {
 
 /// Returns the displayed text for a change of a hold.
 pub fn describe(change: &HoldChange) -> String {
-    let held = held::sentence(&change.held_by, Tense::Then).unwrap_or_default();
+    let held = holds::sentence(&change.held_by, Tense::Then).unwrap_or_default();
     match change.what {
         HoldOutcome::Waits => format!("it is held: {held}"),
         HoldOutcome::Released => format!("it was sent; until then {held}"),
@@ -426,19 +426,19 @@ impl RuleExplanation {
         let is_matched = self.others.last().is_some_and(|now| now.held_back);
         if is_matched && occurrence.status == Status::Suppressed {
             self.held_by
-                .extend(held::suppression_hold(&self.rule_name, rule, occurrence));
+                .extend(holds::suppression_hold(&self.rule_name, rule, occurrence));
         }
         let pending = occurrence.pending.iter().find(|it| it.rule == rule);
         if let Some(pending) = pending {
-            let next = held::next(pending, snapshot);
-            if let Some(why) = held::wait_reason(pending, &next) {
+            let next = holds::next(pending, snapshot);
+            if let Some(why) = holds::wait_reason(pending, &next) {
                 self.main.reason = why;
             }
             self.held_by.extend_from_slice(&pending.held_by);
             self.next = Some(next);
             return self;
         }
-        self.skipped_reason = held::skip_reason(occurrence, rule);
+        self.skipped_reason = holds::skip_reason(occurrence, rule);
         if let (Some(why), false) = (&self.skipped_reason, self.notified) {
             self.main.reason = format!("no one was notified: {why}");
         }

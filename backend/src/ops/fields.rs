@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use bellwether_proto::filter::{self, Fault};
+use bellwether_proto::filter::{self, FilterError};
 
 use crate::{
     clock::Clock,
@@ -140,7 +140,7 @@ impl FieldsSeen {
             };
             let message = unknown.describe();
             hints.push(match at {
-                Some(at) => Fault { at: *at, message }.to_string(),
+                Some(at) => FilterError { at: *at, message }.to_string(),
                 None => message,
             });
         }

@@ -60,7 +60,7 @@ const SERVICE_SLACK_MS: i64 = 6 * SECOND_MS;
 
 /// The expected state of a host's newest occurrence. All times are elapsed times.
 #[derive(Debug, Clone, Copy)]
-struct Host {
+struct HostState {
     number: u32,
     is_open: bool,
     opened_ms: i64,
@@ -106,7 +106,7 @@ struct Walk {
     nodes: Vec<Node>,
     leader: usize,
     random: StdRng,
-    hosts: BTreeMap<usize, Host>,
+    hosts: BTreeMap<usize, HostState>,
     beats: Beats,
     position: LogPosition,
     seen: HashSet<Vec<u8>>,
@@ -319,7 +319,7 @@ impl Walk {
             Some(_) => self.hosts.get_mut(&number).unwrap().news_ms = passed_ms,
             None => {
                 let before = self.hosts.get(&number).copied();
-                let opened = Host {
+                let opened = HostState {
                     number: before.map_or(0, |it| it.number) + 1,
                     is_open: true,
                     opened_ms: passed_ms,
@@ -560,7 +560,7 @@ async fn read<T: Record>(store: &Store, like: &T) -> T {
     store.get::<T>(like.key()).await.unwrap().unwrap().value
 }
 
-impl Host {
+impl HostState {
     fn begin(&mut self, passed_ms: i64) {
         (self.paging_ms, self.steps) = (Some(passed_ms), 0);
         self.acknowledged_until_ms = None;

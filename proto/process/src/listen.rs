@@ -64,7 +64,7 @@ pub trait Serve: Clone + Send + Sync + 'static {
 
     /// Handles a request, which counts as in flight until its response has been sent. Other
     /// progress, such as received parts of its body, is recorded in `activity`.
-    fn answer(
+    fn handle(
         self,
         request: Request<Incoming>,
         peer: Peer,

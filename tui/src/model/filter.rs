@@ -6,7 +6,7 @@ pub(crate) mod local;
 
 pub(crate) use self::clock::Clock;
 use bellwether_proto::{
-    filter::{self, Fault},
+    filter::{self, FilterError},
     v1::{Clause, DeliveryFilter},
 };
 use jiff::Timestamp;
@@ -38,7 +38,7 @@ pub(crate) struct Reader {
 ///
 /// # Errors
 /// Returns the first error.
-pub(crate) fn events(text: &str, reader: &Reader) -> Result<Option<Clause>, Fault> {
+pub(crate) fn events(text: &str, reader: &Reader) -> Result<Option<Clause>, FilterError> {
     if text.trim().is_empty() {
         return Ok(None);
     }
@@ -48,12 +48,12 @@ pub(crate) fn events(text: &str, reader: &Reader) -> Result<Option<Clause>, Faul
 
 /// Returns a warning for a probably misspelled field: the first that is in none of the events seen
 /// and resembles one that is. Other events may have it.
-pub(crate) fn hint(text: &str, reader: &Reader) -> Option<Fault> {
+pub(crate) fn hint(text: &str, reader: &Reader) -> Option<FilterError> {
     let parsed = filter::parse(text, Some(reader.clock.now())).ok()?;
     let mut fields = parsed.fields().into_iter();
     fields.find_map(|(field, at)| {
         let message = reader.hint(field)?;
-        Some(Fault { at, message })
+        Some(FilterError { at, message })
     })
 }
 
@@ -95,7 +95,7 @@ struct FilterParts {
 }
 
 impl FilterParts {
-    fn read(text: &str, clock: &Clock) -> Result<Self, Fault> {
+    fn read(text: &str, clock: &Clock) -> Result<Self, FilterError> {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
@@ -158,7 +158,7 @@ pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String
 ///
 /// # Errors
 /// Returns a syntax error; the service reports all other errors.
-pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, Fault> {
+pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, FilterError> {
     Ok(DeliveryFilter {
         filter: replace_times(text, clock, |moment| format!("{moment:.0}"))?,
         ..DeliveryFilter::default()
@@ -176,7 +176,7 @@ fn replace_times(
     text: &str,
     clock: &Clock,
     write: impl Fn(Timestamp) -> String,
-) -> Result<String, Fault> {
+) -> Result<String, FilterError> {
     let mut parts = FilterParts::read(text, clock)?;
     for (clause, text) in &mut parts.all {
         let (filter::Clause::GreaterAndEquals(_, filter::Literal::Text(moment))

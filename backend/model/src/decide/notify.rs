@@ -139,7 +139,7 @@ struct Writer<'a> {
     notices: Notices,
 }
 
-struct News {
+struct PendingChange {
     clear: bool,
     /// Whether it is a due closing message, which is not held.
     is_owed: bool,
@@ -154,7 +154,7 @@ impl Writer<'_> {
         let mut replaced = self.replaced_receivers(notified);
         for entry in notified.iter_mut() {
             let rule = self.snapshot.rule(entry.rule);
-            let Some(news) = self.pending_news(entry, rule) else {
+            let Some(news) = self.pending_change(entry, rule) else {
                 continue;
             };
             let (clear, is_opening) = (news.clear, news.is_opening);
@@ -250,7 +250,7 @@ impl Writer<'_> {
     }
 
     /// Returns the news for the earlier receivers of a rule, including held news of earlier steps.
-    fn pending_news(&self, entry: &Notified, rule: Option<&Rule>) -> Option<News> {
+    fn pending_change(&self, entry: &Notified, rule: Option<&Rule>) -> Option<PendingChange> {
         let transition = self.step.transition;
         match self.occurrence.status {
             Status::Closed => {
@@ -261,13 +261,13 @@ impl Writer<'_> {
                     !it.is_opening && (it.group_hold().is_some() || it.is_flapping())
                 });
                 let owed = (transition.closed || waits) && !entry.cleared;
-                (owed && self.sends_closing(entry)).then_some(News {
+                (owed && self.sends_closing(entry)).then_some(PendingChange {
                     clear: true,
                     is_owed: true,
                     is_opening: false,
                 })
             }
-            Status::Open if entry.cleared => Some(News {
+            Status::Open if entry.cleared => Some(PendingChange {
                 clear: false,
                 is_owed: false,
                 is_opening: true,
@@ -276,7 +276,7 @@ impl Writer<'_> {
                 let is_other = entry.last_notified.is_some();
                 let has_settled = has_settled(self.occurrence, rule, self.step.now_ms);
                 let is_notified = (is_other || has_settled) && sends_updates(rule);
-                (is_notified || self.escalates_group(entry)).then_some(News {
+                (is_notified || self.escalates_group(entry)).then_some(PendingChange {
                     clear: true,
                     is_owed: false,
                     is_opening: false,
@@ -500,7 +500,7 @@ impl Writer<'_> {
             .shown
             .get_or_insert_with(|| as_notified(self.occurrence));
         let of_rule = self.snapshot.rule(rule);
-        shown.flapping = flapping::reported(self.occurrence, of_rule, self.step.now_ms);
+        shown.flapping = flapping::flapping_in_message(self.occurrence, of_rule, self.step.now_ms);
         self.notices.deliveries.push(Delivery {
             rule: Some(rule),
             event: Some(self.occurrence.event),

@@ -30,7 +30,7 @@ use crate::{
         engine::Range,
         record::{
             EndedDelivery,
-            bytes::{Key, id_at, moment_at},
+            bytes::{Key, id_at, time_ms_at},
         },
     },
 };
@@ -480,7 +480,7 @@ impl Ledger {
         let now_ms = self.clock.now_ms();
         for id in queues.ids_where(|queue| queue.is_recovered) {
             let mut range = Range::with_prefix(&id.to_bytes());
-            range.start = Key::new().id(id).moment(now_ms.saturating_add(1)).build();
+            range.start = Key::new().id(id).time_ms(now_ms.saturating_add(1)).build();
             let (mut count, mut is_whole) = (0, false);
             while count < RELEASED_AT_ONCE && !is_whole {
                 let entries = self.entries(range.clone(), Direction::Ascending, READ_AT_ONCE);
@@ -538,6 +538,6 @@ impl RemainingWork {
 
 /// Returns the delivery of an index entry, and when it is due.
 fn read(entry: &[u8]) -> Result<(RecordId, i64), EngineError> {
-    let read = id_at(entry, 24).zip(moment_at(entry, 16));
+    let read = id_at(entry, 24).zip(time_ms_at(entry, 16));
     read.ok_or_else(|| EngineError::Corrupt("an entry of `DeliveryByDue`".into()))
 }

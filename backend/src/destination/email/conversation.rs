@@ -111,7 +111,7 @@ impl Reply {
         (matches!(class, 2 | 4 | 5) && numbers.next().is_none()).then_some((subject, detail))
     }
 
-    fn says(&self, words: &[&str]) -> bool {
+    fn contains_any(&self, words: &[&str]) -> bool {
         let text = self.line().to_ascii_lowercase();
         words.iter().any(|word| text.contains(word))
     }
@@ -123,11 +123,11 @@ impl Reply {
             // Gmail's daily limits.
             Some((4, 5) | (7, 28)) => true,
             // Exchange's submission quota, and others that do not concern the mailbox.
-            Some((2, 0)) => self.says(&["quota", "limit", "rate"]),
+            Some((2, 0)) => self.contains_any(&["quota", "limit", "rate"]),
             _ => false,
         };
         is_quota
-            || self.says(&[
+            || self.contains_any(&[
                 "try again",
                 "try later",
                 "retry later",
@@ -144,7 +144,7 @@ impl Reply {
 
     /// Whether the mail is refused because of its size or content; its reduced form has less of both.
     pub(super) fn is_about_content(&self) -> bool {
-        let is_size = self.says(&[
+        let is_size = self.contains_any(&[
             "too big",
             "too large",
             "size limit",
@@ -162,7 +162,7 @@ impl Reply {
     /// Whether the address was refused because the mail has more recipients than the server
     /// accepts. Some servers use 552 for this (RFC 5321, 4.5.3.1.10).
     pub(super) fn is_too_many(&self) -> bool {
-        matches!(self.code, 452 | 552) && self.says(&["4.5.3", "5.5.3", "too many recip"])
+        matches!(self.code, 452 | 552) && self.contains_any(&["4.5.3", "5.5.3", "too many recip"])
     }
 
     /// Returns the text as a single line.
@@ -559,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_are_those_of_the_standard_unless_shorter_ones_are_set() {
+    fn smtp_timeouts_default_to_rfc_5321() {
         let timeouts = |command| Timeouts {
             command: Duration::from_secs(command),
             answer: Duration::from_secs(7),

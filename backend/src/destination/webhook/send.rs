@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The outcome of a request, and its transcript.
-type Made = (Result<Answer, SendFailure>, Transcript);
+type SendResult = (Result<Answer, SendFailure>, Transcript);
 
 pub(super) async fn send(
     webhook: &Webhook,
@@ -153,7 +153,7 @@ async fn with_auth(
     auth: Option<&Auth>,
     attempt: &mut AttemptContext<'_>,
     mut request: HttpRequest,
-) -> Result<Made, Box<Ending>> {
+) -> Result<SendResult, Box<Ending>> {
     let header = match auth {
         None => return Ok(attempt.exchange(request).await),
         Some(Auth::OAuth2 {

@@ -143,7 +143,7 @@ impl Deliveries {
         let of_it = Key::new().id(delivery.destination);
         let range = Range {
             start: delivery.destination.to_bytes().into(),
-            end: Some(of_it.moment(due_ms).id(delivery.id).build()),
+            end: Some(of_it.time_ms(due_ms).id(delivery.id).build()),
         };
         let engine = self.store.engine();
         Ok(engine

@@ -37,12 +37,12 @@ const LASTS_MIN: Duration = Duration::from_secs(120);
 pub struct FailingWatch {
     deciding: DecisionContext,
     intake: Intake,
-    seen: BTreeMap<RecordId, Seen>,
+    seen: BTreeMap<RecordId, KnownHealth>,
     has_checked: bool,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct KnownHealth {
     is_failing: bool,
     /// Time since which the destination has been failing, in milliseconds since the epoch; `None`
     /// if it is not.

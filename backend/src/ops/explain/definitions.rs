@@ -57,7 +57,7 @@ impl Definitions {
             compiled: HashMap::new(),
         };
         let mut range = Range {
-            start: Key::new().moment(since_ms).build(),
+            start: Key::new().time_ms(since_ms).build(),
             end: None,
         };
         loop {

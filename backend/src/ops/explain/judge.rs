@@ -160,14 +160,14 @@ impl Judge<'_> {
         let mut gates = gates(&case, tense, has_sent);
         let held_by = self.held_by(subject, rule, (point, state), now);
         if !has_sent {
-            gates.extend(held::gates(&held_by, tense));
+            gates.extend(holds::gates(&held_by, tense));
         }
         let destinations: Vec<_> = case.destinations().map(|it| it.name.clone()).collect();
         let at = (point.at_ms, tense);
         gates.push(destination_paused(&destinations, &self.pauses, at));
         let matched = triggers.iter().any(|it| it.verdict() == Some(true));
         let held = match case.verdict() {
-            Verdict::Notifies => held::sentence(&held_by, tense).map(|it| (None, it)),
+            Verdict::Notifies => holds::sentence(&held_by, tense).map(|it| (None, it)),
             Verdict::Held { by, hold, .. } => {
                 Some((Some(by), (by.detail)(&case, Some(hold), tense)))
             }
@@ -217,7 +217,7 @@ impl Judge<'_> {
     ) -> Vec<HeldBy> {
         let occurrence = &state.occurrence;
         if !now {
-            return held::holds_at(occurrence, subject.id, point.at_ms);
+            return holds::holds_at(occurrence, subject.id, point.at_ms);
         }
         let covering = self.snapshot.silences().matching(occurrence, point.at_ms);
         let waits = occurrence.pending.iter().find(|it| it.rule == subject.id);

@@ -446,7 +446,7 @@ async fn read_reopened(
             continue;
         };
         if let Some(number) = newest.reopened {
-            let found = find::stored(
+            let found = find::find_stored(
                 &deciding.store,
                 OccurrenceId {
                     event: newest.event,

@@ -31,7 +31,7 @@ fn retention_of(hours: u32) -> SharedSettings {
 async fn start(store: &Store, config: &Config) -> Settings {
     let clock = ManualClock::at(samples::START_MS);
     store_initial(store, &clock, config).await.unwrap();
-    stored(store).await.unwrap().unwrap().value
+    read_stored(store).await.unwrap().unwrap().value
 }
 
 fn settings(store: &Store) -> InstallationSettings {

@@ -19,21 +19,21 @@ pub(super) struct Entries {
 #[derive(Debug, Clone, Copy)]
 enum ParseState {
     Skip(u64),
-    Tag(Number),
+    Tag(Varint),
     /// In an irrelevant varint.
     Value,
-    Length(Number),
+    Length(Varint),
     /// The message is malformed, which decoding will report.
     Lost,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Number {
+struct Varint {
     value: u64,
     bits: u32,
 }
 
-impl Number {
+impl Varint {
     /// Adds a byte. Returns whether it was the last one; `None` if there are too many.
     fn add(&mut self, byte: u8) -> Option<bool> {
         if self.bits >= NUMBER_BITS {
@@ -71,7 +71,7 @@ impl Entries {
         while let Some((&byte, rest)) = bytes.split_first() {
             match &mut self.state {
                 ParseState::Lost => return Ok(()),
-                ParseState::Skip(0) => self.state = ParseState::Tag(Number::default()),
+                ParseState::Skip(0) => self.state = ParseState::Tag(Varint::default()),
                 ParseState::Skip(left) => {
                     let skipped =
                         usize::try_from(*left).map_or(bytes.len(), |it| it.min(bytes.len()));
@@ -80,7 +80,7 @@ impl Entries {
                 }
                 ParseState::Value => {
                     if byte & 0x80 == 0 {
-                        self.state = ParseState::Tag(Number::default());
+                        self.state = ParseState::Tag(Varint::default());
                     }
                     bytes = rest;
                 }
@@ -93,7 +93,7 @@ impl Entries {
                             match number.value & 7 {
                                 0 => ParseState::Value,
                                 1 => ParseState::Skip(8),
-                                2 => ParseState::Length(Number::default()),
+                                2 => ParseState::Length(Varint::default()),
                                 5 => ParseState::Skip(4),
                                 _ => ParseState::Lost,
                             }

@@ -629,7 +629,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn severities_and_statuses_are_shown_by_their_words() {
+    fn severities_and_statuses_are_shown_by_name() {
         for (name, word) in [
             ("SEVERITY_ERROR", "error"),
             ("STATUS_CLOSED", "closed"),

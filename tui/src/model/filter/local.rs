@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use bellwether_proto::filter::{self, Clause, Fault, Literal};
+use bellwether_proto::filter::{self, Clause, FilterError, Literal};
 use regex::{Regex, RegexBuilder};
 
 use super::Clock;
@@ -31,7 +31,7 @@ impl LocalFilter {
     ///
     /// # Errors
     /// Returns an error such as an unknown field.
-    pub(crate) fn read(text: &str, known: &[String], clock: &Clock) -> Result<Self, Fault> {
+    pub(crate) fn read(text: &str, known: &[String], clock: &Clock) -> Result<Self, FilterError> {
         let text = text.trim();
         if text.is_empty() {
             return Ok(Self::All);
@@ -48,7 +48,7 @@ impl LocalFilter {
                 .into_iter()
                 .find(|(field, _)| *field == error.0);
             let at = at.map_or(0, |(_, at)| at);
-            return Err(Fault {
+            return Err(FilterError {
                 at,
                 message: error.1,
             });
@@ -230,7 +230,7 @@ mod tests {
         ("tags", "db"),
     ]);
 
-    fn read(text: &str) -> Result<LocalFilter, Fault> {
+    fn read(text: &str) -> Result<LocalFilter, FilterError> {
         let known: Vec<String> = HOOK.0.iter().map(|(name, _)| (*name).to_owned()).collect();
         LocalFilter::read(text, &known, &Clock::new(0, TimeZone::UTC))
     }

@@ -276,7 +276,7 @@ fn empty_slot_falls_through_to_earlier_layers() {
 }
 
 #[test]
-fn turn_is_known_twenty_years_after_first_hand_off() {
+fn shift_is_computed_twenty_years_after_first_hand_off() {
     let daily = loaded(schedule(vec![layer(
         "2007-01-01T08:00:00",
         "FREQ=DAILY",

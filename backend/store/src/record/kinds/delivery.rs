@@ -82,7 +82,7 @@ impl Record for Delivery {
         ];
         // A test is under way only while its caller waits: no one else is to lease it.
         if let (Some(due_ms), false) = (self.due_ms(), self.test) {
-            let due = Key::new().id(self.destination).moment(due_ms).id(self.id);
+            let due = Key::new().id(self.destination).time_ms(due_ms).id(self.id);
             entries.push(entry(Index::DeliveryByDue, due));
         }
         let is_shadowed = self.state == DeliveryState::Shadowed;
