@@ -156,7 +156,7 @@ impl Serve for Service {
         builder
     }
 
-    fn connected(&self) {
+    fn on_connection(&self) {
         self.0.metrics.record_connection();
     }
 

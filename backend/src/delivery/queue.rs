@@ -295,10 +295,10 @@ impl DestinationQueue {
     }
 
     /// Records the start of an attempt.
-    pub(crate) fn started(&mut self, delivery: RecordId, now_ms: i64) {
+    pub(crate) fn record_start(&mut self, delivery: RecordId, now_ms: i64) {
         self.running += 1;
         self.starts.insert(delivery, now_ms);
-        self.pace.started(now_ms);
+        self.pace.record_start(now_ms);
     }
 
     pub(crate) fn record_outcome(&mut self, delivery: RecordId, report: &Report, now_ms: i64) {
@@ -318,9 +318,9 @@ impl DestinationQueue {
         }
         let start_ms = self.starts.remove(&delivery).unwrap_or(now_ms);
         if delivered {
-            self.pace.accepted(start_ms);
+            self.pace.record_acceptance(start_ms);
         } else if let Advice::Limited(_) = advice {
-            self.pace.refused(start_ms, requested_wait, now_ms);
+            self.pace.record_refusal(start_ms, requested_wait, now_ms);
         }
         let is_failing = self.breaker.is_failing() || self.pace.is_refused();
         self.has_backlog |= is_failing;

@@ -197,7 +197,7 @@ impl Queues {
         if is_closed || !decide::may_begin(&lease.delivery.value, longest, now_ms) {
             return Some(Next::GiveBack(lease.delivery.value.id));
         }
-        queue.started(lease.delivery.value.id, now_ms);
+        queue.record_start(lease.delivery.value.id, now_ms);
         Some(Next::Begin(lease, timeout))
     }
 

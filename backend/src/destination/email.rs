@@ -117,8 +117,8 @@ impl DestinationType for Email {
         message::mail(facts, self)
     }
 
-    fn reduced(&self, facts: &mut Facts<'_>) -> Mail {
-        message::reduced(facts, self)
+    fn reduced_message(&self, facts: &mut Facts<'_>) -> Mail {
+        message::reduced_message(facts, self)
     }
 
     fn to_display(mail: &Mail) -> Value {

@@ -46,7 +46,7 @@ impl DestinationType for EventTemplates {
         message::event(facts, self)
     }
 
-    fn reduced(&self, facts: &mut Facts<'_>) -> IncomingEvent {
+    fn reduced_message(&self, facts: &mut Facts<'_>) -> IncomingEvent {
         message::event(facts, self)
     }
 

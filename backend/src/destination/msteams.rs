@@ -33,8 +33,8 @@ impl DestinationType for MsTeams {
         message::body(facts)
     }
 
-    fn reduced(&self, facts: &mut Facts<'_>) -> Value {
-        message::reduced(facts)
+    fn reduced_message(&self, facts: &mut Facts<'_>) -> Value {
+        message::reduced_message(facts)
     }
 
     fn size_bytes(body: &Value) -> usize {

@@ -50,8 +50,8 @@ impl DestinationType for PagerDuty {
         message::body(facts, self)
     }
 
-    fn reduced(&self, facts: &mut Facts<'_>) -> Value {
-        message::reduced(facts, self)
+    fn reduced_message(&self, facts: &mut Facts<'_>) -> Value {
+        message::reduced_message(facts, self)
     }
 
     fn to_display(body: &Value) -> Value {

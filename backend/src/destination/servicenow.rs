@@ -51,8 +51,8 @@ impl DestinationType for ServiceNow {
         message::body(facts)
     }
 
-    fn reduced(&self, facts: &mut Facts<'_>) -> Value {
-        message::reduced(facts)
+    fn reduced_message(&self, facts: &mut Facts<'_>) -> Value {
+        message::reduced_message(facts)
     }
 
     fn to_display(body: &Value) -> Value {

@@ -52,8 +52,8 @@ impl DestinationType for Slack {
         message::body(facts, self)
     }
 
-    fn reduced(&self, facts: &mut Facts<'_>) -> Value {
-        message::reduced(facts)
+    fn reduced_message(&self, facts: &mut Facts<'_>) -> Value {
+        message::reduced_message(facts)
     }
 
     fn to_display(body: &Value) -> Value {

@@ -121,7 +121,7 @@ impl DestinationType for Webhook {
         message::body(facts, self, false)
     }
 
-    fn reduced(&self, facts: &mut Facts<'_>) -> Body {
+    fn reduced_message(&self, facts: &mut Facts<'_>) -> Body {
         message::body(facts, self, true)
     }
 

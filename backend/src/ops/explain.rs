@@ -245,7 +245,7 @@ impl SentDelivery {
     }
 
     /// Returns the state of the delivery, or of its digest.
-    fn ended(&self) -> DeliveryState {
+    fn final_state(&self) -> DeliveryState {
         let digest = self.digest.as_ref();
         digest.map_or(self.delivery.state, |it| it.state)
     }
@@ -334,7 +334,7 @@ pub async fn explain(
 pub async fn add_waits(all: &Deliveries, rules: &mut [RuleExplanation]) -> Result<(), Error> {
     let mut reasons = all.wait_reasons();
     let sent = rules.iter_mut().flat_map(|rule| &mut rule.deliveries);
-    let is_waiting = |it: &&mut SentDelivery| it.ended().due_ms().is_some();
+    let is_waiting = |it: &&mut SentDelivery| it.final_state().due_ms().is_some();
     for (at, sent) in sent.filter(is_waiting).enumerate() {
         let looking = at < WAITS_SCANNED_MAX;
         sent.waiting = match &sent.digest {
@@ -480,7 +480,7 @@ fn unstored_explanation(notified: &Notified, deliveries: Vec<SentDelivery>) -> R
 
 /// Summarizes the number of messages and their outcomes.
 fn outcome_suffix(sent: &[SentDelivery]) -> String {
-    let ended = |state: DeliveryState| sent.iter().filter(|it| it.ended() == state).count();
+    let ended = |state: DeliveryState| sent.iter().filter(|it| it.final_state() == state).count();
     let (delivered, dead) = (ended(DeliveryState::Delivered), ended(DeliveryState::Dead));
     let folded = sent.iter().filter(|it| it.digest.is_some()).count();
     let folded = match folded {

@@ -60,7 +60,7 @@ pub trait Serve: Clone + Send + Sync + 'static {
     fn http(&self, streams: Streams) -> auto::Builder<Streams>;
 
     /// Called when a connection was accepted.
-    fn connected(&self) {}
+    fn on_connection(&self) {}
 
     /// Handles a request, which counts as in flight until its response has been sent. Other
     /// progress, such as received parts of its body, is recorded in `activity`.
@@ -159,7 +159,7 @@ impl Listener {
             let Some((stream, peer, visit)) = accepted else {
                 continue;
             };
-            service.connected();
+            service.on_connection();
             let acceptor = |tls: &Tls| TlsAcceptor::from(Arc::clone(&tls.borrow().config));
             let tls = tls.as_ref().map(acceptor);
             let (service, shutdown) = (service.clone(), shutdown.clone());

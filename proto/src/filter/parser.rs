@@ -81,7 +81,7 @@ impl<'a> Parser<'a> {
             clauses.push(self.all()?);
         }
         if self.depth == 0 && clauses.len() > 1 {
-            self.parts = vec![self.written(at)];
+            self.parts = vec![self.text_from(at)];
             self.is_either = true;
         }
         Ok(join_clauses(clauses, Clause::Or))
@@ -93,7 +93,7 @@ impl<'a> Parser<'a> {
             let at = self.at();
             clauses.push(self.parse_term()?);
             if self.depth == 0 {
-                self.parts.push(self.written(at));
+                self.parts.push(self.text_from(at));
             }
             let is_joined = self.consume_joint("and", &Token::And) || self.consume_comma();
             let goes_on = match self.tokens.first() {
@@ -318,7 +318,7 @@ impl<'a> Parser<'a> {
             .map_err(|message| error_at(place, message))
     }
 
-    fn written(&self, at: usize) -> String {
+    fn text_from(&self, at: usize) -> String {
         let length = self.at().saturating_sub(at);
         let written: String = self.text.chars().skip(at).take(length).collect();
         written.trim_end().to_owned()

@@ -160,7 +160,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, calendar: &Object) 
         into.heading("Except these calendars");
         for name in except {
             let line = vec![span(Token::Link, name)];
-            into.linked(
+            into.linked_line(
                 line,
                 Link::Go(Route::Object(Kind::Calendar, name.to_owned())),
             );
@@ -176,7 +176,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, calendar: &Object) 
         ];
         let kind = Kind::ALL.iter().find(|kind| kind.singular() == word);
         match kind {
-            Some(kind) => into.linked(line, Link::Go(Route::Object(*kind, name.to_owned()))),
+            Some(kind) => into.linked_line(line, Link::Go(Route::Object(*kind, name.to_owned()))),
             None => into.line(line),
         }
     }

@@ -56,7 +56,7 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     })
     // Deliveries without a next attempt come last.
     .by(|it| Key::Number(millis(it.next_attempt_time.as_ref()).unwrap_or(i64::MAX))),
-    Column::new("Why", 14, 3, 1, why),
+    Column::new("Why", 14, 3, 1, reason_cell),
 ];
 
 fn event(around: &dyn RenderContext, it: &Delivery) -> Cell {
@@ -80,7 +80,7 @@ fn event(around: &dyn RenderContext, it: &Delivery) -> Cell {
 }
 
 /// Formats the time of resending, else the reason for the wait, else the error of the last attempt.
-fn why(around: &dyn RenderContext, it: &Delivery) -> Cell {
+fn reason_cell(around: &dyn RenderContext, it: &Delivery) -> Cell {
     if let Some(ms) = millis(it.retry_time.as_ref()) {
         let words = format!(
             "resent {} · {}",

@@ -131,7 +131,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, group: &Object) {
     into.heading("Notified");
     for name in group.texts("destinationNames") {
         let go = Link::Go(Route::Object(Kind::Destination, name.to_owned()));
-        into.linked(vec![span(Token::Link, name)], go);
+        into.linked_line(vec![span(Token::Link, name)], go);
     }
     into.heading("Members");
     let Some(members) = group.at("members").and_then(Value::as_array) else {
@@ -139,7 +139,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, group: &Object) {
     };
     for member in members {
         let (spans, id) = line(member);
-        into.linked(spans, Link::Go(Route::Event(id)));
+        into.linked_line(spans, Link::Go(Route::Event(id)));
     }
     if !group.text("nextPageToken").is_empty() {
         into.text(

@@ -301,7 +301,7 @@ fn expectations(into: &mut Document, around: &dyn RenderContext, heartbeat: &Obj
             span(Token::Text, &words),
         ];
         match expectation["eventId"].as_str().filter(|it| !it.is_empty()) {
-            Some(event) => into.linked(spans, Link::Go(Route::Event(event.to_owned()))),
+            Some(event) => into.linked_line(spans, Link::Go(Route::Event(event.to_owned()))),
             None => into.line(spans),
         }
         let mut parts = Vec::new();

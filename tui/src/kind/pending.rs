@@ -154,7 +154,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, pending: &Object) {
         delivery => Route::Delivery(delivery.to_owned()),
     };
     let occurrence = Link::Go(occurrence);
-    into.linked(
+    into.linked_line(
         vec![
             span(severity.into(), &format!("{} ", severity.label())),
             span(Token::Link, &format_summary(pending)),
@@ -190,6 +190,6 @@ fn document(into: &mut Document, around: &dyn RenderContext, pending: &Object) {
     into.heading("Would be notified");
     for name in pending.texts("destinationNames") {
         let go = Link::Go(Route::Object(Kind::Destination, name.to_owned()));
-        into.linked(vec![span(Token::Link, name)], go);
+        into.linked_line(vec![span(Token::Link, name)], go);
     }
 }

@@ -141,11 +141,11 @@ pub(crate) fn responder(response: &Object) -> String {
     if !by.is_empty() {
         return by.to_owned();
     }
-    let last = notified(response).last();
+    let last = notified_receivers(response).last();
     last.map(receiver).unwrap_or_default()
 }
 
-pub(crate) fn notified(response: &Object) -> impl DoubleEndedIterator<Item = &Value> {
+pub(crate) fn notified_receivers(response: &Object) -> impl DoubleEndedIterator<Item = &Value> {
     let all = response.at("notified").and_then(Value::as_array);
     all.into_iter().flatten()
 }
@@ -161,7 +161,7 @@ fn receiver(notified: &Value) -> String {
 
 fn document(into: &mut Document, around: &dyn RenderContext, response: &Object) {
     let severity = severity(response);
-    into.linked(
+    into.linked_line(
         vec![
             span(severity.into(), &format!("{} ", severity.label())),
             span(Token::Link, subject(response)),
@@ -195,13 +195,13 @@ fn document(into: &mut Document, around: &dyn RenderContext, response: &Object) 
     let words = "‹acknowledge_response› acknowledges the event, ‹acknowledge_for› for a while, ‹escalate› runs the next step now";
     into.text(Token::Dim, 0, &around.expand_keys(words));
     into.heading("Notified");
-    for one in notified(response) {
+    for one in notified_receivers(response) {
         let text = |field: &str| one[field].as_str().unwrap_or_default();
         let at = shared::timestamp_ms(one, "time");
         let at = at.map_or_else(String::new, |ms| around.format_time(ms));
         let delivery = Link::Go(Route::Delivery(text("deliveryId").to_owned()));
         let words = format!("{at}  {} by {}", receiver(one), text("destinationName"));
-        into.linked(vec![span(Token::Link, &words)], delivery);
+        into.linked_line(vec![span(Token::Link, &words)], delivery);
     }
 }
 

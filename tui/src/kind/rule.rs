@@ -302,7 +302,7 @@ fn write_group(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
         let query = around.object(Kind::Trigger, name).map(trigger::query);
         let query = query.map_or_else(String::new, |query| format!("  {query}"));
         let line = vec![span(Token::Link, name), span(Token::Dim, &query)];
-        into.linked(
+        into.linked_line(
             line,
             Link::Go(Route::Object(Kind::Trigger, name.to_owned())),
         );
@@ -324,7 +324,7 @@ fn write_group(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
             line.push(span(Token::Dim, &format!("  {word}  ")));
             line.push(span(health.into(), health.label()));
         }
-        into.linked(
+        into.linked_line(
             line,
             Link::Go(Route::Object(Kind::Destination, name.to_owned())),
         );
@@ -334,7 +334,7 @@ fn write_group(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
             span(Token::Link, name),
             span(Token::Dim, "  escalation policy"),
         ];
-        into.linked(line, Link::Go(Route::Object(Kind::Policy, name.to_owned())));
+        into.linked_line(line, Link::Go(Route::Object(Kind::Policy, name.to_owned())));
     }
     into.heading("Message");
     let message = rule.text("message");

@@ -117,6 +117,6 @@ pub(super) fn write_users(into: &mut Document, around: &dyn RenderContext, objec
             None => span(Token::Dim, ""),
         };
         let line = vec![span(Token::Dim, "rule "), span(Token::Link, name), state];
-        into.linked(line, Link::Go(Route::Object(Kind::Rule, name.to_owned())));
+        into.linked_line(line, Link::Go(Route::Object(Kind::Rule, name.to_owned())));
     }
 }

@@ -49,7 +49,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         .by(|it| Key::Text(state(it).1.to_owned())),
         shared::NAME,
         Column::new("Covers", 24, 3, 1, |_, it: &Object| {
-            Cell::new(Token::Dim, covers(it))
+            Cell::new(Token::Dim, coverage_text(it))
         }),
         Column::new("Open", 6, 0, 3, |_, it: &Object| {
             Cell::number(count(it, "coveredCount"))
@@ -148,7 +148,7 @@ fn state(silence: &Object) -> (Token, &'static str) {
     }
 }
 
-fn covers(silence: &Object) -> String {
+fn coverage_text(silence: &Object) -> String {
     let filter = silence.text("filter");
     let rules: Vec<&str> = silence.texts("ruleNames").collect();
     match (filter, rules.as_slice()) {
@@ -163,7 +163,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, silence: &Object) {
     let (token, word) = state(silence);
     into.line(vec![label("state"), span(token, word)]);
     into.field("reason", Token::Text, silence.text("reason"));
-    into.field("covers", Token::Text, &covers(silence));
+    into.field("covers", Token::Text, &coverage_text(silence));
     for (name, path) in [
         ("open events", "coveredCount"),
         ("held", "pendingCount"),
@@ -187,7 +187,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, silence: &Object) {
         into.heading("For these rules");
         for name in rules {
             let line = vec![span(Token::Link, name)];
-            into.linked(line, Link::Go(Route::Object(Kind::Rule, name.to_owned())));
+            into.linked_line(line, Link::Go(Route::Object(Kind::Rule, name.to_owned())));
         }
     }
     let comments = silence.at("comments").and_then(|it| it.as_array());

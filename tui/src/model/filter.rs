@@ -109,7 +109,7 @@ impl FilterParts {
         })
     }
 
-    fn written(self) -> String {
+    fn joined_text(self) -> String {
         let texts: Vec<String> = self.all.into_iter().map(|(_, text)| text).collect();
         texts.join(" ")
     }
@@ -146,9 +146,9 @@ pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String
         {
             *text = text[1..text.len() - 1].to_owned();
         }
-        return parts.written();
+        return parts.joined_text();
     };
-    let rest = parts.written();
+    let rest = parts.joined_text();
     let rest = if is_either { format!("({rest})") } else { rest };
     format!("{own} {rest}").trim_end().to_owned()
 }
@@ -192,7 +192,7 @@ fn replace_times(
             *text = format!("{name}={}", write(moment));
         }
     }
-    Ok(parts.written())
+    Ok(parts.joined_text())
 }
 
 #[cfg(test)]

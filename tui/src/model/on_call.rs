@@ -67,7 +67,7 @@ impl Model {
     }
 
     fn shift_end(&self, response: &Object) -> Option<i64> {
-        let last = response::notified(response).last()?;
+        let last = response::notified_receivers(response).last()?;
         let schedule = last["scheduleName"].as_str()?;
         let contact = last["contactName"].as_str()?;
         let schedule = self.store.object(Kind::Schedule, schedule)?;

@@ -187,7 +187,7 @@ impl<R> Table for LoadedRows<'_, R> {
     }
 }
 
-fn searched(object: &Object) -> Vec<&str> {
+fn searched_texts(object: &Object) -> Vec<&str> {
     let own = (kind::spec(object.kind).searched)(object);
     let texts = [object.name(), object.text("description")].into_iter();
     texts.chain(object.texts("tags")).chain(own).collect()

@@ -209,7 +209,7 @@ fn control(parameters: &str, last: char) -> Option<Event> {
     let code = match (last, first) {
         ('Z', _) => KeyCode::BackTab,
         ('P'..='S', _) => KeyCode::F(u8::try_from(u32::from(last) - u32::from('O')).ok()?),
-        ('~', Some(number)) => numbered(number)?,
+        ('~', Some(number)) => numbered_key(number)?,
         ('u', Some(number)) => match number {
             27 => KeyCode::Esc,
             13 => KeyCode::Enter,
@@ -222,7 +222,7 @@ fn control(parameters: &str, last: char) -> Option<Event> {
     Some(Event::Key(KeyEvent::new(code, modifiers)))
 }
 
-fn numbered(number: u32) -> Option<KeyCode> {
+fn numbered_key(number: u32) -> Option<KeyCode> {
     Some(match number {
         1 | 7 => KeyCode::Home,
         2 => KeyCode::Insert,

@@ -139,7 +139,7 @@ impl Session {
             if self.console.wants_to_quit() || self.console.has_terminal_action() {
                 break;
             }
-            match Keys::queued()? {
+            match Keys::poll_queued()? {
                 Some(event) => self.input(event),
                 None => break,
             }

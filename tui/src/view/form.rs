@@ -178,7 +178,7 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
             } else if let Some(words) = form.parsed_time_text(index) {
                 draw_time_field(field, focused, &words, pen, area);
             } else if spec.path == HEADERS && !focused && !form.reveal {
-                let masked = TextField::new(masked(form, field.text())).with_lines();
+                let masked = TextField::new(mask_secrets(form, field.text())).with_lines();
                 pen.field(area, &masked, false, false);
             } else {
                 pen.field(area, field, focused, mask);
@@ -210,7 +210,7 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
 /// Headers are secret values unless listed as plain.
 const HEADERS: &str = "type.webhook.headers";
 
-fn masked(form: &Form, text: &str) -> String {
+fn mask_secrets(form: &Form, text: &str) -> String {
     let plain = get(form.original(), "type.webhook.plainHeaders").and_then(Value::as_array);
     let plain: Vec<&str> = plain
         .into_iter()

@@ -95,7 +95,7 @@ impl Wall<'_> {
         self.rate(pen, rate);
         self.destinations(pen, table);
         self.draw_missed(pen, missed);
-        self.loudest(pen, loudest);
+        self.draw_noisiest(pen, loudest);
     }
 
     fn draw_two_columns(&self, pen: &mut Pen<'_>, area: Rect) {
@@ -113,7 +113,7 @@ impl Wall<'_> {
         self.rate(pen, rate);
         self.destinations(pen, table);
         self.draw_missed(pen, missed);
-        self.loudest(pen, loudest);
+        self.draw_noisiest(pen, loudest);
     }
 
     fn draw_one_column(&self, pen: &mut Pen<'_>, area: Rect) {
@@ -135,9 +135,9 @@ impl Wall<'_> {
             let missed = self.missed_rows().clamp(3, (right.height / 2).max(3));
             let [missed, loudest] = stacked(right, Constraint::Length(missed), Constraint::Fill(1));
             self.draw_missed(pen, missed);
-            self.loudest(pen, loudest);
+            self.draw_noisiest(pen, loudest);
         } else {
-            self.loudest(pen, right);
+            self.draw_noisiest(pen, right);
         }
     }
 

@@ -427,7 +427,7 @@ impl Writer {
         loop {
             // An ousted writer cannot commit any more either, but may have done so before.
             let is_over = self.begin_epoch().await.is_ok() || self.is_ousted;
-            if is_over && let Ok(written) = self.written().await {
+            if is_over && let Ok(written) = self.read_written().await {
                 tracing::info!(is_written = written.is_some(), "resolved a commit in doubt");
                 return Some(written);
             }
@@ -441,7 +441,7 @@ impl Writer {
         }
     }
 
-    async fn written(&self) -> Result<Option<Applied>, tokio_postgres::Error> {
+    async fn read_written(&self) -> Result<Option<Applied>, tokio_postgres::Error> {
         let Some((session, _)) = &self.session else {
             return Ok(None);
         };

@@ -226,7 +226,7 @@ impl Ledger {
             let name = due.destination.name.as_str();
             let said = OwnEvent {
                 id: new_id(now_ms),
-                event: notice::poison(dead.id, name, now_ms),
+                event: notice::poison_event(dead.id, name, now_ms),
                 chain: Vec::new(),
             };
             plan.changes.insert(&said);

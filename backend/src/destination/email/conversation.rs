@@ -251,7 +251,7 @@ impl<'a> Conversation<'a> {
             return Err(ConversationError::Garbled("text before TLS".into()));
         }
         let secured = upgrade_to_tls(self.stream.into_inner(), tls, host);
-        let stream = within(self.timeouts.of(Phase::StartTls), secured).await?;
+        let stream = with_timeout(self.timeouts.of(Phase::StartTls), secured).await?;
         let mut conversation = Self {
             stream: BufReader::new(stream),
             ..self
@@ -381,9 +381,9 @@ impl<'a> Conversation<'a> {
     async fn blocks(&mut self, text: &[u8]) -> Result<(), ConversationError> {
         let limit = self.timeouts.of(Phase::Text);
         for block in text.chunks(BLOCK_BYTES) {
-            within(limit, self.stream.write_all(block)).await?;
+            with_timeout(limit, self.stream.write_all(block)).await?;
         }
-        within(limit, self.stream.flush()).await
+        with_timeout(limit, self.stream.flush()).await
     }
 
     /// Ends the text; from here on the mail may be delivered.
@@ -407,8 +407,8 @@ impl<'a> Conversation<'a> {
         let limit = self.timeouts.of(phase);
         // In one write, because the network may delay a second one.
         let line = format!("{line}\r\n");
-        within(limit, self.stream.write_all(line.as_bytes())).await?;
-        within(limit, self.stream.flush()).await
+        with_timeout(limit, self.stream.write_all(line.as_bytes())).await?;
+        with_timeout(limit, self.stream.flush()).await
     }
 
     /// Reads a reply whose code starts with the given digit.
@@ -423,7 +423,7 @@ impl<'a> Conversation<'a> {
 
     /// Reads a reply within the timeout of the phase.
     async fn read_reply(&mut self) -> Result<Reply, ConversationError> {
-        within(self.timeouts.of(*self.phase), self.read_reply_lines()).await
+        with_timeout(self.timeouts.of(*self.phase), self.read_reply_lines()).await
     }
 
     async fn read_reply_lines(&mut self) -> Result<Reply, ConversationError> {
@@ -465,7 +465,7 @@ fn unexpected_reply(phase: Phase, reply: &Reply) -> ConversationError {
 }
 
 /// Waits within the timeout of a phase.
-pub(super) async fn within<T, E: Into<ConversationError>>(
+pub(super) async fn with_timeout<T, E: Into<ConversationError>>(
     limit: Duration,
     step: impl Future<Output = Result<T, E>>,
 ) -> Result<T, ConversationError> {

@@ -12,7 +12,8 @@ use super::{
     Mail, classify,
     compose::{Envelope, compose},
     conversation::{
-        Conversation, ConversationError, Login, Phase, Reply, Timeouts, upgrade_to_tls, within,
+        Conversation, ConversationError, Login, Phase, Reply, Timeouts, upgrade_to_tls,
+        with_timeout,
     },
 };
 use crate::{
@@ -339,7 +340,7 @@ async fn connect<'a>(
         SmtpSecurity::None => Conversation::begin(stream, &name, phase, timeouts).await?,
         SmtpSecurity::Tls => {
             let secured = upgrade_to_tls(stream, tls, host);
-            let stream = within(timeouts.of(Phase::Greeting), secured).await?;
+            let stream = with_timeout(timeouts.of(Phase::Greeting), secured).await?;
             Conversation::begin(stream, &name, phase, timeouts).await?
         }
         SmtpSecurity::StartTls => {

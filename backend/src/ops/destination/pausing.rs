@@ -58,7 +58,7 @@ impl Destinations {
             let mut changes = self.store.changes();
             let (destination, health) = self.find_with_health(name, &mut changes).await?;
             if let Some(old) = health.filter(|it| needs_resume(&it.value)) {
-                changes.update(&old, &old.value.clone().resumed(self.clock.now_ms()));
+                changes.update(&old, &old.value.clone().into_resumed(self.clock.now_ms()));
                 changes.audit_action(&destination);
             }
             Ok((changes, destination))

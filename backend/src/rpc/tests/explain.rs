@@ -464,7 +464,7 @@ async fn more_informative_earlier_decision_is_shown() {
 #[test]
 fn pause_notice_matches_the_event_used_by_explain() {
     let destination = samples::destination("hook");
-    let event = crate::delivery::notice::paused(destination.name.as_str(), "", 0);
+    let event = crate::delivery::notice::paused_event(destination.name.as_str(), "", 0);
     let (name, dimensions) = pause_event(destination.name.as_str());
     assert_eq!((event.name.as_str(), event.dimensions), (name, dimensions));
 }

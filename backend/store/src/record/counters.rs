@@ -284,7 +284,7 @@ impl Store {
     /// # Errors
     /// Returns any error of the engine.
     pub async fn counters_since_ms(&self) -> Result<Option<i64>, EngineError> {
-        Ok(self.since().await?.first().copied())
+        Ok(self.start_times().await?.first().copied())
     }
 
     /// Returns the time since which there are noise counters, in milliseconds since 1970; `None` as
@@ -293,10 +293,10 @@ impl Store {
     /// # Errors
     /// Returns any error of the engine.
     pub async fn noise_since_ms(&self) -> Result<Option<i64>, EngineError> {
-        Ok(self.since().await?.get(1).copied())
+        Ok(self.start_times().await?.get(1).copied())
     }
 
-    async fn since(&self) -> Result<Vec<i64>, EngineError> {
+    async fn start_times(&self) -> Result<Vec<i64>, EngineError> {
         let keys = [SINCE, NOISE_SINCE].map(Into::into);
         let rows = self.engine().get(Kind::Counter, &keys).await?;
         let mut since = Vec::new();
@@ -314,7 +314,7 @@ impl Store {
     pub async fn begin_counting(&self, now_ms: i64) -> Result<(), EngineError> {
         // Notifications earlier on that day are not counted.
         let next_day_ms = i64::from(day(now_ms) + 1) * DAY_MS;
-        match self.since().await?.len() {
+        match self.start_times().await?.len() {
             0 => {}
             1 => return self.count_since(NOISE_SINCE, vec![next_day_ms], []).await,
             _ => return Ok(()),

@@ -21,7 +21,7 @@ use crate::{
 
 const LINES: usize = 40;
 
-pub(super) fn about(into: &mut Document, request: &ListAuditEntriesRequest) {
+pub(super) fn describe_request(into: &mut Document, request: &ListAuditEntriesRequest) {
     into.text(Token::Dim, 0, "Who changed what, newest first.");
     for (kind, name) in request.kinds.iter().zip(&request.names) {
         match route(kind, name) {
@@ -79,7 +79,7 @@ fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
         _ => None,
     };
     match route {
-        Some(route) => into.linked(line, Link::Go(route)),
+        Some(route) => into.linked_line(line, Link::Go(route)),
         None => into.line(line),
     }
     if !row.reason.is_empty() && !is_test(row) {
@@ -90,7 +90,7 @@ fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
     }
     if let Some(version) = version(model, row) {
         let line = vec![span(Token::Link, "  restore this version")];
-        into.linked(line, Link::Restore(Box::new(version)));
+        into.linked_line(line, Link::Restore(Box::new(version)));
     }
     for secret in &row.changed_secrets {
         into.text(Token::Warning, 2, &format!("secret set: {secret}"));

@@ -26,7 +26,7 @@ pub(super) fn write(
     match tab {
         Tab::Details | Tab::Explain => {
             incident::write(into, model, event, occurrence, explanation);
-            holds(into, model, occurrence);
+            write_holds(into, model, occurrence);
             let explanation = explanation.value.as_ref();
             timeline::write(into, model, occurrence, explanation);
             incident::history(into, model, explanation);
@@ -88,7 +88,7 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
     }
 }
 
-fn holds(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
+fn write_holds(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
     for hold in &occurrence.holds {
         into.field("held", Token::Warning, &kind::format_hold(model, hold));
     }

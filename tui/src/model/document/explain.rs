@@ -170,7 +170,7 @@ fn write_summary(into: &mut Document, model: &Model, matched: &[&RuleExplanation
 }
 
 /// Returns the end time of the delivery, or of the digest that includes it.
-fn ended(delivery: &ExplainedDelivery) -> Option<i64> {
+fn ended_at_ms(delivery: &ExplainedDelivery) -> Option<i64> {
     let digest = delivery.digest.as_ref();
     digest.map_or(delivery.end_time, |it| it.end_time)
 }
@@ -233,7 +233,7 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     let go = Link::Go(Route::Object(Kind::Rule, rule.rule_name.clone()));
     if rule.deliveries.is_empty() {
         head.push(span(Token::Dim, "  nothing is sent"));
-        return into.linked(head, go);
+        return into.linked_line(head, go);
     }
     let before: usize = head.iter().map(|it| text::width(&it.text)).sum();
     let wide = rule
@@ -245,7 +245,7 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     let pad = if fits { before } else { 6 };
     let mut head = Some(head);
     if !fits && let Some(head) = head.take() {
-        into.linked(head, go);
+        into.linked_line(head, go);
     }
     let last = rule.deliveries.len() - 1;
     for (index, delivery) in rule.deliveries.iter().enumerate() {
@@ -268,9 +268,9 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
         };
         let words = match fate {
             Fate::Delivered if delivery.digest.is_some() => {
-                format!("  delivered in a digest{}", at(ended(delivery)))
+                format!("  delivered in a digest{}", at(ended_at_ms(delivery)))
             }
-            Fate::Delivered => format!("  delivered{}", at(ended(delivery))),
+            Fate::Delivered => format!("  delivered{}", at(ended_at_ms(delivery))),
             Fate::Recorded => "  only recorded".to_owned(),
             Fate::Dead => format!(
                 "  {}{}",
@@ -280,7 +280,7 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
             Fate::Waiting => format!("  waiting, {}", next_try(model, delivery)),
         };
         line.push(span(token, &words));
-        into.linked(line, Link::Go(Route::Delivery(delivery.id.clone())));
+        into.linked_line(line, Link::Go(Route::Delivery(delivery.id.clone())));
     }
 }
 
@@ -301,7 +301,7 @@ fn write_folded(into: &mut Document, rule: &RuleExplanation) {
     if rule.deleted == Some(true) {
         return into.line(line);
     }
-    into.linked(
+    into.linked_line(
         line,
         Link::Go(Route::Object(Kind::Rule, rule.rule_name.clone())),
     );
@@ -357,7 +357,7 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
         line.push(span(Token::Warning, &gone));
         into.line(line);
     } else {
-        into.linked(
+        into.linked_line(
             line,
             Link::Go(Route::Object(Kind::Rule, rule.rule_name.clone())),
         );
@@ -460,7 +460,7 @@ fn explain_trigger(into: &mut Document, model: &Model, trigger: &TriggerExplanat
     if gone {
         into.line(line);
     } else {
-        into.linked(
+        into.linked_line(
             line,
             Link::Go(Route::Object(Kind::Trigger, trigger.trigger_name.clone())),
         );
@@ -517,7 +517,7 @@ fn notification(
 fn delivery(into: &mut Document, model: &Model, delivery: &ExplainedDelivery) {
     let waits = fate(delivery) == Fate::Waiting;
     let next = waits.then(|| format!(", {}", next_try(model, delivery)));
-    into.linked(
+    into.linked_line(
         vec![
             span(Token::Dim, "    delivery to "),
             span(Token::Link, &delivery.destination_name),

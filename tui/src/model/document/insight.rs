@@ -62,7 +62,7 @@ pub(super) fn noise(into: &mut Document, model: &Model, found: &GetNoiseResponse
             span(Token::Text, &numbers(row)),
         ];
         match link(found.by(), &row.name) {
-            Some(link) => into.linked(line, link),
+            Some(link) => into.linked_line(line, link),
             None => into.line(line),
         }
         let events = row.events.iter().take(3).map(|it| {

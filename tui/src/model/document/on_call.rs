@@ -67,7 +67,7 @@ fn schedule(into: &mut Document, model: &Model, schedule: &Object) {
         None => ("no change ahead".to_owned(), String::new()),
     };
     let name = schedule.name();
-    into.linked(
+    into.linked_line(
         vec![
             span(Token::Link, &cell(name, NAME)),
             span(token, &cell(&names("onCallNames"), WHO)),
@@ -82,7 +82,7 @@ fn schedule(into: &mut Document, model: &Model, schedule: &Object) {
 fn write_response(into: &mut Document, model: &Model, response: &Object) {
     let severity = response::severity(response);
     let (token, words) = model.response_status(response);
-    into.linked(
+    into.linked_line(
         vec![
             span(severity.into(), &cell(severity.label(), 8)),
             span(Token::Link, response::subject(response)),

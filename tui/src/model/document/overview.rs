@@ -26,7 +26,7 @@ pub(super) fn write(into: &mut Document, model: &Model) {
     open(into, overview);
     rate(into, overview);
     deliveries(into, model, overview);
-    loudest(into, model);
+    write_noisiest(into, model);
     service(into, model, overview);
 }
 
@@ -56,7 +56,7 @@ fn first_steps(into: &mut Document, model: &Model) {
         } else {
             span(Token::Text, "· ")
         };
-        into.linked(vec![mark, span(Token::Link, &words)], link);
+        into.linked_line(vec![mark, span(Token::Link, &words)], link);
     }
 }
 
@@ -94,7 +94,7 @@ fn open(into: &mut Document, overview: &Overview) {
             span(token, &"█".repeat(cells)),
         ];
         let link = Link::severity(severity.label());
-        into.linked(line, link);
+        into.linked_line(line, link);
     }
     if let Some(count) = overview.acknowledged_count.filter(|count| *count > 0) {
         let count = text::group_digits(count.into());
@@ -118,7 +118,7 @@ fn unanswered(into: &mut Document, model: &Model) {
             span(token, &format!("  {words}")),
         ];
         let name = one.name().to_owned();
-        into.linked(line, Link::Go(Route::Object(Kind::Response, name)));
+        into.linked_line(line, Link::Go(Route::Object(Kind::Response, name)));
     }
     if more > 0 {
         let count = text::group_digits(i64::try_from(more).unwrap_or(i64::MAX));
@@ -184,7 +184,7 @@ fn deliveries(into: &mut Document, model: &Model, overview: &Overview) {
             count(one.waiting_count, "waiting", Token::Info),
             count(one.dead_count, "dead", Token::Bad),
         ];
-        into.linked(
+        into.linked_line(
             line,
             Link::Go(Route::Object(
                 Kind::Destination,
@@ -199,7 +199,7 @@ fn deliveries(into: &mut Document, model: &Model, overview: &Overview) {
     }
 }
 
-fn loudest(into: &mut Document, model: &Model) {
+fn write_noisiest(into: &mut Document, model: &Model) {
     for row in wall::frequent_sources(model) {
         let Some(link) = row.link else {
             into.heading(&format!("Noisiest {}", row.name));
@@ -207,7 +207,7 @@ fn loudest(into: &mut Document, model: &Model) {
         };
         let more = if row.or_more { "+" } else { "" };
         let count = format!("{:>8}{more}  ", text::group_digits(row.count));
-        into.linked(
+        into.linked_line(
             vec![span(row.token, &count), span(Token::Link, &row.name)],
             link,
         );

@@ -35,7 +35,7 @@ pub(super) fn index(into: &mut Document, model: &Model, needle: &str) {
         for (at, line) in remaining {
             let words = format!("  {}", line.trim());
             let link = Link::Line(Route::Topic(topic.name.to_owned()), at);
-            into.linked(vec![span(Token::Text, &words)], link);
+            into.linked_line(vec![span(Token::Text, &words)], link);
         }
     }
     if !found {
@@ -53,7 +53,7 @@ fn contents(into: &mut Document, model: &Model) {
             if let Block::Heading(heading) = block {
                 let words = span(Token::Text, &format!("  {heading}"));
                 let link = Link::Heading(Route::Topic(topic.name.to_owned()), heading);
-                into.linked(vec![words], link);
+                into.linked_line(vec![words], link);
             }
         }
     }
@@ -62,7 +62,7 @@ fn contents(into: &mut Document, model: &Model) {
 fn title(into: &mut Document, topic: &Topic) {
     into.blank();
     let title = span(Token::Title, topic.title());
-    into.linked(vec![title], Link::Go(Route::Topic(topic.name.to_owned())));
+    into.linked_line(vec![title], Link::Go(Route::Topic(topic.name.to_owned())));
 }
 
 pub(super) fn of(into: &mut Document, name: &str) {

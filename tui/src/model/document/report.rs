@@ -25,7 +25,7 @@ use crate::{
 
 pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
     into.text(Token::Title, 0, &report.title);
-    about(into, model, report);
+    describe_request(into, model, report);
     into.blank();
     if report.found.waiting.is_some() {
         return write_progress(into, model, report);
@@ -111,7 +111,7 @@ pub(super) fn previews(into: &mut Document, found: &PreviewRuleResponse) {
     }
 }
 
-fn about(into: &mut Document, model: &Model, report: &Report) {
+fn describe_request(into: &mut Document, model: &Model, report: &Report) {
     let event = match &report.inquiry {
         Inquiry::Destination { event_id, .. } | Inquiry::Rule { event_id, .. } => {
             Some(event_id.as_str())
@@ -123,11 +123,11 @@ fn about(into: &mut Document, model: &Model, report: &Report) {
             None
         }
         Inquiry::Obligations(request) => {
-            obligation::about(into, request);
+            obligation::describe_request(into, request);
             None
         }
         Inquiry::Audit(request) => {
-            audit::about(into, request);
+            audit::describe_request(into, request);
             None
         }
         Inquiry::Noise(by) => {
@@ -144,7 +144,7 @@ fn about(into: &mut Document, model: &Model, report: &Report) {
         }
         Some(id) => {
             let line = vec![span(Token::Dim, "with event "), span(Token::Link, id)];
-            into.linked(line, Link::Go(Route::Event(id.to_owned())));
+            into.linked_line(line, Link::Go(Route::Event(id.to_owned())));
         }
         None => {}
     }
@@ -296,7 +296,7 @@ fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, inqui
             span(Token::Link, &row.summary),
             span(Token::Dim, &format!("  {}", row.entity)),
         ];
-        into.linked(line, Link::Go(Route::Event(row.id.to_string())));
+        into.linked_line(line, Link::Go(Route::Event(row.id.to_string())));
     }
 }
 

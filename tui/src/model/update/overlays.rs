@@ -242,7 +242,7 @@ pub(super) fn open_target(model: &mut Model, target: PaletteTarget, effects: &mu
             model.follow.push_back(action);
         }
         PaletteTarget::Go(route) => navigate::go(model, route, effects),
-        PaletteTarget::Look(theme) => {
+        PaletteTarget::Theme(theme) => {
             model.theme = theme;
             let words = format!(
                 "theme {}; set `theme` in bellwether.toml to keep it",

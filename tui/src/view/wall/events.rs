@@ -225,14 +225,14 @@ fn shade(severity: Severity) -> &'static str {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a few thousand")]
-fn whole(number: f64) -> i64 {
+fn round_to_integer(number: f64) -> i64 {
     number.round() as i64
 }
 
 fn scale(number: f64) -> String {
     match number {
         ..10.0 if number.fract() != 0.0 => format!("{number:.1}"),
-        ..10_000.0 => text::group_digits(whole(number)),
+        ..10_000.0 => text::group_digits(round_to_integer(number)),
         ..1_000_000.0 => format!("{:.0}k", number / 1e3),
         _ => format!("{:.1}M", number / 1e6),
     }

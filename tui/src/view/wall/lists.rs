@@ -51,7 +51,7 @@ impl Wall<'_> {
         }
     }
 
-    pub(super) fn loudest(&self, pen: &mut Pen<'_>, area: Rect) {
+    pub(super) fn draw_noisiest(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Noisiest");
         let rows = wall::frequent_sources(self.model);
         if rows.is_empty() {

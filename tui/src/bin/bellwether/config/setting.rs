@@ -152,7 +152,7 @@ const REMOVED: [(&str, &str); 1] = [(
     "every commit needs two syncs, since one alone relies on a sync that may have failed",
 )];
 
-pub(crate) fn removed(key: &str) -> Option<String> {
+pub(crate) fn removal_message(key: &str) -> Option<String> {
     let mut removed = REMOVED.iter();
     let (_, why) = removed.find(|(removed, _)| *removed == key)?;
     Some(format!("this setting was removed: {why}; delete it"))
