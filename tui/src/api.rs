@@ -51,7 +51,7 @@ pub struct CallError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallErrorKind {
     /// Retry later: the service is unreachable or did not respond in time.
-    Away,
+    Unreachable,
     /// Use another key.
     NotAllowed,
     /// Nothing with this name exists.
@@ -326,7 +326,7 @@ impl Watch {
 impl From<Failure> for CallError {
     fn from(failure: Failure) -> Self {
         let kind = match failure.kind {
-            FailureKind::Unreachable | FailureKind::TimedOut => CallErrorKind::Away,
+            FailureKind::Unreachable | FailureKind::TimedOut => CallErrorKind::Unreachable,
             FailureKind::Unauthenticated | FailureKind::NotSignedIn | FailureKind::Denied => {
                 CallErrorKind::NotAllowed
             }

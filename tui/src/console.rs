@@ -41,7 +41,7 @@ pub enum ServiceStatus {
     /// The data shown was read from the service.
     Up,
     /// The service is unreachable, with a message.
-    Away(String),
+    Unreachable(String),
     /// The key is rejected or its role is insufficient, with a message.
     NotAllowed(String),
 }
@@ -270,7 +270,7 @@ impl<B: Backend> Console<B> {
             Connection::Up => shown,
             Connection::Down { failure, .. } => Some(failure),
             Connection::Connecting => {
-                return ServiceStatus::Away("no response in time".to_owned());
+                return ServiceStatus::Unreachable("no response in time".to_owned());
             }
         };
         match failure {
@@ -279,7 +279,7 @@ impl<B: Backend> Console<B> {
                 FailureKind::Unauthenticated | FailureKind::NotSignedIn | FailureKind::Denied => {
                     ServiceStatus::NotAllowed(failure.sentence())
                 }
-                _ => ServiceStatus::Away(failure.sentence()),
+                _ => ServiceStatus::Unreachable(failure.sentence()),
             },
         }
     }

@@ -67,7 +67,7 @@ use self::{
     memtable::Memtable,
     mover::Mover,
     mover_commands::MoverCommands,
-    queue::{Queue, Waiting},
+    queue::{Queue, QueuedSet},
     set::EncodedSet,
     view::{Plain, View},
     wal::Wal,
@@ -166,7 +166,7 @@ struct Shared {
 const KINDS: usize = Kind::ALL.len() + 1;
 
 #[derive(Debug)]
-struct Unread {
+struct ReadFailure {
     error: EngineError,
     /// Whether a retry can succeed once the tree is reopened.
     is_passing: bool,
@@ -310,7 +310,7 @@ fn join_threads(threads: Vec<WorkerThread>) -> Result<(), EngineError> {
 impl Shared {
     /// Reads a snapshot of the layers. Must be short: pages of the tree that it sees cannot be
     /// reused.
-    fn read<T>(&self, work: impl Fn(&View<'_>) -> Result<T, Failure>) -> Result<T, Unread> {
+    fn read<T>(&self, work: impl Fn(&View<'_>) -> Result<T, Failure>) -> Result<T, ReadFailure> {
         let layers = self.layers.get();
         work(&View::from_layers(&layers)).map_err(|failure| {
             let is_of_file = match &failure {
@@ -324,7 +324,7 @@ impl Shared {
                 }
             };
             let error = EngineError::from(failure);
-            Unread {
+            ReadFailure {
                 is_passing: is_of_file && !matches!(error, EngineError::Corrupt(_)),
                 error,
             }
@@ -350,7 +350,7 @@ impl Engine for RedbEngine {
     ) -> Result<Applied, EngineError> {
         let (answer, answered) = oneshot::channel();
         let set = EncodedSet::new(lane, &set);
-        self.shared.queue.push(Waiting { lane, set, answer })?;
+        self.shared.queue.push(QueuedSet { lane, set, answer })?;
         answered
             .await
             .unwrap_or_else(|error| Err(EngineError::Indeterminate(Box::new(error))))

@@ -71,7 +71,7 @@ pub use hold::{HOLDS, HoldCondition, OutgoingNotification, SendKind};
 pub use inhibitions::{Inhibitions, LoadedInhibition};
 pub use notify::{MemberNotice, Notices, UnansweredNotice, as_notified, notify, sending_state};
 use notify::{sends_updates, withdraw_acknowledgement};
-pub use past::{NeededRevisions, Past};
+pub use past::{NeededRevisions, PastDefinitions};
 pub use responders::{Page, Responders, UsableMethod};
 pub use responses::{Advance, AdvanceContext, advance};
 pub use schedules::{LoadedSchedule, OnCall, OnCallSource, Shift, Shifts};

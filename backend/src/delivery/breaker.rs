@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn probe_picks_another_message_recent_if_misconfigured() {
-        for (advice, is_young) in [(Advice::Again, false), (Advice::Mend, true)] {
+        for (advice, is_young) in [(Advice::Again, false), (Advice::Fix, true)] {
             let mut breaker = Breaker::default();
             for number in 1..=5 {
                 breaker.record_outcome(id(number), &refused(advice), 0);

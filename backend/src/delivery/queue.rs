@@ -223,7 +223,7 @@ impl DestinationQueue {
         }
         if self.requested_until_ms > now_ms {
             let until_ms = self.requested_until_ms;
-            return Some(Hold::Asked { until_ms });
+            return Some(Hold::Requested { until_ms });
         }
         let (permitted, closed_until_ms) = self.breaker.allowance(self.lease_count());
         if permitted == 0 || closed_until_ms > now_ms {

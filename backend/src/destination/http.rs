@@ -492,7 +492,7 @@ impl Answer {
             429 => self.limited(now_ms),
             408 | 421 | 425 => self.retry_advice(now_ms),
             400 | 413 | 415 | 422 => Advice::Reduce,
-            300..=399 | 401..=405 | 407 | 410 => Advice::Mend,
+            300..=399 | 401..=405 | 407 | 410 => Advice::Fix,
             400..=499 => Advice::FewMore,
             _ => self.retry_advice(now_ms),
         }

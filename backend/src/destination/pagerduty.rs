@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{AttemptContext, Checks, DestinationType, Ending, outlets::AttemptResources};
+use super::{AttemptContext, AttemptOutcome, Checks, DestinationType, outlets::AttemptResources};
 use crate::{
     domain::{TemplateLanguage, destination::PagerDuty},
     message::Facts,
@@ -58,7 +58,7 @@ impl DestinationType for PagerDuty {
         body.clone()
     }
 
-    async fn send(&self, attempt: &mut AttemptContext<'_>, mut body: Value) -> Ending {
+    async fn send(&self, attempt: &mut AttemptContext<'_>, mut body: Value) -> AttemptOutcome {
         body["routing_key"] = self.routing_key.reveal().into();
         let base = attempt.outlets.providers.pagerduty.trim_end_matches('/');
         let url = format!("{base}/v2/enqueue");

@@ -6,7 +6,8 @@ mod send;
 use serde_json::Value;
 
 use super::{
-    AttemptContext, Checks, DestinationType, Ending, normalized_address, outlets::AttemptResources,
+    AttemptContext, AttemptOutcome, Checks, DestinationType, normalized_address,
+    outlets::AttemptResources,
 };
 use crate::{
     domain::{TemplateLanguage, destination::ServiceNow},
@@ -59,7 +60,7 @@ impl DestinationType for ServiceNow {
         body.clone()
     }
 
-    async fn send(&self, attempt: &mut AttemptContext<'_>, body: Value) -> Ending {
+    async fn send(&self, attempt: &mut AttemptContext<'_>, body: Value) -> AttemptOutcome {
         send::send(self, attempt, &body).await
     }
 }

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::{
-    AttemptContext, ChatThread, Checks, DestinationType, Ending, outlets::AttemptResources,
+    AttemptContext, AttemptOutcome, ChatThread, Checks, DestinationType, outlets::AttemptResources,
 };
 use crate::{
     domain::{TemplateLanguage, destination::Slack},
@@ -60,7 +60,7 @@ impl DestinationType for Slack {
         body.clone()
     }
 
-    async fn send(&self, attempt: &mut AttemptContext<'_>, body: Value) -> Ending {
+    async fn send(&self, attempt: &mut AttemptContext<'_>, body: Value) -> AttemptOutcome {
         send::send(self, attempt, body).await
     }
 }

@@ -13,7 +13,8 @@ use std::{borrow::Cow, collections::BTreeMap};
 use serde_json::{Value, json};
 
 use super::{
-    AttemptContext, Checks, DestinationType, Ending, normalized_address, outlets::AttemptResources,
+    AttemptContext, AttemptOutcome, Checks, DestinationType, normalized_address,
+    outlets::AttemptResources,
 };
 use crate::{
     domain::{
@@ -140,7 +141,7 @@ impl DestinationType for Webhook {
         body.text.len()
     }
 
-    async fn send(&self, attempt: &mut AttemptContext<'_>, body: Body) -> Ending {
+    async fn send(&self, attempt: &mut AttemptContext<'_>, body: Body) -> AttemptOutcome {
         send::send(self, attempt, body).await
     }
 }

@@ -33,7 +33,7 @@ pub struct Beats(Mutex<BeatCache>);
 #[derive(Debug, Default)]
 struct BeatCache {
     time: Option<ServiceTime>,
-    noted: HashMap<(RecordId, RecordId), Noted>,
+    noted: HashMap<(RecordId, RecordId), ReportedBeat>,
     /// Number of expected value sets by heartbeat, and in total under [`SERVICE`]; filled on
     /// demand.
     counts: HashMap<RecordId, usize>,
@@ -71,7 +71,7 @@ impl ServiceTime {
 }
 
 #[derive(Debug)]
-struct Noted {
+struct ReportedBeat {
     /// Service time of the last stored beat.
     stored_ms: i64,
     /// A later beat that is not stored yet.
@@ -276,7 +276,7 @@ impl Beats {
                             .noted
                             .retain(|_, it| it.is_claimed || it.later.is_some());
                     }
-                    let new = Noted {
+                    let new = ReportedBeat {
                         stored_ms: i64::MIN / 2,
                         later: None,
                         is_claimed: true,

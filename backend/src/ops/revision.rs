@@ -3,7 +3,7 @@
 
 use crate::{
     clock::millis,
-    decide::{NeededRevisions, Past, Snapshot},
+    decide::{NeededRevisions, PastDefinitions, Snapshot},
     domain::{Name, Occurrence, RecordId, RevisedResource, Revision, RevisionKind},
     error::Error,
     limits::{
@@ -147,9 +147,9 @@ pub async fn read_past(
     store: &Store,
     snapshot: &Snapshot,
     occurrences: impl Iterator<Item = &Occurrence>,
-) -> Result<Past, EngineError> {
+) -> Result<PastDefinitions, EngineError> {
     let wanted = NeededRevisions::collect(snapshot, occurrences);
-    let mut past = Past::default();
+    let mut past = PastDefinitions::default();
     let revisions = wanted.revisions.iter();
     let mut keys: Vec<_> = revisions
         .map(|(of, id)| Key::new().revision(*of, id).build())

@@ -319,7 +319,7 @@ impl Exposition {
                 Some(Hold::Paused) => waiting.paused += 1,
                 Some(Hold::Breaker { .. }) => waiting.breakers_open += 1,
                 Some(
-                    Hold::Asked { .. }
+                    Hold::Requested { .. }
                     | Hold::Limited { .. }
                     | Hold::Rate { .. }
                     | Hold::Width { .. },

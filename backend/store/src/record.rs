@@ -36,7 +36,7 @@ use crate::{
     decide::Snapshot,
     domain::{
         Name, Occurrence, RecordId, Shift,
-        counter::{CountedIn, Counter},
+        counter::{Counter, CounterTally},
         noise::DecisionKey,
     },
     engine::{
@@ -93,7 +93,7 @@ pub trait Record: Shift + Clone + Send + Sync + Sized + 'static {
         None
     }
     /// Returns the counters that include the record.
-    fn counter_entries(&self) -> Vec<CountedIn> {
+    fn counter_entries(&self) -> Vec<CounterTally> {
         Vec::new()
     }
     /// Returns the record for the audit log; `None` if it is not audited.

@@ -52,7 +52,7 @@ pub struct Answer {
 
 #[derive(Debug, Clone)]
 enum Judgement {
-    Taken,
+    Accepted,
     Refused(Vec<String>),
     Aside,
 }
@@ -60,7 +60,7 @@ enum Judgement {
 impl Answer {
     /// Accepts the message.
     pub fn accepted(status: u16, body: impl Into<String>) -> Self {
-        Self::new(status, body, Judgement::Taken)
+        Self::new(status, body, Judgement::Accepted)
     }
 
     /// Rejects the request for these reasons.
@@ -74,7 +74,7 @@ impl Answer {
     }
 
     pub(super) fn is_accepted(&self) -> bool {
-        matches!(self.judgement, Judgement::Taken)
+        matches!(self.judgement, Judgement::Accepted)
     }
 
     /// Delays the response.
@@ -291,7 +291,7 @@ impl State {
     fn judge(&self, request: Received) -> Reply {
         let answer = self.rules.lock().unwrap().judge(&request);
         match answer.judgement {
-            Judgement::Taken => self.accepted.lock().unwrap().push(request),
+            Judgement::Accepted => self.accepted.lock().unwrap().push(request),
             Judgement::Refused(violations) => {
                 self.refused.lock().unwrap().push((request, violations));
             }

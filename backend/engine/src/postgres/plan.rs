@@ -34,7 +34,7 @@ pub(super) struct Token {
 }
 
 /// The key of an entry, and that of its record.
-type Entered<'a> = (&'a [u8], &'a [u8]);
+type EntryAndRecord<'a> = (&'a [u8], &'a [u8]);
 
 /// Collects an array parameter of bytes or of nullable values.
 macro_rules! array {
@@ -238,7 +238,7 @@ fn plan_entries<'a>(
     of: impl Fn(&'a Change) -> &'a [Entry],
     query: impl Fn(Index) -> Query,
 ) {
-    let mut lying: BTreeMap<Index, Vec<Entered<'a>>> = BTreeMap::new();
+    let mut lying: BTreeMap<Index, Vec<EntryAndRecord<'a>>> = BTreeMap::new();
     for change in changes {
         for entry in of(change) {
             if matches!(layout::index_location(entry.index), IndexLocation::Table(_)) {

@@ -396,7 +396,7 @@ fn index_location(index: Index, schema: &str) -> (String, &'static str, &'static
             let table = index.kind().table();
             (format!("{schema}.{table}"), name, "key")
         }
-        IndexLocation::Beside(name) => (side_table(index.kind(), schema), name, "key"),
+        IndexLocation::SideTable(name) => (side_table(index.kind(), schema), name, "key"),
         IndexLocation::Table(name) => (format!("{schema}.{name}"), "entry", "record"),
     }
 }
@@ -469,7 +469,8 @@ fn insert_side_sql(kind: Kind, schema: &str) -> String {
 /// Returns the condition for the row in the side table: it has all the known entries.
 fn side_row_condition(index: Index) -> String {
     let are = each_side_column(index.kind(), |number, name| {
-        if matches!(layout::index_location(index), IndexLocation::Beside(other) if other == name) {
+        if matches!(layout::index_location(index), IndexLocation::SideTable(other) if other == name)
+        {
             format!(" AND t.{name} = x.o{number}")
         } else {
             format!(" AND (x.o{number} IS NULL OR t.{name} = x.o{number})")
@@ -548,7 +549,7 @@ fn last(index: Index, schema: &str, records: &str) -> String {
             "SELECT x.n, r.e, r.r, r.version, r.value FROM {stretches} CROSS JOIN LATERAL \
              (SELECT t.{entry} AS e, t.{record} AS r, t.version, t.value {newest}) AS r"
         ),
-        IndexLocation::Beside(_) | IndexLocation::Table(_) => format!(
+        IndexLocation::SideTable(_) | IndexLocation::Table(_) => format!(
             "SELECT x.n, r.e, r.r, v.version, v.value FROM {stretches} CROSS JOIN LATERAL \
              (SELECT t.{entry} AS e, t.{record} AS r {newest}) AS r \
              LEFT JOIN {records} AS v ON v.key = r.r"

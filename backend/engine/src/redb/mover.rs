@@ -11,7 +11,7 @@ use super::{
     cell::ROWS,
     closed::Closed,
     error::Failure,
-    file::{self, File, Opened},
+    file::{self, File, OpenedFile},
     filter,
     layers::{Layers, Moving},
     legacy_entries::{LegacyEntries, Scan},
@@ -45,7 +45,7 @@ pub(super) struct Mover {
 }
 
 impl Mover {
-    pub(super) fn new(file: File, opened: Opened) -> Self {
+    pub(super) fn new(file: File, opened: OpenedFile) -> Self {
         Self {
             file,
             database: Some(opened.database),

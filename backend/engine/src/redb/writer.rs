@@ -12,7 +12,7 @@ use super::{
     log::{self, Head, Names},
     medium::Medium,
     memtable::Memtable,
-    queue::Waiting,
+    queue::QueuedSet,
     view::View,
     wal::Wal,
 };
@@ -125,7 +125,7 @@ impl Writer {
     }
 
     /// Writes a batch and reports every outcome.
-    fn write_batch(&mut self, mut batch: Vec<Waiting>) {
+    fn write_batch(&mut self, mut batch: Vec<QueuedSet>) {
         let verdicts = self.commit(&mut batch);
         let verdicts = verdicts.unwrap_or_else(|failure| {
             let verdicts = failed_verdicts(&batch, failure);
@@ -141,7 +141,7 @@ impl Writer {
         }
     }
 
-    fn commit(&mut self, batch: &mut [Waiting]) -> Result<Vec<Verdict>, WriteFailure> {
+    fn commit(&mut self, batch: &mut [QueuedSet]) -> Result<Vec<Verdict>, WriteFailure> {
         self.rewrite_unsettled()?;
         let mut layers = self.shared.layers.get();
         if layers.tree.is_err() {
@@ -172,7 +172,7 @@ impl Writer {
     /// Adds the valid sets of a batch to memory and to a frame.
     fn add_sets(
         &mut self,
-        batch: &mut [Waiting],
+        batch: &mut [QueuedSet],
         layers: &Layers,
         group: &mut Group,
         left_for: DiskShare,
@@ -181,7 +181,7 @@ impl Writer {
         let mut names = Names::default();
         let mut verdicts = Vec::with_capacity(batch.len());
         self.wal.begin_frame(sequence);
-        for Waiting { set, .. } in batch {
+        for QueuedSet { set, .. } in batch {
             if set.space < left_for {
                 verdicts.push(Err(EngineError::Full("too little space is left".into())));
                 continue;
@@ -348,7 +348,7 @@ fn log_changes(layers: &Layers, group: &mut Group, names: &Names) -> Result<Batc
 }
 
 /// Returns the results for a batch that was not written.
-fn failed_verdicts(batch: &[Waiting], failure: WriteFailure) -> Vec<Verdict> {
+fn failed_verdicts(batch: &[QueuedSet], failure: WriteFailure) -> Vec<Verdict> {
     if failure.is_open {
         return repeat_error(batch, || indeterminate_error(&failure.error));
     }
@@ -361,7 +361,7 @@ fn failed_verdicts(batch: &[Waiting], failure: WriteFailure) -> Vec<Verdict> {
     })
 }
 
-fn repeat_error(batch: &[Waiting], error: impl Fn() -> EngineError) -> Vec<Verdict> {
+fn repeat_error(batch: &[QueuedSet], error: impl Fn() -> EngineError) -> Vec<Verdict> {
     batch.iter().map(|_| Err(error())).collect()
 }
 

@@ -5,7 +5,7 @@ mod respond;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Notices, Past, Snapshot, Step, StepKind, Transition, as_notified, group_key, notify,
+    Notices, PastDefinitions, Snapshot, Step, StepKind, Transition, as_notified, group_key, notify,
     reported_flapping, sending_state, sends_updates, update_content, update_trigger,
     withdraw_acknowledgement, would_pass_again,
 };
@@ -41,7 +41,7 @@ pub struct GroupMessage<'a> {
     /// The definitions in force.
     pub snapshot: &'a Snapshot,
     /// The earlier definitions on which previous messages were based.
-    pub past: &'a Past,
+    pub past: &'a PastDefinitions,
     /// The time, in milliseconds since 1970.
     pub now_ms: i64,
 }

@@ -69,7 +69,7 @@ pub fn notify(
         matches.iter().map(|it| it.rule.name.clone()).collect()
     });
     let was_cause = !occurrence.causes.is_empty();
-    let is_review = step.kind == StepKind::Look;
+    let is_review = step.kind == StepKind::Check;
     let inhibitions = snapshot.inhibitions();
     occurrence.causes = inhibitions.marks(occurrence, is_review, step.now_ms);
     if was_cause || !occurrence.causes.is_empty() {

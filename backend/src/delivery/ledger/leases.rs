@@ -12,7 +12,7 @@ use crate::{
         notice,
         notices::Notices,
         queues::{Queues, Ready},
-        rank::{self, WaitReason, Wanted},
+        rank::{self, Selection, WaitReason},
     },
     destination::Advice,
     domain::{Attempt, Delivery, DeliveryState, Destination, Folding, OwnEvent, RecordId},
@@ -363,7 +363,7 @@ impl Ledger {
             let (keys, left) = match ready.wanted {
                 Some(how) => {
                     let count = wanted;
-                    let how = Wanted { count, ..how };
+                    let how = Selection { count, ..how };
                     self.ranked(&ready, how, queues, now_ms).await?
                 }
                 None => self.first(&ready, queues, wanted, now_ms).await?,
@@ -415,7 +415,7 @@ impl Ledger {
     async fn ranked(
         &mut self,
         ready: &Ready,
-        wanted: Wanted,
+        wanted: Selection,
         queues: &Queues,
         now_ms: i64,
     ) -> Result<(Vec<Vec<u8>>, RemainingWork), EngineError> {

@@ -41,7 +41,7 @@ pub enum Hold {
         probe_ms: i64,
     },
     /// The receiver requested a pause.
-    Asked {
+    Requested {
         /// End of the pause, in milliseconds since the epoch.
         until_ms: i64,
     },
@@ -207,7 +207,7 @@ impl WaitReasons<'_> {
                 let next_ms = probe_ms.max(due_ms).max(now_ms);
                 waiting(self.failing_text(delivery, now_ms).await?, Some(next_ms))
             }
-            Some(Hold::Asked { until_ms }) => {
+            Some(Hold::Requested { until_ms }) => {
                 waiting(REQUESTED.into(), Some(until_ms.max(due_ms).max(now_ms)))
             }
             Some(Hold::Limited { until_ms }) => {

@@ -70,7 +70,7 @@ impl Judge<'_> {
                         "the rule was created at {}, after the last change of the occurrence",
                         format_time(create_ms)
                     ),
-                    DefinitionAt::Gone(until_ms) => {
+                    DefinitionAt::Deleted(until_ms) => {
                         format!("the rule had been deleted at {}", format_time(until_ms))
                     }
                     _ => "that revision of the rule is no longer stored".into(),
@@ -259,7 +259,7 @@ impl Judge<'_> {
                 is_stored: false,
                 ..TriggerExplanation::missing(name)
             },
-            DefinitionAt::NotYet(_) | DefinitionAt::Gone(_) => TriggerExplanation::missing(name),
+            DefinitionAt::NotYet(_) | DefinitionAt::Deleted(_) => TriggerExplanation::missing(name),
         }
     }
 

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::millis,
-    decide::{Causes, Past, Snapshot},
+    decide::{Causes, PastDefinitions, Snapshot},
     domain::{CloseReason, Delivery, Occurrence, Status, silence::NEVER_MS},
     error::{Error, log_failure},
     lifecycle::{Cause, Review, StateChange, review},
@@ -213,7 +213,7 @@ impl Ageing {
     /// reports about it. Appends the deliveries that the change causes.
     fn decide(
         &self,
-        rules: (&Snapshot, &Past),
+        rules: (&Snapshot, &PastDefinitions),
         stored: &Stored<Occurrence>,
         deliveries: &mut Vec<Delivery>,
     ) -> (Option<Occurrence>, Reports) {

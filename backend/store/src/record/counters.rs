@@ -14,7 +14,7 @@ use super::{
 use crate::{
     domain::{
         Delivery, RecordId,
-        counter::{CountedIn, Counter, Numbers, Period, SLOTS, Slot, Subject},
+        counter::{Counter, CounterTally, Numbers, Period, SLOTS, Slot, Subject},
         noise::{NoiseBy, day},
     },
     engine::{Action, Change, Direction, EngineError, Expect, Index, Kind, Lane, Range, numbers},
@@ -38,7 +38,7 @@ impl Counts {
     }
 
     /// Counts a new record; with `is_past`, its past was already counted.
-    pub(crate) fn add_new(&mut self, new: &[CountedIn], is_past: bool) {
+    pub(crate) fn add_new(&mut self, new: &[CounterTally], is_past: bool) {
         for (counter, tally) in new {
             if counter.period == Period::Now || !is_past {
                 self.add(*counter, *tally, 1);
@@ -46,8 +46,8 @@ impl Counts {
         }
     }
 
-    pub(crate) fn replace_counted(&mut self, old: &[CountedIn], new: &[CountedIn]) {
-        let other = |these: &[CountedIn], those: &[CountedIn]| -> Vec<CountedIn> {
+    pub(crate) fn replace_counted(&mut self, old: &[CounterTally], new: &[CounterTally]) {
+        let other = |these: &[CounterTally], those: &[CounterTally]| -> Vec<CounterTally> {
             let these = these.iter().filter(|it| !those.contains(it));
             these.copied().collect()
         };
@@ -56,7 +56,7 @@ impl Counts {
     }
 
     /// Counts the removal of a record. Counters of the past are unaffected.
-    pub(crate) fn subtract_removed(&mut self, old: &[CountedIn]) {
+    pub(crate) fn subtract_removed(&mut self, old: &[CounterTally]) {
         for (counter, tally) in old {
             if counter.period == Period::Now {
                 self.add(*counter, *tally, -1);

@@ -112,7 +112,7 @@ fn decided_under(
     group: Option<&Group>,
     waiting: Vec<Occurrence>,
 ) -> GroupDecision {
-    let (past, unacknowledged) = (Past::default(), BTreeSet::new());
+    let (past, unacknowledged) = (PastDefinitions::default(), BTreeSet::new());
     past.causes().set_group(
         crate::domain::GroupRef::Id(samples::id("group")),
         group.map(|it| crate::decide::GroupAt {

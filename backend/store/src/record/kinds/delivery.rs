@@ -13,7 +13,7 @@ use crate::{
     audit::AuditSnapshot,
     domain::{
         Attempt, BudgetWindow, Delivery, DeliveryState, Health, RecordId, ThreadStanding,
-        counter::CountedIn,
+        counter::CounterTally,
     },
     engine::{EngineError, Entry, Index, Kind},
     metrics::CommitStep,
@@ -131,7 +131,7 @@ impl Record for Delivery {
         entries
     }
 
-    fn counter_entries(&self) -> Vec<CountedIn> {
+    fn counter_entries(&self) -> Vec<CounterTally> {
         Self::counter_entries(self)
     }
 

@@ -24,7 +24,7 @@ use bellwether_gateway::{Config as GatewayConfig, Severity};
 use bellwether_process::plain_file;
 
 use super::{
-    ConfigError, Given, Part, Source,
+    ConfigError, ConfiguredValue, Part, Source,
     entry::Setting,
     value::{self, Read},
 };
@@ -615,7 +615,8 @@ impl super::Settings {
     }
 
     pub(crate) fn selects_store(&self) -> bool {
-        let is_flag = |it: &Given| it.key == "store.url" && matches!(it.source, Source::Flag(_));
+        let is_flag =
+            |it: &ConfiguredValue| it.key == "store.url" && matches!(it.source, Source::Flag(_));
         self.given.iter().any(is_flag)
     }
 

@@ -8,11 +8,11 @@ use super::{folder::File, imported::Imported, opsgenie, pagerduty};
 use crate::failure::Failure;
 
 /// The result of an import: documents and report, or the error.
-type Made = Result<(String, Vec<String>), String>;
+type ImportResult = Result<(String, Vec<String>), String>;
 
 type Import = fn(Vec<File>, &mut Imported) -> Result<(), Failure>;
 
-fn made(import: Import, files: &BTreeMap<String, Value>) -> (Made, Vec<String>) {
+fn made(import: Import, files: &BTreeMap<String, Value>) -> (ImportResult, Vec<String>) {
     let mut imported = Imported::new("test", false);
     let files = files.iter().map(|(path, content)| File {
         path: path.clone(),
