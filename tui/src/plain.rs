@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use self::{
-    reader::{Reader, Typed},
+    reader::{InputLine, Reader},
     talk::Dialogue,
 };
 use crate::{
@@ -97,10 +97,10 @@ impl Plain {
                 _ = hang_up.recv() => return Ok(()),
                 _ = interrupt.recv() => return Ok(()),
                 typed = self.reader.next() => match typed? {
-                    Typed::Line(line) => self.line(&line),
-                    Typed::TooLong => self.talk.print("The line is too long and was ignored."),
-                    Typed::End if self.console.is_idle() => return self.flush(),
-                    Typed::End => {}
+                    InputLine::Line(line) => self.line(&line),
+                    InputLine::TooLong => self.talk.print("The line is too long and was ignored."),
+                    InputLine::End if self.console.is_idle() => return self.flush(),
+                    InputLine::End => {}
                 },
                 () = self.console.receive() => {}
                 () = wait_until(wake) => self.console.handle(Msg::Tick),

@@ -191,7 +191,7 @@ impl RedbEngine {
         if last.number != NO_LIFE {
             // What an earlier process left must be in the tree before its log is overwritten.
             let frames = match wal.read(last, after) {
-                Err(Failure::Asked(EngineError::Incomplete(why))) if settings.accept_loss => {
+                Err(Failure::Request(EngineError::Incomplete(why))) if settings.accept_loss => {
                     tracing::warn!(%why, "opening the store without the missing data");
                     wal.read_frames(last.number, after)?
                 }
@@ -314,7 +314,7 @@ impl Shared {
         let layers = self.layers.get();
         work(&View::from_layers(&layers)).map_err(|failure| {
             let is_of_file = match &failure {
-                Failure::Asked(_) => false,
+                Failure::Request(_) => false,
                 Failure::Closed(closed) => closed.is_passing,
                 Failure::File(_) => {
                     if layers.is_current(&self.layers.get()) {

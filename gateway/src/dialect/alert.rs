@@ -7,7 +7,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use super::{
     Batch, DialectError, Incoming, Settings, Severity,
     draft::Draft,
-    json::{Broken, JsonPath, Object, Value},
+    json::{DecodeErrors, JsonPath, Object, Value},
     quoted,
 };
 use crate::{
@@ -42,7 +42,7 @@ type Texts<'a> = BTreeMap<&'a str, Cow<'a, str>>;
 pub(super) fn batch(
     alerts: &[Value<'_>],
     list: &'static str,
-    broken: &Broken,
+    broken: &DecodeErrors,
     around: Option<&Object<'_>>,
     incoming: &Incoming<'_>,
 ) -> Batch {

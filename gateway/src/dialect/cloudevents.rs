@@ -14,7 +14,7 @@ use super::{
     Translation,
     draft::Draft,
     identity,
-    json::{self, Broken, List, Object, Value},
+    json::{self, DecodeErrors, List, Object, Value},
     plain_error, quoted,
 };
 
@@ -105,7 +105,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     }
 }
 
-fn read_batch(body: &Value<'_>, broken: &Broken) -> Result<Translation, DialectError> {
+fn read_batch(body: &Value<'_>, broken: &DecodeErrors) -> Result<Translation, DialectError> {
     let Value::Array(documents) = body else {
         return Err(DialectError::invalid("the body must be a list of events"));
     };

@@ -38,7 +38,7 @@ use connection_quota::{ConnectionQuota, Visit};
 pub use cors::{Cors, Origins};
 pub use identity::{Hosts, REQUEST_ID, host_error, request_id};
 pub use peer::{FORWARDED_FOR, Peer, Proxies};
-pub use pool::{Full, Permit, Pool};
+pub use pool::{Permit, PermitError, Pool};
 pub use streams::Streams;
 
 /// Pause after a failed `accept`, so that a shortage of descriptors can pass.

@@ -13,7 +13,7 @@ use super::{
     error::Failure,
     file::{self, File, OpenedFile},
     filter,
-    layers::{Layers, Moving},
+    layers::{Layers, MovingLayer},
     legacy_entries::{LegacyEntries, Scan},
     log,
     memtable::Memtable,
@@ -206,7 +206,7 @@ impl Mover {
         &mut self,
         shared: &Shared,
         layers: &Layers,
-        moving: &Moving,
+        moving: &MovingLayer,
     ) -> Result<(), Failure> {
         let tree = layers.tree.as_ref().map_err(Clone::clone)?;
         let transaction = self.transaction()?;

@@ -8,7 +8,7 @@ use super::{
     batch::Batch,
     compare::compare,
     error::Failure,
-    layers::{Layers, Moving},
+    layers::{Layers, MovingLayer},
     log::{self, Head, Names},
     medium::Medium,
     memtable::Memtable,
@@ -298,7 +298,7 @@ impl Writer {
         self.shared.layers.update(|layers| {
             let memory = std::mem::take(&mut layers.active);
             is_moving = !memory.is_empty();
-            layers.moving = is_moving.then_some(Moving { memory, through });
+            layers.moving = is_moving.then_some(MovingLayer { memory, through });
         });
         if is_moving {
             self.shared.commands.begin_move();
