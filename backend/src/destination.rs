@@ -44,7 +44,7 @@ use crate::{
     error::{Error, Violation},
     message::{Context, ExceededLimit, Facts},
 };
-use attempt::{AttemptContext, Ending};
+use attempt::{AttemptContext, AttemptOutcome};
 use check::Checks;
 use outlets::AttemptResources;
 
@@ -122,7 +122,7 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
         &self,
         attempt: &mut AttemptContext<'_>,
         message: Self::Message,
-    ) -> impl Future<Output = Ending> + Send;
+    ) -> impl Future<Output = AttemptOutcome> + Send;
 }
 
 /// Runs an expression with the settings of any type.

@@ -4,7 +4,7 @@ use std::{fmt, net::IpAddr, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use bellwether_process::{
-    listen::{Full, Pool, network_of},
+    listen::{PermitError, Pool, network_of},
     oidc::{CodeRequest, Description, Provider, ProviderError},
 };
 use rand::RngCore as _;
@@ -157,8 +157,8 @@ impl SignIns {
         let mut place = self.browsers.places.permit(address.map(network_of));
         place.take(1).map_err(|full| {
             let why = match full {
-                Full::All => "too many sign-ins in progress; try again",
-                Full::Share => "too many sign-ins from this address in progress; try again",
+                PermitError::All => "too many sign-ins in progress; try again",
+                PermitError::Share => "too many sign-ins from this address in progress; try again",
             };
             Error::Unavailable(why.into())
         })?;
