@@ -263,7 +263,11 @@ impl Hours {
             let contact = it.content.contact.as_ref();
             let contact = contact.filter(|it| it.variables["way"] == way);
             if let Some(contact) = contact.filter(|_| !it.content.clear) {
-                let key = (about(&it), contact.name.to_string(), contact.method.clone());
+                let key = (
+                    occurrence_key(&it),
+                    contact.name.to_string(),
+                    contact.method.clone(),
+                );
                 used.entry(key).or_default().push(it.create_ms);
             }
         }
@@ -391,7 +395,7 @@ impl Hours {
         for it in all {
             assert_eq!(it.state, DeliveryState::Delivered, "{it:?}");
             let contact = it.content.contact.as_ref().expect("a page");
-            let ((host, number), to) = (about(&it), contact.method.clone());
+            let ((host, number), to) = (occurrence_key(&it), contact.method.clone());
             newest.insert((host, number, to), it);
         }
         for ((host, number, to), it) in &newest {
@@ -435,7 +439,7 @@ fn contact(name: &str) -> v1::Contact {
     }
 }
 
-fn about(delivery: &Delivery) -> (usize, u32) {
+fn occurrence_key(delivery: &Delivery) -> (usize, u32) {
     let occurrence = &delivery.content.occurrence;
     let host = occurrence.dimensions["host"][1..].parse().unwrap();
     (host, occurrence.number)

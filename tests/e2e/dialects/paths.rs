@@ -151,7 +151,7 @@ impl IntakePath {
     }
 }
 
-async fn stored(rest: &Rest) -> Vec<(String, String, String)> {
+async fn stored_events(rest: &Rest) -> Vec<(String, String, String)> {
     let (mut found, mut cursor) = (Vec::new(), String::new());
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     loop {
@@ -195,7 +195,7 @@ async fn invalid_requests_are_rejected_as_a_whole() {
             );
         }
     }
-    let found = stored(&world.rest()).await;
+    let found = stored_events(&world.rest()).await;
     let unknown = found.iter().filter(|(_, value, _)| value != "bellwether");
     assert_eq!(unknown.count(), 0, "{found:?}");
 }
@@ -243,7 +243,7 @@ async fn idempotency_and_rate_limits_apply_to_all_paths() {
         let again = eventually("the rate", send).await;
         assert_eq!(again.status, first.status, "{}", way.dialect);
     }
-    let found = stored(&world.rest()).await;
+    let found = stored_events(&world.rest()).await;
     for way in &INTAKE_PATHS {
         let is_it = |it: &&(String, String, String)| it.0 == way.name && it.1 == "h1";
         let counts: Vec<_> = found.iter().filter(is_it).map(|it| it.2.as_str()).collect();
@@ -320,7 +320,7 @@ async fn acknowledged_events_of_every_path_survive_a_kill() {
     world.kill();
     sending.join_all().await;
     world.start_again();
-    let found: BTreeSet<_> = stored(&world.rest())
+    let found: BTreeSet<_> = stored_events(&world.rest())
         .await
         .into_iter()
         .map(|(name, value, _)| (name, value))

@@ -235,7 +235,7 @@ async fn listen(listener: TcpListener, tls: Option<ServerConfig>, state: Arc<Sta
 }
 
 async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, state: Arc<State>) {
-    let service = service_fn(move |request| answer(request, Arc::clone(&state)));
+    let service = service_fn(move |request| respond(request, Arc::clone(&state)));
     let connection = auto::Builder::new(TokioExecutor::new());
     // The peer may disconnect at any time.
     drop(
@@ -245,7 +245,7 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, sta
     );
 }
 
-async fn answer(
+async fn respond(
     request: Request<Incoming>,
     state: Arc<State>,
 ) -> Result<Response<Body>, std::io::Error> {

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
     use crate::keymap::parse;
 
-    fn typed(start: &str, keys: &str) -> String {
+    fn type_keys(start: &str, keys: &str) -> String {
         let mut field = TextField::new(start).with_lines();
         for key in parse(keys).unwrap() {
             field.press(key);
@@ -222,7 +222,7 @@ mod tests {
             ("ab", "<Home><C-k>", "|"),
         ];
         for (start, keys, end) in cases {
-            assert_eq!(typed(start, keys), end, "{start:?} {keys}");
+            assert_eq!(type_keys(start, keys), end, "{start:?} {keys}");
         }
     }
 
