@@ -32,4 +32,4 @@ mod upstream;
 pub use config::{Config, ConfigError};
 pub use dialect::{Settings as SenderSettings, Severity};
 pub use server::{Gateway, StartError};
-pub use upstream::{Answered, Direct, Upstream, UpstreamError};
+pub use upstream::{Direct, UnaryResult, Upstream, UpstreamError};

@@ -41,7 +41,7 @@ use crate::{
     operation::{self, Operation},
     owner::Owner,
     problem::Problem,
-    response_body::Answer,
+    response_body::ResponseBody,
     route::{RouteMatch, Router},
     upstream::Upstream,
 };
@@ -185,13 +185,13 @@ impl Handler {
         request: Request<Incoming>,
         peer: Peer,
         activity: &Activity,
-    ) -> Response<Answer> {
+    ) -> Response<ResponseBody> {
         let start = Instant::now();
         let request_id = request_id(request.headers());
         let method = request.method().clone();
         if let Some((status, headers)) = self.cors.preflight(&method, request.headers()) {
             let response = Reply::bare(status, headers).into_response(request_id);
-            return response.map(|body| Answer::new(body, None));
+            return response.map(|body| ResponseBody::new(body, None));
         }
         let requested = AcceptHeaders::from_headers(request.headers());
         let path = request.uri().path().to_owned();
@@ -252,7 +252,7 @@ impl Handler {
         let mut reply = compression::compress(reply, &requested.0).await;
         self.cors.allow(&requested.0, &mut reply.headers);
         let response = reply.into_response(request_id);
-        response.map(|body| Answer::new(body, permit))
+        response.map(|body| ResponseBody::new(body, permit))
     }
 
     fn target<'p>(&self, method: &Method, path: &'p str) -> RequestTarget<'p> {

@@ -16,7 +16,7 @@ use crate::{
     config::{Config, ConfigError, HEADER_BUFFER_BYTES},
     limits,
     request::Handler,
-    response_body::Answer,
+    response_body::ResponseBody,
     upstream::Upstream,
 };
 
@@ -135,7 +135,7 @@ impl Gateway {
 struct Service(Arc<Handler>);
 
 impl Serve for Service {
-    type Body = Answer;
+    type Body = ResponseBody;
 
     fn http(&self, streams: Streams) -> auto::Builder<Streams> {
         let mut builder = auto::Builder::new(streams);
@@ -165,7 +165,7 @@ impl Serve for Service {
         request: Request<Incoming>,
         peer: Peer,
         activity: Arc<Activity>,
-    ) -> Response<Answer> {
+    ) -> Response<ResponseBody> {
         self.0.handle(request, peer, &activity).await
     }
 }

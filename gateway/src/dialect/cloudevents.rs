@@ -10,7 +10,7 @@ use percent_encoding::percent_decode_str;
 use serde_json_borrow::ObjectAsVec;
 
 use super::{
-    Answer, Batch, Bodies, Dialect, DialectError, Endpoint, Incoming, Severity, Success,
+    Batch, Bodies, Dialect, DialectError, DialectResponse, Endpoint, Incoming, Severity, Success,
     Translation,
     draft::Draft,
     identity,
@@ -124,7 +124,7 @@ fn read_batch(body: &Value<'_>, broken: &DecodeErrors) -> Result<Translation, Di
     }
     let texts = seen.iter().flat_map(|(source, id)| [&**source, &**id]);
     let once = (!seen.is_empty()).then(|| identity::idempotency_key(DIALECT.name, texts));
-    let success = Success::whole(|_| Answer::empty(StatusCode::NO_CONTENT));
+    let success = Success::whole(|_| DialectResponse::empty(StatusCode::NO_CONTENT));
     Ok(Translation {
         once,
         ..batch.into_translation(success)?
@@ -144,7 +144,7 @@ fn unknown_format() -> DialectError {
 fn read_single(document: &Value<'_>) -> Result<Translation, DialectError> {
     let cloud_event = CloudEvent::of(document, "")?;
     let once = identity::idempotency_key(DIALECT.name, [&*cloud_event.source, &*cloud_event.id]);
-    let success = Success::whole(|_| Answer::empty(StatusCode::NO_CONTENT));
+    let success = Success::whole(|_| DialectResponse::empty(StatusCode::NO_CONTENT));
     Ok(Translation {
         once: Some(once),
         ..Translation::from_events(vec![cloud_event.event()?], success)
