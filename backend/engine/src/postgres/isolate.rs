@@ -61,7 +61,7 @@ impl CurrentState {
             leads: HashMap::new(),
         };
         if sets.clone().any(|set| !set.claims.is_empty()) {
-            let statement = session.statement(Query::WriterSlots).await?;
+            let statement = session.statement(Query::OwnSlots).await?;
             for row in session.client.query(&statement, &[&writer]).await? {
                 let (slot, epoch): (i16, i64) = (row.try_get(0)?, row.try_get(1)?);
                 lying.claims.insert(Claim {

@@ -92,7 +92,7 @@ pub(super) enum Query {
     /// Reads the owners of all slots.
     Claims,
     /// Reads the slots of a writer.
-    WriterSlots,
+    OwnSlots,
     /// Checks the slots of a writer and locks them until the commit.
     LockSlots,
     /// Takes over slots without a working owner.
@@ -345,9 +345,7 @@ impl Query {
                  WHERE {WORKED} > clock_timestamp() - $1 * interval '1 second'"
             ),
             Self::Claims => format!("SELECT slot, epoch, node FROM {schema}.claim ORDER BY slot"),
-            Self::WriterSlots => {
-                format!("SELECT slot, epoch FROM {schema}.claim WHERE writer = $1")
-            }
+            Self::OwnSlots => format!("SELECT slot, epoch FROM {schema}.claim WHERE writer = $1"),
             // If the slot changed hands in between, its epoch differs.
             Self::ClaimSlots => format!(
                 "WITH free AS MATERIALIZED (SELECT c.slot \
