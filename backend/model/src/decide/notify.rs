@@ -154,16 +154,16 @@ impl Writer<'_> {
         let mut replaced = self.replaced_receivers(notified);
         for entry in notified.iter_mut() {
             let rule = self.snapshot.rule(entry.rule);
-            let Some(news) = self.pending_change(entry, rule) else {
+            let Some(pending) = self.pending_change(entry, rule) else {
                 continue;
             };
-            let (clear, is_opening) = (news.clear, news.is_opening);
+            let (clear, is_opening) = (pending.clear, pending.is_opening);
             let group = if is_opening {
                 rule.and_then(|it| self.join_hold(it))
             } else {
-                self.news_hold(entry, self.occurrence.status == Status::Closed)
+                self.update_hold(entry, self.occurrence.status == Status::Closed)
             };
-            let held_by = if news.is_owed {
+            let held_by = if pending.is_owed {
                 self.flapping_hold(rule).or(group).into_iter().collect()
             } else {
                 let named = (entry.rule, &entry.rule_name);
@@ -201,7 +201,7 @@ impl Writer<'_> {
                 self.notices.member = Some(MemberNotice { change });
                 continue;
             }
-            if !(is_opening || news.is_owed || sends_updates(rule)) {
+            if !(is_opening || pending.is_owed || sends_updates(rule)) {
                 continue;
             }
             if is_opening {
@@ -210,7 +210,7 @@ impl Writer<'_> {
                 entry.shadow = rule.is_some_and(|it| it.shadow);
             }
             // Due closing messages are sent whatever happened to the rule.
-            let is_real = news.is_owed || !rule.is_some_and(|it| it.shadow);
+            let is_real = pending.is_owed || !rule.is_some_and(|it| it.shadow);
             let end = sending_state(entry.shadow || !is_real, self.step.now_ms);
             let content = update_content(entry, rule, self.step.past);
             let in_force = (self.snapshot, self.step.past);
@@ -249,7 +249,8 @@ impl Writer<'_> {
         last.map_or(entry.send_updates, |it| it.send_updates)
     }
 
-    /// Returns the news for the earlier receivers of a rule, including held news of earlier steps.
+    /// Returns the change to report to the earlier receivers of a rule, including held ones of earlier
+    /// steps.
     fn pending_change(&self, entry: &Notified, rule: Option<&Rule>) -> Option<PendingChange> {
         let transition = self.step.transition;
         match self.occurrence.status {
