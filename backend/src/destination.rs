@@ -44,7 +44,7 @@ use crate::{
     error::{Error, Violation},
     message::{Context, ExceededLimit, Facts},
 };
-use attempt::{AttemptContext, Ending};
+use attempt::{AttemptContext, AttemptOutcome};
 use check::Checks;
 use outlets::AttemptResources;
 
@@ -107,7 +107,7 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
 
     /// Builds the reduced form of the message, for a receiver that rejected the full one: short, and
     /// without the parts of the author's templates that can be rejected.
-    fn reduced(&self, facts: &mut Facts<'_>) -> Self::Message;
+    fn reduced_message(&self, facts: &mut Facts<'_>) -> Self::Message;
 
     /// Returns the message as JSON for display.
     fn to_display(message: &Self::Message) -> Value;
@@ -122,7 +122,7 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
         &self,
         attempt: &mut AttemptContext<'_>,
         message: Self::Message,
-    ) -> impl Future<Output = Ending> + Send;
+    ) -> impl Future<Output = AttemptOutcome> + Send;
 }
 
 /// Runs an expression with the settings of any type.
@@ -290,7 +290,7 @@ fn render_message<T: DestinationType>(
 ) -> RenderedMessage<T::Message> {
     let mut facts = Facts::new(content, around);
     let message = if is_reduced {
-        templates.reduced(&mut facts)
+        templates.reduced_message(&mut facts)
     } else {
         templates.message(&mut facts)
     };

@@ -192,14 +192,14 @@ fn content(kind: DestinationKind, message: &str) -> Content {
     content
 }
 
-fn made(kind: DestinationKind, message: &str) -> Value {
+fn build_payload(kind: DestinationKind, message: &str) -> Value {
     let rendered = render(&content(kind, message), &context());
     assert_eq!(rendered.warnings, [""; 0]);
     rendered.shown
 }
 
 fn made_json(kind: DestinationKind, message: &str) -> String {
-    format!("{:#}", made(kind, message))
+    format!("{:#}", build_payload(kind, message))
 }
 
 fn webhook() -> DestinationKind {
@@ -220,13 +220,13 @@ fn webhook() -> DestinationKind {
 
 /// Returns every generated example: its topic, the info of its code fence, and its content.
 fn examples() -> Vec<(&'static str, &'static str, String)> {
-    let sent = made(webhook(), "{{event.severity}}: {{event.summary}}");
+    let sent = build_payload(webhook(), "{{event.severity}}: {{event.summary}}");
     let document: Value = serde_json::from_str(sent["body"].as_str().unwrap()).unwrap();
     let email = DestinationKind::Email(Email {
         to: "ops@example.com".into(),
         ..Email::default()
     });
-    let mail = made(email, "");
+    let mail = build_payload(email, "");
     let mail_text = |part: &str| mail[part].as_str().unwrap().trim_end().to_owned();
     let slack = DestinationKind::Slack(Slack {
         channel: "#ops".into(),

@@ -2,7 +2,7 @@
 //! responses.
 //!
 //! A dialect is a table of pure functions in its own file: bytes, headers and path become a
-//! [`Translation`], and its outcome becomes an [`Answer`]. Bodies, keys, limits and the call are
+//! [`Translation`], and its outcome becomes an [`DialectResponse`]. Bodies, keys, limits and the call are
 //! handled for all of them in `request::sender`.
 
 mod alert;
@@ -94,7 +94,7 @@ pub(crate) struct Dialect {
     /// Finds the key, for senders that send it in the body.
     pub(crate) key_in_body: Option<FindKey>,
     pub(crate) endpoints: &'static [Endpoint],
-    pub(crate) error_response: fn(&ErrorContext<'_>, &DialectError) -> Answer,
+    pub(crate) error_response: fn(&ErrorContext<'_>, &DialectError) -> DialectResponse,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -255,13 +255,13 @@ pub(crate) struct Note {
 /// Builds the response once the events are on disk.
 pub(crate) enum Success {
     /// A response for full success; if an event was rejected, the request fails.
-    Whole(Box<dyn FnOnce(&Outcome) -> Answer + Send>),
+    Whole(Box<dyn FnOnce(&Outcome) -> DialectResponse + Send>),
     /// A response that can report rejected events.
-    Partial(Box<dyn FnOnce(&Outcome) -> Answer + Send>),
+    Partial(Box<dyn FnOnce(&Outcome) -> DialectResponse + Send>),
 }
 
 impl Success {
-    fn whole(answer: impl FnOnce(&Outcome) -> Answer + Send + 'static) -> Self {
+    fn whole(answer: impl FnOnce(&Outcome) -> DialectResponse + Send + 'static) -> Self {
         Self::Whole(Box::new(answer))
     }
 }
@@ -352,14 +352,14 @@ impl From<&Problem> for DialectError {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct DialectResponse {
     pub(crate) status: StatusCode,
     /// `None` without a body.
     pub(crate) content_type: Option<&'static str>,
     pub(crate) body: Bytes,
 }
 
-impl Answer {
+impl DialectResponse {
     fn json(status: StatusCode, body: &Value) -> Self {
         Self {
             status,
@@ -377,7 +377,7 @@ impl Answer {
     }
 }
 
-fn plain_error(_: &ErrorContext<'_>, error: &DialectError) -> Answer {
+fn plain_error(_: &ErrorContext<'_>, error: &DialectError) -> DialectResponse {
     let code = match error.status.as_u16() {
         401 => 16,
         403 => 7,
@@ -390,7 +390,7 @@ fn plain_error(_: &ErrorContext<'_>, error: &DialectError) -> Answer {
         _ => 3,
     };
     let body = serde_json::json!({"code": code, "message": error.message});
-    Answer::json(error.status, &body)
+    DialectResponse::json(error.status, &body)
 }
 
 #[derive(Debug)]

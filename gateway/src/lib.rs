@@ -5,7 +5,6 @@
 //! to JSON. A new RPC with an HTTP rule needs no code here.
 
 mod alertmanager;
-mod answer;
 mod binding;
 mod codec;
 mod config;
@@ -25,6 +24,7 @@ mod problem;
 mod query;
 mod refusal;
 mod request;
+mod response_body;
 mod route;
 mod server;
 mod upstream;
@@ -32,4 +32,4 @@ mod upstream;
 pub use config::{Config, ConfigError};
 pub use dialect::{Settings as SenderSettings, Severity};
 pub use server::{Gateway, StartError};
-pub use upstream::{Answered, Direct, Upstream, UpstreamError};
+pub use upstream::{Direct, UnaryResult, Upstream, UpstreamError};

@@ -107,7 +107,7 @@ pub(crate) fn page(found: &Value, notice: Option<&Notice>, entry: Entry) -> Stri
 /// Renders the page for an acknowledgement by a contact: a button, or a confirmation.
 pub(crate) fn acknowledgement(found: &Value, is_done: bool) -> String {
     let (name, by) = (text(&found["eventName"]), text(&found["acknowledgedBy"]));
-    let severity = word(&found["severity"], "SEVERITY_");
+    let severity = short_name(&found["severity"], "SEVERITY_");
     let mut html = format!(
         "<h1>{}</h1><p class=\"state\"><span class=\"{severity}\">{severity}</span></p><p>{}</p>",
         bdi(&name),
@@ -240,8 +240,8 @@ impl Page {
         } else {
             summary
         };
-        let severity = word(&occurrence["severity"], "SEVERITY_");
-        let status = word(&occurrence["status"], "STATUS_");
+        let severity = short_name(&occurrence["severity"], "SEVERITY_");
+        let status = short_name(&occurrence["status"], "STATUS_");
         let shown = if status == "closed" {
             "closed"
         } else {
@@ -266,7 +266,7 @@ impl Page {
         let open = |severity: &str| {
             let count = &overview["openBySeverity"][severity];
             (
-                word(&severity.into(), "SEVERITY_"),
+                short_name(&severity.into(), "SEVERITY_"),
                 count.as_i64().unwrap_or(0),
             )
         };
@@ -282,7 +282,7 @@ impl Page {
         }
         self.html.push_str("</p>");
         let destinations = rows(&overview["destinations"], |it| {
-            let state = word(&it["health"]["state"], "");
+            let state = short_name(&it["health"]["state"], "");
             let waiting = it["waitingCount"].as_i64().unwrap_or(0);
             let dead = it["deadCount"].as_i64().unwrap_or(0);
             (
@@ -304,7 +304,7 @@ impl Page {
             } else {
                 summary
             };
-            let severity = word(&occurrence["severity"], "SEVERITY_");
+            let severity = short_name(&occurrence["severity"], "SEVERITY_");
             let id = text(&occurrence["id"]);
             let _ = write!(
                 self.html,
@@ -342,7 +342,7 @@ impl Page {
         } else {
             format!("{open} open: {}", of.join(", "))
         };
-        let state = word(&group["state"], "");
+        let state = short_name(&group["state"], "");
         let _ = write!(
             self.html,
             "<h1>{}</h1><p class=\"state\"><span>{state}</span>{}</p>",
@@ -363,8 +363,8 @@ impl Page {
             ("Ended", time(&group["endTime"])),
         ]);
         let members = rows(&found["members"], |member| {
-            let severity = word(&member["severity"], "SEVERITY_");
-            let status = word(&member["status"], "STATUS_");
+            let severity = short_name(&member["severity"], "SEVERITY_");
+            let status = short_name(&member["status"], "STATUS_");
             let summary = text(&member["summary"]);
             let what = if summary.is_empty() {
                 text(&member["eventName"])
@@ -466,7 +466,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-fn word(value: &Value, prefix: &str) -> String {
+fn short_name(value: &Value, prefix: &str) -> String {
     enum_word(&text(value), prefix)
 }
 

@@ -1,10 +1,10 @@
 //! Generates the OpenAPI 3.1 document from the descriptors and their comments.
 
-mod answers;
 mod example;
 mod health;
 mod limit;
 mod path;
+mod responses;
 mod schema;
 
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
         }
     }
     let mut schemas = schema::all(plan, operations);
-    schemas.extend(answers::schemas());
+    schemas.extend(responses::schemas());
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -64,8 +64,8 @@ pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
         "paths": paths,
         "components": {
             "schemas": schemas,
-            "responses": answers::responses(),
-            "headers": answers::headers(),
+            "responses": responses::responses(),
+            "headers": responses::headers(),
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer"},
                 "key": {"type": "apiKey", "in": "header", "name": "zenoss-api-key"},

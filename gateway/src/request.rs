@@ -33,7 +33,6 @@ use tokio::time::Instant;
 
 use crate::{
     alertmanager::{self as am, Paths},
-    answer::Answer,
     config::Config,
     dialect::Senders,
     docs, limits,
@@ -42,6 +41,7 @@ use crate::{
     operation::{self, Operation},
     owner::Owner,
     problem::Problem,
+    response_body::ResponseBody,
     route::{RouteMatch, Router},
     upstream::Upstream,
 };
@@ -180,18 +180,18 @@ impl Handler {
     /// # Cancel safety
     /// Dropping the future cancels the call to the backend, which may or may not have had an
     /// effect.
-    pub(crate) async fn answer(
+    pub(crate) async fn handle(
         &self,
         request: Request<Incoming>,
         peer: Peer,
         activity: &Activity,
-    ) -> Response<Answer> {
+    ) -> Response<ResponseBody> {
         let start = Instant::now();
         let request_id = request_id(request.headers());
         let method = request.method().clone();
         if let Some((status, headers)) = self.cors.preflight(&method, request.headers()) {
             let response = Reply::bare(status, headers).into_response(request_id);
-            return response.map(|body| Answer::new(body, None));
+            return response.map(|body| ResponseBody::new(body, None));
         }
         let requested = AcceptHeaders::from_headers(request.headers());
         let path = request.uri().path().to_owned();
@@ -252,7 +252,7 @@ impl Handler {
         let mut reply = compression::compress(reply, &requested.0).await;
         self.cors.allow(&requested.0, &mut reply.headers);
         let response = reply.into_response(request_id);
-        response.map(|body| Answer::new(body, permit))
+        response.map(|body| ResponseBody::new(body, permit))
     }
 
     fn target<'p>(&self, method: &Method, path: &'p str) -> RequestTarget<'p> {

@@ -13,10 +13,10 @@ use hyper_util::{rt::TokioTimer, server::conn::auto};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    answer::Answer,
     config::{Config, ConfigError, HEADER_BUFFER_BYTES},
     limits,
     request::Handler,
+    response_body::ResponseBody,
     upstream::Upstream,
 };
 
@@ -135,7 +135,7 @@ impl Gateway {
 struct Service(Arc<Handler>);
 
 impl Serve for Service {
-    type Body = Answer;
+    type Body = ResponseBody;
 
     fn http(&self, streams: Streams) -> auto::Builder<Streams> {
         let mut builder = auto::Builder::new(streams);
@@ -156,16 +156,16 @@ impl Serve for Service {
         builder
     }
 
-    fn connected(&self) {
+    fn on_connection(&self) {
         self.0.metrics.record_connection();
     }
 
-    async fn answer(
+    async fn handle(
         self,
         request: Request<Incoming>,
         peer: Peer,
         activity: Arc<Activity>,
-    ) -> Response<Answer> {
-        self.0.answer(request, peer, &activity).await
+    ) -> Response<ResponseBody> {
+        self.0.handle(request, peer, &activity).await
     }
 }

@@ -31,7 +31,7 @@ enum Kind {
 }
 
 /// The response of a backend: metadata and an encoded message.
-pub type Answered = Result<(MetadataMap, Bytes), Status>;
+pub type UnaryResult = Result<(MetadataMap, Bytes), Status>;
 
 /// A backend in the same process that handles some calls without HTTP, as encoded messages.
 pub trait Direct: fmt::Debug + Send + Sync {
@@ -43,7 +43,7 @@ pub trait Direct: fmt::Debug + Send + Sync {
         &self,
         metadata: MetadataMap,
         message: Bytes,
-    ) -> Pin<Box<dyn Future<Output = Answered> + Send + '_>>;
+    ) -> Pin<Box<dyn Future<Output = UnaryResult> + Send + '_>>;
 
     /// Checks whether the key in the metadata is known; otherwise returns the error of a call with
     /// it.
@@ -141,7 +141,7 @@ impl Upstream {
         metadata: MetadataMap,
         message: Bytes,
         timeout: Duration,
-    ) -> Answered {
+    ) -> UnaryResult {
         let mut request = Request::from_parts(metadata, http::Extensions::new(), message);
         request.set_timeout(timeout);
         match &self.0 {
@@ -223,7 +223,7 @@ impl Upstream {
     }
 }
 
-async fn unary<S>(service: S, path: PathAndQuery, request: Request<Bytes>) -> Answered
+async fn unary<S>(service: S, path: PathAndQuery, request: Request<Bytes>) -> UnaryResult
 where
     S: GrpcService<Body>,
     S::ResponseBody: Send + 'static,

@@ -8,19 +8,19 @@ use std::fmt;
 mod clause;
 mod elsewhere;
 mod lexer;
-mod moment;
 mod nearest;
 mod parser;
 mod printer;
 #[cfg(test)]
 mod tests;
+mod time;
 
 pub use self::{
     clause::{Clause, Literal},
     elsewhere::local_name,
-    moment::Now,
     nearest::nearest,
     printer::{is_search, part, print, value},
+    time::Now,
 };
 
 /// Maximum length of a filter, in bytes.
@@ -46,14 +46,14 @@ struct Positions {
 
 /// A syntax error in a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct FilterError {
     /// Position, in characters from the start.
     pub at: usize,
     /// The message, a sentence fragment.
     pub message: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for FilterError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "at character {}: {}", self.at + 1, self.message)
     }
@@ -64,7 +64,7 @@ impl fmt::Display for Fault {
 ///
 /// # Errors
 /// Returns the first syntax error.
-pub fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, Fault> {
+pub fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, FilterError> {
     parser::parse(text, now)
 }
 

@@ -136,7 +136,7 @@ impl Logs {
         let mut repeated = 0;
         for resource_logs in &request.resource_logs {
             let resource = resource_logs.resource.clone().unwrap_or_default();
-            let resource = About::from_resource(&resource, settings);
+            let resource = RecordDetails::from_resource(&resource, settings);
             for scope_logs in &resource_logs.scope_logs {
                 let scope = scope_logs.scope.as_ref();
                 let scope = scope.unwrap_or(&nameless);
@@ -152,7 +152,7 @@ impl Logs {
         &mut self,
         record: &LogRecord,
         scope: &InstrumentationScope,
-        resource: &About,
+        resource: &RecordDetails,
         repeated: &mut usize,
     ) {
         let severity = severity_of(record);
@@ -239,14 +239,14 @@ impl LeftOut {
     }
 }
 
-struct About {
+struct RecordDetails {
     dimensions: Vec<(String, String)>,
     identity_bytes: usize,
     retained: Option<WireValue>,
     retained_bytes: usize,
 }
 
-impl About {
+impl RecordDetails {
     fn from_resource(resource: &Resource, settings: &Settings) -> Self {
         let mut dimensions = Vec::new();
         for wanted in &settings.dimensions {
@@ -298,7 +298,7 @@ fn severity_of(record: &LogRecord) -> Severity {
         _ => None,
     };
     of_number
-        .or_else(|| severity::of_word(&record.severity_text))
+        .or_else(|| severity::from_name(&record.severity_text))
         .unwrap_or(Severity::Info)
 }
 
@@ -306,7 +306,7 @@ fn event(
     record: &LogRecord,
     severity: Severity,
     scope: &InstrumentationScope,
-    resource: &About,
+    resource: &RecordDetails,
 ) -> Event {
     let named = record.attributes.iter().find(|it| it.key == EVENT_NAME);
     let named = named.map(|it| text(it.value.as_ref())).unwrap_or_default();

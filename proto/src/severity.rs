@@ -3,7 +3,7 @@
 use crate::zenoss::cloud::Severity;
 
 /// Returns the severity for a sender's name of it, ignoring case.
-pub fn of_word(word: &str) -> Option<Severity> {
+pub fn from_name(word: &str) -> Option<Severity> {
     let word = word.trim().to_lowercase();
     let found = WORDS.iter().find(|(words, _)| words.contains(&&*word));
     found.map(|(_, severity)| *severity)
@@ -66,12 +66,12 @@ mod tests {
     fn severity_words_are_case_insensitive() {
         for (words, severity) in WORDS {
             for word in words {
-                assert_eq!(of_word(word), Some(severity), "{word}");
+                assert_eq!(from_name(word), Some(severity), "{word}");
                 let shouted = format!(" {} ", word.to_uppercase());
-                assert_eq!(of_word(&shouted), Some(severity), "{word}");
+                assert_eq!(from_name(&shouted), Some(severity), "{word}");
             }
         }
-        assert_eq!(of_word("whatever"), None);
-        assert_eq!(of_word(""), None);
+        assert_eq!(from_name("whatever"), None);
+        assert_eq!(from_name(""), None);
     }
 }

@@ -36,7 +36,7 @@ pub fn enum_word(name: &str, prefix: &str) -> String {
 
 /// Visibility of a character in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
+pub enum Visibility {
     /// Visible.
     Plain,
     /// Invisible, or visible only by its effect on others: a control character, a directional mark,
@@ -61,27 +61,27 @@ pub fn is_hidden(c: char) -> bool {
 
 /// Returns the characters of a text, each with its visibility in that position: joiners and
 /// variation selectors are plain where a script or an emoji needs them.
-pub fn seen(text: &str) -> impl Iterator<Item = (char, Seen)> {
+pub fn chars_with_visibility(text: &str) -> impl Iterator<Item = (char, Visibility)> {
     let mut chars = text.chars().peekable();
     let (mut before, mut marks) = (None, 0);
     std::iter::from_fn(move || {
         let c = chars.next()?;
         let is_needed = joins(before, c, chars.peek().copied()) || has_variation(before, c);
         let seen = if is_hidden(c) && !is_needed {
-            Seen::Hidden
+            Visibility::Hidden
         } else if is_needed || is_mark(c) {
             marks += 1;
             if marks > MARKS_MAX {
-                Seen::Surplus
+                Visibility::Surplus
             } else {
-                Seen::Plain
+                Visibility::Plain
             }
         } else {
             marks = 0;
-            Seen::Plain
+            Visibility::Plain
         };
         // Invisible characters do not count as neighbours.
-        if seen == Seen::Plain {
+        if seen == Visibility::Plain {
             before = Some(c);
         }
         Some((c, seen))
@@ -132,12 +132,12 @@ fn has_variation(before: Option<char>, selector: char) -> bool {
 /// `\u{1b}`. Newlines and tabs are preserved if `is_block`.
 pub fn visible(text: &str, is_block: bool) -> String {
     let mut shown = String::with_capacity(text.len());
-    for (c, seen) in seen(text) {
+    for (c, seen) in chars_with_visibility(text) {
         match (c, seen) {
             ('\n' | '\t', _) if is_block => shown.push(c),
             ('\n' | '\t' | '\r', _) => shown.extend(c.escape_default()),
-            (c, Seen::Plain) => shown.push(c),
-            (c, Seen::Hidden | Seen::Surplus) => shown.extend(c.escape_unicode()),
+            (c, Visibility::Plain) => shown.push(c),
+            (c, Visibility::Hidden | Visibility::Surplus) => shown.extend(c.escape_unicode()),
         }
     }
     shown
@@ -216,8 +216,8 @@ mod tests {
                 format!("👩{c}🚒"),
                 format!("क्{c}ष"),
             ] {
-                let hidden = seen(&text).find(|(found, _)| *found == c);
-                assert_eq!(hidden, Some((c, Seen::Hidden)), "{text:?}");
+                let hidden = chars_with_visibility(&text).find(|(found, _)| *found == c);
+                assert_eq!(hidden, Some((c, Visibility::Hidden)), "{text:?}");
                 assert!(!visible(&text, false).contains(c), "{text:?}");
             }
         }
@@ -235,7 +235,10 @@ mod tests {
             "👩\u{200d}🚒 👩🏽\u{200d}🚒 🏳\u{fe0f}\u{200d}🌈 👨\u{200d}👩\u{200d}👧\u{200d}👦 ❤\u{fe0f} 1\u{fe0f}\u{20e3} 🇩🇪 ☠\u{fe0f}",
             "שרת السيرفر",
         ] {
-            assert!(seen(text).all(|(_, seen)| seen == Seen::Plain), "{text}");
+            assert!(
+                chars_with_visibility(text).all(|(_, seen)| seen == Visibility::Plain),
+                "{text}"
+            );
             assert_eq!(visible(text, false), text);
         }
     }
@@ -244,8 +247,8 @@ mod tests {
     fn combining_marks_per_character_are_limited() {
         for base in ["e", "👍", "👩\u{200d}🚒", "あ"] {
             let text = format!("{base}{}z", "\u{301}".repeat(200));
-            let surplus = seen(&text)
-                .filter(|(_, seen)| *seen == Seen::Surplus)
+            let surplus = chars_with_visibility(&text)
+                .filter(|(_, seen)| *seen == Visibility::Surplus)
                 .count();
             assert_eq!(surplus, 200 - MARKS_MAX, "{base}");
         }
@@ -254,7 +257,9 @@ mod tests {
             format!("👩{}🚒", "\u{200d}".repeat(200)),
             format!("☠{}", "\u{fe0f}".repeat(200)),
         ] {
-            let plain = seen(&text).filter(|(_, seen)| *seen == Seen::Plain).count();
+            let plain = chars_with_visibility(&text)
+                .filter(|(_, seen)| *seen == Visibility::Plain)
+                .count();
             assert!(plain <= MARKS_MAX + 2, "{text:?}: {plain}");
         }
     }

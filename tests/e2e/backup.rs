@@ -39,7 +39,7 @@ fn said(output: &Output) -> String {
 }
 
 /// Starts a service with a rule that notifies a receiver, and sends this many events.
-async fn filled(receiver: &Receiver, events: usize) -> World {
+async fn filled_world(receiver: &Receiver, events: usize) -> World {
     let world = World::start();
     fill(&world, receiver, events).await;
     world
@@ -67,7 +67,7 @@ async fn check_after_a_kill_reads_everything_and_changes_nothing() {
         return;
     }
     let receiver = Receiver::start().await;
-    let mut world = filled(&receiver, 40).await;
+    let mut world = filled_world(&receiver, 40).await;
     world.kill();
     let before = content(&world.data_dir());
     let output = process::run(world.command(&["check", "--json"]));
@@ -88,7 +88,7 @@ async fn check_after_a_kill_reads_everything_and_changes_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn running_service_can_be_checked_under_load() {
     let receiver = Receiver::start().await;
-    let world = filled(&receiver, 40).await;
+    let world = filled_world(&receiver, 40).await;
     let answered = Arc::default();
     let mut senders = JoinSet::new();
     for sender in 0..4 {
@@ -137,7 +137,7 @@ async fn check_detects_a_changed_byte_and_a_wrong_key() {
         return;
     }
     let receiver = Receiver::start().await;
-    let mut world = filled(&receiver, 20).await;
+    let mut world = filled_world(&receiver, 20).await;
     assert!(world.terminate().success());
     let key_path = world.data_dir().join("secret.key");
     let key = fs::read(&key_path).expect("a key");

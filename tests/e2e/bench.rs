@@ -27,7 +27,7 @@ async fn guarded() -> Receiver {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn destination_is_created_tested_and_fixed_beside_its_request() {
+async fn destination_is_created_tested_and_fixed_next_to_its_request() {
     let world = World::start();
     let receiver = guarded().await;
     let mut console = console(&world, (150, 44));

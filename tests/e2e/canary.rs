@@ -131,7 +131,7 @@ async fn secrets_never_leak_beyond_their_receivers() {
     let mut answers = Vec::new();
     let identity = Authority::new().issue();
     for destination in destinations(&receiver, &identity) {
-        answers.extend(tried(&rest, &destination).await);
+        answers.extend(create_and_test(&rest, &destination).await);
     }
     answers.extend(mapped(&rest).await);
     rest.post(
@@ -191,7 +191,7 @@ async fn secrets_never_leak_beyond_their_receivers() {
 }
 
 /// Creates a destination and tests it, stored and as a draft.
-async fn tried(rest: &Rest, destination: &Value) -> Vec<String> {
+async fn create_and_test(rest: &Rest, destination: &Value) -> Vec<String> {
     let stored = json!({"name": destination["name"]});
     let all = "/v1/notification/destinations";
     let test = "/v1/notification/destinations:test";

@@ -67,7 +67,7 @@ async fn acknowledged_events_and_deliveries_survive_kills() {
         "no event was acknowledged before the kill"
     );
 
-    let known = delivered(&rest).await;
+    let known = delivered_names(&rest).await;
     let requests = receiver.received();
     let arrived: BTreeSet<_> = requests
         .iter()
@@ -113,7 +113,7 @@ async fn kill_during_delivery_loses_and_alters_no_message() {
     }
 
     let rest = world.rest();
-    let known = delivered(&rest).await;
+    let known = delivered_names(&rest).await;
     assert_eq!(
         known.len(),
         rounds(ROUNDS) * SLOW_BURST,
@@ -142,7 +142,7 @@ async fn kill_during_delivery_loses_and_alters_no_message() {
     assert!(repeats > 0, "no kill hit a message in flight");
 }
 
-async fn delivered(rest: &Rest) -> BTreeSet<String> {
+async fn delivered_names(rest: &Rest) -> BTreeSet<String> {
     let mut left = usize::MAX;
     loop {
         let deliveries = eventually("further deliveries to end", async || {

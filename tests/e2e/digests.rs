@@ -28,7 +28,7 @@ async fn send(rest: &Rest, hosts: std::ops::Range<usize>, severity: &str, status
     rest.post("/v1/data-receiver/events", &body).await.ok();
 }
 
-async fn listed(rest: &Rest, query: &str) -> Vec<Value> {
+async fn list_deliveries(rest: &Rest, query: &str) -> Vec<Value> {
     let path = format!("{DELIVERIES}?pageSize=1000&{query}");
     let answer = rest.get(&path).await.ok();
     answer["deliveries"].as_array().cloned().unwrap_or_default()
@@ -108,7 +108,7 @@ async fn a_digest_that_waits(rest: &Rest) -> (String, Vec<Value>) {
     let why = read["waitReason"].as_str().unwrap();
     assert!(why.starts_with("a digest, collecting"), "{why}");
     assert!(read["rendered"].to_string().contains("new_count"), "{read}");
-    let folded = listed(rest, &format!("foldedInto={id}")).await;
+    let folded = list_deliveries(rest, &format!("foldedInto={id}")).await;
     assert_eq!(folded.len(), 13);
     assert!(folded.iter().all(|it| it["foldedInto"] == *id));
     let one = folded[0]["id"].as_str().unwrap();
@@ -140,12 +140,12 @@ async fn messages_beyond_the_budget_become_a_digest_despite_a_kill() {
     rest.post("/v1/notification/rules", &rule).await.ok();
     send(&rest, 0..12, "SEVERITY_ERROR", "STATUS_OPEN").await;
     eventually("ten are folded", async || {
-        (listed(&rest, "states=FOLDED").await.len() == 10).then_some(())
+        (list_deliveries(&rest, "states=FOLDED").await.len() == 10).then_some(())
     })
     .await;
     send(&rest, 5..8, "SEVERITY_CRITICAL", "STATUS_OPEN").await;
     eventually("the increased severity is folded", async || {
-        (listed(&rest, "states=FOLDED").await.len() == 13).then_some(())
+        (list_deliveries(&rest, "states=FOLDED").await.len() == 13).then_some(())
     })
     .await;
 
@@ -209,7 +209,7 @@ async fn digest_can_be_sent_early_and_dies_with_its_messages() {
     .await;
     // The message sent separately was accepted.
     eventually("the previous one", async || {
-        (listed(&rest, "states=DELIVERED").await.len() == 1).then_some(())
+        (list_deliveries(&rest, "states=DELIVERED").await.len() == 1).then_some(())
     })
     .await;
     receiver.set_default_reply(Reply::status(400));
@@ -218,7 +218,7 @@ async fn digest_can_be_sent_early_and_dies_with_its_messages() {
     let dead = eventually(
         "the message in the digest to become a dead letter",
         async || {
-            let dead = listed(&rest, "states=DEAD").await;
+            let dead = list_deliveries(&rest, "states=DEAD").await;
             (dead.len() == 4).then_some(dead)
         },
     )

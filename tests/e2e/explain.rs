@@ -16,7 +16,7 @@ fn full() -> Value {
     samples::event("full", "a", "SEVERITY_ERROR", "disk is full")
 }
 
-async fn explained(rest: &Rest) -> Value {
+async fn explain_event(rest: &Rest) -> Value {
     let search = json!({"query": {}});
     let found = rest.post("/v1/events:search", &search).await.ok();
     let id = found["results"][0]["id"].as_str().unwrap().to_owned();
@@ -26,7 +26,7 @@ async fn explained(rest: &Rest) -> Value {
     rules[0].clone()
 }
 
-fn decided(rule: &Value) -> Value {
+fn decision_of(rule: &Value) -> Value {
     json!([
         rule["ruleName"],
         rule["notified"],
@@ -50,7 +50,7 @@ async fn explanation_of_a_decision_survives_edits_deletion_and_a_crash() {
     rest.put(path, &updating).await.ok();
     send(&rest, full()).await;
     let before = eventually("the message to be delivered", async || {
-        let rule = explained(&rest).await;
+        let rule = explain_event(&rest).await;
         let delivered = rule["deliveries"][0]["state"] == "DELIVERED";
         delivered.then_some(rule)
     })
@@ -74,7 +74,10 @@ async fn explanation_of_a_decision_survives_edits_deletion_and_a_crash() {
     let mut other = samples::rule("disks", "disk", "hook", "another text");
     other["sendUpdates"] = json!(true);
     rest.put(path, &other).await.ok();
-    assert_eq!(decided(&explained(&rest).await), decided(&before));
+    assert_eq!(
+        decision_of(&explain_event(&rest).await),
+        decision_of(&before)
+    );
 
     rest.delete(path).await.ok();
     rest.delete("/v1/notification/triggers/disk?force=true")
@@ -83,8 +86,8 @@ async fn explanation_of_a_decision_survives_edits_deletion_and_a_crash() {
     world.kill();
     world.start_again();
     let rest = world.rest();
-    let after = explained(&rest).await;
-    assert_eq!(decided(&after), decided(&before));
+    let after = explain_event(&rest).await;
+    assert_eq!(decision_of(&after), decision_of(&before));
     assert_eq!(after["deleted"], true);
 
     let mut closed = full();

@@ -30,7 +30,7 @@ fn rule(flapping: Value) -> Value {
     rule
 }
 
-fn received(receiver: &Receiver) -> Vec<(String, String)> {
+fn received_messages(receiver: &Receiver) -> Vec<(String, String)> {
     let all = receiver.received();
     let reported = all.iter().map(Received::json);
     let text = |it: &Value| it.as_str().unwrap().to_owned();
@@ -66,7 +66,7 @@ async fn flapping_event_notifies_once_and_closes_despite_a_kill() {
         event = send(&rest, "STATUS_CLOSED").await;
         receiver.wait_for((2 * round + 2).min(5)).await;
     }
-    let reported = received(&receiver);
+    let reported = received_messages(&receiver);
     let texts: Vec<_> = reported.iter().map(|it| it.0.as_str()).collect();
     assert_eq!(
         texts,
@@ -96,7 +96,7 @@ async fn flapping_event_notifies_once_and_closes_despite_a_kill() {
     edited.as_object_mut().unwrap().remove("flapping");
     rest.put(&format!("{RULES}/page"), &edited).await.ok();
     receiver.wait_for(6).await;
-    let reported = received(&receiver);
+    let reported = received_messages(&receiver);
     assert_eq!(
         reported[5],
         ("false closed".to_owned(), format!("{event}:3"))

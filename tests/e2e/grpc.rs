@@ -96,7 +96,7 @@ async fn get(channel: &Grpc, name: &str) -> Result<(), Status> {
         .map(drop)
 }
 
-fn refused<T: std::fmt::Debug>(code: Code, answer: Result<T, Status>) {
+fn expect_refusal<T: std::fmt::Debug>(code: Code, answer: Result<T, Status>) {
     let status = answer.expect_err("refused");
     assert_eq!(status.code(), code, "{}", status.message());
     assert!(!status.message().is_empty(), "no human-readable message");
@@ -110,26 +110,26 @@ async fn invalid_requests_return_the_matching_code() {
         .await
         .expect("a trigger");
 
-    refused(
+    expect_refusal(
         Code::AlreadyExists,
         create(&admin, trigger("first", 1)).await,
     );
-    refused(Code::NotFound, get(&admin, "unknown").await);
-    refused(
+    expect_refusal(Code::NotFound, get(&admin, "unknown").await);
+    expect_refusal(
         Code::InvalidArgument,
         create(&admin, trigger("a/b", 1)).await,
     );
-    refused(
+    expect_refusal(
         Code::InvalidArgument,
         create(&admin, trigger("deep", 33)).await,
     );
-    refused(
+    expect_refusal(
         Code::InvalidArgument,
         create(&admin, Trigger::default()).await,
     );
-    refused(Code::InvalidArgument, list(&admin, -1, "").await);
-    refused(Code::InvalidArgument, list(&admin, 0, "forged").await);
-    refused(Code::InvalidArgument, put(&admin, 1_001).await);
+    expect_refusal(Code::InvalidArgument, list(&admin, -1, "").await);
+    expect_refusal(Code::InvalidArgument, list(&admin, 0, "forged").await);
+    expect_refusal(Code::InvalidArgument, put(&admin, 1_001).await);
 }
 
 #[tokio::test]
@@ -140,17 +140,17 @@ async fn unauthorized_calls_return_the_matching_code() {
     let viewer = with_key(&world.client("viewer", "viewer"));
     let ingest = with_key(&world.client("ingest", "ingest"));
 
-    refused(
+    expect_refusal(
         Code::Unauthenticated,
         list(&grpc::channel(address, None), 0, "").await,
     );
-    refused(Code::Unauthenticated, list(&with_key("wrong"), 0, "").await);
-    refused(
+    expect_refusal(Code::Unauthenticated, list(&with_key("wrong"), 0, "").await);
+    expect_refusal(
         Code::PermissionDenied,
         create(&viewer, trigger("x", 1)).await,
     );
-    refused(Code::PermissionDenied, put(&viewer, 1).await);
-    refused(Code::PermissionDenied, get(&ingest, "first").await);
+    expect_refusal(Code::PermissionDenied, put(&viewer, 1).await);
+    expect_refusal(Code::PermissionDenied, get(&ingest, "first").await);
     assert_eq!(list(&viewer, 0, "").await.expect("a list"), 0);
     assert_eq!(
         put(&ingest, 1_000).await.expect("an answer").succeeded,

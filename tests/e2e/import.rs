@@ -61,7 +61,7 @@ fn routed(amtool: &Path, file: &Path, labels: &BTreeMap<String, String>) -> BTre
 }
 
 /// Returns the destinations notified of open alerts, by the label `set`.
-async fn notified(rest: &Rest, batch: usize) -> BTreeMap<String, BTreeSet<String>> {
+async fn notified_receivers(rest: &Rest, batch: usize) -> BTreeMap<String, BTreeSet<String>> {
     let alerts = rest
         .get(&format!("/api/v2/alerts?filter=batch%3D%22{batch}%22"))
         .await
@@ -93,7 +93,7 @@ async fn compare(
     let rest = world.rest();
     let accepted = rest.post("/api/v2/alerts", &json!(alerts)).await;
     assert!(accepted.status.is_success(), "{accepted:?}");
-    let found = notified(&rest, batch).await;
+    let found = notified_receivers(&rest, batch).await;
     assert_eq!(found.len(), label_sets.len());
     for (at, labels) in label_sets.iter().enumerate() {
         let expected = routed(amtool, file, labels);
@@ -252,7 +252,7 @@ async fn parent_route_gets_alerts_unmatched_by_hundreds_of_children() {
     let alerts = json!([alert("known", &team(400)), alert("other", "x")]);
     let accepted = rest.post("/api/v2/alerts", &alerts).await;
     assert!(accepted.status.is_success(), "{accepted:?}");
-    let found = notified(&rest, 0).await;
+    let found = notified_receivers(&rest, 0).await;
     assert_eq!(found["known"], BTreeSet::from(["teams".to_owned()]));
     assert_eq!(found["other"], BTreeSet::from(["others".to_owned()]));
 }
@@ -271,7 +271,7 @@ fn folder(world: &World, files: &str) -> String {
 
 /// Imports an export and applies it to an empty service twice, the second time without changes;
 /// returns the report.
-fn moved(world: &World, product: &str, files: &str) -> String {
+fn import_files(world: &World, product: &str, files: &str) -> String {
     let (documents, report) = import(world, &[product, &folder(world, files)]);
     for text in [&documents, &report] {
         assert!(!text.contains(SECRET), "{text}");
@@ -295,7 +295,7 @@ async fn on_call(rest: &Rest, schedule: &str, time: &str) -> Value {
 #[tokio::test]
 async fn opsgenie_export_becomes_contacts_schedules_and_policies() {
     let world = World::start();
-    let report = moved(&world, "opsgenie", include_str!("import/opsgenie.json"));
+    let report = import_files(&world, "opsgenie", include_str!("import/opsgenie.json"));
     for part in [
         "integrations/Prometheus-i1.json: create a key",
         "schedules/Database-s1.json: scheduleOverrideList: ",
@@ -363,7 +363,7 @@ async fn opsgenie_export_becomes_contacts_schedules_and_policies() {
 #[tokio::test]
 async fn pagerduty_export_becomes_contacts_schedules_policies_and_rules() {
     let world = World::start();
-    let report = moved(&world, "pagerduty", include_str!("import/pagerduty.json"));
+    let report = import_files(&world, "pagerduty", include_str!("import/pagerduty.json"));
     for part in [
         "teams.json: teams: has no counterpart",
         "users.json: users[0].contact_methods[2]: ",

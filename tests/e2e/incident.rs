@@ -104,7 +104,7 @@ async fn deliveries(world: &World, filter: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dead_letters_are_resent_with_seven_keys() {
+async fn dead_letters_are_resent_with_seven_key_presses() {
     let world = World::start();
     let rest = world.rest();
     let [receiver, other] = [Receiver::start().await, Receiver::start().await];

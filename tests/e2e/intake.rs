@@ -14,7 +14,7 @@ fn event(host: &str, more: &Value) -> Value {
     event
 }
 
-async fn stored(rest: &Rest) -> i64 {
+async fn count_stored(rest: &Rest) -> i64 {
     let found = rest.post("/v1/events:count", &json!({"query": {}})).await;
     let count = found.ok()["count"].as_i64();
     count.expect("a number")
@@ -48,7 +48,7 @@ async fn body_without_events_is_rejected_with_a_suggestion() {
     }
     let answer = rest.post(INTAKE, &json!({"detailedResponse": true})).await;
     assert_eq!(answer.status, 400);
-    assert_eq!(stored(&rest).await, 0);
+    assert_eq!(count_stored(&rest).await, 0);
 }
 
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn mistyped_event_is_rejected_and_others_are_stored() {
         (json!({"acknowledged": "maybe"}), "acknowledged"),
     ];
     for (more, field) in &wrong {
-        let before = stored(&rest).await;
+        let before = count_stored(&rest).await;
         let body = json!({"detailedResponse": true, "events": [
             event(&format!("first{field}{more}"), &json!({})),
             event("wrong", more),
@@ -140,7 +140,7 @@ async fn mistyped_event_is_rejected_and_others_are_stored() {
         assert_eq!(failed[0]["event"]["name"], "disk");
         let message = answer["message"].as_str().expect("a message");
         assert_eq!(message, format!("1 of 3 events were refused; {error}"));
-        assert_eq!(stored(&rest).await, before + 2, "{more}");
+        assert_eq!(count_stored(&rest).await, before + 2, "{more}");
     }
 }
 
@@ -205,7 +205,7 @@ async fn event_with_invalid_json_is_rejected_and_others_are_stored() {
     let rest = world.rest();
     let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
     for (at, broken) in ["1e400", &deep, "-"].into_iter().enumerate() {
-        let before = stored(&rest).await;
+        let before = count_stored(&rest).await;
         let one = |host: String, value: &str| {
             format!(
                 r#"{{"name": "a", "dimensions": {{"host": "{host}"}}, "metadataFields": {{"x": {value}}}}}"#
@@ -223,7 +223,7 @@ async fn event_with_invalid_json_is_rejected_and_others_are_stored() {
         assert_eq!((&failed["index"], &failed["code"]), (&json!(1), &json!(3)));
         let error = failed["error"].as_str().unwrap();
         assert!(error.starts_with("events[1]: is not JSON: "), "{error}");
-        assert_eq!(stored(&rest).await, before + 2, "{broken}");
+        assert_eq!(count_stored(&rest).await, before + 2, "{broken}");
         let alone = format!(r#"{{"events": [{wrong}]}}"#);
         let refused = rest.send(Method::POST, INTAKE, alone).await.refused();
         assert_eq!(refused["failed"], 1, "{refused}");

@@ -42,7 +42,7 @@ async fn deliveries(rest: &Rest) -> Vec<Value> {
     list["deliveries"].as_array().cloned().unwrap_or_default()
 }
 
-async fn settled(rest: &Rest) -> Vec<Value> {
+async fn settled_deliveries(rest: &Rest) -> Vec<Value> {
     eventually("every delivery to end", async || {
         let deliveries = deliveries(rest).await;
         deliveries
@@ -102,7 +102,7 @@ pub(crate) async fn every_receiver_is_notified_once_per_occurrence() {
     receiver.forget();
 
     send_ten_of_which_three_match(&rest).await;
-    let settled = settled(&rest).await;
+    let settled = settled_deliveries(&rest).await;
 
     let mut reported = BTreeMap::new();
     for received in receiver.received() {
@@ -217,7 +217,7 @@ pub(crate) async fn delivery_is_retried_until_it_succeeds() {
         )],
     )
     .await;
-    let settled = settled(&rest).await;
+    let settled = settled_deliveries(&rest).await;
 
     let requests = receiver.received();
     assert_eq!(requests.len(), 3);
@@ -258,7 +258,7 @@ pub(crate) async fn dead_delivery_is_resent_manually() {
         )],
     )
     .await;
-    let dead = settled(&rest).await.remove(0);
+    let dead = settled_deliveries(&rest).await.remove(0);
     assert_eq!(dead["state"], "DEAD", "{dead}");
 
     let id = dead["id"].as_str().expect("an id");
@@ -266,7 +266,7 @@ pub(crate) async fn dead_delivery_is_resent_manually() {
     let again = rest.post(&path, &json!({})).await.ok()["delivery"].clone();
 
     assert_eq!(again["retryOf"], dead["id"]);
-    let settled = settled(&rest).await;
+    let settled = settled_deliveries(&rest).await;
     assert_eq!(settled[0]["state"], "DELIVERED", "{settled:?}");
     assert_eq!(receiver.received().len(), 2);
     let ended = rest
@@ -318,7 +318,7 @@ pub(crate) async fn disabled_rules_and_suppressed_occurrences_notify_nobody() {
     )
     .await;
 
-    let settled = settled(&rest).await;
+    let settled = settled_deliveries(&rest).await;
 
     assert_eq!(settled.len(), 1, "{settled:?}");
     assert_eq!(

@@ -15,7 +15,7 @@ fn list(world: &World, screen: &str) -> Output {
     output.expect("the command")
 }
 
-fn listed(world: &World, screen: &str) -> Value {
+fn list_screen(world: &World, screen: &str) -> Value {
     let output = list(world, screen);
     assert!(output.status.success(), "{screen}: {output:?}");
     serde_json::from_slice(&output.stdout).expect("one document of JSON")
@@ -56,7 +56,7 @@ async fn every_list_matches_the_rest_response() {
         ("rules", "rules", "/v1/notification/rules", 1),
         ("deliveries", "deliveries", "/v1/notification/deliveries", 3),
     ] {
-        let written = listed(&world, screen);
+        let written = list_screen(&world, screen);
         assert_eq!(written, rest.get(path).await.ok(), "{screen}");
         assert_eq!(
             written[list].as_array().expect("rows").len(),
@@ -67,19 +67,19 @@ async fn every_list_matches_the_rest_response() {
 
     let open = json!({"query": {"statuses": ["STATUS_OPEN", "STATUS_SUPPRESSED"]}});
     let found = rest.post("/v1/events:search", &open).await.ok();
-    let written = listed(&world, "events");
+    let written = list_screen(&world, "events");
     assert_eq!(written["results"], found["results"]);
     assert_eq!(written["results"].as_array().expect("rows").len(), 2);
 
     let overview = rest.get("/v1/overview").await.ok();
-    let written = listed(&world, "overview");
+    let written = list_screen(&world, "overview");
     let names = |value: &Value| -> Vec<String> {
         let fields = value.as_object().expect("an object");
         fields.keys().cloned().collect()
     };
     assert_eq!(names(&written), names(&overview));
 
-    let written = listed(&world, "clients");
+    let written = list_screen(&world, "clients");
     assert_eq!(written["clients"][0]["name"], "admin", "{written}");
 }
 

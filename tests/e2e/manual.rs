@@ -17,7 +17,7 @@ fn document() -> PathBuf {
 
 /// Masks digits and ids, which differ between runs: all numbers compare as equal, and so do all
 /// ids.
-fn masked(text: &str) -> String {
+fn mask_digits_and_ids(text: &str) -> String {
     let is_part = |char: char| char.is_ascii_alphanumeric();
     let mut out = String::new();
     let mut rest = text;
@@ -113,7 +113,7 @@ async fn documented_output_matches_the_program() {
     while let Some((before, behind)) = rest.split_once("```console\n") {
         let (block, behind) = behind.split_once("```\n").expect("a block that ends");
         let reported = expected_block(&world, block);
-        if masked(&reported) != masked(block) {
+        if mask_digits_and_ids(&reported) != mask_digits_and_ids(block) {
             differing.push(reported.clone());
         }
         written.extend([before, "```console\n", &reported, "```\n"]);

@@ -60,7 +60,7 @@ fn documented_families() -> BTreeMap<String, BTreeSet<String>> {
 pub(crate) fn check_database(page: &str, but: &[&str]) {
     let reported = documented_families_with(true).into_keys();
     let reported: BTreeSet<_> = reported.filter(|it| !but.contains(&&**it)).collect();
-    let shown: BTreeSet<_> = shown(page).into_keys().collect();
+    let shown: BTreeSet<_> = exposed_families(page).into_keys().collect();
     assert!(
         reported.len() > 5 && reported.is_subset(&shown),
         "{reported:?}\n{page}"
@@ -69,7 +69,7 @@ pub(crate) fn check_database(page: &str, but: &[&str]) {
 }
 
 /// Returns the families of a page that have samples, with their labels except `le`.
-fn shown(page: &str) -> BTreeMap<String, BTreeSet<String>> {
+fn exposed_families(page: &str) -> BTreeMap<String, BTreeSet<String>> {
     let kinds = page.lines().filter_map(|line| line.strip_prefix("# TYPE "));
     let kinds = kinds.filter_map(|line| line.split_once(' '));
     let samples = page.lines().filter(|line| !line.starts_with('#'));
@@ -220,7 +220,7 @@ async fn every_metric_is_documented_and_recorded_and_passes_promtool() {
     };
     let page = eventually("all messages to be counted", delivered).await;
 
-    assert_eq!(shown(&page), documented_families(), "{page}");
+    assert_eq!(exposed_families(&page), documented_families(), "{page}");
     for (sample, expected) in COUNTED {
         let found = value(&page, sample);
         assert!((found - expected).abs() < f64::EPSILON, "{sample} {found}");

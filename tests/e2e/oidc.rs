@@ -252,7 +252,7 @@ impl Terminal {
     }
 
     fn run(&self, arguments: &[&str]) -> (bool, String) {
-        said(&process::run(self.command(arguments)))
+        outcome_of(&process::run(self.command(arguments)))
     }
 
     /// Signs in while a user approves or denies the code: `/approve?account=ada` or `/deny?`.
@@ -274,7 +274,7 @@ impl Terminal {
             .await;
         let mut output = child.wait_with_output().unwrap();
         std::io::Read::read_to_end(&mut reported, &mut output.stdout).unwrap();
-        said(&output)
+        outcome_of(&output)
     }
 
     fn file(&self) -> PathBuf {
@@ -296,7 +296,7 @@ impl Terminal {
     }
 }
 
-fn said(output: &Output) -> (bool, String) {
+fn outcome_of(output: &Output) -> (bool, String) {
     let text = [&*output.stdout, &*output.stderr].concat();
     (
         output.status.success(),
@@ -354,7 +354,7 @@ async fn terminal_login_replaces_the_key_until_logout() {
     // An explicit key takes precedence.
     let mut command = terminal.command(&["audit"]);
     command.env("BELLWETHER_KEY", "bw_x");
-    let (went_well, reported) = said(&process::run(command));
+    let (went_well, reported) = outcome_of(&process::run(command));
     assert!(!went_well && reported.contains("API key"), "{reported}");
 
     let signed_out = (true, format!("Signed out of {address}."));
@@ -395,7 +395,7 @@ async fn sign_in_is_renewed_before_expiry_or_explains_the_failure() {
         command.spawn().unwrap()
     });
     for command in commands {
-        let (went_well, reported) = said(&command.wait_with_output().unwrap());
+        let (went_well, reported) = outcome_of(&command.wait_with_output().unwrap());
         assert!(went_well, "{reported}");
     }
 

@@ -182,7 +182,7 @@ fn of_chart(container: &Value) -> Container {
     }
 }
 
-fn rendered(helm: &Path, sets: &[&str]) -> BTreeMap<String, Value> {
+fn render_chart(helm: &Path, sets: &[&str]) -> BTreeMap<String, Value> {
     let chart = tree::root().join(PACKAGING).join("chart");
     let render = |verb: &[&str]| {
         let mut command = Command::new(helm);
@@ -268,7 +268,7 @@ fn as_the_chart_says(machine: &Machine, init: &Container) {
     }
     let url = &init.environment["BELLWETHER_STORE_URL"];
     let address = format!("store.url={url}");
-    let all = rendered(
+    let all = render_chart(
         &helm,
         &[&address, "tls.secret=tls", "config=tenant = \"chart\""],
     );
@@ -295,7 +295,7 @@ fn as_the_chart_says(machine: &Machine, init: &Container) {
     for name in ["one", "two", "three", "of-the-chart"] {
         assert!(status.contains(&format!("node: {name}, ")), "{status}");
     }
-    let bare = rendered(&helm, &[&address]);
+    let bare = render_chart(&helm, &[&address]);
     let clear = of_chart(&bare["Deployment bell"]["spec"]["template"]["spec"]["containers"][0]);
     assert!(clear.arguments.contains(&"--insecure".to_owned()));
     assert!(!bare.contains_key("ConfigMap bell"));

@@ -58,7 +58,7 @@ enum ChangeKind {
 }
 
 impl ChangeKind {
-    fn word(self, opening: &'static str, closing: &'static str) -> &'static str {
+    fn choose(self, opening: &'static str, closing: &'static str) -> &'static str {
         match self {
             Self::Opening => opening,
             Self::Closing => closing,
@@ -365,7 +365,7 @@ const RULES: &[Rules] = &[
             ];
             let body = posted(it, "/api/v1/incoming-webhook/canary", &fields);
             title(&body["title"], 250);
-            assert_eq!(body["status"], reported.word("open", "closed"));
+            assert_eq!(body["status"], reported.choose("open", "closed"));
         },
     },
     Rules {
@@ -389,7 +389,7 @@ const RULES: &[Rules] = &[
             let body = posted(it, "/v2/alert_events/http/SOURCE", &fields);
             title(&body["title"], 250);
             whole(&body["description"], 10_000);
-            assert_eq!(body["status"], reported.word("firing", "resolved"));
+            assert_eq!(body["status"], reported.choose("firing", "resolved"));
         },
     },
     Rules {
@@ -409,7 +409,10 @@ const RULES: &[Rules] = &[
             let path = "/integrations/generic/20131114/alert/canary/ops";
             let body = posted(it, path, &fields);
             whole(&body["state_message"], 20_480);
-            assert_eq!(body["message_type"], reported.word("CRITICAL", "RECOVERY"));
+            assert_eq!(
+                body["message_type"],
+                reported.choose("CRITICAL", "RECOVERY")
+            );
         },
     },
     Rules {
@@ -428,7 +431,7 @@ const RULES: &[Rules] = &[
             ];
             let body = posted(it, "/integrations/v1/formatted_webhook/canary/", &fields);
             whole(&body["message"], 10_000);
-            assert_eq!(body["state"], reported.word("alerting", "ok"));
+            assert_eq!(body["state"], reported.choose("alerting", "ok"));
         },
     },
     Rules {
@@ -441,7 +444,7 @@ const RULES: &[Rules] = &[
             let fields = ["message", "description", "status", "event_id", "tags"];
             let body = posted(it, "/v2/incidents/api/canary", &fields);
             whole(&body["description"], 10_000);
-            assert_eq!(body["status"], reported.word("trigger", "resolve"));
+            assert_eq!(body["status"], reported.choose("trigger", "resolve"));
         },
     },
     Rules {
@@ -512,7 +515,7 @@ const RULES: &[Rules] = &[
         check: |it, reported| {
             let body = posted(it, "/notify/KEY", &["title", "body", "format", "type"]);
             whole(&body["body"], 32_768);
-            assert_eq!(body["type"], reported.word("failure", "success"));
+            assert_eq!(body["type"], reported.choose("failure", "success"));
         },
     },
     Rules {
@@ -528,7 +531,7 @@ const RULES: &[Rules] = &[
             assert_eq!(body["id"], it.delivery_id());
             let kind = body["type"].as_str().unwrap();
             assert!(
-                kind.ends_with(reported.word(".opened", ".changed")),
+                kind.ends_with(reported.choose(".opened", ".changed")),
                 "{kind}"
             );
             whole(&body["data"]["summary"], 10_000);

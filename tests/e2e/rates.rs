@@ -21,7 +21,7 @@ fn events(count: usize) -> Value {
     json!({"events": (0..count).map(event).collect::<Vec<_>>()})
 }
 
-async fn stored(rest: &Rest) -> i64 {
+async fn count_stored(rest: &Rest) -> i64 {
     let clause = json!({"equals": {"field": "name", "stringVal": "disk"}});
     let query = json!({"query": {"clause": clause}});
     let count = rest.post("/v1/events:count", &query).await.ok()["count"].clone();
@@ -37,7 +37,7 @@ fn command(world: &World, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-fn refused(answer: &Answer) {
+fn assert_rate_limited(answer: &Answer) {
     assert_eq!((answer.status.as_u16(), answer.code()), (429, 8));
     let wait: u32 = answer.header("retry-after").parse().unwrap();
     assert!((1..=60).contains(&wait), "{wait}");
@@ -62,7 +62,7 @@ async fn request_over_the_rate_is_rejected_as_a_whole() {
     );
     assert!(first.header("ratelimit").starts_with("\"events\";r=0;t="));
     let second = slow.post(PATH, &events(201)).await;
-    refused(&second);
+    assert_rate_limited(&second);
     assert!(
         second
             .text()
@@ -72,7 +72,7 @@ async fn request_over_the_rate_is_rejected_as_a_whole() {
         second.header("ratelimit-policy"),
         first.header("ratelimit-policy")
     );
-    assert_eq!(stored(&rest).await, 200);
+    assert_eq!(count_stored(&rest).await, 200);
 
     let mut grpc =
         DataReceiverServiceClient::new(grpc::channel(world.service().address("grpc"), Some(&key)));
@@ -104,7 +104,7 @@ async fn request_over_the_rate_is_rejected_as_a_whole() {
     };
     grpc.put_event(tokio_stream::iter([wrapper])).await.unwrap();
     assert_eq!(slow.post(PATH, &events(200)).await.header("ratelimit"), "");
-    assert_eq!(stored(&rest).await, 201);
+    assert_eq!(count_stored(&rest).await, 201);
 }
 
 #[tokio::test]
@@ -123,7 +123,7 @@ async fn rate_limit_of_one_client_does_not_affect_others() {
     let let_in = answers.iter().filter(|it| it.status == 200).count();
     assert!((3..40).contains(&let_in), "{let_in}");
     for answer in answers.iter().filter(|it| it.status != 200) {
-        refused(answer);
+        assert_rate_limited(answer);
     }
     rest.get("/v1/notification/rules").await.ok();
     // Frequent rejections of a key are reported.

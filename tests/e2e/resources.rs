@@ -41,7 +41,7 @@ fn destinations() -> &'static str {
     "/v1/notification/destinations"
 }
 
-fn refused(answer: &Answer, status: u16, code: i64, case: &str) -> String {
+fn expect_refusal(answer: &Answer, status: u16, code: i64, case: &str) -> String {
     assert_eq!(answer.status, status, "{case}: {}", answer.text());
     assert_eq!(answer.code(), code, "{case}");
     assert_eq!(answer.header("content-type"), "application/json", "{case}");
@@ -95,7 +95,7 @@ async fn resources_support_create_read_list_update_and_delete() {
             "{kind}"
         );
         let gone = rest.get(&format!("{path}/first")).await;
-        refused(&gone, 404, 5, kind);
+        expect_refusal(&gone, 404, 5, kind);
     }
 }
 
@@ -108,25 +108,25 @@ async fn duplicate_unknown_or_changed_names_are_rejected() {
     for (kind, _) in KINDS {
         let path = format!("/v1/notification/{kind}");
         let duplicate = rest.post(&path, &definition(kind, "base")).await;
-        let message = refused(&duplicate, 409, 6, kind);
+        let message = expect_refusal(&duplicate, 409, 6, kind);
         assert!(message.contains("base"), "{kind}: {message}");
 
         for method in [Method::GET, Method::DELETE] {
             let unknown = rest
                 .send(method.clone(), &format!("{path}/unknown"), "")
                 .await;
-            let message = refused(&unknown, 404, 5, kind);
+            let message = expect_refusal(&unknown, 404, 5, kind);
             assert!(message.contains("unknown"), "{kind} {method}: {message}");
         }
         let unknown = rest
             .put(&format!("{path}/unknown"), &definition(kind, "unknown"))
             .await;
-        refused(&unknown, 404, 5, kind);
+        expect_refusal(&unknown, 404, 5, kind);
 
         let changed = rest
             .put(&format!("{path}/base"), &definition(kind, "other"))
             .await;
-        let message = refused(&changed, 400, 3, kind);
+        let message = expect_refusal(&changed, 400, 3, kind);
         assert!(message.contains("name"), "{kind}: {message}");
         let mut nameless = definition(kind, "base");
         nameless
@@ -180,7 +180,7 @@ async fn invalid_bodies_are_rejected_by_field() {
         for (case, body, field) in cases {
             let case = format!("{kind}: {case}");
             let answer = rest.send(Method::POST, &path, body).await;
-            let message = refused(&answer, 400, 3, &case);
+            let message = expect_refusal(&answer, 400, 3, &case);
             assert!(answer.text().contains(field), "{case}: {message}");
         }
         let typo = rest
@@ -207,7 +207,7 @@ async fn all_violated_fields_are_listed() {
 
     let answer = rest.post("/v1/notification/rules", &rule).await;
 
-    refused(&answer, 400, 3, "rule");
+    expect_refusal(&answer, 400, 3, "rule");
     let text = answer.text();
     for part in [
         "name",
@@ -316,7 +316,7 @@ async fn list_is_paged_and_rejects_invalid_tokens() {
     ];
     for (query, field) in cases {
         let answer = rest.get(&format!("{}?{query}", triggers())).await;
-        refused(&answer, 400, 3, &query);
+        expect_refusal(&answer, 400, 3, &query);
         assert!(answer.text().contains(field), "{query}: {}", answer.text());
     }
     let chosen = rest
@@ -336,7 +336,7 @@ async fn stale_etag_changes_nothing() {
     let current = rest.put(&path, &second).await.ok()["trigger"].clone();
 
     let stale = rest.put(&path, &second).await;
-    refused(&stale, 409, 10, "etag in the body");
+    expect_refusal(&stale, 409, 10, "etag in the body");
     let old_etag = first["etag"].as_str().expect("a text");
     for (method, body) in [
         (Method::PUT, samples::trigger("base", "x").to_string()),
@@ -347,7 +347,7 @@ async fn stale_etag_changes_nothing() {
             .try_send(method, &path, &header, body)
             .await
             .expect("an answer");
-        refused(&stale, 409, 10, "If-Match");
+        expect_refusal(&stale, 409, 10, "If-Match");
     }
     assert_eq!(rest.get(&path).await.ok()["trigger"], current);
 
@@ -371,7 +371,7 @@ async fn resource_used_by_a_rule_is_deleted_only_with_force() {
     ] {
         let path = format!("/v1/notification/{kind}/base");
         let used = rest.delete(&path).await;
-        let message = refused(&used, 400, 9, kind);
+        let message = expect_refusal(&used, 400, 9, kind);
         assert!(message.contains("user"), "{message}");
 
         rest.delete(&format!("{path}?force=true")).await.ok();
@@ -425,7 +425,7 @@ async fn invalid_queries_are_rejected_on_save() {
     for (case, definition, says) in cases {
         let body = json!({"name": "query", "type": definition});
         let answer = rest.post(triggers(), &body).await;
-        refused(&answer, 400, 3, case);
+        expect_refusal(&answer, 400, 3, case);
         assert!(answer.text().contains(says), "{case}: {}", answer.text());
     }
     let deepest = json!({"name": "deepest", "type": event(samples::nested_clause(32))});

@@ -110,7 +110,7 @@ const SECRETS: [(&str, &str); 3] = [
     ("hook", "/type/webhook/auth/oauth2/clientSecret"),
 ];
 
-fn wrapped(documents: &[(&'static str, Value)]) -> Vec<Value> {
+fn wrap_documents(documents: &[(&'static str, Value)]) -> Vec<Value> {
     let wrap = |(kind, draft): &(&'static str, Value)| json!({*kind: draft});
     documents.iter().map(wrap).collect()
 }
@@ -145,7 +145,7 @@ fn assert_stored(draft: &Value, answer: &Value, path: &str, name: &str) {
     assert_eq!(draft, answer, "{name}{path}");
 }
 
-async fn stored(wire: &Wire, kind: &str, name: &str) -> Value {
+async fn read_resource(wire: &Wire, kind: &str, name: &str) -> Value {
     let (service, method) = match kind {
         "trigger" => ("TriggerService", "GetTrigger"),
         "destination" => ("DestinationService", "GetDestination"),
@@ -196,7 +196,7 @@ async fn every_field_round_trips_over_rest_and_grpc() {
         let world = World::start();
         let wire = &world.wires()[at];
         let documents = documents();
-        let all = wrapped(&documents);
+        let all = wrap_documents(&documents);
         let would = apply(wire, &all, true).await;
         assert_eq!(actions(&would), ["CONFIG_ACTION_CREATED"].into());
         let created = apply(wire, &all, false).await;
@@ -212,12 +212,12 @@ async fn every_field_round_trips_over_rest_and_grpc() {
         let mut read = Vec::new();
         for (kind, draft) in &documents {
             let name = draft["name"].as_str().unwrap();
-            let mut answer = stored(wire, kind, name).await;
+            let mut answer = read_resource(wire, kind, name).await;
             assert_stored(draft, &answer, "", name);
             answer.as_object_mut().unwrap().remove("etag");
             read.push((*kind, answer));
         }
-        let again = apply(wire, &wrapped(&read), true).await;
+        let again = apply(wire, &wrap_documents(&read), true).await;
         assert_eq!(
             actions(&again),
             ["CONFIG_ACTION_UNCHANGED"].into(),

@@ -31,7 +31,7 @@ fn trigger(name: &str, tags: &[&str]) -> Value {
 
 const TRIGGERS: &str = "/v1/notification/triggers";
 
-async fn refused(rest: &Rest, method: Method, path: &str, body: &Value) -> String {
+async fn expect_denial(rest: &Rest, method: Method, path: &str, body: &Value) -> String {
     let answer = rest.send(method, path, body.to_string()).await;
     assert_eq!(answer.status, 403, "{}", answer.text());
     answer.text()
@@ -52,14 +52,14 @@ async fn tag_scoped_editor_changes_only_its_resources() {
         .await
         .ok();
     let theirs = format!("{TRIGGERS}/theirs");
-    let why = refused(&db, Method::POST, TRIGGERS, &trigger("new", &["team:web"])).await;
+    let why = expect_denial(&db, Method::POST, TRIGGERS, &trigger("new", &["team:web"])).await;
     assert!(why.contains("team:db") && why.contains("`new`"), "{why}");
     let checked = format!("{TRIGGERS}?validateOnly=true");
-    refused(&db, Method::POST, &checked, &trigger("new", &[])).await;
+    expect_denial(&db, Method::POST, &checked, &trigger("new", &[])).await;
     // Resources cannot be moved into or out of the scope.
-    refused(&db, Method::PUT, &theirs, &trigger("theirs", &["team:db"])).await;
+    expect_denial(&db, Method::PUT, &theirs, &trigger("theirs", &["team:db"])).await;
     let ours = format!("{TRIGGERS}/ours");
-    refused(&db, Method::PUT, &ours, &trigger("ours", &["team:web"])).await;
+    expect_denial(&db, Method::PUT, &ours, &trigger("ours", &["team:web"])).await;
     let answer = db.delete(&theirs).await;
     assert_eq!(answer.status, 403, "{}", answer.text());
     db.put(&ours, &trigger("ours", &["team:db"])).await.ok();

@@ -49,7 +49,7 @@ async fn send(rest: &Rest, from: usize, count: usize) {
     }
 }
 
-async fn listed(rest: &Rest, destination: &str, state: &str) -> i64 {
+async fn count_listed(rest: &Rest, destination: &str, state: &str) -> i64 {
     let (mut count, mut token) = (0, String::new());
     loop {
         let path = format!(
@@ -96,7 +96,7 @@ async fn numbers_are_those_of_the_lists(rest: &Rest, events: usize) {
             ("DEAD", "deadCount"),
             ("CANCELLED", "cancelledCount"),
         ] {
-            let listed = listed(rest, name, state).await;
+            let listed = count_listed(rest, name, state).await;
             assert_eq!(number(&counted[field]), listed, "{name}, {state}");
         }
         assert_eq!(number(&counted["waitingCount"]), 0, "{counted}");
@@ -129,7 +129,7 @@ async fn numbers_are_those_of_the_lists(rest: &Rest, events: usize) {
     }
 }
 
-async fn settled(rest: &Rest) {
+async fn wait_until_settled(rest: &Rest) {
     let mut left = i64::MAX;
     while left > 0 {
         left = eventually("deliveries to end", async || {
@@ -157,12 +157,12 @@ async fn statistics_are_exact_at_any_size_and_after_a_kill() {
     .await;
     set_up(&world.rest(), &receiver).await;
     send(&world.rest(), 0, EVENTS / 2).await;
-    settled(&world.rest()).await;
+    wait_until_settled(&world.rest()).await;
     numbers_are_those_of_the_lists(&world.rest(), EVENTS / 2).await;
     send(&world.rest(), EVENTS / 2, EVENTS / 2).await;
     world.kill();
     world.start_again();
-    settled(&world.rest()).await;
+    wait_until_settled(&world.rest()).await;
     numbers_are_those_of_the_lists(&world.rest(), EVENTS).await;
 
     world.terminate();

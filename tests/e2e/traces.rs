@@ -71,7 +71,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), digits)
 }
 
-fn said(span: &Span, key: &str) -> String {
+fn attribute_text(span: &Span, key: &str) -> String {
     let found = span.attributes.iter().find(|it| it.key == key);
     match found.and_then(|it| it.value.clone()?.value) {
         Some(Value::StringValue(text)) => text,
@@ -121,21 +121,21 @@ async fn trace_spans_sender_attempts_and_receiver() {
     };
     assert_eq!(hexadecimal(&call.trace_id), TRACE);
     assert_eq!(hexadecimal(&call.parent_span_id), SENDER);
-    assert_eq!(said(call, "bellwether.client"), "admin");
+    assert_eq!(attribute_text(call, "bellwether.client"), "admin");
     let [decision] = &collector.spans("decide")[..] else {
         panic!("{:?}", collector.spans("decide"));
     };
     assert_eq!(decision.parent_span_id, call.span_id);
-    assert_eq!(said(decision, "bellwether.events"), "1");
+    assert_eq!(attribute_text(decision, "bellwether.events"), "1");
     let attempts = collector.spans("deliver");
     let outcomes: Vec<_> = attempts
         .iter()
-        .map(|it| said(it, "bellwether.outcome"))
+        .map(|it| attribute_text(it, "bellwether.outcome"))
         .collect();
     assert_eq!(outcomes, ["rejected", "delivered"]);
     for (attempt, received) in attempts.iter().zip(receiver.received()) {
         assert_eq!(attempt.parent_span_id, call.span_id);
-        assert_eq!(said(attempt, "bellwether.destination"), "hook");
+        assert_eq!(attribute_text(attempt, "bellwether.destination"), "hook");
         let expected = format!("00-{TRACE}-{}-01", hexadecimal(&attempt.span_id));
         assert_eq!(received.header("traceparent"), expected);
     }

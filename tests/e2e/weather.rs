@@ -54,12 +54,12 @@ async fn happen(rest: &Rest, words: &[&str]) {
 }
 
 /// Presses keys and waits until the screen shows a text; returns the time taken.
-fn answered(console: &mut Terminal, keys: &str, text: &str) -> Duration {
-    until(console, keys, |screen| screen.contains(text))
+fn time_until_text(console: &mut Terminal, keys: &str, text: &str) -> Duration {
+    time_until(console, keys, |screen| screen.contains(text))
 }
 
 /// Presses keys and waits until the screen satisfies a condition; returns the time taken.
-fn until(console: &mut Terminal, keys: &str, is_so: impl Fn(&str) -> bool) -> Duration {
+fn time_until(console: &mut Terminal, keys: &str, is_so: impl Fn(&str) -> bool) -> Duration {
     let pressed = Instant::now();
     console.press(keys);
     while !is_so(&console.screen()) {
@@ -98,8 +98,8 @@ fn assert_left(mut console: Terminal) {
 fn keys_are_answered(console: &mut Terminal, screen: &str) {
     let mut took: Vec<_> = (0..KEYS / 2)
         .flat_map(|_| {
-            let opened = answered(console, "?", "Available actions");
-            let left = until(console, "\x1b", |screen| {
+            let opened = time_until_text(console, "?", "Available actions");
+            let left = time_until(console, "\x1b", |screen| {
                 !screen.contains("Available actions")
             });
             [opened, left]
@@ -196,7 +196,7 @@ async fn console_stays_responsive_on_a_slow_connection() {
     console.shows(&["Overview", "● connected"]);
 
     proxy.set(Weather::Slow);
-    assert!(answered(&mut console, "2", "Events") < PATIENCE);
+    assert!(time_until_text(&mut console, "2", "Events") < PATIENCE);
     keys_are_answered(&mut console, "2");
     console.shows(&["it is ash"]);
     assert_left(console);

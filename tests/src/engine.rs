@@ -29,7 +29,7 @@ impl Engine {
     pub const ALL: [Self; 2] = [Self::Folder, Self::Database];
 
     /// Returns the name.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Folder => "folder",
             Self::Database => "database",
@@ -52,7 +52,7 @@ impl Engine {
             let Some(value) = std::env::var_os("BELLWETHER_TEST_STORE") else {
                 return Self::Folder;
             };
-            let named = Self::ALL.into_iter().find(|it| value == *it.word());
+            let named = Self::ALL.into_iter().find(|it| value == *it.as_str());
             named.unwrap_or_else(|| {
                 let value = value.display();
                 panic!("BELLWETHER_TEST_STORE is {value}; expected folder or database")

@@ -153,7 +153,7 @@ async fn carry(stream: TcpStream, shared: Arc<Shared>) {
     let Ok((sender, upstream)) = handshake.await else {
         return;
     };
-    let service = service_fn(move |request| answer(request, sender.clone(), Arc::clone(&shared)));
+    let service = service_fn(move |request| respond(request, sender.clone(), Arc::clone(&shared)));
     let server = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
     tokio::select! {
         _ = server.serve_connection(TokioIo::new(stream), service) => {}
@@ -161,7 +161,7 @@ async fn carry(stream: TcpStream, shared: Arc<Shared>) {
     }
 }
 
-async fn answer(
+async fn respond(
     request: Request<Incoming>,
     mut sender: SendRequest<Incoming>,
     shared: Arc<Shared>,
@@ -191,7 +191,7 @@ async fn answer(
             endless(head, zeros)
         }
         Some(Change::Endless(message)) => {
-            let message = framed(&message);
+            let message = frame_message(&message);
             endless(message.clone(), message)
         }
         Some(Change::Message(make)) => {
@@ -216,7 +216,7 @@ fn endless(first: Bytes, again: Bytes) -> Result<Response<Body>, Failed> {
     Ok(response.body(BodyExt::boxed(StreamBody::new(stream)))?)
 }
 
-fn framed(message: &[u8]) -> Bytes {
+fn frame_message(message: &[u8]) -> Bytes {
     let length = u32::try_from(message.len()).unwrap();
     Bytes::from([&[0], &length.to_be_bytes()[..], message].concat())
 }
@@ -250,7 +250,7 @@ async fn transform(
             }
             let message = held.split_to(end).freeze().slice(HEAD_BYTES..);
             if pieces
-                .send(Ok(Frame::data(framed(&make(message)))))
+                .send(Ok(Frame::data(frame_message(&make(message)))))
                 .await
                 .is_err()
             {

@@ -51,7 +51,7 @@ pub struct CallError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallErrorKind {
     /// Retry later: the service is unreachable or did not respond in time.
-    Away,
+    Unreachable,
     /// Use another key.
     NotAllowed,
     /// Nothing with this name exists.
@@ -97,14 +97,14 @@ impl ConfigKind {
                 Some(Kind::Policy) => "escalationpolicy",
                 _ => "",
             };
-            word == message || [kind.word(), kind.plural()].map(bare).contains(&word)
+            word == message || [kind.singular(), kind.plural()].map(bare).contains(&word)
         };
         Self::all().find(is_it).filter(|_| !word.is_empty())
     }
 
     /// Returns the singular, in lower case.
-    pub fn word(self) -> &'static str {
-        self.0.map_or(SETTINGS, Kind::word)
+    pub fn singular(self) -> &'static str {
+        self.0.map_or(SETTINGS, Kind::singular)
     }
 
     /// Returns the plural, in lower case.
@@ -227,7 +227,7 @@ impl Api {
         let mut found = self
             .call(spec.service, &method, &json!({"name": name}))
             .await?;
-        Ok(found[kind.word()].take())
+        Ok(found[kind.singular()].take())
     }
 
     /// Deletes the resource of this kind and name. With `force`, also removes it from the resources
@@ -326,7 +326,7 @@ impl Watch {
 impl From<Failure> for CallError {
     fn from(failure: Failure) -> Self {
         let kind = match failure.kind {
-            FailureKind::Unreachable | FailureKind::TimedOut => CallErrorKind::Away,
+            FailureKind::Unreachable | FailureKind::TimedOut => CallErrorKind::Unreachable,
             FailureKind::Unauthenticated | FailureKind::NotSignedIn | FailureKind::Denied => {
                 CallErrorKind::NotAllowed
             }
@@ -351,10 +351,10 @@ mod tests {
     #[test]
     fn config_kinds_match_the_config_document() {
         for kind in Kind::ALL {
-            let document = json!({kind.word(): {}}).to_string();
+            let document = json!({kind.singular(): {}}).to_string();
             let read = json::wire_from_json("bellwether.v1.ConfigDocument", document.as_bytes());
-            let is_known = ConfigKind::find(kind.word()).is_some();
-            assert_eq!(read.is_ok(), is_known, "{}: {read:?}", kind.word());
+            let is_known = ConfigKind::find(kind.singular()).is_some();
+            assert_eq!(read.is_ok(), is_known, "{}: {read:?}", kind.singular());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The connection to the service: calls, the live stream and the transport.
 //!
-//! The console sends [`Command`]s and receives [`News`]; it never waits for either.
+//! The console sends [`Command`]s and receives [`ServerUpdate`]; it never waits for either.
 
 mod call;
 mod carrier;
@@ -26,6 +26,6 @@ pub(crate) use link::{Link, connect, start};
 pub use listing::{ListError, listing};
 pub(crate) use outcome::{Note, WriteOutcome};
 pub(crate) use protocol::{
-    Command, DeliverySelection, EventFilter, LinkState, News, Page, Progress, Span, StatusChange,
-    Ticket,
+    Command, DeliverySelection, EventFilter, LinkState, Page, Progress, ServerUpdate, Span,
+    StatusChange, Ticket,
 };

@@ -11,7 +11,7 @@ use ratatui::{
 };
 
 use crate::{
-    client::{self, Command, Keys, Link, News},
+    client::{self, Command, Keys, Link, ServerUpdate},
     data::FailureKind,
     limits,
     model::{
@@ -41,7 +41,7 @@ pub enum ServiceStatus {
     /// The data shown was read from the service.
     Up,
     /// The service is unreachable, with a message.
-    Away(String),
+    Unreachable(String),
     /// The key is rejected or its role is insufficient, with a message.
     NotAllowed(String),
 }
@@ -182,11 +182,11 @@ impl<B: Backend> Console<B> {
         self.model.now_ms = self.now.ms();
         let effects = update::update(&mut self.model, msg);
         self.changed |= self.model.touched;
-        self.carry_out(effects);
+        self.run_effects(effects);
         update::settle(&mut self.model);
     }
 
-    fn carry_out(&mut self, effects: Vec<Effect>) {
+    fn run_effects(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
                 Effect::Send(command) => {
@@ -226,14 +226,14 @@ impl<B: Backend> Console<B> {
     }
 
     /// Processes this and further queued news, up to a budget, as one change.
-    fn process(&mut self, first: News) {
+    fn process(&mut self, first: ServerUpdate) {
         self.model.now_ms = self.now.ms();
         let mut next = Some(first);
         let mut budget = limits::NEWS_BUDGET;
-        while let Some(news) = next {
-            let effects = update::update(&mut self.model, Msg::News(news));
+        while let Some(server_update) = next {
+            let effects = update::update(&mut self.model, Msg::Server(server_update));
             self.changed |= self.model.touched;
-            self.carry_out(effects);
+            self.run_effects(effects);
             budget -= 1;
             next = if budget == 0 {
                 None
@@ -270,7 +270,7 @@ impl<B: Backend> Console<B> {
             Connection::Up => shown,
             Connection::Down { failure, .. } => Some(failure),
             Connection::Connecting => {
-                return ServiceStatus::Away("no response in time".to_owned());
+                return ServiceStatus::Unreachable("no response in time".to_owned());
             }
         };
         match failure {
@@ -279,7 +279,7 @@ impl<B: Backend> Console<B> {
                 FailureKind::Unauthenticated | FailureKind::NotSignedIn | FailureKind::Denied => {
                     ServiceStatus::NotAllowed(failure.sentence())
                 }
-                _ => ServiceStatus::Away(failure.sentence()),
+                _ => ServiceStatus::Unreachable(failure.sentence()),
             },
         }
     }

@@ -3,14 +3,14 @@
 mod bulk;
 mod chart_data;
 mod clause;
+mod convert;
 mod event;
 mod failure;
 mod grouped;
 mod kind;
-mod moment;
+mod label;
 mod object;
 pub(crate) mod when;
-mod word;
 
 pub(crate) use bellwether_proto::{
     cloud::{Severity, Status},
@@ -23,13 +23,13 @@ pub(crate) use self::{
     bulk::{BulkTally, Transition},
     chart_data::{ChartData, ChartPeriod},
     clause::describe,
+    convert::{millis, occurrence, span_ms, structure, value},
     event::{EventKey, EventOrder, EventRow, Rank},
     failure::{Failure, FailureKind, FieldError},
     grouped::{GroupRow, GroupedEvents},
     kind::Kind,
-    moment::{millis, occurrence, span_ms, structure, value},
+    label::{Named, Sign, WORST_FIRST, role_includes, urgency},
     object::{Object, get, is_empty, set},
-    word::{Named, Sign, WORST_FIRST, role_includes, urgency},
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -93,7 +93,7 @@ impl Document {
         self.push(Line { spans, link: None });
     }
 
-    pub(crate) fn linked(&mut self, spans: Vec<Span>, link: Link) {
+    pub(crate) fn linked_line(&mut self, spans: Vec<Span>, link: Link) {
         self.push(Line {
             spans,
             link: Some(link),
@@ -110,7 +110,7 @@ impl Document {
     }
 
     pub(crate) fn link(&mut self, label: &str, value: &str, link: Link) {
-        self.linked(vec![self::label(label), span(Token::Link, value)], link);
+        self.linked_line(vec![self::label(label), span(Token::Link, value)], link);
     }
 
     pub(crate) fn text(&mut self, token: Token, indent: usize, body: &str) {
@@ -191,7 +191,7 @@ pub(crate) fn label(label: &str) -> Span {
 }
 
 impl Line {
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }
 }

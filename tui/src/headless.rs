@@ -270,7 +270,7 @@ impl Headless {
     }
 
     /// Processes received news, or briefly waits for some.
-    pub async fn process_news(&mut self) {
+    pub async fn process_updates(&mut self) {
         self.tick_if_due();
         let _nothing_came = timeout(BREATH, self.console.receive()).await;
     }

@@ -10,8 +10,8 @@ mod setting;
 mod table;
 
 pub(crate) use actions::{Action, ActionPlace, Entry, Requirement};
+pub(crate) use binding::KeyMeaning;
 pub use binding::Keymap;
-pub(crate) use binding::Meaning;
 pub use chord::Unknown;
 pub(crate) use chord::{format_keys, normalize, parse};
 pub(crate) use layout::to_latin_position;

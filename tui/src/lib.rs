@@ -29,7 +29,7 @@ pub use headless::{Headless, Snapshot, Step, UnknownScreen, recording, screens, 
 pub use keymap::{KeyProblem, KeySetting, Keymap, Unknown as UnknownKey};
 pub use options::{
     Background, Colour, Context, Depth, ESCAPE_DELAY, ESCAPE_DELAY_FAR, ESCAPE_DELAY_MAX, Error,
-    Key, Now, Options, Renewal, Renewed, Shell, Theme, View,
+    Key, Now, Options, Renewal, RenewedKey, Shell, Theme, View,
 };
 pub use theme::{has_kitty_keys, is_ascii_only, is_colourless};
 

@@ -41,18 +41,18 @@ impl fmt::Debug for Key {
 
 /// A function that re-reads the key, which may have been renewed, or replaced by a new sign-in.
 #[derive(Clone)]
-pub struct Renewal(Arc<dyn Fn() -> Renewed + Send + Sync>);
+pub struct Renewal(Arc<dyn Fn() -> RenewedKey + Send + Sync>);
 
 /// The current key, `None` if none is needed, or the reason why it is not available.
-pub type Renewed = BoxFuture<'static, Result<Option<Key>, String>>;
+pub type RenewedKey = BoxFuture<'static, Result<Option<Key>, String>>;
 
 impl Renewal {
     /// Wraps the function.
-    pub fn new(ask: impl Fn() -> Renewed + Send + Sync + 'static) -> Self {
+    pub fn new(ask: impl Fn() -> RenewedKey + Send + Sync + 'static) -> Self {
         Self(Arc::new(ask))
     }
 
-    pub(crate) fn renew(&self) -> Renewed {
+    pub(crate) fn renew(&self) -> RenewedKey {
         (self.0)()
     }
 }

@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use self::{
-    reader::{Reader, Typed},
+    reader::{InputLine, Reader},
     talk::Dialogue,
 };
 use crate::{
@@ -79,7 +79,7 @@ impl Plain {
         self.talk.print_greeting(self.console.model());
         loop {
             while let Some(outward) = self.console.take_terminal_action() {
-                self.carry_out(outward).await;
+                self.run_terminal_action(outward).await;
             }
             if self.console.wants_to_quit() {
                 return self.flush();
@@ -97,10 +97,10 @@ impl Plain {
                 _ = hang_up.recv() => return Ok(()),
                 _ = interrupt.recv() => return Ok(()),
                 typed = self.reader.next() => match typed? {
-                    Typed::Line(line) => self.line(&line),
-                    Typed::TooLong => self.talk.print("The line is too long and was ignored."),
-                    Typed::End if self.console.is_idle() => return self.flush(),
-                    Typed::End => {}
+                    InputLine::Line(line) => self.line(&line),
+                    InputLine::TooLong => self.talk.print("The line is too long and was ignored."),
+                    InputLine::End if self.console.is_idle() => return self.flush(),
+                    InputLine::End => {}
                 },
                 () = self.console.receive() => {}
                 () = wait_until(wake) => self.console.handle(Msg::Tick),
@@ -163,7 +163,7 @@ impl Plain {
         self.talk.announce(self.console.model());
     }
 
-    async fn carry_out(&mut self, outward: TerminalAction) {
+    async fn run_terminal_action(&mut self, outward: TerminalAction) {
         match outward {
             TerminalAction::Copy(copied) => self.talk.print(copied),
             // There is no screen to suspend, and no mouse.
@@ -171,7 +171,7 @@ impl Plain {
             TerminalAction::Mouse(_) => {}
             TerminalAction::Edit(edit) => {
                 let (editor, text) = (self.editor.clone(), edit.text.clone());
-                let stem = edit.kind.word();
+                let stem = edit.kind.singular();
                 let run = move || terminal::edit(&editor, stem, &text);
                 let result = tokio::task::spawn_blocking(run).await;
                 let result = result.unwrap_or_else(|error| Err(error.to_string()));

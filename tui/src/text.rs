@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt::Write};
 
-use bellwether_proto::text::{Seen, seen};
+use bellwether_proto::text::{Visibility, chars_with_visibility};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -34,7 +34,7 @@ fn clean_lossless(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 8);
-    let mut chars = seen(text).peekable();
+    let mut chars = chars_with_visibility(text).peekable();
     while let Some((char, seen)) = chars.next() {
         match (char, seen) {
             ('\t', _) => {
@@ -47,11 +47,11 @@ fn clean_lossless(text: &str) -> Cow<'_, str> {
             ('\0'..='\u{1f}', _) => {
                 out.push(char::from_u32(0x2400 + u32::from(char)).unwrap_or('␀'));
             }
-            (_, Seen::Hidden) => {
+            (_, Visibility::Hidden) => {
                 let _infallible = write!(out, "‹{:04X}›", u32::from(char));
             }
-            (_, Seen::Surplus) => {}
-            (_, Seen::Plain) => out.push(char),
+            (_, Visibility::Surplus) => {}
+            (_, Visibility::Plain) => out.push(char),
         }
     }
     Cow::Owned(out)
@@ -302,8 +302,8 @@ mod tests {
             let text = c.to_string();
             if is_simple(&text) {
                 assert_eq!(UnicodeWidthStr::width(&*text), 1, "{c:?}");
-                let seen: Vec<_> = seen(&text).collect();
-                assert_eq!(seen, [(c, Seen::Plain)], "{c:?}");
+                let seen: Vec<_> = chars_with_visibility(&text).collect();
+                assert_eq!(seen, [(c, Visibility::Plain)], "{c:?}");
                 let after = format!("a{c}");
                 assert_eq!(after.graphemes(true).count(), 2, "{c:?}");
             }

@@ -50,7 +50,7 @@ impl Theme {
 
     /// Returns the name in a configuration file.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Auto => "auto",
             Self::Terminal => "terminal",

@@ -165,7 +165,7 @@ impl Bare {
                     break 'all;
                 }
                 for event in batch.iter_mut() {
-                    event.moves();
+                    event.move_entry();
                 }
                 let keys: Vec<_> = batch.iter().map(|it| &*it.key).collect();
                 let values: Vec<_> = batch.iter().map(|_| Event::value()).collect();

@@ -75,7 +75,7 @@ impl Event {
     }
 
     /// Moves it behind all events seen earlier, and returns its previous index key.
-    pub(crate) fn moves(&mut self) -> Vec<u8> {
+    pub(crate) fn move_entry(&mut self) -> Vec<u8> {
         self.seen += 1 << 32;
         let state = [&[1][..], &self.seen.to_be_bytes(), &self.key].concat();
         std::mem::replace(&mut self.state, state)
@@ -83,7 +83,7 @@ impl Event {
 
     /// Returns the change for a repeat.
     pub(crate) fn repeats(&mut self, version: u64) -> Change {
-        let before = self.moves();
+        let before = self.move_entry();
         let put = Action::Put(Self::value());
         Change {
             remove: vec![Self::entry(Index::OccurrenceByState, &before)],

@@ -70,7 +70,7 @@ impl Figures {
 }
 
 /// Selects one of the figures.
-type Number = fn(&Figures) -> u64;
+type FigureFn = fn(&Figures) -> u64;
 
 /// Returns the metrics page.
 pub(super) async fn page(source: &dyn Source) -> String {
@@ -89,7 +89,7 @@ pub(super) fn of(page: &str, name: &str) -> i64 {
 
 /// Prints the maximum of each figure in both periods, and whether it stayed flat.
 pub(super) fn compare(first: &[Figures], last: &[Figures], growth_max: f64) {
-    let rows: [(&str, Number); 6] = [
+    let rows: [(&str, FigureFn); 6] = [
         ("memory, MiB", |it| it.memory_mib),
         ("store, MiB", |it| it.store_mib),
         ("log, MiB", |it| it.log_mib),

@@ -55,7 +55,7 @@ async fn listen(listener: TcpListener, clock: Arc<ManualClock>, received: Arc<At
         while connections.try_join_next().is_some() {}
         let (clock, received) = (Arc::clone(&clock), Arc::clone(&received));
         connections.spawn(async move {
-            let answer = service_fn(|request| answer(request, &clock, &received));
+            let answer = service_fn(|request| respond(request, &clock, &received));
             let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
             // A sender may close the connection at any time.
             let _ = connection.await;
@@ -63,7 +63,7 @@ async fn listen(listener: TcpListener, clock: Arc<ManualClock>, received: Arc<At
     }
 }
 
-async fn answer(
+async fn respond(
     request: Request<Incoming>,
     clock: &ManualClock,
     received: &AtomicU64,

@@ -87,7 +87,7 @@ pub trait Cluster: Debug + Send + Sync {
     }
 
     /// Sets whether this process is to own slots. When unset, it hands over the slots it owns.
-    fn take_part(&self, _does: bool) {}
+    fn set_owns_slots(&self, _does: bool) {}
 
     /// Reports that no work is in flight for a slot that this process was asked to leave under
     /// `number`.

@@ -119,7 +119,7 @@ pub enum Membership {
     /// Reported, neither closed nor acknowledged. By group.
     Unacknowledged = 3,
     /// Has an update in the next message. By group.
-    News = 4,
+    Updated = 4,
     /// Reported and closed. By group.
     Closed = 5,
 }

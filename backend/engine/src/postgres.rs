@@ -61,11 +61,11 @@ pub use self::{
 use self::{
     log_cache::LogCache,
     node::Lease,
-    query::{Query, Way},
+    query::{Query, SqlOrder},
     readers::{ReadSnapshot, Readers},
     reserve::Reserve,
     session::{Role, Session},
-    set::Set,
+    set::EncodedSet,
     writer::{Queue, Writer},
 };
 use crate::{
@@ -179,7 +179,7 @@ impl PostgresEngine {
     ) -> Result<Vec<Vec<IndexEntry>>, EngineError> {
         let mut found = vec![Vec::new(); ranges.len()];
         let (starts, ends) = range_bounds(ranges);
-        let query = Query::Entries(index, Way::from(direction));
+        let query = Query::Entries(index, SqlOrder::from(direction));
         let limit = count_of(limit);
         let rows = self.readers.rows(query, &[&starts, &ends, &limit]).await?;
         for row in rows {
@@ -248,7 +248,7 @@ async fn read_counters(
 ) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
     let mut found = Vec::new();
     while found.len() < limit {
-        let query = Query::Page(Kind::Counter, Way::from(direction));
+        let query = Query::Page(Kind::Counter, SqlOrder::from(direction));
         let requested = limit - found.len();
         let (start, end, count) = (&*range.start, range_end(&range), count_of(requested));
         let rows = readers.rows(query, &[&start, &end, &count]).await?;
@@ -308,7 +308,7 @@ impl Engine for PostgresEngine {
         if needs_space && self.address.observed.was_full_within(EVENT_PAUSE) {
             return Err(EngineError::Full("the database has no space left".into()));
         }
-        let mut set = Set::new(set)?;
+        let mut set = EncodedSet::new(set)?;
         let applied = match lane {
             Lane::Admin => self.admin.apply(set).await,
             Lane::Bulk => self.bulk.apply(set).await,
@@ -350,7 +350,7 @@ impl Engine for PostgresEngine {
         if kind == Kind::Counter {
             return read_counters(&self.readers, range, direction, limit).await;
         }
-        let query = Query::Page(kind, Way::from(direction));
+        let query = Query::Page(kind, SqlOrder::from(direction));
         let (start, end, limit) = (&*range.start, range_end(&range), count_of(limit));
         let rows = self.readers.rows(query, &[&start, &end, &limit]).await?;
         let read = |row: &DatabaseRow| {
@@ -437,7 +437,7 @@ impl Engine for PostgresEngine {
         after: LogPosition,
         limit: usize,
     ) -> Result<Option<Vec<LogStep>>, EngineError> {
-        if let Some(steps) = self.known.after(after, limit) {
+        if let Some(steps) = self.known.steps_after(after, limit) {
             return Ok(Some(steps));
         }
         let limit = count_of(limit.saturating_add(1));
@@ -587,7 +587,7 @@ async fn read_delta(
     if delta.through == delta.head {
         for kind in Delta::UNLOGGED {
             let all = (&[][..] as &[u8], &BEYOND[..], i64::MAX);
-            let query = Query::Page(kind, Way::Up);
+            let query = Query::Page(kind, SqlOrder::Ascending);
             for row in moment.rows(query, &[&all.0, &all.1, &all.2]).await? {
                 let key = column_bytes(&row, 0)?;
                 let found = record(&row, 1, kind, &key)?;

@@ -67,8 +67,8 @@ use self::{
     memtable::Memtable,
     mover::Mover,
     mover_commands::MoverCommands,
-    queue::{Queue, Waiting},
-    set::Set,
+    queue::{Queue, QueuedSet},
+    set::EncodedSet,
     view::{Plain, View},
     wal::Wal,
     writer::Writer,
@@ -165,7 +165,7 @@ struct Shared {
 const KINDS: usize = Kind::ALL.len() + 1;
 
 #[derive(Debug)]
-struct Unread {
+struct ReadFailure {
     error: EngineError,
     /// Whether a retry can succeed once the tree is reopened.
     is_passing: bool,
@@ -190,7 +190,7 @@ impl RedbEngine {
         if last.number != NO_LIFE {
             // Writes of an earlier process must be in the tree before its log is overwritten.
             let frames = match wal.read(last, after) {
-                Err(Failure::Asked(EngineError::Incomplete(why))) if settings.accept_loss => {
+                Err(Failure::Request(EngineError::Incomplete(why))) if settings.accept_loss => {
                     tracing::warn!(%why, "opening the store without the missing data");
                     wal.read_frames(last.number, after)?
                 }
@@ -309,11 +309,11 @@ fn join_threads(threads: Vec<WorkerThread>) -> Result<(), EngineError> {
 impl Shared {
     /// Reads a snapshot of the layers. Must be short: pages of the tree that it sees cannot be
     /// reused.
-    fn read<T>(&self, work: impl Fn(&View<'_>) -> Result<T, Failure>) -> Result<T, Unread> {
+    fn read<T>(&self, work: impl Fn(&View<'_>) -> Result<T, Failure>) -> Result<T, ReadFailure> {
         let layers = self.layers.get();
         work(&View::from_layers(&layers)).map_err(|failure| {
             let is_of_file = match &failure {
-                Failure::Asked(_) => false,
+                Failure::Request(_) => false,
                 Failure::Closed(closed) => closed.is_passing,
                 Failure::File(_) => {
                     if layers.is_current(&self.layers.get()) {
@@ -323,7 +323,7 @@ impl Shared {
                 }
             };
             let error = EngineError::from(failure);
-            Unread {
+            ReadFailure {
                 is_passing: is_of_file && !matches!(error, EngineError::Corrupt(_)),
                 error,
             }
@@ -348,8 +348,8 @@ impl Engine for RedbEngine {
         set: crate::change::ChangeSet,
     ) -> Result<Applied, EngineError> {
         let (answer, answered) = oneshot::channel();
-        let set = Set::new(lane, &set);
-        self.shared.queue.push(Waiting { lane, set, answer })?;
+        let set = EncodedSet::new(lane, &set);
+        self.shared.queue.push(QueuedSet { lane, set, answer })?;
         answered
             .await
             .unwrap_or_else(|error| Err(EngineError::Indeterminate(Box::new(error))))

@@ -76,7 +76,7 @@ impl StagedEngine {
     }
 
     /// Returns the buffered changes, each record once, with the expected state of the base.
-    pub fn changes(&self) -> Vec<Change> {
+    pub fn take_changes(&self) -> Vec<Change> {
         let mut staged = self.lock_staged();
         let records = std::mem::take(&mut staged.records);
         staged.entries.clear();

@@ -273,7 +273,7 @@ impl PreparedWindow {
     ) -> Option<((Timestamp, Timestamp), SignedDuration)> {
         let start = zone.to_ambiguous_timestamp(local).compatible().ok()?;
         let recurrence = self.window.recurrence.as_ref();
-        if let Some(Until::Moment(last)) = recurrence.and_then(|it| it.until)
+        if let Some(Until::Time(last)) = recurrence.and_then(|it| it.until)
             && start > last
             && !self.window.with.contains(&local)
         {

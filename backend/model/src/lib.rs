@@ -18,6 +18,7 @@ pub mod template;
 #[cfg(test)]
 #[path = "../../testing/src"]
 #[expect(
+    missing_docs,
     clippy::missing_panics_doc,
     reason = "test helpers whose names document them"
 )]

@@ -45,9 +45,9 @@ pub enum EventEffect {
 pub enum Assignment {
     /// Unchanged.
     #[default]
-    Stays,
+    Unchanged,
     /// Assigned to no one.
-    Nobody,
+    Unassigned,
     /// Assigned to a client.
     Client(Name),
 }
@@ -338,8 +338,8 @@ pub fn apply_change(
         occurrence.acknowledged_until_ms = for_ms.map(|it| cause.now_ms.saturating_add(it));
     }
     let assignee = match &change.assignment {
-        Assignment::Stays => occurrence.assignee.clone(),
-        Assignment::Nobody => None,
+        Assignment::Unchanged => occurrence.assignee.clone(),
+        Assignment::Unassigned => None,
         Assignment::Client(name) => Some(name.clone()),
     };
     if assignee != occurrence.assignee {

@@ -4,7 +4,6 @@ mod budget;
 pub mod cut;
 mod escape;
 mod jinja;
-mod known;
 mod parse;
 mod render;
 mod snippets;
@@ -12,6 +11,7 @@ mod snippets;
 mod specification;
 #[cfg(test)]
 mod tests;
+mod variables;
 
 use std::sync::OnceLock;
 
@@ -27,8 +27,8 @@ pub use escape::Escape;
 pub use escape::{escape_html, escape_text};
 pub use jinja::FILTERS as JINJA_FILTERS;
 pub use jinja::Jinja;
-pub use known::{OPEN as OPEN_VARIABLES, VARIABLES};
-pub use known::{VALUES as OWN_VALUES, is_known as is_variable};
+pub use variables::{OPEN as OPEN_VARIABLES, VARIABLES};
+pub use variables::{VALUES as OWN_VALUES, is_known as is_variable};
 
 /// A parsed template.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -97,7 +97,7 @@ impl Backoff {
                 let due_ms = now_ms.saturating_add(millis(requested));
                 return RetryStep::Retry { due_ms };
             }
-            Advice::Again | Advice::AgainAfter(_) | Advice::Later | Advice::Mend => false,
+            Advice::Again | Advice::AgainAfter(_) | Advice::Later | Advice::Fix => false,
         };
         let step = self.steps.get(tried.made as usize);
         let (Some(step), false) = (step, refused || self.is_exhausted(tried, settings)) else {
@@ -203,8 +203,8 @@ mod tests {
             (1, Advice::Reduce, default, None),
             (2, Advice::FewMore, default, Some(300_000)),
             (3, Advice::FewMore, default, None),
-            (7, Advice::Mend, default, Some(36_000_000)),
-            (8, Advice::Mend, default, None),
+            (7, Advice::Fix, default, Some(36_000_000)),
+            (8, Advice::Fix, default, None),
             (1, Advice::Again, two, Some(5_000)),
             (2, Advice::Again, two, None),
             (1, retry_after(60), default, Some(60_000)),

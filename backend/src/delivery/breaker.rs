@@ -132,13 +132,13 @@ mod tests {
         RecordId::from_parts(number, 1)
     }
 
-    fn refused(advice: Advice) -> Verdict {
+    fn rejected_verdict(advice: Advice) -> Verdict {
         Verdict::rejected("no", advice)
     }
 
     #[test]
     fn five_failures_open_the_breaker_until_a_probe_succeeds() {
-        let unwell = refused(Advice::Again);
+        let unwell = rejected_verdict(Advice::Again);
         let mut breaker = Breaker::default();
         for _ in 0..4 {
             breaker.record_outcome(id(1), &unwell, 0);
@@ -175,17 +175,17 @@ mod tests {
             .cycle()
             .take(20)
         {
-            breaker.record_outcome(id(1), &refused(advice), 0);
+            breaker.record_outcome(id(1), &rejected_verdict(advice), 0);
         }
         assert_eq!(breaker.allowance(3), (usize::MAX, i64::MIN));
     }
 
     #[test]
     fn probe_picks_another_message_recent_if_misconfigured() {
-        for (advice, is_young) in [(Advice::Again, false), (Advice::Mend, true)] {
+        for (advice, is_young) in [(Advice::Again, false), (Advice::Fix, true)] {
             let mut breaker = Breaker::default();
             for number in 1..=5 {
-                breaker.record_outcome(id(number), &refused(advice), 0);
+                breaker.record_outcome(id(number), &rejected_verdict(advice), 0);
             }
             let not = Some(id(5));
             assert_eq!(breaker.probe(), Some(Probe { not, is_young }));
@@ -195,11 +195,11 @@ mod tests {
     fn rate_limit_neither_opens_nor_closes_it() {
         let mut breaker = Breaker::default();
         for _ in 0..20 {
-            breaker.record_outcome(id(1), &refused(Advice::Limited(None)), 0);
+            breaker.record_outcome(id(1), &rejected_verdict(Advice::Limited(None)), 0);
         }
         assert_eq!(breaker.allowance(3), (usize::MAX, i64::MIN));
-        breaker.record_outcome(id(1), &refused(Advice::Again), 0);
-        breaker.record_outcome(id(1), &refused(Advice::Limited(None)), 0);
+        breaker.record_outcome(id(1), &rejected_verdict(Advice::Again), 0);
+        breaker.record_outcome(id(1), &rejected_verdict(Advice::Limited(None)), 0);
         assert!(breaker.is_failing());
     }
 
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(breaker.severe_probe_ms(), None);
         let mut now_ms = 0;
         for _ in 0..100 {
-            breaker.record_outcome(id(1), &refused(Advice::Again), now_ms);
+            breaker.record_outcome(id(1), &rejected_verdict(Advice::Again), now_ms);
             let next_ms = breaker.severe_probe_ms().unwrap();
             assert!((1..=15_000).contains(&(next_ms - now_ms)), "{next_ms}");
             now_ms = next_ms;

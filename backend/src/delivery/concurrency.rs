@@ -53,7 +53,7 @@ mod tests {
         domain::Transcript,
     };
 
-    fn after(verdict: Verdict, millis: u64) -> Report {
+    fn report_after(verdict: Verdict, millis: u64) -> Report {
         Report {
             verdict,
             duration: Duration::from_millis(millis),
@@ -64,11 +64,11 @@ mod tests {
 
     #[test]
     fn concurrency_increases_additively_and_halves_on_trouble() {
-        let quick = after(Verdict::delivered("ok"), 5);
-        let refused = after(Verdict::rejected("400", Advice::GiveUp), 5);
-        let unwell = after(Verdict::rejected("503", Advice::Again), 5);
-        let slow = after(Verdict::delivered("ok"), 1_500);
-        let middling = after(Verdict::delivered("ok"), 500);
+        let quick = report_after(Verdict::delivered("ok"), 5);
+        let refused = report_after(Verdict::rejected("400", Advice::GiveUp), 5);
+        let unwell = report_after(Verdict::rejected("503", Advice::Again), 5);
+        let slow = report_after(Verdict::delivered("ok"), 1_500);
+        let middling = report_after(Verdict::delivered("ok"), 500);
         let mut width = Concurrency::default();
         assert_eq!((width.current_limit(32), width.current_limit(4)), (8, 4));
         width.record_outcome(&quick, false);

@@ -157,7 +157,7 @@ impl Dispatcher {
     /// while. An attempt that does not end by then is retried when its lease expires.
     pub async fn run(mut self, shutdown: CancellationToken) {
         let mut committed = self.store.engine().log_signal();
-        self.store.engine().cluster().take_part(true);
+        self.store.engine().cluster().set_owns_slots(true);
         loop {
             committed.mark_unchanged();
             let (wakes_ms, is_held_up) = match self.advance().await {
@@ -193,7 +193,7 @@ impl Dispatcher {
             }
             self.collect_ended();
         }
-        self.store.engine().cluster().take_part(false);
+        self.store.engine().cluster().set_owns_slots(false);
         // Nothing about them is cached here any more.
         self.report_unreached(Vec::new());
         self.drain().await;

@@ -24,7 +24,7 @@ use crate::{
         Direction, EngineError, Index, Kind, LogPosition, Store, Stored,
         engine::Range,
         follow::{LogFollower, LogUpdate},
-        record::bytes::{id_at, moment_at},
+        record::bytes::{id_at, time_ms_at},
     },
 };
 
@@ -466,7 +466,7 @@ impl Follower {
 
 /// Returns the destination of an index entry, and when its delivery is due.
 fn read(entry: &[u8]) -> Result<(RecordId, i64), EngineError> {
-    let read = id_at(entry, 0).zip(moment_at(entry, 16));
+    let read = id_at(entry, 0).zip(time_ms_at(entry, 16));
     read.ok_or_else(|| EngineError::Corrupt("an entry of `DeliveryByDue`".into()))
 }
 

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_accepted_after_a_refused_form_or_a_rate_limit_leave_it_healthy() {
+    fn acceptance_after_reduced_form_or_rate_limit_is_healthy() {
         let report = |verdict| Report {
             verdict,
             duration: Duration::ZERO,

@@ -65,7 +65,7 @@ struct Unrecorded {
 
 #[derive(Debug, Clone)]
 enum LeaseEnd {
-    Made(Arc<Report>),
+    Attempted(Arc<Report>),
     /// The attempt did not begin.
     GivenBack,
 }
@@ -219,7 +219,7 @@ impl Ledger {
         delivery: RecordId,
         report: &Arc<Report>,
     ) -> Option<RecordId> {
-        self.finish(delivery, LeaseEnd::Made(Arc::clone(report)))
+        self.finish(delivery, LeaseEnd::Attempted(Arc::clone(report)))
     }
 
     /// Returns a lease whose attempt did not begin.

@@ -12,7 +12,7 @@ use crate::{
 /// Maximum summary length of an event about addresses, in characters.
 const SUMMARY_CHARACTERS_MAX: usize = 250;
 
-pub(crate) fn paused(destination: &str, last_error: &str, now_ms: i64) -> IncomingEvent {
+pub(crate) fn paused_event(destination: &str, last_error: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("destination {destination} is paused; its messages are waiting"),
         body: format!("{last_error}\nSaving the destination resumes it."),
@@ -22,8 +22,8 @@ pub(crate) fn paused(destination: &str, last_error: &str, now_ms: i64) -> Incomi
     }
 }
 
-/// Closes [`paused`].
-pub(crate) fn resumed(destination: &str, now_ms: i64) -> IncomingEvent {
+/// Closes [`paused_event`].
+pub(crate) fn resumed_event(destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("destination {destination} is resumed"),
         status: Some(Status::Closed),
@@ -66,7 +66,7 @@ pub(crate) fn no_dead_letters(destination: &str, now_ms: i64) -> IncomingEvent {
 }
 
 /// The addresses of a mail destination that are currently rejected.
-pub(crate) fn refused(
+pub(crate) fn refused_recipients_event(
     destination: &str,
     refused: &[RejectedRecipient],
     now_ms: i64,
@@ -110,7 +110,11 @@ pub(crate) fn refused(
     }
 }
 
-pub(crate) fn unreadable(delivery: RecordId, destination: &str, now_ms: i64) -> IncomingEvent {
+pub(crate) fn unreadable_event(
+    delivery: RecordId,
+    destination: &str,
+    now_ms: i64,
+) -> IncomingEvent {
     IncomingEvent {
         summary: format!("a delivery to {destination} cannot be read and is skipped"),
         body: format!(
@@ -129,7 +133,7 @@ pub(crate) fn unreadable(delivery: RecordId, destination: &str, now_ms: i64) -> 
 }
 
 /// A delivery is given up because its message crashes the service.
-pub(crate) fn poison(delivery: RecordId, destination: &str, now_ms: i64) -> IncomingEvent {
+pub(crate) fn poison_event(delivery: RecordId, destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("a message to {destination} stopped the service twice and was given up"),
         body: format!(
@@ -149,11 +153,11 @@ pub(crate) fn poison(delivery: RecordId, destination: &str, now_ms: i64) -> Inco
 }
 
 /// Closes every open event about a deleted destination.
-pub(crate) fn deleted(destination: &str, now_ms: i64) -> [IncomingEvent; 4] {
+pub(crate) fn closings_on_delete(destination: &str, now_ms: i64) -> [IncomingEvent; 4] {
     [
         pause_notice(destination, now_ms),
         failure_notice(destination, now_ms),
-        refused(destination, &[], now_ms),
+        refused_recipients_event(destination, &[], now_ms),
         dead_letters_notice(destination, now_ms),
     ]
     .map(|event| IncomingEvent {

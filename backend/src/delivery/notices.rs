@@ -29,19 +29,23 @@ impl Notices {
     pub(crate) fn report_paused(&self, destination: &str, last_error: &str) {
         let now_ms = self.clock.now_ms();
         self.sender
-            .report(notice::paused(destination, last_error, now_ms));
+            .report(notice::paused_event(destination, last_error, now_ms));
     }
 
     pub(crate) fn report_resumed(&self, destination: &str) {
         let now_ms = self.clock.now_ms();
-        self.sender.report(notice::resumed(destination, now_ms));
+        self.sender
+            .report(notice::resumed_event(destination, now_ms));
     }
 
     /// Reports the addresses of a mail destination that are currently rejected.
     pub(crate) fn report_refused(&self, destination: &str, refused: &[RejectedRecipient]) {
         let now_ms = self.clock.now_ms();
-        self.sender
-            .report(notice::refused(destination, refused, now_ms));
+        self.sender.report(notice::refused_recipients_event(
+            destination,
+            refused,
+            now_ms,
+        ));
     }
 
     /// Reports that a stored delivery cannot be read.
@@ -49,7 +53,7 @@ impl Notices {
         tracing::error!(%delivery, "skipped an unreadable delivery");
         let now_ms = self.clock.now_ms();
         self.sender
-            .report(notice::unreadable(delivery, destination, now_ms));
+            .report(notice::unreadable_event(delivery, destination, now_ms));
     }
 
     /// Reports a delivery that is given up because it crashes the service.

@@ -101,14 +101,14 @@ impl Pace {
     }
 
     /// Records the start of an attempt.
-    pub(crate) fn started(&mut self, now_ms: i64) {
+    pub(crate) fn record_start(&mut self, now_ms: i64) {
         if let Some(limit) = &mut self.limit {
             limit.next_ms = limit.next_ms.max(now_ms.saturating_add(limit.interval_ms));
         }
     }
 
     /// Records that the receiver accepted the attempt with this start.
-    pub(crate) fn accepted(&mut self, start_ms: i64) {
+    pub(crate) fn record_acceptance(&mut self, start_ms: i64) {
         let forget_ms = millis(FORGET_AFTER);
         if let Some(limit) = &mut self.limit {
             if limit.refusals > 0 && start_ms <= limit.refused_ms {
@@ -119,7 +119,7 @@ impl Pace {
             if start_ms.saturating_sub(limit.refused_ms) > forget_ms {
                 *self = Self::default();
             } else {
-                limit.accepted(start_ms);
+                limit.record_acceptance(start_ms);
                 if limit.accepted >= limit.trial_after {
                     limit.accepted = 0;
                     limit.interval_ms /= 2;
@@ -138,7 +138,7 @@ impl Pace {
 
     /// Records that the receiver refused the attempt with this start, and the delay that it
     /// requests.
-    pub(crate) fn refused(&mut self, start_ms: i64, wait: Option<Duration>, now_ms: i64) {
+    pub(crate) fn record_refusal(&mut self, start_ms: i64, wait: Option<Duration>, now_ms: i64) {
         let requested_ms = wait.map(|wait| now_ms.saturating_add(millis(wait)));
         let limit = self.limit.get_or_insert(Limit {
             interval_ms: 0,
@@ -188,7 +188,7 @@ impl Limit {
     }
 
     /// Records an accepted attempt that started after the last refusal.
-    fn accepted(&mut self, start_ms: i64) {
+    fn record_acceptance(&mut self, start_ms: i64) {
         if self.refusals > 0 {
             // A receiver that accepted a burst, or none yet, may accept the next ones as fast.
             if self.refusals > REFUSALS_MAX {
@@ -262,7 +262,7 @@ mod tests {
                 .collect();
             let start_ms = now_ms;
             for _ in &batch {
-                pace.started(start_ms);
+                pace.record_start(start_ms);
             }
             for (message, refusals) in batch {
                 now_ms += 3;
@@ -273,14 +273,14 @@ mod tests {
                 let unblocked_ms = unblocked_ms.max().unwrap_or(i64::MIN);
                 if unblocked_ms <= now_ms {
                     accepted.push(now_ms);
-                    pace.accepted(start_ms);
+                    pace.record_acceptance(start_ms);
                     continue;
                 }
                 let seconds = u64::try_from(unblocked_ms - now_ms)
                     .unwrap()
                     .div_ceil(1_000);
                 let wait = (stated == Stated::Seconds).then(|| Duration::from_secs(seconds));
-                pace.refused(start_ms, wait, now_ms);
+                pace.record_refusal(start_ms, wait, now_ms);
                 most = most.max(refusals + 1);
                 waiting.push_back((message, refusals + 1));
                 waiting.make_contiguous().sort_unstable();
@@ -320,7 +320,7 @@ mod tests {
         let mut now_ms = 0;
         let mut waits = Vec::new();
         for _ in 0..7 {
-            pace.refused(now_ms, None, now_ms + 1);
+            pace.record_refusal(now_ms, None, now_ms + 1);
             let (allowed, next_ms) = pace.allowance(0);
             assert_eq!(allowed, 1);
             assert_eq!(pace.allowance(1).0, 0, "one at a time");
@@ -329,25 +329,25 @@ mod tests {
         }
         assert_eq!(waits, [1_000, 2_000, 4_000, 8_000, 15_000, 15_000, 15_000]);
         assert!(pace.is_refused());
-        pace.accepted(now_ms);
+        pace.record_acceptance(now_ms);
         assert!(!pace.is_refused() && pace.is_limited());
     }
 
     #[test]
     fn limit_is_forgotten_when_the_receiver_takes_more() {
         let mut pace = Pace::default();
-        pace.refused(0, Some(Duration::from_secs(1)), 1);
+        pace.record_refusal(0, Some(Duration::from_secs(1)), 1);
         let mut count = 0;
         while pace.is_limited() && count < 1_000 {
             let (_, now_ms) = pace.allowance(0);
-            pace.started(now_ms);
-            pace.accepted(now_ms);
+            pace.record_start(now_ms);
+            pace.record_acceptance(now_ms);
             count += 1;
         }
         assert!(count < 100, "{count}");
-        pace.refused(0, Some(Duration::from_secs(1)), 1);
-        pace.accepted(1_001);
-        pace.accepted(700_000);
+        pace.record_refusal(0, Some(Duration::from_secs(1)), 1);
+        pace.record_acceptance(1_001);
+        pace.record_acceptance(700_000);
         assert!(!pace.is_limited());
     }
 
@@ -356,38 +356,38 @@ mod tests {
         for (stated, refusals) in [(None, 100), (Some(Duration::from_secs(15)), 10_000)] {
             let mut pace = Pace::default();
             let second = Some(Duration::from_secs(1));
-            pace.accepted(0);
-            pace.refused(10, second, 10);
-            pace.accepted(1_010);
+            pace.record_acceptance(0);
+            pace.record_refusal(10, second, 10);
+            pace.record_acceptance(1_010);
             let mut now_ms = pace.allowance(0).1;
             let interval_ms = now_ms - 1_010;
             assert!((1_000..1_200).contains(&interval_ms), "{interval_ms}");
             for _ in 0..refusals {
-                pace.started(now_ms);
-                pace.refused(now_ms, stated, now_ms);
+                pace.record_start(now_ms);
+                pace.record_refusal(now_ms, stated, now_ms);
                 let (_, next_ms) = pace.allowance(0);
                 assert!((now_ms..=now_ms + 15_000).contains(&next_ms));
                 now_ms = next_ms;
             }
-            pace.started(now_ms);
-            pace.accepted(now_ms);
+            pace.record_start(now_ms);
+            pace.record_acceptance(now_ms);
             assert_eq!(pace.allowance(0).1, now_ms + interval_ms, "{stated:?}");
         }
     }
 
     #[test]
-    fn long_wait_of_a_quota_is_no_interval_unless_it_is_repeated() {
+    fn single_long_retry_after_does_not_set_the_interval() {
         let minute = Some(Duration::from_secs(60));
         let mut pace = Pace::default();
-        pace.refused(0, minute, 0);
+        pace.record_refusal(0, minute, 0);
         assert_eq!(pace.allowance(0), (1, 60_000));
-        pace.accepted(60_000);
+        pace.record_acceptance(60_000);
         assert_eq!(pace.allowance(0), (1, 60_000), "the next one follows");
-        pace.refused(60_001, minute, 60_001);
-        pace.accepted(120_001);
+        pace.record_refusal(60_001, minute, 60_001);
+        pace.record_acceptance(120_001);
         assert_eq!(pace.allowance(0), (1, 120_001));
-        pace.refused(120_002, minute, 120_002);
-        pace.accepted(180_002);
+        pace.record_refusal(120_002, minute, 120_002);
+        pace.record_acceptance(180_002);
         assert!(pace.allowance(0).1 > 240_000, "one a minute");
     }
 }

@@ -148,7 +148,7 @@ impl DestinationQueue {
         // Its severity is only known when it is tried.
         self.is_severe = true;
         if let Some(destination) = id_at(&self.cursor, 0) {
-            let earliest = Key::new().id(destination).moment(due_ms).build();
+            let earliest = Key::new().id(destination).time_ms(due_ms).build();
             self.cursor = std::mem::take(&mut self.cursor).min(earliest);
         }
     }
@@ -221,7 +221,7 @@ impl DestinationQueue {
         }
         if self.requested_until_ms > now_ms {
             let until_ms = self.requested_until_ms;
-            return Some(Hold::Asked { until_ms });
+            return Some(Hold::Requested { until_ms });
         }
         let (permitted, closed_until_ms) = self.breaker.allowance(self.lease_count());
         if permitted == 0 || closed_until_ms > now_ms {
@@ -292,10 +292,10 @@ impl DestinationQueue {
     }
 
     /// Records the start of an attempt.
-    pub(crate) fn started(&mut self, delivery: RecordId, now_ms: i64) {
+    pub(crate) fn record_start(&mut self, delivery: RecordId, now_ms: i64) {
         self.running += 1;
         self.starts.insert(delivery, now_ms);
-        self.pace.started(now_ms);
+        self.pace.record_start(now_ms);
     }
 
     pub(crate) fn record_outcome(&mut self, delivery: RecordId, report: &Report, now_ms: i64) {
@@ -313,9 +313,9 @@ impl DestinationQueue {
         }
         let start_ms = self.starts.remove(&delivery).unwrap_or(now_ms);
         if delivered {
-            self.pace.accepted(start_ms);
+            self.pace.record_acceptance(start_ms);
         } else if let Advice::Limited(_) = advice {
-            self.pace.refused(start_ms, requested_wait, now_ms);
+            self.pace.record_refusal(start_ms, requested_wait, now_ms);
         }
         let is_failing = self.breaker.is_failing() || self.pace.is_refused();
         self.has_backlog |= is_failing;
@@ -339,13 +339,13 @@ mod tests {
     #[test]
     fn cursor_moves_back_only_for_earlier_due_times() {
         let destination = RecordId::from_parts(1, 1);
-        let at = |due_ms| Key::new().id(destination).moment(due_ms).build();
+        let at = |due_ms| Key::new().id(destination).time_ms(due_ms).build();
         let mut queue = DestinationQueue::new("hook".into(), None, 0);
         queue.add_waiting(5);
         assert!(queue.cursor.is_empty(), "it is at the beginning");
         queue.cursor = Key::new()
             .id(destination)
-            .moment(100)
+            .time_ms(100)
             .id(destination)
             .build();
         queue.add_waiting(101);

@@ -12,7 +12,7 @@ use crate::{
     delivery::{
         decide,
         queue::{DestinationQueue, Lease},
-        rank::Wanted,
+        rank::Selection,
         refusals,
     },
     destination::Report,
@@ -43,7 +43,7 @@ pub(crate) struct Ready {
     /// Start position in the index; empty for the beginning.
     pub(crate) cursor: Vec<u8>,
     /// Selection of deliveries if more wait than may be sent; `None` means the first ones.
-    pub(crate) wanted: Option<Wanted>,
+    pub(crate) wanted: Option<Selection>,
 }
 
 pub(crate) enum Next {
@@ -145,7 +145,7 @@ impl Queues {
                     places: queue.width(width_max).saturating_sub(queue.lease_count()),
                     ours: queue.unrecorded + queue.set_aside,
                     cursor: queue.cursor.clone(),
-                    wanted: queue.is_ranked().then(|| Wanted {
+                    wanted: queue.is_ranked().then(|| Selection {
                         count: opening.allowance,
                         probe: queue.breaker.probe(),
                         early: opening.is_early,
@@ -196,7 +196,7 @@ impl Queues {
         if is_closed || !decide::may_begin(&lease.delivery.value, timeouts.longest, now_ms) {
             return Some(Next::GiveBack(lease.delivery.value.id));
         }
-        queue.started(lease.delivery.value.id, now_ms);
+        queue.record_start(lease.delivery.value.id, now_ms);
         Some(Next::Begin(lease, timeouts.attempt))
     }
 

@@ -66,7 +66,7 @@ pub(crate) struct WaitReason {
 
 /// Selection of deliveries from a backlog.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct Selection {
     pub(crate) count: usize,
     /// The choice of the probe while the destination is failing.
     pub(crate) probe: Option<Probe>,
@@ -78,7 +78,7 @@ pub(crate) struct Wanted {
 
 /// The deliveries to send now.
 #[derive(Debug, Default)]
-pub(crate) struct Chosen {
+pub(crate) struct SelectedDeliveries {
     pub(crate) ids: Vec<RecordId>,
     /// Time at which the first of the others may be sent, in milliseconds since the epoch; `i64::MAX` if there are
     /// none.
@@ -99,7 +99,7 @@ struct ThreadStart {
 
 /// Chooses the deliveries to send now.
 #[expect(clippy::too_many_lines, reason = "one pass over what waits")]
-pub(crate) fn choose(all: &[WaitReason], wanted: Wanted, now_ms: i64) -> Chosen {
+pub(crate) fn choose(all: &[WaitReason], wanted: Selection, now_ms: i64) -> SelectedDeliveries {
     let mut threads: HashMap<ThreadKey, ThreadStart> = HashMap::new();
     for it in all {
         let Some(thread) = it.rank.thread else {
@@ -117,9 +117,9 @@ pub(crate) fn choose(all: &[WaitReason], wanted: Wanted, now_ms: i64) -> Chosen 
             *closing = (*closing).min(it.rank.thread_position);
         }
     }
-    let mut chosen = Chosen {
+    let mut chosen = SelectedDeliveries {
         next_ms: i64::MAX,
-        ..Chosen::default()
+        ..SelectedDeliveries::default()
     };
     let mut free = Vec::new();
     for it in all.iter().filter(|it| !it.is_leased) {
@@ -253,14 +253,14 @@ mod tests {
         it
     }
 
-    const ALL: Wanted = Wanted {
+    const ALL: Selection = Selection {
         count: 100,
         probe: None,
         early: false,
         only_severe: false,
     };
 
-    fn numbers(all: &[WaitReason], wanted: Wanted) -> Vec<u64> {
+    fn numbers(all: &[WaitReason], wanted: Selection) -> Vec<u64> {
         let chosen = choose(all, wanted, 10).ids;
         chosen.into_iter().map(RecordId::time_ms).collect()
     }
@@ -276,7 +276,7 @@ mod tests {
             waiting(5, Critical, 5),
         ];
         assert_eq!(numbers(&all, ALL), [3, 5, 2, 1]);
-        let chosen = choose(&all, Wanted { count: 2, ..ALL }, 10);
+        let chosen = choose(&all, Selection { count: 2, ..ALL }, 10);
         assert_eq!(chosen.ids, [id(3), id(5)]);
         assert_eq!((chosen.next_ms, chosen.is_severe), (0, true));
         assert_eq!(choose(&all, ALL, 10).next_ms, 11);
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn failing_destination_is_probed_with_another_message() {
         use Severity::{Critical, Warning};
-        let probe = |not, is_young| Wanted {
+        let probe = |not, is_young| Selection {
             count: 1,
             probe: Some(Probe { not, is_young }),
             ..ALL
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn only_severe_messages_that_the_receiver_failed_are_tried_early() {
         use Severity::{Error, Warning};
-        let early = Wanted {
+        let early = Selection {
             early: true,
             only_severe: true,
             ..ALL

@@ -43,7 +43,7 @@ pub(crate) fn record_rejection(
     if !is_judged(alike) {
         return Vec::new();
     }
-    report.verdict.advice = Advice::Mend;
+    report.verdict.advice = Advice::Fix;
     let explanation = &mut report.verdict.explanation;
     *explanation = format!(
         "{explanation} ({REFUSALS_ALIKE_MAX} consecutive messages were rejected alike: the \

@@ -71,7 +71,7 @@ impl Resync<'_> {
         let refused = health
             .map(|health| health.value.refused)
             .unwrap_or_default();
-        let said = notice::refused(name, &[], self.clock.now_ms());
+        let said = notice::refused_recipients_event(name, &[], self.clock.now_ms());
         if self.is_open(said.id()).await? == refused.is_empty() {
             notices.report_refused(name, &refused);
         }
@@ -92,7 +92,9 @@ impl Resync<'_> {
             .await?
             .map(|health| health.value);
         let paused = health.filter(|health| health.state == HealthState::Paused);
-        let is_said = self.is_open(notice::resumed(name, now_ms).id()).await?;
+        let is_said = self
+            .is_open(notice::resumed_event(name, now_ms).id())
+            .await?;
         match paused {
             Some(health) if !health::is_paused(&health, destination) => {
                 self.resume(destination, notices).await?;
@@ -125,7 +127,7 @@ impl Resync<'_> {
             return Ok(());
         }
         let mut changes = self.store.changes();
-        let resumed = health.value.clone().resumed(self.clock.now_ms());
+        let resumed = health.value.clone().into_resumed(self.clock.now_ms());
         changes.update(&health, &resumed);
         match self.store.apply(Lane::Admin, changes).await {
             // A conflicting change came after the edit as well.
@@ -144,7 +146,7 @@ impl Resync<'_> {
         notices: &Notices,
     ) -> Result<(), EngineError> {
         let name = String::from_utf8_lossy(name);
-        for closing in notice::deleted(&name, self.clock.now_ms()) {
+        for closing in notice::closings_on_delete(&name, self.clock.now_ms()) {
             if self.is_open(closing.id()).await? {
                 notices.report(closing);
             }

@@ -101,7 +101,7 @@ impl Retention {
     /// Processes some deliveries of a state from an index position on, and advances it. Returns
     /// `None` if no more are old enough.
     async fn step(&mut self, start: &mut Vec<u8>, number: u8) -> Result<Option<usize>, Error> {
-        let settings = settings::stored(&self.store).await?;
+        let settings = settings::read_stored(&self.store).await?;
         let keep = settings::values_of(settings.as_ref()).delivery_retention;
         let ended_by_ms = self.clock.now_ms().saturating_sub(millis(keep));
         // A delivery that ended earlier was created earlier.

@@ -59,7 +59,7 @@ pub(crate) struct AttemptContext<'a> {
 }
 
 /// The outcome of an attempt, without its timing.
-pub(crate) type Ending = (Verdict, Transcript);
+pub(crate) type AttemptOutcome = (Verdict, Transcript);
 
 impl AttemptContext<'_> {
     /// Returns the headers common to all messages: id, timestamp and sender.
@@ -170,7 +170,7 @@ impl AttemptContext<'_> {
             "the response {} is not from {provider}; another server may use this address",
             answer.status
         );
-        Verdict::rejected(explanation, Advice::Mend)
+        Verdict::rejected(explanation, Advice::Fix)
     }
 
     /// Masks and truncates a provider's error text.

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{AttemptContext, Checks, DestinationType, Ending, outlets::AttemptResources};
+use super::{AttemptContext, AttemptOutcome, Checks, DestinationType, outlets::AttemptResources};
 use crate::{
     config::parse_mailboxes,
     domain::{TemplateLanguage, destination::Email},
@@ -117,8 +117,8 @@ impl DestinationType for Email {
         message::mail(facts, self)
     }
 
-    fn reduced(&self, facts: &mut Facts<'_>) -> Mail {
-        message::reduced(facts, self)
+    fn reduced_message(&self, facts: &mut Facts<'_>) -> Mail {
+        message::reduced_message(facts, self)
     }
 
     fn to_display(mail: &Mail) -> Value {
@@ -129,7 +129,7 @@ impl DestinationType for Email {
         mail.subject.len() + mail.text.len() + mail.html.len()
     }
 
-    async fn send(&self, attempt: &mut AttemptContext<'_>, mail: Mail) -> Ending {
+    async fn send(&self, attempt: &mut AttemptContext<'_>, mail: Mail) -> AttemptOutcome {
         send::send(self, attempt, mail).await
     }
 }

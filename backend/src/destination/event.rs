@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{AttemptContext, Checks, DestinationType, Ending, outlets::AttemptResources};
+use super::{AttemptContext, AttemptOutcome, Checks, DestinationType, outlets::AttemptResources};
 use crate::{
     domain::{IncomingEvent, Severity, Status, TemplateLanguage, destination::EventTemplates},
     message::{Facts, domain_json},
@@ -46,7 +46,7 @@ impl DestinationType for EventTemplates {
         message::event(facts, self)
     }
 
-    fn reduced(&self, facts: &mut Facts<'_>) -> IncomingEvent {
+    fn reduced_message(&self, facts: &mut Facts<'_>) -> IncomingEvent {
         message::event(facts, self)
     }
 
@@ -64,7 +64,7 @@ impl DestinationType for EventTemplates {
         })
     }
 
-    async fn send(&self, attempt: &mut AttemptContext<'_>, event: IncomingEvent) -> Ending {
+    async fn send(&self, attempt: &mut AttemptContext<'_>, event: IncomingEvent) -> AttemptOutcome {
         send::send(attempt, event).await
     }
 }

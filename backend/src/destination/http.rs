@@ -162,7 +162,7 @@ impl HttpClient {
     }
 
     /// Returns the connections on which a certificate is presented.
-    fn shown(&self, identity: Identity) -> Result<Origins, SendFailure> {
+    fn identified_origins(&self, identity: Identity) -> Result<Origins, SendFailure> {
         let mut identified = self
             .identified
             .lock()
@@ -209,7 +209,7 @@ impl HttpClient {
         let url = self.check(&request.url)?;
         let origin = url.origin().ascii_serialization();
         let origins = match request.identity.clone() {
-            Some(identity) => self.shown(identity)?,
+            Some(identity) => self.identified_origins(identity)?,
             None => self.origins.clone(),
         };
         let is_repeatable = request.headers.contains_key("idempotency-key");
@@ -498,7 +498,7 @@ impl Answer {
             (403 | 413 | 503, Some(_)) | (429, _) => Advice::Limited(requested),
             (408 | 421 | 425, _) => again,
             (400 | 413 | 415 | 422, _) => Advice::Reduce,
-            (300..=399 | 401..=405 | 407 | 410, _) => Advice::Mend,
+            (300..=399 | 401..=405 | 407 | 410, _) => Advice::Fix,
             (400..=499, _) => Advice::FewMore,
             _ => again,
         }

@@ -5,7 +5,7 @@ mod message;
 
 use serde_json::Value;
 
-use super::{AttemptContext, Checks, DestinationType, Ending, outlets::AttemptResources};
+use super::{AttemptContext, AttemptOutcome, Checks, DestinationType, outlets::AttemptResources};
 use crate::{
     domain::{TemplateLanguage, destination::MsTeams},
     message::Facts,
@@ -33,8 +33,8 @@ impl DestinationType for MsTeams {
         message::body(facts)
     }
 
-    fn reduced(&self, facts: &mut Facts<'_>) -> Value {
-        message::reduced(facts)
+    fn reduced_message(&self, facts: &mut Facts<'_>) -> Value {
+        message::reduced_message(facts)
     }
 
     fn size_bytes(body: &Value) -> usize {
@@ -45,7 +45,7 @@ impl DestinationType for MsTeams {
         body.clone()
     }
 
-    async fn send(&self, attempt: &mut AttemptContext<'_>, body: Value) -> Ending {
+    async fn send(&self, attempt: &mut AttemptContext<'_>, body: Value) -> AttemptOutcome {
         let url = self.url.reveal().to_owned();
         let (result, transcript) = attempt.post_json(url.clone(), None, body.to_string()).await;
         let verdict = match &result {

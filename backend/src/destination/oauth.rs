@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use url::form_urlencoded;
 
 use super::{
-    Advice, AttemptContext, Ending, Verdict,
+    Advice, AttemptContext, AttemptOutcome, Verdict,
     http::{Answer, HttpRequest, SendFailure},
     tokens::Token,
     verdict::FailureCause,
@@ -74,7 +74,7 @@ pub(super) async fn with_token(
     attempt: &mut AttemptContext<'_>,
     grant: Grant<'_>,
     request: &HttpRequest,
-) -> Result<(Result<Answer, SendFailure>, Transcript), Box<Ending>> {
+) -> Result<(Result<Answer, SendFailure>, Transcript), Box<AttemptOutcome>> {
     let key = cache_key(grant);
     let cached = attempt.outlets.tokens.get(key, attempt.start_ms);
     let was_cached = cached.is_some();
@@ -103,12 +103,12 @@ fn with_bearer(
     attempt: &mut AttemptContext<'_>,
     request: &HttpRequest,
     bearer: &str,
-) -> Result<HttpRequest, Box<Ending>> {
+) -> Result<HttpRequest, Box<AttemptOutcome>> {
     attempt.masker.add(bearer);
     let value = HeaderValue::try_from(format!("Bearer {bearer}")).map_err(|_control| {
         let verdict = Verdict::rejected(
             "no token: the returned token cannot be sent in a header",
-            Advice::Mend,
+            Advice::Fix,
         );
         Box::new((verdict, Transcript::default()))
     })?;
@@ -122,7 +122,7 @@ fn with_bearer(
 pub(super) async fn bearer_token(
     attempt: &mut AttemptContext<'_>,
     grant: Grant<'_>,
-) -> Result<String, Box<Ending>> {
+) -> Result<String, Box<AttemptOutcome>> {
     let cached = attempt
         .outlets
         .tokens
@@ -141,7 +141,10 @@ pub(super) fn forget_token(attempt: &AttemptContext<'_>, grant: Grant<'_>) {
 }
 
 /// Requests a token; returns the ending of the attempt if there is none.
-async fn fetch(attempt: &mut AttemptContext<'_>, grant: Grant<'_>) -> Result<String, Box<Ending>> {
+async fn fetch(
+    attempt: &mut AttemptContext<'_>,
+    grant: Grant<'_>,
+) -> Result<String, Box<AttemptOutcome>> {
     let key = cache_key(grant);
     let is_in_body = grant.client == ClientAuth::InBody || attempt.outlets.tokens.is_in_body(key);
     let (mut result, mut transcript) = request_token(attempt, grant, is_in_body).await;
@@ -168,7 +171,7 @@ async fn fetch(attempt: &mut AttemptContext<'_>, grant: Grant<'_>) -> Result<Str
                 verdict.outcome = Outcome::Unreachable;
             }
             if verdict.cause() == Some(FailureCause::Message) {
-                verdict.advice = Advice::Mend;
+                verdict.advice = Advice::Fix;
             }
             return Err(Box::new((verdict, transcript)));
         }
@@ -178,7 +181,7 @@ async fn fetch(attempt: &mut AttemptContext<'_>, grant: Grant<'_>) -> Result<Str
         .as_str()
         .filter(|token| !token.is_empty())
     else {
-        let verdict = Verdict::rejected("no token: the response contains none", Advice::Mend);
+        let verdict = Verdict::rejected("no token: the response contains none", Advice::Fix);
         return Err(Box::new((verdict, transcript)));
     };
     let seconds = match &said["expires_in"] {

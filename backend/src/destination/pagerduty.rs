@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{AttemptContext, Checks, DestinationType, Ending, outlets::AttemptResources};
+use super::{AttemptContext, AttemptOutcome, Checks, DestinationType, outlets::AttemptResources};
 use crate::{
     domain::{TemplateLanguage, destination::PagerDuty},
     message::Facts,
@@ -50,15 +50,15 @@ impl DestinationType for PagerDuty {
         message::body(facts, self)
     }
 
-    fn reduced(&self, facts: &mut Facts<'_>) -> Value {
-        message::reduced(facts, self)
+    fn reduced_message(&self, facts: &mut Facts<'_>) -> Value {
+        message::reduced_message(facts, self)
     }
 
     fn to_display(body: &Value) -> Value {
         body.clone()
     }
 
-    async fn send(&self, attempt: &mut AttemptContext<'_>, mut body: Value) -> Ending {
+    async fn send(&self, attempt: &mut AttemptContext<'_>, mut body: Value) -> AttemptOutcome {
         body["routing_key"] = self.routing_key.reveal().into();
         let base = attempt.outlets.providers.pagerduty.trim_end_matches('/');
         let url = format!("{base}/v2/enqueue");

@@ -121,7 +121,7 @@ async fn serve(
                 let request = record(request).await;
                 let reply = reply(&request);
                 received.lock().unwrap().push(request);
-                answer(reply).await
+                to_response(reply).await
             });
             // A client that disconnects ends its connection.
             let _ended = http1::Builder::new()
@@ -147,7 +147,7 @@ async fn record(request: Request<Incoming>) -> Received {
     }
 }
 
-async fn answer(reply: Reply) -> Result<Response<Body>, &'static str> {
+async fn to_response(reply: Reply) -> Result<Response<Body>, &'static str> {
     const CHUNK: Bytes = Bytes::from_static(&[b'x'; 64 * 1024]);
     let chunks = |count| stream::iter((0..count).map(|_| Ok(Frame::data(CHUNK))));
     match reply {

@@ -14,7 +14,7 @@ use tokio::{sync::watch, time::Instant};
 use url::Url;
 
 use super::{
-    Advice, AttemptContext, ChatThread, DestinationType, Ending, EventSink, Rendered,
+    Advice, AttemptContext, AttemptOutcome, ChatThread, DestinationType, EventSink, Rendered,
     RenderedMessage, Renderers, Report, Verdict, as_type,
     dial::{Dialer, SystemResolver},
     egress::Guard,
@@ -292,7 +292,7 @@ impl Sender {
         request: SendRequest<'_>,
         (begun, trace): (Instant, Option<TraceContext>),
         sends: bool,
-    ) -> (Ending, Option<ExchangeTimes>) {
+    ) -> (AttemptOutcome, Option<ExchangeTimes>) {
         let outlets = &*self.0;
         let current;
         let (content, templates) =

@@ -6,7 +6,8 @@ mod send;
 use serde_json::Value;
 
 use super::{
-    AttemptContext, Checks, DestinationType, Ending, normalized_address, outlets::AttemptResources,
+    AttemptContext, AttemptOutcome, Checks, DestinationType, normalized_address,
+    outlets::AttemptResources,
 };
 use crate::{
     domain::{TemplateLanguage, destination::ServiceNow},
@@ -51,15 +52,15 @@ impl DestinationType for ServiceNow {
         message::body(facts)
     }
 
-    fn reduced(&self, facts: &mut Facts<'_>) -> Value {
-        message::reduced(facts)
+    fn reduced_message(&self, facts: &mut Facts<'_>) -> Value {
+        message::reduced_message(facts)
     }
 
     fn to_display(body: &Value) -> Value {
         body.clone()
     }
 
-    async fn send(&self, attempt: &mut AttemptContext<'_>, body: Value) -> Ending {
+    async fn send(&self, attempt: &mut AttemptContext<'_>, body: Value) -> AttemptOutcome {
         send::send(self, attempt, &body).await
     }
 }

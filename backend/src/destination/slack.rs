@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::{
-    AttemptContext, ChatThread, Checks, DestinationType, Ending, outlets::AttemptResources,
+    AttemptContext, AttemptOutcome, ChatThread, Checks, DestinationType, outlets::AttemptResources,
 };
 use crate::{
     domain::{TemplateLanguage, destination::Slack},
@@ -52,15 +52,15 @@ impl DestinationType for Slack {
         message::body(facts, self)
     }
 
-    fn reduced(&self, facts: &mut Facts<'_>) -> Value {
-        message::reduced(facts)
+    fn reduced_message(&self, facts: &mut Facts<'_>) -> Value {
+        message::reduced_message(facts)
     }
 
     fn to_display(body: &Value) -> Value {
         body.clone()
     }
 
-    async fn send(&self, attempt: &mut AttemptContext<'_>, body: Value) -> Ending {
+    async fn send(&self, attempt: &mut AttemptContext<'_>, body: Value) -> AttemptOutcome {
         send::send(self, attempt, body).await
     }
 }

@@ -63,7 +63,7 @@ pub enum Advice {
     /// for all messages; `None` if the receiver states none.
     Limited(Option<Duration>),
     /// Retry on schedule; the destination needs to be fixed.
-    Mend,
+    Fix,
     /// The receiver is unlikely to accept this message: give up after a few retries.
     FewMore,
     /// Retry once in the reduced form: the receiver does not accept this content. Never returned
@@ -89,7 +89,7 @@ impl Advice {
     pub(crate) fn cause(self) -> FailureCause {
         match self {
             Self::Again | Self::AgainAfter(_) | Self::Limited(_) => FailureCause::Receiver,
-            Self::Mend => FailureCause::Destination,
+            Self::Fix => FailureCause::Destination,
             Self::FewMore | Self::Reduce | Self::GiveUp | Self::Later => FailureCause::Message,
         }
     }
@@ -169,7 +169,7 @@ impl Verdict {
     }
 
     pub(crate) fn blocked(explanation: impl Into<String>) -> Self {
-        Self::new(Outcome::Blocked, explanation, Advice::Mend)
+        Self::new(Outcome::Blocked, explanation, Advice::Fix)
     }
 
     pub(crate) fn unknown(explanation: impl Into<String>) -> Self {

@@ -13,7 +13,8 @@ use std::{borrow::Cow, collections::BTreeMap};
 use serde_json::{Value, json};
 
 use super::{
-    AttemptContext, Checks, DestinationType, Ending, normalized_address, outlets::AttemptResources,
+    AttemptContext, AttemptOutcome, Checks, DestinationType, normalized_address,
+    outlets::AttemptResources,
 };
 use crate::{
     domain::{
@@ -121,7 +122,7 @@ impl DestinationType for Webhook {
         message::body(facts, self, false)
     }
 
-    fn reduced(&self, facts: &mut Facts<'_>) -> Body {
+    fn reduced_message(&self, facts: &mut Facts<'_>) -> Body {
         message::body(facts, self, true)
     }
 
@@ -140,7 +141,7 @@ impl DestinationType for Webhook {
         body.text.len()
     }
 
-    async fn send(&self, attempt: &mut AttemptContext<'_>, body: Body) -> Ending {
+    async fn send(&self, attempt: &mut AttemptContext<'_>, body: Body) -> AttemptOutcome {
         send::send(self, attempt, body).await
     }
 }

@@ -4,8 +4,8 @@ use std::{fmt, net::IpAddr, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use bellwether_process::{
-    listen::{Full, Pool, network_of},
-    oidc::{CodeRequest, Description, Fault, Provider},
+    listen::{PermitError, Pool, network_of},
+    oidc::{CodeRequest, Description, Provider, ProviderError},
 };
 use rand::RngCore as _;
 use sha2::{Digest as _, Sha256};
@@ -157,8 +157,8 @@ impl SignIns {
         let mut place = self.browsers.places.permit(address.map(network_of));
         place.take(1).map_err(|full| {
             let why = match full {
-                Full::All => "too many sign-ins in progress; try again",
-                Full::Share => "too many sign-ins from this address in progress; try again",
+                PermitError::All => "too many sign-ins in progress; try again",
+                PermitError::Share => "too many sign-ins from this address in progress; try again",
             };
             Error::Unavailable(why.into())
         })?;
@@ -174,10 +174,12 @@ fn required_endpoint(endpoint: Option<String>, name: &str) -> Result<String, Err
     })
 }
 
-fn refusal_error(error: &Fault) -> Error {
+fn refusal_error(error: &ProviderError) -> Error {
     match error {
-        Fault::Refused { .. } => Error::Unauthenticated(error.to_string()),
-        Fault::Away(_) | Fault::Unfit(_) => Error::Unavailable(error.to_string()),
+        ProviderError::Refused { .. } => Error::Unauthenticated(error.to_string()),
+        ProviderError::Unreachable(_) | ProviderError::Unusable(_) => {
+            Error::Unavailable(error.to_string())
+        }
     }
 }
 

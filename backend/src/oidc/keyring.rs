@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bellwether_process::oidc::{Fault, Provider};
+use bellwether_process::oidc::{Provider, ProviderError};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -98,10 +98,10 @@ impl Keyring {
         }
     }
 
-    async fn read(&self) -> Result<Arc<[Key]>, Fault> {
+    async fn read(&self) -> Result<Arc<[Key]>, ProviderError> {
         let description = self.provider.describe().await?;
         let text = self.provider.keys(&description).await?;
-        let unfit = || Fault::Unfit("it publishes no signing keys".into());
+        let unfit = || ProviderError::Unusable("it publishes no signing keys".into());
         let set: Value = serde_json::from_slice(&text).ok().ok_or_else(unfit)?;
         let keys = set["keys"].as_array().ok_or_else(unfit)?;
         let keys = keys.iter().take(PROVIDER_KEYS_MAX).filter_map(Key::read);

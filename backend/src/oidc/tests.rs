@@ -25,7 +25,7 @@ fn signer(seed: u8) -> Ed25519KeyPair {
     Ed25519KeyPair::from_seed_unchecked(&[seed; 32]).unwrap()
 }
 
-fn signed(header: &Value, claims: &Value, key: &Ed25519KeyPair) -> String {
+fn sign_token(header: &Value, claims: &Value, key: &Ed25519KeyPair) -> String {
     let text = format!(
         "{}.{}",
         base64(header.to_string()),
@@ -118,7 +118,7 @@ async fn token_identifies_the_user_and_grants_the_highest_role() {
     let provider = StandIn::start().await;
     let sign_ins = provider.sign_ins();
     let person = async |changed: Value| {
-        let token = signed(&header(), &provider.claims(&changed), &signer(1));
+        let token = sign_token(&header(), &provider.claims(&changed), &signer(1));
         assert!(SignIns::is_token(&token));
         sign_ins.authenticate(&token).await
     };
@@ -150,8 +150,8 @@ async fn invalid_tokens_are_refused_with_reason() {
     let sign_ins = provider.sign_ins();
     let claims = |changed: Value| provider.claims(&changed);
     let good = || claims(json!({}));
-    let by_one = |changed: Value| signed(&header(), &claims(changed), &signer(1));
-    let with = |header: Value| signed(&header, &good(), &signer(1));
+    let by_one = |changed: Value| sign_token(&header(), &claims(changed), &signer(1));
+    let with = |header: Value| sign_token(&header, &good(), &signer(1));
     let cases = [
         (by_one(json!({"iss": "https://x"})), "another provider"),
         (by_one(json!({"aud": "x"})), "for another service"),
@@ -167,7 +167,7 @@ async fn invalid_tokens_are_refused_with_reason() {
             "no displayable name",
         ),
         (
-            signed(&header(), &good(), &signer(2)),
+            sign_token(&header(), &good(), &signer(2)),
             "not signed with a key",
         ),
         (with(json!({"alg": "none"})), "signed with"),
@@ -206,12 +206,12 @@ async fn key_lookups_are_limited_and_cached_keys_survive_outages() {
     let sign_ins = provider.sign_ins();
     for id in 0..200 {
         let header = json!({"alg": "EdDSA", "kid": id.to_string()});
-        let token = signed(&header, &provider.claims(&json!({})), &signer(3));
+        let token = sign_token(&header, &provider.claims(&json!({})), &signer(3));
         assert!(sign_ins.authenticate(&token).await.is_err());
     }
     assert_eq!(provider.requests.load(Ordering::SeqCst), 1);
     provider.tasks.shutdown().await;
-    let token = signed(&header(), &provider.claims(&json!({})), &signer(1));
+    let token = sign_token(&header(), &provider.claims(&json!({})), &signer(1));
     assert!(sign_ins.authenticate(&token).await.is_ok());
     // Without the provider's keys no token can be verified.
     let unknown = provider.sign_ins().authenticate(&token).await.unwrap_err();

@@ -59,7 +59,7 @@ pub async fn annotate(
         for (at, item) in items.iter().enumerate() {
             answers.push(match edits.get(at) {
                 Some(occurrence) => check_event_owner(&mut changes, occurrence)
-                    .and_then(|()| carry_out(occurrence, item, author, now_ms)),
+                    .and_then(|()| apply_annotation(occurrence, item, author, now_ms)),
                 None => Err(item.target.not_found()),
             });
         }
@@ -69,7 +69,7 @@ pub async fn annotate(
     Ok(commit(&deciding.store, Lane::Admin, decide).await?.0)
 }
 
-fn carry_out(
+fn apply_annotation(
     occurrence: &mut Occurrence,
     item: &AnnotationItem,
     author: &Name,

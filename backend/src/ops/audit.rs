@@ -252,7 +252,7 @@ impl AuditLog {
     pub async fn delete_expired(&self) -> Result<usize, Error> {
         let mut forgotten = 0;
         loop {
-            let settings = settings::stored(&self.store).await?;
+            let settings = settings::read_stored(&self.store).await?;
             let keep = settings::values_of(settings.as_ref()).audit_retention;
             let until_ms = self.clock.now_ms().saturating_sub(millis(keep));
             let page = self.store.page::<AuditEntry>(

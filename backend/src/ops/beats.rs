@@ -33,7 +33,7 @@ pub struct Beats(Mutex<BeatCache>);
 #[derive(Debug, Default)]
 struct BeatCache {
     time: Option<ServiceTime>,
-    noted: HashMap<(RecordId, RecordId), Noted>,
+    noted: HashMap<(RecordId, RecordId), ReportedBeat>,
     /// Number of expected value sets by heartbeat, and in total under [`SERVICE`]; filled on
     /// demand.
     counts: HashMap<RecordId, usize>,
@@ -71,11 +71,11 @@ impl ServiceTime {
 }
 
 #[derive(Debug)]
-struct Noted {
+struct ReportedBeat {
     /// Service time of the last stored beat.
     stored_ms: i64,
     /// A later beat that is not stored yet.
-    later: Option<Moment>,
+    later: Option<BeatTime>,
     /// Whether a write is in progress.
     is_claimed: bool,
     values: Vec<SharedValue>,
@@ -83,7 +83,7 @@ struct Noted {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Moment {
+struct BeatTime {
     at_ms: i64,
     service_ms: i64,
 }
@@ -93,7 +93,7 @@ struct Beat {
     heartbeat: RecordId,
     key: RecordId,
     values: Vec<SharedValue>,
-    moment: Moment,
+    moment: BeatTime,
     /// Service time of the claim.
     claim_ms: i64,
     apart_ms: i64,
@@ -231,7 +231,7 @@ impl Beats {
         &self,
         snapshot: &Snapshot,
         occurrence: &Occurrence,
-        moment: Moment,
+        moment: BeatTime,
         claimed: &mut Vec<Beat>,
     ) {
         for loaded in snapshot.heartbeats().iter() {
@@ -252,7 +252,7 @@ impl Beats {
         loaded: &LoadedHeartbeat,
         key: RecordId,
         values: Vec<SharedValue>,
-        moment: Moment,
+        moment: BeatTime,
     ) -> Option<Beat> {
         let (heartbeat, apart_ms) = (
             loaded.heartbeat.id,
@@ -276,7 +276,7 @@ impl Beats {
                             .noted
                             .retain(|_, it| it.is_claimed || it.later.is_some());
                     }
-                    let new = Noted {
+                    let new = ReportedBeat {
                         stored_ms: i64::MIN / 2,
                         later: None,
                         is_claimed: true,
@@ -358,7 +358,7 @@ impl Claims {
         if snapshot.heartbeats().is_empty() {
             return;
         }
-        let moment = Moment {
+        let moment = BeatTime {
             at_ms: now_ms,
             service_ms: self.beats.service_ms(clock),
         };
@@ -378,7 +378,7 @@ impl Claims {
         let keys = self.claimed.iter().map(key).collect();
         let found = store.get_many::<Expectation>(keys).await?;
         for (beat, found) in self.claimed.iter().zip(found) {
-            let Moment { at_ms, service_ms } = beat.moment;
+            let BeatTime { at_ms, service_ms } = beat.moment;
             let before = match &found {
                 Some(found) => found.value.clone(),
                 None if self.beats.has_room(store, beat.heartbeat).await? => {
@@ -435,7 +435,7 @@ impl Claims {
                 noted.stored_ms = beat.claim_ms;
                 noted.apart_ms = beat.apart_ms;
                 noted.is_claimed = false;
-                let is_later = |it: &Moment| it.service_ms > beat.moment.service_ms;
+                let is_later = |it: &BeatTime| it.service_ms > beat.moment.service_ms;
                 noted.later = noted.later.filter(is_later);
             }
         }

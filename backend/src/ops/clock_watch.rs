@@ -30,11 +30,11 @@ pub struct ClockWatch {
     store: Store,
     clock: Arc<SteadyClock>,
     boot: Option<Boot>,
-    known: Mutex<Known>,
+    known: Mutex<LastCheck>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct LastCheck {
     /// Sum of the steps applied to the clock of this process.
     stepped_ms: i64,
     /// A step that no node has applied yet, and the time of the check that first found it.
@@ -68,7 +68,7 @@ impl ClockWatch {
             store,
             clock: Arc::new(clock),
             boot,
-            known: Mutex::new(Known {
+            known: Mutex::new(LastCheck {
                 stepped_ms: fact.stepped_ms,
                 waits: None,
                 indexed: None,
@@ -142,7 +142,7 @@ impl ClockWatch {
         Ok(())
     }
 
-    async fn apply_fact(&self, known: &mut Known, fact: &ClockFact) {
+    async fn apply_fact(&self, known: &mut LastCheck, fact: &ClockFact) {
         let step_ms = fact.stepped_ms.saturating_sub(known.stepped_ms);
         if step_ms == 0 {
             return;

@@ -196,7 +196,7 @@ impl Configuration {
                 .await?;
                 self.store.changes()
             } else {
-                staged.changes()
+                staged.take_changes()
             };
             Ok((set, changes))
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     clock::Clock,
-    decide::{Past, Snapshot, Step, StepKind, notify},
+    decide::{PastDefinitions, Snapshot, Step, StepKind, notify},
     domain::{Delivery, Occurrence},
     lifecycle::{Cause, StateChange, apply_change},
     ops::{beats::Beats, loop_guard::Reports, ruleset::Ruleset},
@@ -53,7 +53,7 @@ impl DecisionContext {
     /// `past` is the result of [`crate::ops::revision::past`] for the occurrence.
     pub fn apply_change(
         &self,
-        (snapshot, past): (&Snapshot, &Past),
+        (snapshot, past): (&Snapshot, &PastDefinitions),
         occurrence: &mut Occurrence,
         change: &StateChange,
         cause: Cause<'_>,

@@ -38,7 +38,7 @@ pub use crate::destination::{ExchangeTimes, is_credential, is_plain_header, is_s
 pub use failing::{FailingWatch, is_silent};
 pub use health::health;
 pub use health_summary::{HealthSummary, Verdict};
-pub use tester::{RenderedTest, Test, TestSubject, TestTarget, Tester, Tried};
+pub use tester::{CompletedTest, RenderedTest, Test, TestSubject, TestTarget, Tester};
 
 /// Operations on destinations.
 pub type Destinations = Resources<Destination>;

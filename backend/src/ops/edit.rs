@@ -47,13 +47,13 @@ impl OccurrenceTarget {
 /// The targeted occurrences, as read and as they will be written.
 #[derive(Debug)]
 pub struct Edits {
-    rows: Vec<Edited>,
+    rows: Vec<EditedOccurrence>,
     /// Row index of each target.
     places: Vec<Option<usize>>,
 }
 
 #[derive(Debug)]
-struct Edited {
+struct EditedOccurrence {
     stored: Stored<Occurrence>,
     next: Occurrence,
 }
@@ -75,7 +75,7 @@ impl Edits {
             let place = record.map(|stored| {
                 *known.entry(stored.value.key).or_insert_with(|| {
                     let next = stored.value.clone();
-                    edits.rows.push(Edited { stored, next });
+                    edits.rows.push(EditedOccurrence { stored, next });
                     edits.rows.len() - 1
                 })
             });
@@ -105,9 +105,9 @@ impl Edits {
             if self.rows.iter().any(|row| row.next.id() == id) {
                 continue;
             }
-            if let Some(stored) = find::stored(store, id).await? {
+            if let Some(stored) = find::find_stored(store, id).await? {
                 let next = stored.value.clone();
-                self.rows.push(Edited { stored, next });
+                self.rows.push(EditedOccurrence { stored, next });
             }
         }
         Ok(())
@@ -135,7 +135,7 @@ impl Edits {
             }
             if newest
                 .as_ref()
-                .is_none_or(|it: &&mut Edited| it.next.number < other.number)
+                .is_none_or(|it: &&mut EditedOccurrence| it.next.number < other.number)
             {
                 newest = Some(row);
             }

@@ -9,8 +9,8 @@
 
 mod definitions;
 mod gates;
-mod held;
 mod history;
+mod holds;
 mod judge;
 mod opening;
 mod reason;
@@ -20,7 +20,7 @@ mod timeline;
 use std::collections::{HashMap, HashSet};
 
 use definitions::Definitions;
-pub use history::{Moment, timeline};
+pub use history::{HistoryItem, timeline};
 use judge::{Judge, Subject};
 pub use reason::{Reason, describe};
 use sent::Pauses;
@@ -226,7 +226,7 @@ impl SentDelivery {
     }
 
     /// Returns the state of the delivery, or of its digest.
-    fn ended(&self) -> DeliveryState {
+    fn final_state(&self) -> DeliveryState {
         let digest = self.digest.as_ref();
         digest.map_or(self.delivery.state, |it| it.state)
     }
@@ -315,7 +315,7 @@ pub async fn explain(
 pub async fn add_waits(all: &Deliveries, rules: &mut [RuleExplanation]) -> Result<(), Error> {
     let mut reasons = all.wait_reasons();
     let sent = rules.iter_mut().flat_map(|rule| &mut rule.deliveries);
-    let is_waiting = |it: &&mut SentDelivery| it.ended().due_ms().is_some();
+    let is_waiting = |it: &&mut SentDelivery| it.final_state().due_ms().is_some();
     for (at, sent) in sent.filter(is_waiting).enumerate() {
         let looking = at < WAITS_SCANNED_MAX;
         sent.waiting = match &sent.digest {
@@ -399,7 +399,7 @@ impl RuleExplanation {
         let is_matched = self.others.last().is_some_and(|now| now.held_back);
         if is_matched && occurrence.status == Status::Suppressed {
             self.held_by
-                .extend(held::suppression_hold(&self.rule_name, rule, occurrence));
+                .extend(holds::suppression_hold(&self.rule_name, rule, occurrence));
         }
         let pending = occurrence.pending.iter().find(|it| it.rule == rule);
         if let Some(pending) = pending {
@@ -451,7 +451,7 @@ fn unstored_explanation(notified: &Notified, deliveries: Vec<SentDelivery>) -> R
 
 /// Summarizes the number of messages and their outcomes.
 fn outcome_suffix(sent: &[SentDelivery]) -> String {
-    let ended = |state: DeliveryState| sent.iter().filter(|it| it.ended() == state).count();
+    let ended = |state: DeliveryState| sent.iter().filter(|it| it.final_state() == state).count();
     let (delivered, dead) = (ended(DeliveryState::Delivered), ended(DeliveryState::Dead));
     let folded = sent.iter().filter(|it| it.digest.is_some()).count();
     let folded = match folded {

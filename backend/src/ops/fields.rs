@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use bellwether_proto::filter::{self, Fault};
+use bellwether_proto::filter::{self, FilterError};
 
 use crate::{
     clock::Clock,
@@ -140,7 +140,7 @@ impl FieldsSeen {
             };
             let message = unknown.describe();
             hints.push(match at {
-                Some(at) => Fault { at: *at, message }.to_string(),
+                Some(at) => FilterError { at: *at, message }.to_string(),
                 None => message,
             });
         }
@@ -338,7 +338,7 @@ mod tests {
     use super::*;
     use crate::{clock::ManualClock, ops::samples, store::Lane};
 
-    async fn seen() -> FieldsSeen {
+    async fn sample_fields() -> FieldsSeen {
         let store = samples::store();
         let mut occurrence = samples::occurrence();
         occurrence.dimensions.insert("host".into(), "db-1".into());
@@ -368,7 +368,11 @@ mod tests {
             ("metadata.host", Some(None)),
         ];
         let names = cases.map(|(name, _)| name);
-        let unknown = seen().await.find_unknown(&names, &[]).await.unwrap();
+        let unknown = sample_fields()
+            .await
+            .find_unknown(&names, &[])
+            .await
+            .unwrap();
         for ((name, expected), unknown) in cases.into_iter().zip(unknown) {
             let nearest = unknown.map(|unknown| unknown.nearest);
             assert_eq!(nearest, expected.map(|it| it.map(str::to_owned)), "{name}");

@@ -34,14 +34,14 @@ pub async fn occurrence(
     store: &Store,
     id: OccurrenceId,
 ) -> Result<Option<Occurrence>, EngineError> {
-    Ok(stored(store, id).await?.map(|stored| stored.value))
+    Ok(find_stored(store, id).await?.map(|stored| stored.value))
 }
 
 /// Returns an occurrence as stored, for updating it.
 ///
 /// # Errors
 /// Returns an error if the store fails.
-pub async fn stored(
+pub async fn find_stored(
     store: &Store,
     id: OccurrenceId,
 ) -> Result<Option<Stored<Occurrence>>, EngineError> {

@@ -28,7 +28,7 @@ pub async fn delete_expired(deciding: &DecisionContext) -> Result<(), Error> {
     loop {
         let range = Range {
             start: Vec::new(),
-            end: Some(Key::new().moment(before_ms).build()),
+            end: Some(Key::new().time_ms(before_ms).build()),
         };
         let (index, ascending) = (Index::GroupByEnd, Direction::Ascending);
         let found = store.page_by::<Group>(index, range, ascending, PAGE_SIZE_MAX);

@@ -41,7 +41,7 @@ pub struct HoldWatch {
 pub async fn oldest_due_ms(store: &Store, now_ms: i64) -> Result<Option<i64>, EngineError> {
     let mut range = Range {
         start: Vec::new(),
-        end: Some(Key::new().moment(now_ms.saturating_add(1)).build()),
+        end: Some(Key::new().time_ms(now_ms.saturating_add(1)).build()),
     };
     loop {
         let (index, ascending) = (Index::OccurrenceByDue, Direction::Ascending);

@@ -78,7 +78,7 @@ impl Default for Origin {
 
 /// The outcome of submitted events.
 #[derive(Debug, Default)]
-pub struct Submitted {
+pub struct SubmitOutcome {
     /// Events that were not accepted, by position, with the error.
     pub failed: Vec<(usize, Error)>,
     /// Number of events that opened an occurrence.
@@ -124,7 +124,7 @@ impl Intake {
         &self,
         events: Vec<IncomingEvent>,
         author: Option<Name>,
-    ) -> Result<Submitted, Error> {
+    ) -> Result<SubmitOutcome, Error> {
         let (reply, answer) = oneshot::channel();
         let from = Origin {
             author,
@@ -135,8 +135,8 @@ impl Intake {
             .await
             .unwrap_or_else(|_closed| Err(stopping_error()))?
         {
-            Outcome::Taken { opened, failed, .. } => Ok(Submitted { failed, opened }),
-            Outcome::Earlier(_) | Outcome::KeyUsed => Ok(Submitted::default()),
+            Outcome::Accepted { opened, failed, .. } => Ok(SubmitOutcome { failed, opened }),
+            Outcome::Earlier(_) | Outcome::KeyUsed => Ok(SubmitOutcome::default()),
         }
     }
 
@@ -191,7 +191,7 @@ impl Intake {
             .await
             .unwrap_or_else(|_closed| Err(stopping_error()))?
         {
-            Outcome::Taken { number, .. } => Ok(OccurrenceId { event: id, number }),
+            Outcome::Accepted { number, .. } => Ok(OccurrenceId { event: id, number }),
             Outcome::Earlier(_) | Outcome::KeyUsed => Err(stopping_error()),
         }
     }

@@ -178,7 +178,7 @@ async fn opened_by_severity(
                 start: Key::new()
                     .byte(head[0])
                     .byte(head[1])
-                    .moment(since_ms)
+                    .time_ms(since_ms)
                     .build(),
                 end: Range::with_prefix(&head).end,
             };

@@ -112,7 +112,7 @@ pub async fn list(
     let limit = page.limit()?;
     let scope = filter.scope();
     let snapshot = deciding.ruleset.refresh().await?;
-    let end = filter.before_ms.map(|it| Key::new().moment(it).build());
+    let end = filter.before_ms.map(|it| Key::new().time_ms(it).build());
     let mut range = Range {
         start: Vec::new(),
         end,

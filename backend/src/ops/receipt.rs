@@ -225,7 +225,7 @@ impl ReceiptSweep {
 fn older_range(ms: i64) -> Range {
     Range {
         start: Vec::new(),
-        end: Some(Key::new().moment(ms).build()),
+        end: Some(Key::new().time_ms(ms).build()),
     }
 }
 

@@ -298,7 +298,7 @@ impl<T: Drafted> Resources<T> {
     /// one that looks the same is taken.
     pub async fn create(&self, draft: &T::Draft, validate_only: bool) -> Result<Saved<T>, Error> {
         let new = self.store_new(draft, validate_only).await?;
-        self.saved(new).await
+        self.to_saved(new).await
     }
 
     /// Returns [`Error::Exhausted`] if creating another one would exceed the limit.
@@ -314,7 +314,7 @@ impl<T: Drafted> Resources<T> {
         })
     }
 
-    async fn saved(&self, resource: T) -> Result<Saved<T>, Error> {
+    async fn to_saved(&self, resource: T) -> Result<Saved<T>, Error> {
         Ok(Saved {
             warnings: resource.warnings(self).await?,
             view: T::view(self, resource.clone()).await?.0,
@@ -409,7 +409,7 @@ impl<T: Drafted> Resources<T> {
     /// [`Error::Aborted`] if the draft's etag is not current.
     pub async fn update(&self, draft: &T::Draft, validate_only: bool) -> Result<Saved<T>, Error> {
         let new = self.store_edited(draft, validate_only).await?;
-        self.saved(new).await
+        self.to_saved(new).await
     }
 
     async fn store_edited(&self, draft: &T::Draft, validate_only: bool) -> Result<T, Error> {

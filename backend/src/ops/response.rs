@@ -252,7 +252,7 @@ impl Responses {
         }
         response.next_ms = Some(now_ms);
         let step = Step {
-            kind: StepKind::Look,
+            kind: StepKind::Check,
             transition: Transition::default(),
             matches: &snapshot.matches(&next),
             now_ms,

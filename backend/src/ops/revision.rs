@@ -3,7 +3,7 @@
 
 use crate::{
     clock::millis,
-    decide::{NeededRevisions, Past, Snapshot},
+    decide::{NeededRevisions, PastDefinitions, Snapshot},
     domain::{Name, Occurrence, RecordId, RevisedResource, Revision, RevisionKind},
     error::Error,
     limits::{
@@ -13,7 +13,7 @@ use crate::{
     store::{
         Changes, Direction, EngineError, Index, Lane, Store,
         engine::Range,
-        record::bytes::{Key, moment_at},
+        record::bytes::{Key, time_ms_at},
     },
 };
 
@@ -78,7 +78,10 @@ pub async fn newest_end_ms(store: &Store) -> Result<Option<i64>, EngineError> {
     let all = Range::with_prefix(&[]);
     let engine = store.engine();
     let newest = engine.entries(Index::RevisionByEnd, all, Direction::Descending, 1);
-    Ok(newest.await?.first().and_then(|(key, _)| moment_at(key, 0)))
+    Ok(newest
+        .await?
+        .first()
+        .and_then(|(key, _)| time_ms_at(key, 0)))
 }
 
 /// Deletes revisions that ended before the oldest stored occurrence was opened, and the oldest ones
@@ -95,7 +98,7 @@ pub async fn delete_unused(store: &Store, now_ms: i64) -> Result<(), Error> {
     loop {
         let first = engine.entries(Index::OccurrenceByStart, all(), Direction::Ascending, 1);
         let first = first.await?;
-        let opened_ms = first.first().and_then(|(key, _)| moment_at(key, 0));
+        let opened_ms = first.first().and_then(|(key, _)| time_ms_at(key, 0));
         // A sender's clock may be ahead by this much.
         let ahead_ms = i64::try_from(EVENT_AHEAD_MAX.as_millis()).unwrap_or(i64::MAX);
         let needed_ms = opened_ms.map_or(i64::MAX, |at_ms| at_ms.saturating_sub(ahead_ms));
@@ -144,9 +147,9 @@ pub async fn read_past(
     store: &Store,
     snapshot: &Snapshot,
     occurrences: impl Iterator<Item = &Occurrence>,
-) -> Result<Past, EngineError> {
+) -> Result<PastDefinitions, EngineError> {
     let wanted = NeededRevisions::collect(snapshot, occurrences);
-    let mut past = Past::default();
+    let mut past = PastDefinitions::default();
     let revisions = wanted.revisions.iter();
     let mut keys: Vec<_> = revisions
         .map(|(of, id)| Key::new().revision(*of, id).build())

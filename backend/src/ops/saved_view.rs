@@ -102,7 +102,7 @@ fn check_filter(text: &str, now_ms: i64, violations: &mut Violations) {
     for violation in matching::compile(&query).err().into_iter().flatten() {
         let at = parsed.position(&violation.field);
         let message = violation.description;
-        violations.add("filter", filter::Fault { at, message }.to_string());
+        violations.add("filter", filter::FilterError { at, message }.to_string());
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) const FILE: &str = "settings file";
 ///
 /// # Errors
 /// Returns an error if the store fails.
-pub async fn stored(store: &Store) -> Result<Option<Stored<Settings>>, Error> {
+pub async fn read_stored(store: &Store) -> Result<Option<Stored<Settings>>, Error> {
     Ok(store.get(Settings::NAME.into()).await?)
 }
 
@@ -51,7 +51,7 @@ pub async fn stored(store: &Store) -> Result<Option<Stored<Settings>>, Error> {
 /// # Errors
 /// Returns an error if the store fails.
 pub async fn in_force(store: &Store) -> Result<SharedSettings, Error> {
-    Ok(values_of(stored(store).await?.as_ref()))
+    Ok(values_of(read_stored(store).await?.as_ref()))
 }
 
 /// Returns the values of stored settings, or the defaults.
@@ -69,7 +69,7 @@ pub async fn store_initial(store: &Store, clock: &dyn Clock, config: &Config) ->
     let (now_ms, is_shared) = (clock.now_ms(), store.engine().is_shared());
     let decide = async || {
         let mut changes = store.changes();
-        let found = stored(store).await?;
+        let found = read_stored(store).await?;
         let before = found.as_ref().map(|it| it.value.values.clone());
         match found {
             None => changes.insert(&Settings {
@@ -99,7 +99,7 @@ pub async fn store_initial(store: &Store, clock: &dyn Clock, config: &Config) ->
         scope: Arc::new(KeyScope::default()),
     };
     // The initial settings are not an edit.
-    let (before, position) = match stored(store).await? {
+    let (before, position) = match read_stored(store).await? {
         None => commit(store, Lane::Admin, decide).await?,
         Some(_) => run_as(author, commit(store, Lane::Admin, decide)).await?,
     };
@@ -293,7 +293,7 @@ impl InstallationSettings {
     pub async fn set_quiet(&self, is_quiet: bool) -> Result<v1::Settings, Error> {
         let decide = async || {
             let now_ms = self.clock.now_ms();
-            let found = stored(&self.store).await?;
+            let found = read_stored(&self.store).await?;
             let found = found.ok_or_else(|| Error::NotFound("no settings are stored".into()))?;
             let mut changes = self.store.changes();
             let mut next = found.value.clone();

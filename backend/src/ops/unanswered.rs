@@ -67,7 +67,7 @@ pub(crate) async fn is_marked(store: &Store) -> Result<bool, EngineError> {
 /// # Errors
 /// Returns an error if the store fails.
 pub(crate) async fn report(deciding: &DecisionContext, intake: &Intake) -> Result<(), Error> {
-    let decide = async || decided(deciding).await;
+    let decide = async || decide_reports(deciding).await;
     let ((reports, closed), _) = commit(&deciding.store, Lane::Bulk, decide).await?;
     intake.report_all(reports);
     for event in closed {
@@ -78,7 +78,7 @@ pub(crate) async fn report(deciding: &DecisionContext, intake: &Intake) -> Resul
 
 /// Returns the reports, and the closings of the events that earlier versions opened for each
 /// response.
-async fn decided(
+async fn decide_reports(
     deciding: &DecisionContext,
 ) -> Result<(Changes, (RecordedReports, Vec<IncomingEvent>)), Error> {
     let store = &deciding.store;

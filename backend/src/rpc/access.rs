@@ -8,10 +8,10 @@ mod guard;
 mod inflate;
 mod line;
 mod origin;
-mod people;
 mod rate_limit;
 mod refusals;
 mod scanning;
+mod signed_in_users;
 
 use std::net::IpAddr;
 
@@ -23,9 +23,9 @@ pub use deadline::requested_timeout;
 pub use guard::{
     AdmittedCall, DIALECT_HEADER, Guard, Guarded, RejectedCall, code_of, intake_bytes_max,
 };
-pub use people::People;
 pub use refusals::{Refusals, labels as refusal_words};
 pub use scanning::too_large;
+pub use signed_in_users::SignedInUsers;
 
 #[derive(Debug, Clone, Copy)]
 struct CallAddress(Option<IpAddr>);

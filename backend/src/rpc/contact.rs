@@ -6,7 +6,7 @@ use bellwether_proto::v1::{self, contact_service_server::ContactService};
 use futures_util::future::join_all;
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{audit, convert::delivery::tested, serve::serve};
+use super::{audit, convert::delivery::test_response, serve::serve};
 use crate::{
     domain::{Contact, ContactMethod, Name, PagedContact, RecordId, TemplateLanguage},
     ops::{
@@ -59,7 +59,7 @@ impl ContactApi {
             }),
         };
         let result = match self.tester.test(test).await {
-            Ok((delivery, attempt, times)) => tested(&delivery, attempt, times),
+            Ok((delivery, attempt, times)) => test_response(&delivery, attempt, times),
             Err(error) => v1::TestDestinationResponse {
                 outcome: v1::Outcome::Unreachable.into(),
                 explanation: Status::from(error).message().to_owned(),

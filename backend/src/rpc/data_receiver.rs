@@ -141,7 +141,10 @@ impl DataReceiver {
             Some(key) => {
                 let (refused, is_replayed) =
                     self.ingest_once(dialect, request, caller, key).await?;
-                (refused.into_iter().map(as_invalid).collect(), is_replayed)
+                (
+                    refused.into_iter().map(with_invalid_argument).collect(),
+                    is_replayed,
+                )
             }
         };
         let mut response =
@@ -171,7 +174,7 @@ impl DataReceiver {
             refused,
         } = self.sort(dialect, events, caller);
         let invalid = refused.len();
-        let mut refused: Vec<_> = refused.into_iter().map(as_invalid).collect();
+        let mut refused: Vec<_> = refused.into_iter().map(with_invalid_argument).collect();
         let (mut accepted, mut first) = (accepted.into_iter().peekable(), 0);
         while accepted.peek().is_some() {
             // A native request is a single part.
@@ -392,7 +395,7 @@ fn check_source(scope: &KeyScope, event: IncomingEvent) -> Result<IncomingEvent,
     Err(vec![Violation::new("dimensions.source", message)])
 }
 
-fn as_invalid(refusal: Refusal) -> (Refusal, Code) {
+fn with_invalid_argument(refusal: Refusal) -> (Refusal, Code) {
     (refusal, Code::InvalidArgument)
 }
 

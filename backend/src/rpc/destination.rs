@@ -93,7 +93,7 @@ impl DestinationApi {
 
     async fn requested_test(&self, mut request: v1::TestDestinationRequest) -> Result<Test, Error> {
         let event = request.event.take();
-        let about = convert::about(&request.event_id, event, self.tester.now_ms())?;
+        let about = convert::test_subject(&request.event_id, event, self.tester.now_ms())?;
         let message = request.message.clone();
         let language =
             TemplateLanguage::from_number(request.template_language).ok_or_else(|| {
@@ -182,7 +182,9 @@ impl DestinationService for DestinationApi {
     ) -> Result<Response<v1::TestDestinationResponse>, Status> {
         let test = self.requested_test(request.into_inner()).await?;
         let (delivery, attempt, times) = self.tester.test(test).await?;
-        Ok(Response::new(convert::tested(&delivery, attempt, times)))
+        Ok(Response::new(convert::test_response(
+            &delivery, attempt, times,
+        )))
     }
 
     async fn render_destination(
@@ -213,6 +215,6 @@ impl DestinationService for DestinationApi {
             }
             None => None,
         };
-        Ok(Response::new(convert::rendered(rendered, route)))
+        Ok(Response::new(convert::render_response(rendered, route)))
     }
 }

@@ -237,7 +237,7 @@ impl EventQueryService for EventQueries {
             let (mut watch, shutdown) = state?;
             tokio::select! {
                 news = watch.next() => match news {
-                    Ok(news) => Some((Ok(event::news(news)), Some((watch, shutdown)))),
+                    Ok(update) => Some((Ok(event::watch_response(update)), Some((watch, shutdown)))),
                     Err(error) => Some((Err(error.into()), None)),
                 },
                 () = shutdown.cancelled() => {

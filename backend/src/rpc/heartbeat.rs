@@ -94,7 +94,7 @@ impl HeartbeatService for HeartbeatApi {
     ) -> Result<Response<v1::PreviewHeartbeatResponse>, Status> {
         let draft = request.into_inner().heartbeat.unwrap_or_default();
         let previewed = self.previews.preview(draft).await?;
-        Ok(Response::new(shown(previewed)))
+        Ok(Response::new(preview_response(previewed)))
     }
 
     async fn rotate_heartbeat_key(
@@ -151,7 +151,7 @@ fn parse_address(request: v1::BeatByKeyRequest) -> v1::BeatByKeyRequest {
     }
 }
 
-fn shown(previewed: HeartbeatPreview) -> v1::PreviewHeartbeatResponse {
+fn preview_response(previewed: HeartbeatPreview) -> v1::PreviewHeartbeatResponse {
     let expectations = previewed.expectations.into_iter();
     let expectations = expectations.map(|it| {
         let values = it.values.into_iter();

@@ -39,7 +39,7 @@ async fn endless(is_amid: bool, alive: Arc<AtomicUsize>) {
     }
 }
 
-async fn until(is_so: impl Fn() -> bool) {
+async fn wait_until(is_so: impl Fn() -> bool) {
     let wait = async {
         while !is_so() {
             yield_now().await;
@@ -57,9 +57,9 @@ async fn abandoned_scan_stops_between_and_within_events() {
         let call = scans.run(&client, endless(is_amid, Arc::clone(&alive)));
         tokio::select! {
             _ = call => panic!("it does not end"),
-            () = until(|| alive.load(SeqCst) == 1) => {}
+            () = wait_until(|| alive.load(SeqCst) == 1) => {}
         }
-        until(|| alive.load(SeqCst) == 0).await;
+        wait_until(|| alive.load(SeqCst) == 0).await;
     }
 }
 
@@ -78,9 +78,9 @@ async fn greedy_client_does_not_starve_others() {
         }
     }));
     let other = async {
-        until(|| alive.load(SeqCst) == SCANS_RUNNING_MAX / 4).await;
+        wait_until(|| alive.load(SeqCst) == SCANS_RUNNING_MAX / 4).await;
         let admitted = SCANS_RUNNING_MAX / 4 + SCANS_WAITING_MAX / 4;
-        until(|| refused.load(SeqCst) == many - admitted).await;
+        wait_until(|| refused.load(SeqCst) == many - admitted).await;
         let client = scanner("other");
         let done = scans.run(&client, async {
             for _ in 0..100 {
@@ -95,7 +95,7 @@ async fn greedy_client_does_not_starve_others() {
         () = other => {}
     }
     // All waiting and running work is gone.
-    until(|| alive.load(SeqCst) == 0).await;
+    wait_until(|| alive.load(SeqCst) == 0).await;
     assert_eq!(scans.run(&scanner("greedy"), async { 1 }).await.unwrap(), 1);
 }
 

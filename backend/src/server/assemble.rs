@@ -99,7 +99,7 @@ use crate::{
         trigger::Triggers,
     },
     rpc::{
-        access::{Guard, People, Refusals, refusal_words},
+        access::{Guard, Refusals, SignedInUsers, refusal_words},
         audit_log::AuditApi,
         backup::Backups,
         calendar::CalendarApi,
@@ -143,7 +143,7 @@ struct Modules {
     clock_watch: Arc<ClockWatch>,
     clients: Clients,
     keys: Arc<Keys>,
-    people: Option<Arc<People>>,
+    users: Option<Arc<SignedInUsers>>,
     audit: Arc<AuditLog>,
     deciding: DecisionContext,
     intake: Intake,
@@ -279,13 +279,13 @@ impl Modules {
         };
         let (intake, workers) = Intake::new(deciding.clone());
         let sink = Arc::new(intake.clone());
-        let people = config.oidc.clone().map(|oidc| {
+        let users = config.oidc.clone().map(|oidc| {
             let sign_ins = SignIns::new(oidc, Arc::clone(&clock));
-            Arc::new(People::new(Arc::new(sign_ins), Arc::clone(&clock)))
+            Arc::new(SignedInUsers::new(Arc::new(sign_ins), Arc::clone(&clock)))
         });
         let audit = Arc::new(AuditLog::new(store.clone(), Arc::clone(&clock)));
         let modules = Self {
-            people,
+            users,
             keys: Arc::new(Keys::open(store.clone(), Arc::clone(&clock)).await?),
             sender: Sender::new(
                 config,
@@ -317,7 +317,7 @@ impl Modules {
         let refusals = Refusals::new(move |event| reports.report(event, Vec::new()))
             .with_metrics(self.store.metrics().clone());
         let (keys, audit) = (Arc::clone(&self.keys), Arc::clone(&self.audit));
-        Guard::new(keys, Arc::new(refusals), audit, scans).with_people(self.people.clone())
+        Guard::new(keys, Arc::new(refusals), audit, scans).with_users(self.users.clone())
     }
 
     fn exposition(&self, config: &Config, guard: &Guard) -> Exposition {
@@ -371,11 +371,11 @@ impl Modules {
             (config.clone(), self.telling.clone()),
         );
         work.add("settings watch", |stop| settings.run(stop));
-        if let Some(people) = &self.people {
-            let sign_ins = Arc::clone(people.sign_ins());
+        if let Some(users) = &self.users {
+            let sign_ins = Arc::clone(users.sign_ins());
             work.add("provider keys", |stop| sign_ins.run(stop));
-            let people = Arc::clone(people);
-            work.add("people watch", |stop| people.run(stop));
+            let users = Arc::clone(users);
+            work.add("people watch", |stop| users.run(stop));
         }
         let egress = EgressWatch::new(
             self.store.clone(),
@@ -551,7 +551,7 @@ impl Modules {
             EventManagementServiceServer: EventManagement::new(self.deciding.clone(), self.intake.clone()),
             SettingsServiceServer: SettingsApi::new(InstallationSettings::new(store(), clock()), store()),
             SignInServiceServer: SignInApi::new(
-                self.people.as_ref().map(|it| Arc::clone(it.sign_ins())),
+                self.users.as_ref().map(|it| Arc::clone(it.sign_ins())),
                 SignInStates::new(store(), clock()),
             ),
             SilenceServiceServer:

@@ -66,7 +66,7 @@ where
     }
 }
 
-pub(super) async fn counted<T>(
+pub(super) async fn measure_call<T>(
     metrics: &Metrics,
     path: &str,
     call: impl Future<Output = Result<T, Status>>,

@@ -12,7 +12,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use prost::Message;
 use tonic::{Status, metadata::MetadataMap};
 
-use super::{counted::counted, deadline, decoding, panics};
+use super::{counted::measure_call, deadline, decoding, panics};
 use crate::{
     metrics::Metrics,
     ops::client::Caller,
@@ -67,7 +67,7 @@ impl Direct {
                     .await?
                     .unwrap_or_else(|_panic| Err(panics::panic_status()))
             };
-            counted(&self.metrics, Self::METHOD, answering).await
+            measure_call(&self.metrics, Self::METHOD, answering).await
         })
     }
 

@@ -254,7 +254,7 @@ impl Exposition {
             "Occurrences with held notifications, counted up to 10,000",
             held,
         );
-        let late = Key::new().moment(now_ms.saturating_sub(LATE_MS)).build();
+        let late = Key::new().time_ms(now_ms.saturating_sub(LATE_MS)).build();
         let overdue = engine.count(due, until(Some(late)), HELD_COUNTED_MAX);
         gauge(
             to,
@@ -319,7 +319,7 @@ impl Exposition {
                 Some(Hold::Paused) => waiting.paused += 1,
                 Some(Hold::Breaker { .. }) => waiting.breakers_open += 1,
                 Some(
-                    Hold::Asked { .. }
+                    Hold::Requested { .. }
                     | Hold::Limited { .. }
                     | Hold::Rate { .. }
                     | Hold::Width { .. },

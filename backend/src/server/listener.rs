@@ -84,7 +84,7 @@ where
         server
     }
 
-    async fn answer(
+    async fn handle(
         self,
         mut request: Request<Incoming>,
         peer: Peer,
@@ -123,7 +123,7 @@ impl<S> Calls<S> {
         }
         if let Some(page) = self.metrics.filter(|_| Page::is_metrics_request(&request)) {
             return page
-                .answer(&request)
+                .handle(&request)
                 .await
                 .map(|text| Body::new(Full::new(text)));
         }

@@ -52,7 +52,7 @@ fn tenant(number: usize) -> String {
     format!("t{number}")
 }
 
-fn named(name: &str) -> Query {
+fn query_named(name: &str) -> Query {
     Query {
         clause: Clause::Equals("name".into(), Literal::Text(name.into())),
     }
@@ -63,7 +63,7 @@ fn documents(receiver: &Receiver) -> Vec<Document> {
     for (name, most) in [("load", 0), ("burst", PER_MINUTE)] {
         all.push(Definition::Trigger(v1::Trigger {
             name: name.into(),
-            r#type: Some(event_type(&named(name))),
+            r#type: Some(event_type(&query_named(name))),
             ..v1::Trigger::default()
         }));
         let webhook = v1::Webhook {

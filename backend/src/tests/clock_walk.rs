@@ -63,7 +63,7 @@ const SERVICE_SLACK_MS: i64 = 6 * SECOND_MS;
 
 /// The expected state of a host's newest occurrence. All times are elapsed times.
 #[derive(Debug, Clone, Copy)]
-struct Host {
+struct HostState {
     number: u32,
     is_open: bool,
     opened_ms: i64,
@@ -111,7 +111,7 @@ struct Walk {
     /// Seconds since the other node last followed the leader.
     unnoticed: u64,
     random: StdRng,
-    hosts: BTreeMap<usize, Host>,
+    hosts: BTreeMap<usize, HostState>,
     beats: Beats,
     position: LogPosition,
     seen: HashSet<Vec<u8>>,
@@ -334,7 +334,7 @@ impl Walk {
             Some(_) => self.hosts.get_mut(&number).unwrap().news_ms = passed_ms,
             None => {
                 let before = self.hosts.get(&number).copied();
-                let opened = Host {
+                let opened = HostState {
                     number: before.map_or(0, |it| it.number) + 1,
                     is_open: true,
                     opened_ms: passed_ms,
@@ -577,7 +577,7 @@ async fn read<T: Record>(store: &Store, like: &T) -> T {
     store.get::<T>(like.key()).await.unwrap().unwrap().value
 }
 
-impl Host {
+impl HostState {
     fn begin(&mut self, passed_ms: i64) {
         (self.paging_ms, self.steps) = (Some(passed_ms), 0);
         self.acknowledged_until_ms = None;

@@ -44,7 +44,7 @@ const HOSTS: usize = 60;
 
 /// The expected state of a host's newest occurrence.
 #[derive(Debug, Clone, Copy)]
-struct Host {
+struct HostState {
     occurrence: u32,
     is_open: bool,
     /// The highest severity so far.
@@ -61,7 +61,7 @@ struct Hours {
     service: Service,
     clock: Arc<ManualClock>,
     random: StdRng,
-    hosts: BTreeMap<usize, Host>,
+    hosts: BTreeMap<usize, HostState>,
     /// Acknowledgements and closings, by host and occurrence.
     pauses: BTreeMap<(usize, u32), Vec<i64>>,
     receiver: Receiver,
@@ -179,7 +179,7 @@ impl Hours {
         let known = self.hosts.get(&host).copied();
         match (status, known) {
             (Status::Closed, Some(host_is)) => {
-                let closed = Host {
+                let closed = HostState {
                     is_open: false,
                     paging_ms: None,
                     ..host_is
@@ -190,7 +190,7 @@ impl Hours {
             }
             (_, Some(open)) if open.is_open && severity > open.most_severe => {
                 let step_count = steps.get(&(host, open.occurrence)).map_or(0, Vec::len);
-                let worse = Host {
+                let worse = HostState {
                     most_severe: severity,
                     paging_ms: Some(now_ms),
                     before: step_count,
@@ -201,7 +201,7 @@ impl Hours {
             }
             (_, Some(open)) if open.is_open => {}
             (_, known) => {
-                let opened = Host {
+                let opened = HostState {
                     occurrence: known.map_or(0, |it| it.occurrence) + 1,
                     is_open: true,
                     most_severe: severity,
@@ -263,7 +263,11 @@ impl Hours {
             let contact = it.content.contact.as_ref();
             let contact = contact.filter(|it| it.variables["way"] == way);
             if let Some(contact) = contact.filter(|_| !it.content.clear) {
-                let key = (about(&it), contact.name.to_string(), contact.method.clone());
+                let key = (
+                    occurrence_key(&it),
+                    contact.name.to_string(),
+                    contact.method.clone(),
+                );
                 used.entry(key).or_default().push(it.create_ms);
             }
         }
@@ -391,7 +395,7 @@ impl Hours {
         for it in all {
             assert_eq!(it.state, DeliveryState::Delivered, "{it:?}");
             let contact = it.content.contact.as_ref().expect("a page");
-            let ((host, number), to) = (about(&it), contact.method.clone());
+            let ((host, number), to) = (occurrence_key(&it), contact.method.clone());
             newest.insert((host, number, to), it);
         }
         for ((host, number, to), it) in &newest {
@@ -435,7 +439,7 @@ fn contact(name: &str) -> v1::Contact {
     }
 }
 
-fn about(delivery: &Delivery) -> (usize, u32) {
+fn occurrence_key(delivery: &Delivery) -> (usize, u32) {
     let occurrence = &delivery.content.occurrence;
     let host = occurrence.dimensions["host"][1..].parse().unwrap();
     (host, occurrence.number)

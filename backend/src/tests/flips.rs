@@ -42,7 +42,7 @@ fn add_on_call(changes: &mut Changes) {
 }
 
 /// Returns a disk with records of every kind, in many commits.
-async fn filled() -> Ground {
+async fn filled_disk() -> Ground {
     let ground = Ground::disk();
     let store = ground.open().await;
     let mut changes = store.changes();
@@ -132,7 +132,7 @@ async fn keep_occurrences(store: &Store) {
 }
 
 /// Returns the responses of the service, one per query, or errors.
-async fn answers(store: &Store) -> Vec<Result<String, String>> {
+async fn read_responses(store: &Store) -> Vec<Result<String, String>> {
     let mut answers = Vec::new();
     let engine = store.engine();
     let whole = || Range::with_prefix(&[]);
@@ -196,7 +196,7 @@ fn unless_wrong(error: Error) -> String {
 
 #[tokio::test]
 async fn flipped_bits_never_produce_wrong_answers() {
-    let ground = filled().await;
+    let ground = filled_disk().await;
     let Ground::Disk(disk, sealer) = &ground else {
         unreachable!("it was created on a disk");
     };
@@ -217,7 +217,7 @@ async fn flipped_bits_never_produce_wrong_answers() {
                 .entries(index, Range::with_prefix(&[]), Direction::Ascending, 1);
         assert!(!entries.await.unwrap().is_empty(), "{index:?} is empty");
     }
-    let right = answers(&store).await;
+    let right = read_responses(&store).await;
     assert!(right.iter().all(Result::is_ok));
     drop(store);
 
@@ -233,7 +233,7 @@ async fn flipped_bits_never_produce_wrong_answers() {
         };
         opened += 1;
         let mut is_noticed = false;
-        for (answer, right) in answers(&store).await.into_iter().zip(&right) {
+        for (answer, right) in read_responses(&store).await.into_iter().zip(&right) {
             match answer {
                 Ok(answer) => assert_eq!(Ok(answer), *right, "flip {seed}"),
                 Err(_) => is_noticed = true,

@@ -117,7 +117,7 @@ pub fn open(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
 pub fn open_for_command(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
     Box::pin(async move {
         if let Some(database) = &config.database {
-            return database::open_beside(database).await;
+            return database::open_without_joining(database).await;
         }
         // Claiming a folder would create it.
         if !Folder::contains_store(&config.data_dir) {
@@ -140,7 +140,7 @@ async fn create_file(
     written.map_err(|source| folder.write_error(&source))?;
     key_check::check(&store, sealer, folder.as_ref()).await?;
     let store = close_and_reopen(store, settings, folder).await?;
-    format::check_made(&store, folder).await?;
+    format::check_layout_written(&store, folder).await?;
     if verify_keys(&store, sealer, folder.as_ref())
         .await?
         .is_empty()

@@ -36,7 +36,7 @@ use crate::{
     decide::Snapshot,
     domain::{
         Name, Occurrence, RecordId, Shift,
-        counter::{CountedIn, Counter},
+        counter::{Counter, CounterTally},
         noise::DecisionKey,
     },
     engine::{
@@ -93,7 +93,7 @@ pub trait Record: Shift + Clone + Send + Sync + Sized + 'static {
         None
     }
     /// Returns the counters that include the record.
-    fn counter_entries(&self) -> Vec<CountedIn> {
+    fn counter_entries(&self) -> Vec<CounterTally> {
         Vec::new()
     }
     /// Returns the record for the audit log; `None` if it is not audited.
@@ -584,9 +584,9 @@ impl StagedStore {
     }
 
     /// Returns the staged changes for the underlying store.
-    pub fn changes(&self) -> Changes {
+    pub fn take_changes(&self) -> Changes {
         let mut changes = self.store.changes();
-        changes.list = self.engine.changes();
+        changes.list = self.engine.take_changes();
         if let Some(audited) = &mut changes.audited {
             let mut collected = self.audited.lock().unwrap_or_else(PoisonError::into_inner);
             audited.changes = audit::merge_changes(std::mem::take(&mut collected));

@@ -28,16 +28,16 @@ pub(crate) struct SilenceRequest {
     #[serde(default)]
     pub(crate) id: Option<String>,
     matchers: Vec<RequestMatcher>,
-    #[serde(deserialize_with = "moment")]
+    #[serde(deserialize_with = "deserialize_time")]
     starts_at: Timestamp,
-    #[serde(deserialize_with = "moment")]
+    #[serde(deserialize_with = "deserialize_time")]
     ends_at: Timestamp,
     #[serde(default)]
     created_by: String,
     comment: String,
 }
 
-fn moment<'de, D: Deserializer<'de>>(text: D) -> Result<Timestamp, D::Error> {
+fn deserialize_time<'de, D: Deserializer<'de>>(text: D) -> Result<Timestamp, D::Error> {
     let text = Cow::<str>::deserialize(text)?;
     parse_time(&text).ok_or_else(|| {
         let found = quoted(&text);

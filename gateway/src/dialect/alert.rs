@@ -7,7 +7,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use super::{
     Batch, DialectError, Incoming, Settings, Severity,
     draft::Draft,
-    json::{Broken, JsonPath, Object, Value},
+    json::{DecodeErrors, JsonPath, Object, Value},
     quoted,
 };
 use crate::{
@@ -42,7 +42,7 @@ type Texts<'a> = BTreeMap<&'a str, Cow<'a, str>>;
 pub(super) fn batch(
     alerts: &[Value<'_>],
     list: &'static str,
-    broken: &Broken,
+    broken: &DecodeErrors,
     around: Option<&Object<'_>>,
     incoming: &Incoming<'_>,
 ) -> Batch {
@@ -80,9 +80,9 @@ fn event(
     let mut draft = Draft::new(event_name(&labels));
     let replica = identify(&mut draft, &labels, settings);
     let said = labels.get(SEVERITY).map_or("", |it| it);
-    let severity = Severity::of_any_word(said).unwrap_or(settings.alert_severity);
+    let severity = Severity::from_any_name(said).unwrap_or(settings.alert_severity);
     draft.severity(severity);
-    if said != severity.word() {
+    if said != severity.as_str() {
         draft.store_field(SEVERITY, said);
     }
     match alert.texts("annotations") {

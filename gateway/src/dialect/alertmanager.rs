@@ -5,8 +5,8 @@ use http::{Method, StatusCode};
 use serde_json::json;
 
 use super::{
-    Answer, Bodies, Dialect, DialectError, Endpoint, ErrorContext, Incoming, Severity, Success,
-    Translation, alert,
+    Bodies, Dialect, DialectError, DialectResponse, Endpoint, ErrorContext, Incoming, Severity,
+    Success, Translation, alert,
     draft::Draft,
     json::{self, List, Object},
     plain_error,
@@ -56,7 +56,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     });
     let success = Success::whole(|outcome| {
         let succeeded = outcome.result.succeeded;
-        Answer::json(StatusCode::OK, &json!({"succeeded": succeeded}))
+        DialectResponse::json(StatusCode::OK, &json!({"succeeded": succeeded}))
     });
     batch?.into_translation(success)
 }
@@ -95,7 +95,7 @@ fn truncation_event(message: &Object<'_>, beyond: usize) -> Option<Event> {
 }
 
 /// Alertmanager retries only after a 5xx status and drops the message otherwise, even after a 429.
-fn error_response(context: &ErrorContext<'_>, error: &DialectError) -> Answer {
+fn error_response(context: &ErrorContext<'_>, error: &DialectError) -> DialectResponse {
     let mut answer = plain_error(context, error);
     if answer.status == StatusCode::TOO_MANY_REQUESTS {
         answer.status = StatusCode::SERVICE_UNAVAILABLE;

@@ -10,11 +10,11 @@ use percent_encoding::percent_decode_str;
 use serde_json_borrow::ObjectAsVec;
 
 use super::{
-    Answer, Batch, Bodies, Dialect, DialectError, Endpoint, Incoming, Severity, Success,
+    Batch, Bodies, Dialect, DialectError, DialectResponse, Endpoint, Incoming, Severity, Success,
     Translation,
     draft::Draft,
     identity,
-    json::{self, Broken, List, Object, Value},
+    json::{self, DecodeErrors, List, Object, Value},
     plain_error, quoted,
 };
 
@@ -105,7 +105,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     }
 }
 
-fn read_batch(body: &Value<'_>, broken: &Broken) -> Result<Translation, DialectError> {
+fn read_batch(body: &Value<'_>, broken: &DecodeErrors) -> Result<Translation, DialectError> {
     let Value::Array(documents) = body else {
         return Err(DialectError::invalid("the body must be a list of events"));
     };
@@ -124,7 +124,7 @@ fn read_batch(body: &Value<'_>, broken: &Broken) -> Result<Translation, DialectE
     }
     let texts = seen.iter().flat_map(|(source, id)| [&**source, &**id]);
     let once = (!seen.is_empty()).then(|| identity::idempotency_key(DIALECT.name, texts));
-    let success = Success::whole(|_| Answer::empty(StatusCode::NO_CONTENT));
+    let success = Success::whole(|_| DialectResponse::empty(StatusCode::NO_CONTENT));
     Ok(Translation {
         once,
         ..batch.into_translation(success)?
@@ -144,7 +144,7 @@ fn unknown_format() -> DialectError {
 fn read_single(document: &Value<'_>) -> Result<Translation, DialectError> {
     let cloud_event = CloudEvent::of(document, "")?;
     let once = identity::idempotency_key(DIALECT.name, [&*cloud_event.source, &*cloud_event.id]);
-    let success = Success::whole(|_| Answer::empty(StatusCode::NO_CONTENT));
+    let success = Success::whole(|_| DialectResponse::empty(StatusCode::NO_CONTENT));
     Ok(Translation {
         once: Some(once),
         ..Translation::from_events(vec![cloud_event.event()?], success)
@@ -321,6 +321,6 @@ fn parse_severity(value: &Value<'_>) -> Option<Severity> {
         Some(number) => Severity::ALL
             .into_iter()
             .find(|severity| i64::from(severity.number()) == number),
-        None => Severity::of_any_word(text),
+        None => Severity::from_any_name(text),
     }
 }

@@ -17,7 +17,7 @@ pub(super) use serde_json_borrow::Value;
 /// The largest integer up to which a double represents every integer exactly.
 const EXACT_MAX: u64 = 1 << 53;
 
-pub(super) type Broken = BTreeMap<usize, String>;
+pub(super) type DecodeErrors = BTreeMap<usize, String>;
 
 /// Reads a body with a list of independent elements. Malformed elements are passed to `read` as
 /// `null`, with their errors.
@@ -27,10 +27,10 @@ pub(super) type Broken = BTreeMap<usize, String>;
 pub(super) fn with_list<T>(
     bytes: &[u8],
     list: List<'_>,
-    read: impl FnOnce(&Value<'_>, &Broken) -> Result<T, DialectError>,
+    read: impl FnOnce(&Value<'_>, &DecodeErrors) -> Result<T, DialectError>,
 ) -> Result<T, DialectError> {
     let error = match body(bytes) {
-        Ok(body) => return read(&body, &Broken::new()),
+        Ok(body) => return read(&body, &DecodeErrors::new()),
         Err(error) => error,
     };
     let isolated = isolate(bytes, list).ok_or(error)?;

@@ -19,7 +19,8 @@ use self::{
     heartbeat::{heartbeats, ping, set_heartbeat},
 };
 use super::{
-    Answer, Bodies, Dialect, DialectError, Endpoint, ErrorContext, Incoming, Outcome, Translation,
+    Bodies, Dialect, DialectError, DialectResponse, Endpoint, ErrorContext, Incoming, Outcome,
+    Translation,
     json::{self, Value},
 };
 
@@ -241,13 +242,13 @@ fn data_response(
     data: &serde_json::Value,
     outcome: &Outcome,
     request_id: &str,
-) -> Answer {
+) -> DialectResponse {
     let body = json!({
         "data": data,
         "took": elapsed_seconds(outcome.took),
         "requestId": request_id,
     });
-    Answer::json(status, &body)
+    DialectResponse::json(status, &body)
 }
 
 fn optional_body<'a>(incoming: &Incoming<'a>) -> Result<Value<'a>, DialectError> {
@@ -257,13 +258,13 @@ fn optional_body<'a>(incoming: &Incoming<'a>) -> Result<Value<'a>, DialectError>
     }
 }
 
-fn accepted_response(result: &str, outcome: &Outcome, request_id: &str) -> Answer {
+fn accepted_response(result: &str, outcome: &Outcome, request_id: &str) -> DialectResponse {
     let body = json!({
         "result": result,
         "took": elapsed_seconds(outcome.took),
         "requestId": request_id,
     });
-    Answer::json(StatusCode::ACCEPTED, &body)
+    DialectResponse::json(StatusCode::ACCEPTED, &body)
 }
 
 fn elapsed_seconds(took: Duration) -> f64 {
@@ -279,11 +280,11 @@ fn unprocessable(error: DialectError) -> DialectError {
     }
 }
 
-fn error_response(context: &ErrorContext<'_>, error: &DialectError) -> Answer {
+fn error_response(context: &ErrorContext<'_>, error: &DialectError) -> DialectResponse {
     let body = json!({
         "message": error.message,
         "took": elapsed_seconds(context.took),
         "requestId": context.request_id,
     });
-    Answer::json(error.status, &body)
+    DialectResponse::json(error.status, &body)
 }

@@ -9,8 +9,8 @@ use serde_json::json;
 use tonic_types::pb;
 
 use super::{
-    Answer, Bodies, Dialect, DialectError, Endpoint, ErrorContext, Incoming, Outcome, Success,
-    Translation, json::List, plain_error,
+    Bodies, Dialect, DialectError, DialectResponse, Endpoint, ErrorContext, Incoming, Outcome,
+    Success, Translation, json::List, plain_error,
 };
 
 pub(super) const DIALECT: Dialect = Dialect {
@@ -77,7 +77,7 @@ fn encoding(headers: &HeaderMap) -> Option<&'static str> {
         .find(|known| media_type.eq_ignore_ascii_case(known))
 }
 
-fn build_response(mut left_out: LeftOut, outcome: &Outcome, is_json: bool) -> Answer {
+fn build_response(mut left_out: LeftOut, outcome: &Outcome, is_json: bool) -> DialectResponse {
     left_out.add_excess(outcome.beyond);
     let failed = usize::try_from(outcome.result.failed).unwrap_or_default();
     let response = left_out.response(failed, &outcome.result.message);
@@ -91,18 +91,18 @@ fn build_response(mut left_out: LeftOut, outcome: &Outcome, is_json: bool) -> An
             "errorMessage": partial.error_message,
         }}),
     };
-    Answer::json(StatusCode::OK, &body)
+    DialectResponse::json(StatusCode::OK, &body)
 }
 
-fn encode_response(status: StatusCode, message: &impl prost::Message) -> Answer {
-    Answer {
+fn encode_response(status: StatusCode, message: &impl prost::Message) -> DialectResponse {
+    DialectResponse {
         status,
         content_type: Some(PROTOBUF),
         body: Bytes::from(message.encode_to_vec()),
     }
 }
 
-fn error_response(context: &ErrorContext<'_>, error: &DialectError) -> Answer {
+fn error_response(context: &ErrorContext<'_>, error: &DialectError) -> DialectResponse {
     let plain = plain_error(context, error);
     if encoding(context.headers) != Some(PROTOBUF) {
         return plain;

@@ -6,8 +6,8 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{
-    Answer, Bodies, Dialect, DialectError, Endpoint, ErrorContext, Incoming, Severity, Success,
-    Translation,
+    Bodies, Dialect, DialectError, DialectResponse, Endpoint, ErrorContext, Incoming, Severity,
+    Success, Translation,
     draft::Draft,
     json::{self, Object},
     quoted,
@@ -108,7 +108,7 @@ fn enqueue(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
         return Err(DialectError::all(wrong));
     }
     let answer = json!({"status": "success", "message": "Event processed", "dedup_key": key});
-    let success = Success::whole(move |_| Answer::json(StatusCode::ACCEPTED, &answer));
+    let success = Success::whole(move |_| DialectResponse::json(StatusCode::ACCEPTED, &answer));
     Ok(Translation::from_events(vec![draft.finish()], success))
 }
 
@@ -144,7 +144,7 @@ fn fill_payload(
 }
 
 fn severity(word: &str) -> Option<Severity> {
-    let known = Severity::of_any_word(word);
+    let known = Severity::from_any_name(word);
     known.filter(|it| *it != Severity::Debug)
 }
 
@@ -164,7 +164,7 @@ fn change(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     draft.store_members(&payload, &STORED);
     draft.store_members(&message, &STORED_AROUND);
     let answer = json!({"status": "success", "message": "Change event processed"});
-    let success = Success::whole(move |_| Answer::json(StatusCode::ACCEPTED, &answer));
+    let success = Success::whole(move |_| DialectResponse::json(StatusCode::ACCEPTED, &answer));
     Ok(Translation::from_events(vec![draft.finish()], success))
 }
 
@@ -174,7 +174,7 @@ fn collect_error<T>(wrong: &mut Vec<String>, read: Result<T, DialectError>) -> O
 
 /// PagerDuty returns 400 for an invalid request, including an invalid key. Some of its clients
 /// retry after a 403.
-fn error_response(_: &ErrorContext<'_>, error: &DialectError) -> Answer {
+fn error_response(_: &ErrorContext<'_>, error: &DialectError) -> DialectResponse {
     let (status, word, message) = match error.status {
         StatusCode::TOO_MANY_REQUESTS => (
             error.status,
@@ -195,5 +195,5 @@ fn error_response(_: &ErrorContext<'_>, error: &DialectError) -> Answer {
         error.each.clone()
     };
     let body = json!({"status": word, "message": message, "errors": each});
-    Answer::json(status, &body)
+    DialectResponse::json(status, &body)
 }

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{
-    Answer, Bodies, Dialect, DialectError, Endpoint, ErrorContext, Incoming, Success, Translation,
-    alert,
+    Bodies, Dialect, DialectError, DialectResponse, Endpoint, ErrorContext, Incoming, Success,
+    Translation, alert,
     json::{self, List, Value},
 };
 
@@ -46,7 +46,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
         };
         Ok(alert::batch(alerts, "", broken, None, incoming))
     });
-    batch?.into_translation(Success::whole(|_| Answer::empty(StatusCode::OK)))
+    batch?.into_translation(Success::whole(|_| DialectResponse::empty(StatusCode::OK)))
 }
 
 /// Returns the status, which `amtool` requests before it sends alerts.
@@ -67,11 +67,11 @@ fn status(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
         "config": {"original": CONFIG},
         "uptime": since.to_string(),
     });
-    let success = Success::whole(move |_| Answer::json(StatusCode::OK, &status));
+    let success = Success::whole(move |_| DialectResponse::json(StatusCode::OK, &status));
     Ok(Translation::from_events(Vec::new(), success))
 }
 
 /// Alertmanager's errors are JSON strings.
-fn error_response(_: &ErrorContext<'_>, error: &DialectError) -> Answer {
-    Answer::json(error.status, &json!(error.message))
+fn error_response(_: &ErrorContext<'_>, error: &DialectError) -> DialectResponse {
+    DialectResponse::json(error.status, &json!(error.message))
 }

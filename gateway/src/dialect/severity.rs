@@ -28,21 +28,21 @@ impl Severity {
     ];
 
     /// Returns the name, such as `critical`.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         severity::word(self.into())
     }
 
     /// Parses the name.
-    pub fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.word() == word)
+    pub fn from_name(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 
     pub(super) fn number(self) -> i32 {
         cloud::Severity::from(self).into()
     }
 
-    pub(super) fn of_any_word(word: &str) -> Option<Self> {
-        let known = severity::of_word(word)?;
+    pub(super) fn from_any_name(word: &str) -> Option<Self> {
+        let known = severity::from_name(word)?;
         Self::ALL
             .into_iter()
             .find(|it| cloud::Severity::from(*it) == known)

@@ -82,13 +82,13 @@ impl Ask {
 }
 
 /// Returns the response if all events are accepted.
-fn answer(reading: Translation, outcome: &Outcome) -> Answer {
+fn answer(reading: Translation, outcome: &Outcome) -> DialectResponse {
     match reading.success {
         Success::Whole(answer) | Success::Partial(answer) => answer(outcome),
     }
 }
 
-fn body_json(answer: &Answer) -> Value {
+fn body_json(answer: &DialectResponse) -> Value {
     serde_json::from_slice(&answer.body).unwrap()
 }
 

@@ -8,7 +8,8 @@ use http::{HeaderMap, Method, StatusCode};
 use serde_json::json;
 
 use super::{
-    Answer, Bodies, Dialect, DialectError, Endpoint, Incoming, Success, Translation, plain_error,
+    Bodies, Dialect, DialectError, DialectResponse, Endpoint, Incoming, Success, Translation,
+    plain_error,
 };
 use crate::limits;
 
@@ -53,7 +54,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     }
     let success = Success::whole(|outcome| {
         let counts = json!({"succeeded": outcome.result.succeeded, "dropped": outcome.dropped});
-        Answer::json(StatusCode::OK, &counts)
+        DialectResponse::json(StatusCode::OK, &counts)
     });
     Ok(Translation {
         webhook: Some(ReceiveWebhookRequest {

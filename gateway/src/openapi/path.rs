@@ -4,7 +4,7 @@ use bellwether_proto::json::plan::{Cardinality, FieldPlan, Plan};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{answers, example, schema};
+use super::{example, responses, schema};
 use crate::operation::{BodyRule, Operation};
 
 /// A tag without quotes, or several quoted ones.
@@ -61,7 +61,7 @@ pub(super) fn operation(plan: &Plan, operation: &Operation) -> Value {
         "description": format!("{doc}\n\n{}", required_role(role)),
         "x-required-role": role,
         "parameters": parameters(plan, operation),
-        "responses": answers::responses_of(plan, operation),
+        "responses": responses::responses_of(plan, operation),
     });
     if role == "none" {
         described["security"] = json!([]);
@@ -141,8 +141,8 @@ fn parameters(plan: &Plan, operation: &Operation) -> Vec<Value> {
             "schema": {"type": "string"},
         }));
     }
-    if answers::requires_key(operation) {
-        parameters.push(answers::key_parameter());
+    if responses::requires_key(operation) {
+        parameters.push(responses::key_parameter());
     }
     parameters
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_proto::json::plan::{
-    Answered, Behavior, Cardinality, EnumId, EnumPlan, FieldPlan, Kind, MessageId, MessagePlan,
-    Plan, Shape,
+    Behavior, Cardinality, EnumId, EnumPlan, FieldPlan, Kind, MessageId, MessagePlan, Plan,
+    ResponsePresence, Shape,
 };
 use serde_json::{Map, Value, json};
 
@@ -18,7 +18,7 @@ const DURATION: &str = r"^-?[0-9]+(\.[0-9]{1,9})?s$";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Direction {
     /// Only in responses, to which a newer service may add fields.
-    Answer,
+    Response,
     Strict,
     Lenient,
 }
@@ -39,7 +39,7 @@ pub(super) fn all(plan: &Plan, operations: &[Operation]) -> BTreeMap<String, Val
             collect_reachable(
                 plan,
                 operation.output,
-                Direction::Answer,
+                Direction::Response,
                 &mut uses,
                 &mut enums,
             );
@@ -80,7 +80,7 @@ fn collect_reachable(
     uses.insert(id, how);
     for field in &plan.messages[id].fields {
         let value = match field.cardinality {
-            _ if field.answered == Answered::AsSent => None,
+            _ if field.answered == ResponsePresence::AsSent => None,
             Cardinality::Map => map_value(plan, field),
             _ => Some(field),
         };
@@ -114,7 +114,7 @@ fn members(
 ) -> Value {
     let is_required = |member: &&&FieldPlan| match how {
         _ if chosen.is_some_and(|chosen| chosen.number == member.number) => true,
-        Direction::Answer => member.answered == Answered::Always,
+        Direction::Response => member.answered == ResponsePresence::Always,
         Direction::Strict | Direction::Lenient => member.behavior == Behavior::Required,
     };
     let required: Vec<_> = fields.iter().filter(is_required).collect();
@@ -133,7 +133,7 @@ fn members(
         schema["required"] = json!(required);
     }
     match how {
-        Direction::Answer => {}
+        Direction::Response => {}
         Direction::Strict => schema["additionalProperties"] = json!(false),
         Direction::Lenient => schema["additionalProperties"] = json!(true),
     }
@@ -212,8 +212,8 @@ pub(super) fn field(plan: &Plan, field: &FieldPlan) -> Value {
 
 fn with_description(plan: &Plan, field: &FieldPlan, how: Direction) -> Value {
     let mut schema = match field.cardinality {
-        Cardinality::Single if field.answered == Answered::AsSent => reference(FREE_MAP),
-        Cardinality::Repeated { .. } if field.answered == Answered::AsSent => {
+        Cardinality::Single if field.answered == ResponsePresence::AsSent => reference(FREE_MAP),
+        Cardinality::Repeated { .. } if field.answered == ResponsePresence::AsSent => {
             json!({"type": "array", "items": reference(FREE_MAP)})
         }
         Cardinality::Single => with_limits(scalar(plan, field.kind, how), field),
@@ -226,7 +226,7 @@ fn with_description(plan: &Plan, field: &FieldPlan, how: Direction) -> Value {
         }
     };
     count(&mut schema, field);
-    if how != Direction::Answer
+    if how != Direction::Response
         && field.behavior != Behavior::Required
         && schema["type"].is_string()
     {
@@ -276,7 +276,7 @@ fn scalar(plan: &Plan, kind: Kind, how: Direction) -> Value {
 /// Returned as text, since some languages lack 64-bit numbers; both forms are accepted.
 fn wide_integer(format: &str, pattern: &str, how: Direction) -> Value {
     let mut schema = json!({"type": "string", "format": format, "pattern": pattern});
-    if how != Direction::Answer {
+    if how != Direction::Response {
         schema["type"] = json!(["string", "integer"]);
     }
     schema

@@ -40,7 +40,7 @@ struct Admitted<'a> {
     now_ms: i64,
 }
 
-type Answered = Result<(Value, Option<&'static str>), Problem>;
+type AlertmanagerResult = Result<(Value, Option<&'static str>), Problem>;
 
 const CUT: &str = "199 - \"there are more alerts; these are the most severe\"";
 const COVERS_NOTHING: &str = "199 - \"the silence matches no open alert\"";
@@ -89,7 +89,7 @@ impl Handler {
         stream: Incoming,
         exchange: Exchange<'_>,
         permit: &mut Option<Permit<Owner>>,
-    ) -> Answered {
+    ) -> AlertmanagerResult {
         let operation = ENDPOINTS[at].operation;
         let captures = dialect::decode_captures(captures)
             .ok_or_else(|| Problem::invalid("the path is not valid percent-encoding"))?;
@@ -217,7 +217,7 @@ impl Handler {
         }
     }
 
-    async fn receivers(&self, admitted: &Admitted<'_>) -> Answered {
+    async fn receivers(&self, admitted: &Admitted<'_>) -> AlertmanagerResult {
         let mut request = ListDestinationsRequest {
             page_size: limits::SILENCES_PER_PAGE,
             ..ListDestinationsRequest::default()
@@ -237,7 +237,7 @@ impl Handler {
         Ok((receivers.into(), None))
     }
 
-    async fn silences(&self, admitted: &Admitted<'_>) -> Answered {
+    async fn silences(&self, admitted: &Admitted<'_>) -> AlertmanagerResult {
         let filter = matcher::parse_all(alert::filters(&admitted.pairs));
         let filter = filter.map_err(Problem::invalid)?;
         let mut found = Vec::new();
@@ -294,7 +294,7 @@ impl Handler {
         found.ok_or_else(|| Problem::new(Code::NotFound, format!("silence {id} not found")))
     }
 
-    async fn post_silence(&self, admitted: &Admitted<'_>) -> Answered {
+    async fn post_silence(&self, admitted: &Admitted<'_>) -> AlertmanagerResult {
         let posted = match SilenceRequest::read(&admitted.body) {
             Ok(posted) => posted,
             Err(why) => return Err(self.invalid_silence(admitted, why).await),
@@ -372,7 +372,7 @@ impl Handler {
         }
     }
 
-    async fn expire(&self, admitted: &Admitted<'_>) -> Answered {
+    async fn expire(&self, admitted: &Admitted<'_>) -> AlertmanagerResult {
         match self.expire_named(admitted, admitted.id.clone()).await {
             Err(problem) if matches!(problem.code, Code::NotFound | Code::InvalidArgument) => {
                 let found = self.silence(admitted, &admitted.id).await?;
@@ -383,7 +383,7 @@ impl Handler {
     }
 
     /// Expires a silence; no error if it already is.
-    async fn expire_named(&self, admitted: &Admitted<'_>, name: String) -> Answered {
+    async fn expire_named(&self, admitted: &Admitted<'_>, name: String) -> AlertmanagerResult {
         let request = ExpireSilenceRequest { name };
         let expired: Result<ExpireSilenceResponse, _> = self
             .request("SilenceService/ExpireSilence", &request, admitted)

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bellwether_process::listen::{Activity, Full, Permit, Pool};
+use bellwether_process::listen::{Activity, Permit, PermitError, Pool};
 use bytes::{Bytes, BytesMut};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
@@ -39,8 +39,10 @@ impl Memory {
         let kib = lacking.div_ceil(1024);
         self.permit.take(kib).map_err(|full| {
             Problem::unavailable(match full {
-                Full::All => "the memory for request bodies is exhausted; try again in a moment",
-                Full::Share => {
+                PermitError::All => {
+                    "the memory for request bodies is exhausted; try again in a moment"
+                }
+                PermitError::Share => {
                     "this client has used its share of the memory for request bodies, a quarter; \
                      try again in a moment"
                 }

@@ -1,6 +1,6 @@
 //! Calls the backend for one request.
 
-use bellwether_process::listen::{Full, Permit};
+use bellwether_process::listen::{Permit, PermitError};
 use bellwether_proto::{csv, json::write};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
@@ -150,8 +150,8 @@ impl Handler {
         let mut permit = self.in_flight.permit(Some(owner));
         permit.take(1).map_err(|full| {
             Problem::unavailable(match full {
-                Full::All => "too many requests are in progress; try again in a moment",
-                Full::Share => {
+                PermitError::All => "too many requests are in progress; try again in a moment",
+                PermitError::Share => {
                     "too many requests of this client are in progress; its share is a quarter; \
                      try again in a moment"
                 }

@@ -45,7 +45,7 @@ struct Form {
     what: String,
 }
 
-type Shown = (Value, Option<Notice>);
+type PageData = (Value, Option<Notice>);
 
 impl LinkedPage {
     pub(super) fn find(path: &str) -> Option<(Self, &str)> {
@@ -228,7 +228,7 @@ impl Handler {
         request: Request<Incoming>,
         exchange: Exchange<'_>,
         permit: &mut Option<Permit<Owner>>,
-    ) -> Result<Shown, Problem> {
+    ) -> Result<PageData, Problem> {
         let query = request.uri().query().unwrap_or_default();
         let (mut until, mut sign) = (0, String::new());
         for (name, value) in pairs(query.as_bytes()) {
@@ -280,7 +280,7 @@ impl Handler {
         form: Form,
         exchange: Exchange<'_>,
         permit: &mut Option<Permit<Owner>>,
-    ) -> Result<Shown, Problem> {
+    ) -> Result<PageData, Problem> {
         let mut own = HeaderMap::new();
         let mut key = HeaderValue::try_from(format!("Bearer {}", form.key))
             .map_err(|_unfit| Problem::new(Code::Unauthenticated, "invalid key"))?;

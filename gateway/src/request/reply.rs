@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use tonic::{Code, Status};
 
 use super::{Handler, Page};
-use crate::{dialect::Answer, docs, problem::Problem};
+use crate::{dialect::DialectResponse, docs, problem::Problem};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const CSV: &str = "text/csv; charset=utf-8";
@@ -55,7 +55,7 @@ impl Reply {
         }
     }
 
-    pub(super) fn to_sender(answer: Answer, code: Code, headers: HeaderMap) -> Self {
+    pub(super) fn to_sender(answer: DialectResponse, code: Code, headers: HeaderMap) -> Self {
         Self {
             status: answer.status,
             code,

@@ -153,7 +153,7 @@ impl Handler {
                 Ok(owner) => owner,
                 Err(status) => {
                     body::drain(stream, limits::STRANGE_BODY_BYTES).await;
-                    return Err(self.rejected(&status));
+                    return Err(self.rejection(&status));
                 }
             };
         }
@@ -163,7 +163,7 @@ impl Handler {
         let metadata = metadata(&head.headers, &sending.exchange, dialect, &key);
         if !is_key_first && !endpoint.open {
             let recognised = self.identify_client(&metadata, sending.exchange).await;
-            owner = recognised.map_err(|status| self.rejected(&status))?;
+            owner = recognised.map_err(|status| self.rejection(&status))?;
         }
         *permit = Some(self.admit(owner)?);
         let reading = (endpoint.read)(&incoming);
@@ -223,7 +223,7 @@ impl Handler {
         })
     }
 
-    fn rejected(&self, status: &Status) -> Box<FailedRequest> {
+    fn rejection(&self, status: &Status) -> Box<FailedRequest> {
         let problem = Problem::from_status(status, self.config.body_limit_bytes);
         let mut failed = Box::<FailedRequest>::from(problem);
         headers::copy_response_headers(status.metadata(), &mut failed.headers);
@@ -377,7 +377,7 @@ impl Handler {
                 let answer = M::decode(answer).map_err(|_unreadable| Problem::internal())?;
                 Ok((answer, passed))
             }
-            Err(status) => Err(self.rejected(&status)),
+            Err(status) => Err(self.rejection(&status)),
         }
     }
 }

@@ -38,7 +38,7 @@ use connection_quota::{ConnectionQuota, Visit};
 pub use cors::{Cors, Origins};
 pub use identity::{Hosts, REQUEST_ID, host_error, request_id};
 pub use peer::{FORWARDED_FOR, Peer, Proxies};
-pub use pool::{Full, Permit, Pool};
+pub use pool::{Permit, PermitError, Pool};
 pub use streams::Streams;
 
 /// Pause after a failed `accept`, so that a shortage of descriptors can pass.
@@ -60,11 +60,11 @@ pub trait Serve: Clone + Send + Sync + 'static {
     fn http(&self, streams: Streams) -> auto::Builder<Streams>;
 
     /// Called when a connection was accepted.
-    fn connected(&self) {}
+    fn on_connection(&self) {}
 
     /// Handles a request, which counts as in flight until its response has been sent. Other
     /// progress, such as received parts of its body, is recorded in `activity`.
-    fn answer(
+    fn handle(
         self,
         request: Request<Incoming>,
         peer: Peer,
@@ -159,7 +159,7 @@ impl Listener {
             let Some((stream, peer, visit)) = accepted else {
                 continue;
             };
-            service.connected();
+            service.on_connection();
             let acceptor = |tls: &Tls| TlsAcceptor::from(Arc::clone(&tls.borrow().config));
             let tls = tls.as_ref().map(acceptor);
             let (service, shutdown) = (service.clone(), shutdown.clone());

@@ -43,13 +43,13 @@ pub struct Description {
 
 /// The reason why a request to a provider failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum ProviderError {
     /// The provider is unreachable or timed out.
     #[error("the provider does not respond: {0}")]
-    Away(String),
+    Unreachable(String),
     /// The response violates the protocol.
     #[error("the response of the provider is unusable: {0}")]
-    Unfit(String),
+    Unusable(String),
     /// The provider rejected the request.
     #[error("the provider refused: {}", format_error(.code, .description))]
     Refused {
@@ -128,14 +128,14 @@ impl Provider {
     ///
     /// # Errors
     /// Returns an error if the provider is unreachable or names another issuer.
-    pub async fn describe(&self) -> Result<Description, Fault> {
+    pub async fn describe(&self) -> Result<Description, ProviderError> {
         let base = self.issuer.trim_end_matches('/');
         let path = format!("{base}/.well-known/openid-configuration");
         let found: Description = read(&self.http.get(&path).await?)?;
         if found.issuer != self.issuer {
             let other = format_error(&found.issuer, "");
             let why = format!("its issuer is {other}, not {}", self.issuer);
-            return Err(Fault::Unfit(why));
+            return Err(ProviderError::Unusable(why));
         }
         Ok(found)
     }
@@ -144,26 +144,28 @@ impl Provider {
     ///
     /// # Errors
     /// Returns an error if the provider is unreachable.
-    pub async fn keys(&self, description: &Description) -> Result<Vec<u8>, Fault> {
+    pub async fn keys(&self, description: &Description) -> Result<Vec<u8>, ProviderError> {
         let (status, body) = self.http.get(&description.jwks_uri).await?;
         if status != 200 {
-            return Err(Fault::Unfit(format!("status {status} instead of its keys")));
+            return Err(ProviderError::Unusable(format!(
+                "status {status} instead of its keys"
+            )));
         }
         Ok(body)
     }
 }
 
-fn read<T: DeserializeOwned>((status, body): &(u16, Vec<u8>)) -> Result<T, Fault> {
+fn read<T: DeserializeOwned>((status, body): &(u16, Vec<u8>)) -> Result<T, ProviderError> {
     if *status == 200 {
         let read = serde_json::from_slice(body);
-        return read.map_err(|error| Fault::Unfit(error.to_string()));
+        return read.map_err(|error| ProviderError::Unusable(error.to_string()));
     }
     match serde_json::from_slice::<ErrorBody>(body) {
-        Ok(refusal) => Err(Fault::Refused {
+        Ok(refusal) => Err(ProviderError::Refused {
             code: refusal.error,
             description: refusal.error_description,
         }),
-        Err(_other) => Err(Fault::Unfit(format!("status {status}"))),
+        Err(_other) => Err(ProviderError::Unusable(format!("status {status}"))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Splits a filter into tokens, each with its position.
 
-use super::Fault;
+use super::FilterError;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
@@ -77,7 +77,7 @@ struct Lexer<'a> {
     tokens: Vec<Placed>,
 }
 
-pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, Fault> {
+pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, FilterError> {
     let mut lexer = Lexer {
         text,
         rest: text,
@@ -104,7 +104,7 @@ impl Lexer<'_> {
         self.rest = &self.rest[bytes..];
     }
 
-    fn token(&mut self, next: char) -> Result<Token, Fault> {
+    fn token(&mut self, next: char) -> Result<Token, FilterError> {
         let after = match self.tokens.last() {
             Some((_, Token::Operator(operator))) => Some(*operator),
             _ => None,
@@ -178,7 +178,7 @@ impl Lexer<'_> {
         }
     }
 
-    fn word(&mut self) -> Result<Word, Fault> {
+    fn word(&mut self) -> Result<Word, FilterError> {
         let mut word = Word {
             pieces: Vec::new(),
             quoted: false,
@@ -205,7 +205,7 @@ impl Lexer<'_> {
                     let mut escaped = self.rest[1..].chars();
                     let Some(escaped) = escaped.next() else {
                         let message = "`\\` has nothing after it".into();
-                        return Err(Fault {
+                        return Err(FilterError {
                             at: self.at(),
                             message,
                         });
@@ -226,7 +226,7 @@ impl Lexer<'_> {
     }
 
     /// Reads quoted text: `\"` and `\\` are escapes, any other `\` is literal.
-    fn quoted(&mut self) -> Result<String, Fault> {
+    fn quoted(&mut self) -> Result<String, FilterError> {
         let at = self.at();
         let mut text = String::new();
         let mut characters = self.rest[1..].char_indices();
@@ -243,7 +243,7 @@ impl Lexer<'_> {
             }
         }
         let message = "the quote that begins here is not closed".into();
-        Err(Fault { at, message })
+        Err(FilterError { at, message })
     }
 }
 

@@ -12,9 +12,9 @@ use jiff::Timestamp;
 use regex::RegexBuilder;
 
 use super::{
-    BYTES_MAX, Clause, DEPTH_MAX, Fault, Literal, Now, Parsed, Positions,
+    BYTES_MAX, Clause, DEPTH_MAX, FilterError, Literal, Now, Parsed, Positions,
     lexer::{Operator, Piece, Placed, Token, Word, tokens},
-    moment::moment,
+    time::parse_time,
 };
 
 pub(super) const HAS: &str = "has:";
@@ -23,11 +23,11 @@ pub(super) const HAS: &str = "has:";
 const PATTERN_MEMORY_BYTES_MAX: usize = 1024 * 1024;
 const WORDS: [&str; 3] = ["and", "or", "not"];
 
-pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, Fault> {
+pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, FilterError> {
     if text.len() > BYTES_MAX {
         let bytes = text.len();
         let message = format!("the filter has {bytes} bytes; the limit is {BYTES_MAX}");
-        return Err(Fault { at: 0, message });
+        return Err(FilterError { at: 0, message });
     }
     let tokens = &tokens(text)?;
     let is_whole = |(_, token): &Placed| *token == Token::Operator(Operator::MatchesWhole);
@@ -73,7 +73,7 @@ struct Parser<'a> {
 type Read = (Clause, Positions);
 
 impl<'a> Parser<'a> {
-    fn parse_or(&mut self) -> Result<Read, Fault> {
+    fn parse_or(&mut self) -> Result<Read, FilterError> {
         let at = self.at();
         let first = self.all()?;
         let mut clauses = vec![first];
@@ -81,19 +81,19 @@ impl<'a> Parser<'a> {
             clauses.push(self.all()?);
         }
         if self.depth == 0 && clauses.len() > 1 {
-            self.parts = vec![self.written(at)];
+            self.parts = vec![self.text_from(at)];
             self.is_either = true;
         }
         Ok(join_clauses(clauses, Clause::Or))
     }
 
-    fn all(&mut self) -> Result<Read, Fault> {
+    fn all(&mut self) -> Result<Read, FilterError> {
         let mut clauses = Vec::new();
         loop {
             let at = self.at();
             clauses.push(self.parse_term()?);
             if self.depth == 0 {
-                self.parts.push(self.written(at));
+                self.parts.push(self.text_from(at));
             }
             let is_joined = self.consume_joint("and", &Token::And) || self.consume_comma();
             let goes_on = match self.tokens.first() {
@@ -111,7 +111,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn parse_term(&mut self) -> Result<Read, Fault> {
+    fn parse_term(&mut self) -> Result<Read, FilterError> {
         let at = self.at();
         // A negated group is two clauses deep, so this also bounds the depth of the result.
         if self.depth >= DEPTH_MAX {
@@ -124,7 +124,7 @@ impl<'a> Parser<'a> {
         read
     }
 
-    fn term_inside(&mut self, at: usize) -> Result<Read, Fault> {
+    fn term_inside(&mut self, at: usize) -> Result<Read, FilterError> {
         if self.consume_word("not") {
             return self.parse_negation(at);
         }
@@ -149,13 +149,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn parse_negation(&mut self, at: usize) -> Result<Read, Fault> {
+    fn parse_negation(&mut self, at: usize) -> Result<Read, FilterError> {
         let (clause, positions) = self.parse_term()?;
         Ok(not((clause, positions), at))
     }
 
     /// Parses a term that begins with a word: a comparison, `has:`, or a search.
-    fn word(&mut self, word: &'a Word, at: usize) -> Result<Read, Fault> {
+    fn word(&mut self, word: &'a Word, at: usize) -> Result<Read, FilterError> {
         match self.tokens.first() {
             Some((_, Token::Operator(operator))) => {
                 let field = field_name(word, at)?;
@@ -199,7 +199,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn parse_in(&mut self, field: String, at: usize) -> Result<Read, Fault> {
+    fn parse_in(&mut self, field: String, at: usize) -> Result<Read, FilterError> {
         let mut values = Vec::new();
         loop {
             let place = self.at();
@@ -243,7 +243,7 @@ impl<'a> Parser<'a> {
         (field, is_quoted): (String, bool),
         operator: Operator,
         at: usize,
-    ) -> Result<Read, Fault> {
+    ) -> Result<Read, FilterError> {
         let place = self.at();
         let Some(Token::Word(word)) = self.next() else {
             let message = format!("a value is missing after `{field}{}`", operator.sign());
@@ -297,7 +297,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn equal(&self, field: &str, word: &Word, place: usize) -> Result<Clause, Fault> {
+    fn equal(&self, field: &str, word: &Word, place: usize) -> Result<Clause, FilterError> {
         let field_name = field.to_owned();
         Ok(match &word.pieces[..] {
             [Piece::Star] => Clause::Exists(field_name),
@@ -313,12 +313,12 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn literal(&self, field: &str, word: &Word, place: usize) -> Result<Literal, Fault> {
+    fn literal(&self, field: &str, word: &Word, place: usize) -> Result<Literal, FilterError> {
         literal(field, &text_of(word), word.quoted, self.now)
             .map_err(|message| error_at(place, message))
     }
 
-    fn written(&self, at: usize) -> String {
+    fn text_from(&self, at: usize) -> String {
         let length = self.at().saturating_sub(at);
         let written: String = self.text.chars().skip(at).take(length).collect();
         written.trim_end().to_owned()
@@ -388,7 +388,7 @@ pub(super) fn literal(
     }
     match (field, text) {
         ("lastSeen" | "startTime" | "timestamp", _) => {
-            if let Some(literal) = moment(text, now) {
+            if let Some(literal) = parse_time(text, now) {
                 return literal;
             }
         }
@@ -404,8 +404,8 @@ pub(super) fn literal(
     })
 }
 
-fn error_at(at: usize, message: String) -> Fault {
-    Fault { at, message }
+fn error_at(at: usize, message: String) -> FilterError {
+    FilterError { at, message }
 }
 
 fn describe_token(token: &Token) -> String {
@@ -466,7 +466,7 @@ fn join_clauses(mut clauses: Vec<Read>, join: impl Fn(Vec<Clause>) -> Clause) ->
 }
 
 /// Builds a search for a text in the name or the summary.
-fn search_clause(word: &Word, at: usize) -> Result<Read, Fault> {
+fn search_clause(word: &Word, at: usize) -> Result<Read, FilterError> {
     let text: String = match &word.pieces[..] {
         [] => return Err(error_at(at, "a condition is missing here".into())),
         [Piece::Star] => {
@@ -507,7 +507,7 @@ fn trim_pieces(pieces: &[Piece]) -> &[Piece] {
     pieces.strip_suffix(&[Piece::Star]).unwrap_or(pieces)
 }
 
-fn field_name(word: &Word, at: usize) -> Result<String, Fault> {
+fn field_name(word: &Word, at: usize) -> Result<String, FilterError> {
     match &word.pieces[..] {
         [Piece::Text(text)] if !text.is_empty() && word.quoted => Ok(text.clone()),
         [Piece::Text(text)] if !text.is_empty() => Ok(alias(text)),

@@ -27,7 +27,7 @@ pub fn part(field: &str, text: &str) -> String {
 
 /// Quotes a value if it would otherwise be parsed as something else.
 pub fn value(text: &str) -> String {
-    word(text, is_plain(text))
+    quote_unless(text, is_plain(text))
 }
 
 /// Whether a condition is a search of name and summary, which is printed as the text only.
@@ -45,7 +45,7 @@ enum Inside {
 
 fn write(clause: &Clause, inside: Inside, text: &mut String) {
     if let Some(searched) = search(clause) {
-        return text.push_str(&word(searched, is_plain_search(searched)));
+        return text.push_str(&quote_unless(searched, is_plain_search(searched)));
     }
     match clause {
         Clause::And(clauses) | Clause::Or(clauses) if clauses.len() == 1 => {
@@ -140,7 +140,7 @@ fn stars(field: &str, sign: &str, (before, part, after): (bool, &str, bool), tex
     text.push_str(&name(field));
     text.push_str(sign);
     text.push_str(if before { "*" } else { "" });
-    text.push_str(&word(part, is_plain(part)));
+    text.push_str(&quote_unless(part, is_plain(part)));
     text.push_str(if after { "*" } else { "" });
 }
 
@@ -156,7 +156,7 @@ fn value_of(field: &str, value: &Literal) -> String {
         Literal::Bool(flag) => flag.to_string(),
         Literal::Text(text) => {
             let reads_back = || literal(field, text, false, None).as_ref() == Ok(value);
-            word(text, is_plain(text) && reads_back())
+            quote_unless(text, is_plain(text) && reads_back())
         }
     }
 }
@@ -164,10 +164,10 @@ fn value_of(field: &str, value: &Literal) -> String {
 /// Returns a field name, quoted if it would otherwise be parsed as something else.
 fn name(field: &str) -> String {
     let is_reserved = MOMENTS.contains(&field) || alias(field) != field;
-    word(field, is_plain_search(field) && !is_reserved)
+    quote_unless(field, is_plain_search(field) && !is_reserved)
 }
 
-fn word(text: &str, is_plain: bool) -> String {
+fn quote_unless(text: &str, is_plain: bool) -> String {
     if is_plain {
         text.to_owned()
     } else {

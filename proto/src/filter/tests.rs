@@ -284,7 +284,7 @@ fn syntax_errors_report_their_position() {
         let message = message.to_owned();
         assert_eq!(
             parse(filter, Some(&Now::utc(0))).err(),
-            Some(Fault { at, message }),
+            Some(FilterError { at, message }),
             "{filter}"
         );
     }

@@ -183,12 +183,12 @@ pub struct FieldPlan {
     /// Limits of the value; for a list, of each entry.
     pub takes: FieldLimits,
     /// Presence of the field in responses.
-    pub answered: Answered,
+    pub answered: ResponsePresence,
 }
 
 /// Presence of a field in responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Answered {
+pub enum ResponsePresence {
     /// If it is not zero.
     #[default]
     Set,

@@ -29,29 +29,29 @@ const FRAME_END: &[u8] = b"\x1b[?2026l";
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A condition that the awaited screen meets.
-type Wanted = Box<dyn FnMut(&Screen) -> bool + Send>;
+type ScreenPredicate = Box<dyn FnMut(&Screen) -> bool + Send>;
 
 /// A program on a separate terminal.
 pub(crate) struct Pty {
     child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
-    seen: Arc<(Mutex<Seen>, Condvar)>,
+    seen: Arc<(Mutex<ScreenState>, Condvar)>,
     // Dropping this closes the terminal.
     _master: Box<dyn MasterPty + Send>,
 }
 
 /// Output of the program so far.
-struct Seen {
+struct ScreenState {
     screen: vt100::Parser,
     bytes: u32,
     /// Number of bytes of [`FRAME_END`] matched so far.
     matched: usize,
-    wanted: Option<Wanted>,
+    wanted: Option<ScreenPredicate>,
     /// Time the awaited frame was complete.
     met: Option<Instant>,
 }
 
-impl Seen {
+impl ScreenState {
     fn take(&mut self, bytes: &[u8], at: Instant) {
         let length = u32::try_from(bytes.len()).expect("a chunk");
         self.bytes = self.bytes.wrapping_add(length);
@@ -106,7 +106,7 @@ impl Pty {
         keys.write_all(keys_ahead.as_bytes()).expect("its keys");
         let [rows, columns] =
             [size.rows, size.cols].map(|cells| NonZero::new(cells).expect("some"));
-        let seen = Seen {
+        let seen = ScreenState {
             screen: vt100::Parser::new(rows, columns, 0),
             bytes: 0,
             matched: 0,

@@ -25,8 +25,8 @@ pub(crate) fn measure(report: &mut Report) {
     let mut empty = Times::default();
     let mut first_frame = Times::default();
     for _ in 0..STARTS {
-        empty.push(started(&stage::empty_program(), "", |_| true));
-        first_frame.push(started(&console, "", |_| true));
+        empty.push(time_start(&stage::empty_program(), "", |_| true));
+        first_frame.push(time_start(&console, "", |_| true));
     }
     first_frame.add_to_report(
         report,
@@ -36,7 +36,7 @@ pub(crate) fn measure(report: &mut Report) {
     );
 
     let rows: Times = (0..OWN_STARTS)
-        .map(|_| started(&console, "2", shows("happened")))
+        .map(|_| time_start(&console, "2", shows("happened")))
         .collect();
     rows.add_to_report(
         report,
@@ -50,7 +50,7 @@ pub(crate) fn measure(report: &mut Report) {
         .map(|_| {
             let folder = tempfile::tempdir().expect("a folder");
             // A new service has no rows; its overview shows the first steps.
-            started(&stage::own_service(folder.path()), "", shows("First steps"))
+            time_start(&stage::own_service(folder.path()), "", shows("First steps"))
         })
         .collect();
     answer.add_to_report(
@@ -64,12 +64,12 @@ pub(crate) fn measure(report: &mut Report) {
     world.terminate();
     let command = stage::own_service(world.folder());
     let rows: Times = (0..OWN_STARTS)
-        .map(|_| started(&command, "2", shows("happened")))
+        .map(|_| time_start(&command, "2", shows("happened")))
         .collect();
     rows.add_to_report(report, "start, 1,000 events -> rows", own, Some(&empty));
 }
 
-fn started(
+fn time_start(
     command: &CommandBuilder,
     keys: &str,
     wanted: impl FnMut(&vt100::Screen) -> bool + Send + 'static,

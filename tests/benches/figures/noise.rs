@@ -157,7 +157,11 @@ async fn singles(world: &World, numbers: &Numbers, until: Arc<AtomicBool>) -> Ve
 
 /// Returns the 99th percentile of single events during another operation, in milliseconds, and that
 /// operation's result.
-async fn beside<T>(world: &World, numbers: &Numbers, other: impl Future<Output = T>) -> (f64, T) {
+async fn measure_during<T>(
+    world: &World,
+    numbers: &Numbers,
+    other: impl Future<Output = T>,
+) -> (f64, T) {
     let is_over = Arc::new(AtomicBool::new(false));
     let other = async {
         let answer = other.await;
@@ -182,14 +186,14 @@ async fn freed(report: &mut Report) {
         over_rest(world.rest(), first, BATCH).await;
     }
     let numbers = Numbers::from(HELD);
-    let (quiet, ()) = beside(&world, &numbers, tokio::time::sleep(SPAN)).await;
+    let (quiet, ()) = measure_during(&world, &numbers, tokio::time::sleep(SPAN)).await;
     let start = Instant::now();
     let freeing = async {
         let expire = "/v1/notification/silences/all:expire";
         rest.post(expire, &json!({})).await.ok();
         until_nothing_waits(&world, start).await
     };
-    let (p99, took) = beside(&world, &numbers, freeing).await;
+    let (p99, took) = measure_during(&world, &numbers, freeing).await;
     let name = "noise: freed, 100,000 that one silence held";
     report.add(Figure::new(name, took, "s").goal(Goal::Most(10.0)));
     let name = "noise: freed, p99 of single events meanwhile";

@@ -92,7 +92,7 @@ fn world(engine: Engine) -> World {
 }
 
 /// Starts two more nodes on the store of the first one.
-fn beside(first: &World) -> Vec<World> {
+fn start_nodes(first: &World) -> Vec<World> {
     let more = ["two", "three"].map(|name| {
         let named = |(variable, value): &(&'static str, String)| match *variable {
             "BELLWETHER_STORE_NODE_NAME" => (*variable, name.to_owned()),
@@ -206,7 +206,7 @@ async fn shared(report: &mut Report, events: usize) {
     for _ in 0..TURNS {
         let one = drained(&[world(Engine::Database)], MANY, events).await;
         let mut nodes = vec![world(Engine::Database)];
-        nodes.extend(beside(&nodes[0]));
+        nodes.extend(start_nodes(&nodes[0]));
         turns.push((one, drained(&nodes, MANY, events).await));
     }
     turns.sort_by(|one, other| (one.1 / one.0).total_cmp(&(other.1 / other.0)));
@@ -271,7 +271,7 @@ fn digits(count: usize) -> usize {
 /// Measures the time from the response of one node until a watch of another one has the event.
 async fn seen(report: &mut Report) {
     let first = world(Engine::Database);
-    let others = beside(&first);
+    let others = start_nodes(&first);
     let (one, other) = (first.grpc(), &others[0]);
     let request = WatchEventsRequest::default();
     let mut client = EventQueryServiceClient::new(other.grpc());

@@ -76,7 +76,7 @@ async fn listen(listener: TcpListener, messages: Arc<Mutex<Vec<Message>>>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let messages = Arc::clone(&messages);
-        let service = service_fn(move |request| answer(request, Arc::clone(&messages)));
+        let service = service_fn(move |request| respond(request, Arc::clone(&messages)));
         connections.spawn(async move {
             let connection = hyper::server::conn::http1::Builder::new();
             // The client may close the connection at any time.
@@ -90,7 +90,7 @@ async fn listen(listener: TcpListener, messages: Arc<Mutex<Vec<Message>>>) {
     }
 }
 
-async fn answer(
+async fn respond(
     request: Request<Incoming>,
     messages: Arc<Mutex<Vec<Message>>>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {

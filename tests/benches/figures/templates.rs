@@ -49,7 +49,7 @@ pub(crate) async fn measure(report: &mut Report) {
                 ("RuleService/PreviewRule", &preview(&long)),
                 ("IntakeMappingService/TestIntakeMapping", &test),
             ] {
-                costly = costly.max(refused(&wire, method, request).await);
+                costly = costly.max(time_rejection(&wire, method, request).await);
             }
         }
     }
@@ -59,7 +59,7 @@ pub(crate) async fn measure(report: &mut Report) {
 }
 
 /// Returns the time of a call that is rejected because of its template's cost.
-async fn refused(wire: &Wire, method: &str, request: &Value) -> Duration {
+async fn time_rejection(wire: &Wire, method: &str, request: &Value) -> Duration {
     let start = Instant::now();
     let refusal = wire.refused(method, request).await;
     assert!(refusal.message.contains("steps"), "{}", refusal.message);

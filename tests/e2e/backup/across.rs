@@ -67,17 +67,17 @@ async fn store_moves_unchanged_between_folder_and_databases() {
         let (expected, key) = (stored_data(&rest).await, old.admin_key());
         let secret_key = old.data_dir().join("secret.key");
         for into in Engine::usable() {
-            let new = moved(into, &copy, &secret_key, &key);
+            let new = restore_into(into, &copy, &secret_key, &key);
             let rest = Rest::new(new.service().address("rest"), Some(&key));
             assert_eq!(stored_data(&rest).await, expected, "{from:?} into {into:?}");
-            one_more_event_is_notified(&rest, &receiver, &format!("new-{}", into.word())).await;
+            one_more_event_is_notified(&rest, &receiver, &format!("new-{}", into.as_str())).await;
             is_whole(&new);
         }
     }
 }
 
 /// Starts a service on the restored backup, with the key of the original admin client.
-fn moved(into: Engine, copy: &Path, secret_key: &Path, key: &str) -> World {
+fn restore_into(into: Engine, copy: &Path, secret_key: &Path, key: &str) -> World {
     let world = World::restored(into, copy, secret_key);
     fs::write(world.data_dir().join("admin.key"), key).unwrap();
     if into == Engine::Database {

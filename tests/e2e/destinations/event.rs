@@ -14,7 +14,7 @@ fn kind() -> Value {
     }})
 }
 
-async fn found(stage: &Stage, name: &str) -> Option<Value> {
+async fn find_event(stage: &Stage, name: &str) -> Option<Value> {
     let query = json!({"query": {"clause": {"equals": {"field": "name", "stringVal": name}}}});
     let found = stage.rest.post("/v1/events:search", &query).await.ok();
     found["results"].get(0).cloned()
@@ -27,7 +27,7 @@ async fn event_destination_creates_events_and_stops_loops() {
     stage.opens().await;
 
     let echo = eventually("the new event", async || {
-        found(&stage, "echo of full").await
+        find_event(&stage, "echo of full").await
     })
     .await;
     let occurrence = &echo["occurrences"][0];
@@ -42,7 +42,7 @@ async fn event_destination_creates_events_and_stops_loops() {
 
     // The new event matches the rule's own trigger.
     let notice = eventually("an event about the loop", async || {
-        found(&stage, "rule stopped by the loop guard").await
+        find_event(&stage, "rule stopped by the loop guard").await
     })
     .await;
     assert_eq!(notice["dimensions"]["source"], "bellwether");
@@ -53,7 +53,7 @@ async fn event_destination_creates_events_and_stops_loops() {
         said.contains("teller") && said.contains("matches again"),
         "{said}"
     );
-    assert_eq!(found(&stage, "echo of echo of full").await, None);
+    assert_eq!(find_event(&stage, "echo of echo of full").await, None);
     assert_eq!(
         stage.delivered(1).await[0]["eventId"],
         stage.event().await["id"]
@@ -65,14 +65,14 @@ async fn derived_event_closes_with_its_source() {
     let stage = Stage::new(World::start(), kind(), "").await;
     stage.opens().await;
     eventually("the new event", async || {
-        found(&stage, "echo of full").await
+        find_event(&stage, "echo of full").await
     })
     .await;
 
     stage.closes().await;
 
     let closed = eventually("the new event to close", async || {
-        let echo = found(&stage, "echo of full").await?;
+        let echo = find_event(&stage, "echo of full").await?;
         let newest = echo["occurrences"][0].clone();
         (newest["status"] == "STATUS_CLOSED").then_some(newest)
     })

@@ -87,7 +87,13 @@ impl Providers {
     }
 }
 
-async fn sent(rest: &Rest, name: &str, kind: &Value, provider: &StandIn, more: Value) -> Received {
+async fn test_and_receive(
+    rest: &Rest,
+    name: &str,
+    kind: &Value,
+    provider: &StandIn,
+    more: Value,
+) -> Received {
     let mut body = more;
     body["name"] = json!(name);
     body["type"] = json!({name: kind});
@@ -109,7 +115,9 @@ async fn long_messages_are_truncated_for_every_provider() {
     let rest = providers.world.rest();
     for (name, kind, provider) in providers.kinds() {
         let message = json!({"message": long_message()});
-        let got = sent(&rest, name, &kind, provider, message).await.json();
+        let got = test_and_receive(&rest, name, &kind, provider, message)
+            .await
+            .json();
         let text = match name {
             "slack" => &got["text"],
             "pagerduty" => &got["payload"]["summary"],
@@ -129,7 +137,7 @@ async fn every_provider_accepts_the_largest_possible_event() {
     for (name, kind, provider) in providers.kinds() {
         for message in ["", "{{event.body}}", "{{event.severity}}"] {
             let more = json!({"event": big_event(), "message": message});
-            sent(&rest, name, &kind, provider, more).await;
+            test_and_receive(&rest, name, &kind, provider, more).await;
         }
     }
 }

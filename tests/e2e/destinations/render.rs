@@ -7,7 +7,7 @@ use crate::samples;
 
 const RENDER: &str = "/v1/notification/destinations:render";
 
-async fn rendered(rest: &Rest, draft: &Value) -> Value {
+async fn render_draft(rest: &Rest, draft: &Value) -> Value {
     rest.post(RENDER, draft).await.ok()
 }
 
@@ -42,7 +42,7 @@ async fn every_destination_type_renders_offline_without_secrets() {
     let world = World::start();
     let rest = world.rest();
     for (word, settings) in kinds() {
-        let answer = rendered(&rest, &json!({"type": {word: settings}})).await;
+        let answer = render_draft(&rest, &json!({"type": {word: settings}})).await;
         let request = &answer["request"];
         assert!(request.is_object(), "{word}: {answer}");
         assert!(!answer.to_string().contains("s3cret"), "{word}: {answer}");
@@ -50,14 +50,14 @@ async fn every_destination_type_renders_offline_without_secrets() {
         assert!(!body.is_empty(), "{word}: {answer}");
         assert!(answer["sizeBytes"].as_i64() > Some(0), "{word}: {answer}");
     }
-    let slack = rendered(&rest, &json!({"type": {"slack": kinds()[2].1}})).await;
+    let slack = render_draft(&rest, &json!({"type": {"slack": kinds()[2].1}})).await;
     assert_eq!(slack["request"]["method"], "POST");
     let url = slack["request"]["url"].as_str().expect("an address");
     assert!(url.ends_with("/api/chat.postMessage"), "{url}");
     let authorization = &slack["request"]["headers"]["authorization"];
     assert_eq!(*authorization, "Bearer ********");
     // The only obstacle known without a network is named.
-    let mail = rendered(&rest, &json!({"type": {"email": kinds()[1].1}})).await;
+    let mail = render_draft(&rest, &json!({"type": {"email": kinds()[1].1}})).await;
     assert_eq!(mail["request"]["headers"]["to"], "ops@example.com");
     let warning = mail["warnings"][0].as_str().unwrap_or_default();
     assert!(warning.contains("smtp.host"), "{mail}");
@@ -74,7 +74,7 @@ async fn rendered_request_has_no_valid_signature() {
         "url": "https://hooks.invalid/x",
         "signingSecret": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3",
     }}});
-    let answer = rendered(&rest, &signed).await;
+    let answer = render_draft(&rest, &signed).await;
     let headers = &answer["request"]["headers"];
     assert_eq!(headers["webhook-signature"], "(set when sent)", "{answer}");
     assert!(!headers["webhook-id"].is_null(), "{answer}");
@@ -89,7 +89,7 @@ async fn rendered_request_equals_the_test_request_and_is_not_sent() {
         "payload": "{\"text\": \"{{event.summary}}\"}", "headers": {"x-team": "ops"}, "plainHeaders": ["x-team"]}});
     let event = samples::event("full", "db 1", "SEVERITY_ERROR", "disk \"/var\" is full");
     let request = json!({"type": kind, "event": event});
-    let rendered = rendered(&rest, &request).await;
+    let rendered = render_draft(&rest, &request).await;
     assert_eq!(rendered["warnings"], json!(null), "{rendered}");
     assert_eq!(receiver.received().len(), 0);
     let tested = rest
@@ -127,7 +127,7 @@ async fn event_test_lists_the_rules_that_would_notify() {
         rest.post("/v1/notification/rules", &rule).await.ok();
     }
     let (_, settings) = kinds().remove(6);
-    let answer = rendered(&rest, &json!({"type": {"event": settings}})).await;
+    let answer = render_draft(&rest, &json!({"type": {"event": settings}})).await;
     assert_eq!(answer["route"]["ruleNames"], json!(["tells of echo"]));
     assert_eq!(answer["route"]["destinationNames"], json!(["hook"]));
     assert_eq!(answer["request"]["method"], "EVENT");

@@ -26,7 +26,7 @@ const UNREACHABLE: &str = "UNREACHABLE";
 const UNKNOWN: &str = "UNKNOWN";
 
 #[expect(clippy::unnecessary_wraps, reason = "rows hold it so")]
-fn answers(status: u16, headers: &[(&'static str, &str)], body: &str) -> Option<Mischief> {
+fn respond_with(status: u16, headers: &[(&'static str, &str)], body: &str) -> Option<Mischief> {
     let headers = headers
         .iter()
         .map(|(name, value)| (*name, (*value).to_owned()));
@@ -43,22 +43,22 @@ fn common() -> Vec<Row<Option<Mischief>>> {
     vec![
         (None, DELIVERED, "accepted|returned 204"),
         (
-            answers(302, &to, ""),
+            respond_with(302, &to, ""),
             REJECTED,
             "redirects are not followed",
         ),
         (
-            answers(429, &[("retry-after", "7")], ""),
+            respond_with(429, &[("retry-after", "7")], ""),
             REJECTED,
             "429 Too Many Requests (retry after 7 s)",
         ),
         (
-            answers(503, &[], "\n down for repairs\n"),
+            respond_with(503, &[], "\n down for repairs\n"),
             REJECTED,
             "503 Service Unavailable: down for repairs",
         ),
         (
-            answers(403, &[], "canary-token canary-secret"),
+            respond_with(403, &[], "canary-token canary-secret"),
             REJECTED,
             "403 Forbidden",
         ),
@@ -147,8 +147,8 @@ async fn webhook_outcome_follows_its_status() {
         "signingSecret": secret,
     }});
     let own = [
-        (answers(410, &[], ""), REJECTED, "410 Gone"),
-        (answers(200, &[], "whatever"), DELIVERED, "200 OK"),
+        (respond_with(410, &[], ""), REJECTED, "410 Gone"),
+        (respond_with(200, &[], "whatever"), DELIVERED, "200 OK"),
         (Some(Mischief::Floods), DELIVERED, "200 OK"),
     ];
     table(&world(""), &receiver, &kind, own).await;
@@ -162,12 +162,12 @@ async fn slack_outcome_follows_its_response() {
     let limited = r#"{"ok":false,"error":"ratelimited"}"#;
     let own = [
         (
-            answers(200, &[], limited),
+            respond_with(200, &[], limited),
             REJECTED,
             "Slack refused the message: ratelimited",
         ),
         (
-            answers(200, &[], "<html>log in</html>"),
+            respond_with(200, &[], "<html>log in</html>"),
             REJECTED,
             "is not from Slack",
         ),
@@ -201,22 +201,22 @@ async fn teams_outcome_follows_its_response() {
     let html = [("content-type", "text/html; charset=utf-8")];
     let own = [
         (
-            answers(200, &[], "1"),
+            respond_with(200, &[], "1"),
             DELIVERED,
             "Teams accepted the message",
         ),
         (
-            answers(200, &[], failed),
+            respond_with(200, &[], failed),
             REJECTED,
             "endpoint returned HTTP error 429",
         ),
         (
-            answers(200, &html, "<html>sign in</html>"),
+            respond_with(200, &html, "<html>sign in</html>"),
             REJECTED,
             "is not from Teams",
         ),
         (
-            answers(400, &[], "Bad payload"),
+            respond_with(400, &[], "Bad payload"),
             REJECTED,
             "400 Bad Request: Bad payload",
         ),
@@ -248,7 +248,7 @@ async fn teams_connector_accepts_only_with_the_body_1() {
         (200, refused, REJECTED, "HTTP error 413"),
         (200, "Connector is disabled", REJECTED, "is disabled"),
     ] {
-        teams.misbehave(answers(status, &[], body));
+        teams.misbehave(respond_with(status, &[], body));
         let tested = test(&world.rest(), &kind, body).await;
         check(&tested, outcome, says, body);
     }
@@ -265,14 +265,18 @@ async fn pagerduty_outcome_follows_its_response() {
     let odd =
         r#"{"status":"throttled","message":"Requests for this service are arriving too quickly"}"#;
     let own = [
-        (answers(200, &[], odd), REJECTED, "arriving too quickly"),
         (
-            answers(200, &[], "<html>log in</html>"),
+            respond_with(200, &[], odd),
+            REJECTED,
+            "arriving too quickly",
+        ),
+        (
+            respond_with(200, &[], "<html>log in</html>"),
             REJECTED,
             "is not from PagerDuty",
         ),
         (
-            answers(202, &[], "{"),
+            respond_with(202, &[], "{"),
             DELIVERED,
             "PagerDuty accepted the event",
         ),
@@ -333,9 +337,9 @@ async fn servicenow_outcome_follows_its_response() {
 
     let denied = r#"{"error":{"message":"Operation Failed","detail":"ACL Exception"}}"#;
     let own = [
-        (answers(403, &[], denied), REJECTED, "ACL Exception"),
+        (respond_with(403, &[], denied), REJECTED, "ACL Exception"),
         (
-            answers(200, &[], "<html>Your instance is hibernating</html>"),
+            respond_with(200, &[], "<html>Your instance is hibernating</html>"),
             REJECTED,
             "is not from ServiceNow",
         ),

@@ -103,7 +103,7 @@ async fn every_attempt_is_signed_anew_with_the_same_id() {
     assert_ne!(times[0], times[1], "the time is that of the attempt");
 }
 
-async fn tested(rest: &Rest, webhook: Value) -> Value {
+async fn test_webhook(rest: &Rest, webhook: Value) -> Value {
     let destination = json!({"name": "hook", "type": {"webhook": webhook}});
     rest.post("/v1/notification/destinations:test", &destination)
         .await
@@ -120,7 +120,7 @@ async fn both_secrets_verify_during_rotation() {
     let rest = world.rest();
     let both = format!("{NEW} {OLD}");
     for receiver in [&old, &new] {
-        let tested = tested(
+        let tested = test_webhook(
             &rest,
             json!({"url": receiver.url("/"), "signingSecret": both}),
         )
@@ -129,7 +129,7 @@ async fn both_secrets_verify_during_rotation() {
         assert_eq!(receiver.accepted().len(), 1);
     }
     // The verifier rejects a different secret.
-    let tested = tested(&rest, json!({"url": new.url("/"), "signingSecret": OLD})).await;
+    let tested = test_webhook(&rest, json!({"url": new.url("/"), "signingSecret": OLD})).await;
     assert_eq!(tested["outcome"], "OUTCOME_REJECTED", "{tested}");
     assert_eq!(new.refused()[0].1, ["no signature matches"]);
 }
@@ -172,7 +172,7 @@ async fn custom_payload_is_escaped_for_its_content_type() {
         if let Some(content_type) = content_type {
             webhook["headers"] = json!({"Content-Type": content_type});
         }
-        let tested = tested(&rest, webhook).await;
+        let tested = test_webhook(&rest, webhook).await;
         assert_eq!(tested["outcome"], "OUTCOME_DELIVERED", "{tested}");
         let got = receiver.accepted().pop().expect("a message");
         assert_eq!(got.method, method);

@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 
 use super::sender;
 
-struct Way {
+struct IntakePath {
     dialect: &'static str,
     path: &'static str,
     content_type: &'static str,
@@ -34,8 +34,8 @@ struct Way {
 
 const JSON: &str = "application/json";
 
-static WAYS: [Way; 7] = [
-    Way {
+static INTAKE_PATHS: [IntakePath; 7] = [
+    IntakePath {
         dialect: "alertmanager",
         path: "/v1/intake/alertmanager",
         content_type: JSON,
@@ -44,7 +44,7 @@ static WAYS: [Way; 7] = [
         wrong: r#"{"alerts": [{"labels": {"alertname": ""}}]}"#,
         later: 503,
     },
-    Way {
+    IntakePath {
         dialect: "prometheus",
         path: "/api/v2/alerts",
         content_type: JSON,
@@ -53,7 +53,7 @@ static WAYS: [Way; 7] = [
         wrong: r#"[{"labels": {}}]"#,
         later: 429,
     },
-    Way {
+    IntakePath {
         dialect: "pagerduty",
         path: "/v2/enqueue",
         content_type: JSON,
@@ -67,7 +67,7 @@ static WAYS: [Way; 7] = [
         wrong: r#"{"event_action": "trigger"}"#,
         later: 429,
     },
-    Way {
+    IntakePath {
         dialect: "opsgenie",
         path: "/v2/alerts",
         content_type: JSON,
@@ -76,7 +76,7 @@ static WAYS: [Way; 7] = [
         wrong: r#"{"alias": "x"}"#,
         later: 429,
     },
-    Way {
+    IntakePath {
         dialect: "cloudevents",
         path: "/v1/intake/cloudevents",
         content_type: "application/cloudevents+json",
@@ -89,7 +89,7 @@ static WAYS: [Way; 7] = [
         wrong: r#"{"specversion": "1.0", "type": "x"}"#,
         later: 429,
     },
-    Way {
+    IntakePath {
         dialect: "otlp",
         path: "/v1/logs",
         content_type: JSON,
@@ -105,7 +105,7 @@ static WAYS: [Way; 7] = [
         wrong: r#"{"resourceLogs": 5}"#,
         later: 429,
     },
-    Way {
+    IntakePath {
         dialect: "webhooks",
         path: "/v1/intake/webhooks/paths",
         content_type: JSON,
@@ -128,7 +128,7 @@ async fn world(rate: &[&str]) -> (World, String) {
     });
     let rest = world.rest();
     rest.post("/v1/intake/mappings", &mapping).await.ok();
-    let dialects: Vec<_> = WAYS.iter().map(|way| way.dialect).collect();
+    let dialects: Vec<_> = INTAKE_PATHS.iter().map(|way| way.dialect).collect();
     let key = sender(&world, "all", &dialects);
     if !rate.is_empty() {
         let update = [&["client", "update", "all"][..], rate].concat();
@@ -137,7 +137,7 @@ async fn world(rate: &[&str]) -> (World, String) {
     (world, key)
 }
 
-impl Way {
+impl IntakePath {
     async fn send(&self, rest: &Rest, extra: &[(&str, &str)], body: String) -> Option<Answer> {
         let headers = [&[("content-type", self.content_type)][..], extra].concat();
         // A connection that was closed with the previous response is only detected on use.
@@ -151,7 +151,7 @@ impl Way {
     }
 }
 
-async fn stored(rest: &Rest) -> Vec<(String, String, String)> {
+async fn stored_events(rest: &Rest) -> Vec<(String, String, String)> {
     let (mut found, mut cursor) = (Vec::new(), String::new());
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     loop {
@@ -174,7 +174,7 @@ async fn stored(rest: &Rest) -> Vec<(String, String, String)> {
 async fn invalid_requests_are_rejected_as_a_whole() {
     let (world, key) = world(&[]).await;
     let rest = world.rest().with_key(Some(&key));
-    for way in &WAYS {
+    for way in &INTAKE_PATHS {
         let large = format!("{{\"x\": \"{}\"}}", "x".repeat(100 * 1024));
         for wrong in [way.wrong, "{", "", "\u{0}", "null", &large] {
             let start: String = wrong.chars().take(40).collect();
@@ -195,7 +195,7 @@ async fn invalid_requests_are_rejected_as_a_whole() {
             );
         }
     }
-    let found = stored(&world.rest()).await;
+    let found = stored_events(&world.rest()).await;
     let unknown = found.iter().filter(|(_, value, _)| value != "bellwether");
     assert_eq!(unknown.count(), 0, "{found:?}");
 }
@@ -211,7 +211,7 @@ async fn idempotency_and_rate_limits_apply_to_all_paths() {
         .post("/v1/data-receiver/events", &json!({"events": many}))
         .await;
     assert_eq!(first.status, 200, "{}", first.text());
-    for way in &WAYS {
+    for way in &INTAKE_PATHS {
         let body = (way.body)("h1", &key).to_string();
         let answer = way.send(&rest, &[], body).await.unwrap();
         assert_eq!(
@@ -225,7 +225,7 @@ async fn idempotency_and_rate_limits_apply_to_all_paths() {
     }
     let update = ["client", "update", "all", "--events-per-second", "1000"];
     assert!(process::run(world.command(&update)).status.success());
-    for way in &WAYS {
+    for way in &INTAKE_PATHS {
         let once = [("idempotency-key", way.dialect)];
         let body = (way.body)("h1", &key).to_string();
         let send = async || {
@@ -243,8 +243,8 @@ async fn idempotency_and_rate_limits_apply_to_all_paths() {
         let again = eventually("the rate", send).await;
         assert_eq!(again.status, first.status, "{}", way.dialect);
     }
-    let found = stored(&world.rest()).await;
-    for way in &WAYS {
+    let found = stored_events(&world.rest()).await;
+    for way in &INTAKE_PATHS {
         let is_it = |it: &&(String, String, String)| it.0 == way.name && it.1 == "h1";
         let counts: Vec<_> = found.iter().filter(is_it).map(|it| it.2.as_str()).collect();
         assert_eq!(counts, ["1"], "{}", way.dialect);
@@ -294,7 +294,7 @@ async fn acknowledged_events_of_every_path_survive_a_kill() {
     let answered = Arc::new(Mutex::new(BTreeSet::new()));
     let count = Arc::new(AtomicUsize::new(0));
     let mut sending = JoinSet::new();
-    for way in &WAYS {
+    for way in &INTAKE_PATHS {
         let (rest, key) = (world.rest().with_key(Some(&key)), key.clone());
         let (answered, count) = (Arc::clone(&answered), Arc::clone(&count));
         sending.spawn(async move {
@@ -320,7 +320,7 @@ async fn acknowledged_events_of_every_path_survive_a_kill() {
     world.kill();
     sending.join_all().await;
     world.start_again();
-    let found: BTreeSet<_> = stored(&world.rest())
+    let found: BTreeSet<_> = stored_events(&world.rest())
         .await
         .into_iter()
         .map(|(name, value, _)| (name, value))
@@ -330,7 +330,7 @@ async fn acknowledged_events_of_every_path_survive_a_kill() {
         let it = ((*name).to_owned(), host.clone());
         assert!(found.contains(&it), "{name} about {host} is lost");
     }
-    for way in &WAYS {
+    for way in &INTAKE_PATHS {
         let any = answered.iter().any(|(name, _)| *name == way.name);
         assert!(any, "{} was never used", way.dialect);
     }

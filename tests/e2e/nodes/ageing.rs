@@ -47,7 +47,7 @@ async fn until_none(rest: &Rest, filter: &str) -> Duration {
 }
 
 /// Returns the number of evaluations of each node.
-async fn decided(worlds: &[World]) -> Vec<usize> {
+async fn decision_counts(worlds: &[World]) -> Vec<usize> {
     let mut all = Vec::new();
     for world in worlds {
         all.push(sample(world, "bellwether_evaluations_total").await);
@@ -65,9 +65,9 @@ async fn nodes_age_their_own_events_and_those_of_a_lost_node() {
     let rest = worlds[0].rest();
     set(&rest).await;
     put(&rest, "first").await;
-    let before = decided(&worlds).await;
+    let before = decision_counts(&worlds).await;
     let took = until_none(&rest, "name=full AND status=open").await;
-    let after = decided(&worlds).await;
+    let after = decision_counts(&worlds).await;
     let closed: Vec<_> = after
         .iter()
         .zip(&before)

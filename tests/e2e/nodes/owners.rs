@@ -63,14 +63,14 @@ pub(super) async fn routes(rest: &Rest, receiver: &Receiver) {
 }
 
 pub(super) async fn sent(rest: &Rest, numbers: Range<usize>) {
-    assert!(tried(rest, numbers, "STATUS_OPEN").await);
+    assert!(try_send(rest, numbers, "STATUS_OPEN").await);
 }
 
 fn host(number: usize) -> String {
     format!("h{number}-d{:02}", number % DESTINATIONS)
 }
 
-async fn tried(rest: &Rest, numbers: Range<usize>, status: &str) -> bool {
+async fn try_send(rest: &Rest, numbers: Range<usize>, status: &str) -> bool {
     let event = |number: usize| {
         let host = host(number);
         let mut event = samples::event("full", &host, "SEVERITY_ERROR", &host);
@@ -83,7 +83,7 @@ async fn tried(rest: &Rest, numbers: Range<usize>, status: &str) -> bool {
     answer.is_ok_and(|it| it.status == 200 && it.json()["succeeded"] == events.len())
 }
 
-fn about(message: &Received) -> Change {
+fn change_in(message: &Received) -> Change {
     let body = message.json();
     let host = body["event"]["dimensions"]["host"].as_str().unwrap();
     (host.to_owned(), body["clear"] == true)
@@ -189,7 +189,7 @@ async fn noting(takes: Duration) -> (Receiver, Arc<Mutex<Arrivals>>) {
     let arrivals = Arc::new(Mutex::new(Arrivals::default()));
     let noted = Arc::clone(&arrivals);
     let receiver = Receiver::with_rule(move |request| {
-        let (now, message) = (Instant::now(), about(request));
+        let (now, message) = (Instant::now(), change_in(request));
         let mut noted = noted.lock().unwrap();
         let id = request.delivery_id().to_owned();
         noted.messages.push((message, id));
@@ -232,7 +232,7 @@ impl Sending {
                     let first = numbers.fetch_add(DESTINATIONS, Ordering::AcqRel);
                     let events = first..first + DESTINATIONS;
                     for (status, is_end) in [("STATUS_OPEN", false), ("STATUS_CLOSED", true)] {
-                        let is_answered = tried(&rest, events.clone(), status).await;
+                        let is_answered = try_send(&rest, events.clone(), status).await;
                         assert!(
                             is_answered || lost == Some(at),
                             "node {at} does not respond"

@@ -32,7 +32,7 @@ async fn settings(rest: &Rest) -> Value {
     rest.get(SETTINGS).await.ok()["settings"].clone()
 }
 
-async fn said(rest: &Rest) -> Option<String> {
+async fn settings_event(rest: &Rest) -> Option<String> {
     let query = json!({"query": {}});
     let found = rest.post("/v1/events:search", &query).await.ok();
     let mut results = found["results"].as_array()?.iter();
@@ -74,7 +74,7 @@ async fn new_leader_uses_the_stored_retention_not_its_file() {
     assert!(three.service().log().contains("the stored value applies"));
     let rest = three.rest();
     eventually("the node to report it", async || {
-        (said(&rest).await? == "STATUS_OPEN").then_some(())
+        (settings_event(&rest).await? == "STATUS_OPEN").then_some(())
     })
     .await;
 
@@ -100,7 +100,7 @@ async fn new_leader_uses_the_stored_retention_not_its_file() {
     })
     .await;
     eventually("the node to report that its file matches", async || {
-        (said(&rest).await? == "STATUS_CLOSED").then_some(())
+        (settings_event(&rest).await? == "STATUS_CLOSED").then_some(())
     })
     .await;
 }

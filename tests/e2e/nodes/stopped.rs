@@ -66,7 +66,7 @@ async fn assert_all_notified(world: &World, receiver: &Receiver, reported: &Mute
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn paused_leader_under_load_delays_nobody_and_duplicates_nothing() {
+async fn paused_leader_causes_no_delay_and_no_duplicates() {
     let Some(database) = Database::start() else {
         return;
     };

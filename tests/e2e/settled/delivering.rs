@@ -76,7 +76,7 @@ async fn health(wire: &Wire, name: &str) -> Value {
     got["destination"]["health"].clone()
 }
 
-fn moment(value: &Value) -> Timestamp {
+fn parse_timestamp(value: &Value) -> Timestamp {
     let text = value
         .as_str()
         .unwrap_or_else(|| panic!("not a time: {value}"));
@@ -139,7 +139,8 @@ async fn refused_among_good(wire: &Wire, status: u16) {
     for good in all.iter().filter(|it| it["state"] == "DELIVERED") {
         let read = delivery(wire, &good["id"]).await;
         let attempt = &read["attempts"][0];
-        let held = moment(&attempt["startTime"]).duration_since(moment(&read["createTime"]));
+        let held = parse_timestamp(&attempt["startTime"])
+            .duration_since(parse_timestamp(&read["createTime"]));
         let held = Duration::try_from(held).unwrap_or_default();
         let duration = attempt["duration"].as_str().expect("a duration");
         let seconds = duration.trim_end_matches('s').parse().expect("seconds");

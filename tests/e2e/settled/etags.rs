@@ -14,7 +14,7 @@ use super::{
     with,
 };
 
-async fn stored(wire: &Wire, kind: &str, name: &str) -> Value {
+async fn read_resource(wire: &Wire, kind: &str, name: &str) -> Value {
     let got = wire.ok(&method("Get", kind), &json!({"name": name})).await;
     got[kind].clone()
 }
@@ -38,7 +38,7 @@ async fn stale_etag_is_rejected_with_advice() {
             let stale = created[kind]["etag"].as_str().expect("an etag").to_owned();
             let plain = update(kind, &name, "first", None);
             wire.ok(&method("Update", kind), &plain).await;
-            let before = stored(&wire, kind, &name).await;
+            let before = read_resource(&wire, kind, &name).await;
             let current = before["etag"].as_str().expect("an etag").to_owned();
             assert_ne!(current, stale);
 
@@ -58,19 +58,19 @@ async fn stale_etag_is_rejected_with_advice() {
                     let says = &refusal.message;
                     assert!(says.contains(&format!("{kind} `{name}`")), "{case}: {says}");
                     assert!(says.contains("read it again"), "{case}: {says}");
-                    assert_eq!(stored(&wire, kind, &name).await, before, "{case}");
+                    assert_eq!(read_resource(&wire, kind, &name).await, before, "{case}");
                 }
             }
 
             for form in ["ETAG", "*", "\"x\", ETAG", "W/ETAG"] {
-                let current = stored(&wire, kind, &name).await["etag"].clone();
+                let current = read_resource(&wire, kind, &name).await["etag"].clone();
                 let etag = form.replace("ETAG", current.as_str().expect("an etag"));
                 let changed = update(kind, &name, form, Some(&etag));
                 let updated = wire.ok(&method("Update", kind), &changed).await;
                 assert_eq!(updated[kind]["description"], form, "{} {kind}", wire.name());
                 assert_ne!(updated[kind]["etag"], current, "{} {kind}", wire.name());
             }
-            let current = stored(&wire, kind, &name).await["etag"].clone();
+            let current = read_resource(&wire, kind, &name).await["etag"].clone();
             let gone = json!({"name": name, "etag": current});
             wire.ok(&method("Delete", kind), &gone).await;
             // A resource created again with the same name is a different one.

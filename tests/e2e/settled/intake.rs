@@ -237,7 +237,7 @@ async fn fields_left_empty_by_a_repeat_or_close_are_retained() {
 }
 
 #[tokio::test]
-async fn older_occurrence_is_not_reopened_beside_an_open_one() {
+async fn older_occurrence_is_not_reopened_while_another_is_open() {
     let world = World::start();
     for wire in world.wires() {
         for (case, newer, wanted, allowed) in [

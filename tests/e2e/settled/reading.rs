@@ -48,7 +48,7 @@ fn sorted_by(field: &str, order: &str) -> Value {
     json!({"sortBy": [{"byField": {"field": field, "order": order}}]})
 }
 
-fn moment(item: &Value, field: &str) -> i64 {
+fn timestamp_ms(item: &Value, field: &str) -> i64 {
     let text = item["occurrences"][0][field].as_str().expect("a text");
     text.parse().expect("a number")
 }
@@ -58,7 +58,7 @@ fn id(item: &Value) -> String {
     id.expect("an id").to_owned()
 }
 
-async fn found(wire: &Wire, query: &Value) -> Vec<Value> {
+async fn search_events(wire: &Wire, query: &Value) -> Vec<Value> {
     let query = with(query, &json!({"pageInput": {"limit": 1_000}}));
     let answer = wire.ok(SEARCH, &json!({"query": query})).await;
     answer["results"].as_array().cloned().unwrap_or_default()
@@ -90,11 +90,11 @@ async fn ties_in_an_order_are_sorted_by_start_and_id() {
             let key = |item: &Value| {
                 let first = match field {
                     "severity" => i64::from(item.to_string().contains("SEVERITY_ERROR")),
-                    _ => moment(item, field),
+                    _ => timestamp_ms(item, field),
                 };
-                (first, moment(item, "startTime"), id(item))
+                (first, timestamp_ms(item, "startTime"), id(item))
             };
-            let mut expected: Vec<_> = found(&wire, &query).await.iter().map(key).collect();
+            let mut expected: Vec<_> = search_events(&wire, &query).await.iter().map(key).collect();
             assert_eq!(expected.len(), 60);
             expected.sort();
             if order == "SORT_ORDER_DESC" {
@@ -145,7 +145,11 @@ async fn paging_ends_and_misses_nothing_during_updates() {
     let events: Vec<_> = hosts.iter().map(|host| event(host)).collect();
     send(&wires[0], &events).await;
     let by_start = sorted_by("startTime", "SORT_ORDER_ASC");
-    let starts: Vec<_> = found(&wires[1], &by_start).await.iter().map(id).collect();
+    let starts: Vec<_> = search_events(&wires[1], &by_start)
+        .await
+        .iter()
+        .map(id)
+        .collect();
     let all: BTreeSet<_> = starts.iter().collect();
     assert_eq!(all.len(), hosts.len());
 

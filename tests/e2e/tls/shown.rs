@@ -27,7 +27,11 @@ fn set_mode(file: &Path, mode: u32) {
 }
 
 /// Runs a command in a home without a data folder; returns its exit code and output.
-fn said(home: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String) {
+fn run_command(
+    home: &Path,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> (Option<i32>, String) {
     let mut command = process::command(home, arguments);
     command.envs(variables.iter().copied());
     let output = run(command);
@@ -62,10 +66,10 @@ async fn commands_console_and_gateway_present_their_certificate() {
     // On another machine without a key: the certificate authenticates the client.
     let home = tempfile::tempdir().unwrap();
     for command in [&["client", "list"][..], &["get", "rules"], &["status"]] {
-        let (code, reported) = said(home.path(), &[command, &reach, &shown].concat(), &[]);
+        let (code, reported) = run_command(home.path(), &[command, &reach, &shown].concat(), &[]);
         assert_eq!(code, Some(0), "{command:?}: {reported}");
         assert!(!reported.contains("WARN"), "{command:?}: {reported}");
-        let (code, reported) = said(home.path(), &[command, &reach].concat(), &[]);
+        let (code, reported) = run_command(home.path(), &[command, &reach].concat(), &[]);
         assert_eq!(code, Some(4), "{command:?}: {reported}");
         assert!(reported.contains("no API key"), "{command:?}: {reported}");
     }
@@ -75,7 +79,7 @@ async fn commands_console_and_gateway_present_their_certificate() {
     let listeners = ["--tls-cert", &foreign_cert, "--tls-key", &foreign_key];
     let list = ["client", "list"];
     let both = [&list[..], &reach, &shown, &listeners].concat();
-    let (code, reported) = said(home.path(), &both, &[]);
+    let (code, reported) = run_command(home.path(), &both, &[]);
     assert_eq!(code, Some(0), "{reported}");
 
     let mut arguments = [&reach[..], &shown].concat();
@@ -100,7 +104,7 @@ async fn commands_console_and_gateway_present_their_certificate() {
     );
     std::fs::write(&file, context).unwrap();
     let config = ["--config", file.to_str().unwrap(), "--context"];
-    let (code, reported) = said(home.path(), &[&list[..], &config, &["prod"]].concat(), &[]);
+    let (code, reported) = run_command(home.path(), &[&list[..], &config, &["prod"]].concat(), &[]);
     assert_eq!(code, Some(0), "{reported}");
     let mut console = Terminal::start(home.path(), &[&config[..], &["prod"]].concat());
     console.shows(&["◆ prod", "● connected", "boss (admin)"]);
@@ -134,7 +138,7 @@ async fn missing_client_certificate_is_explained() {
     ];
     for command in commands.into_iter().cycle().take(25) {
         let given = [("BELLWETHER_KEY", "bw_x")];
-        let (code, reported) = said(home.path(), &[command, &reach].concat(), &given);
+        let (code, reported) = run_command(home.path(), &[command, &reach].concat(), &given);
         assert!(
             matches!(code, Some(1 | 3)),
             "{command:?}: {code:?}: {reported}"
@@ -220,7 +224,7 @@ async fn unusable_client_certificate_is_reported_with_file_and_fix() {
                 }
             }
             let given = [("BELLWETHER_KEY", "bw_x")];
-            let (code, reported) = said(folder, &arguments, &given);
+            let (code, reported) = run_command(folder, &arguments, &given);
             assert_eq!(code, Some(2), "{arguments:?}: {reported}");
             assert!(reported.contains(&sentence), "{sentence} in {reported}");
         }

@@ -30,7 +30,7 @@ fn start(arguments: &[&str]) -> Option<(World, TempDir)> {
     Some((World::with_settings(&settings), files))
 }
 
-fn said(world: &World, arguments: &[&str]) -> (Option<i32>, String) {
+fn run_command(world: &World, arguments: &[&str]) -> (Option<i32>, String) {
     let output = run(world.command(arguments));
     let errors = String::from_utf8(output.stderr).unwrap();
     (output.status.code(), errors)
@@ -60,7 +60,7 @@ async fn trusted_self_signed_certificate_is_accepted() {
         let trusted = files.path().join("certificate.pem");
         let reach = ["--connect", &url, "--tls-ca", trusted.to_str().unwrap()];
         for command in COMMANDS {
-            let (code, errors) = said(&world, &[command, &reach].concat());
+            let (code, errors) = run_command(&world, &[command, &reach].concat());
             match refusal {
                 None => assert_eq!(code, Some(0), "{command:?} {arguments:?}: {errors}"),
                 Some(says) => {
@@ -77,7 +77,7 @@ async fn trusted_self_signed_certificate_is_accepted() {
         self_signed(other.path(), &[&["-x509"], arguments].concat()).unwrap();
         let other = other.path().join("certificate.pem");
         let reach = ["--connect", &url, "--tls-ca", other.to_str().unwrap()];
-        let (code, errors) = said(&world, &[&["get", "rules"], &reach[..]].concat());
+        let (code, errors) = run_command(&world, &[&["get", "rules"], &reach[..]].concat());
         assert_eq!(code, Some(3), "{arguments:?}: {errors}");
         assert_is_a_sentence(&errors);
     }
@@ -132,7 +132,7 @@ async fn wrong_listener_address_is_explained_in_one_sentence() {
     for (world, url, says) in cases {
         for command in COMMANDS {
             let reach = ["--connect", &url, "--tls-ca", &ca];
-            let (code, errors) = said(world, &[command, &reach].concat());
+            let (code, errors) = run_command(world, &[command, &reach].concat());
             assert_eq!(code, Some(3), "{command:?} {url}: {errors}");
             assert!(errors.contains(says), "{command:?} {url}: {errors}");
             assert_is_a_sentence(&errors);

@@ -41,7 +41,7 @@ impl Page {
         for (address, shown) in parties {
             screen = screen.replace(address, shown);
         }
-        let screen = screen.lines().map(|line| masked(line) + "\n").collect();
+        let screen = screen.lines().map(|line| mask_line(line) + "\n").collect();
         Self {
             title,
             words,
@@ -72,7 +72,7 @@ pub(super) fn stored(number: usize, (columns, _): (u16, u16)) -> Option<String> 
 pub(super) fn document(small: &[Page], large: &[Page]) {
     let mut text = HEAD.to_owned();
     for (number, (small, large)) in small.iter().zip(large).enumerate() {
-        let (title, words) = (small.title, wrapped(small.words));
+        let (title, words) = (small.title, wrap_text(small.words));
         let (small, large) = (&small.screen, &large.screen);
         write!(
             text,
@@ -105,7 +105,7 @@ pub(super) fn document(small: &[Page], large: &[Page]) {
     );
 }
 
-fn wrapped(words: &str) -> String {
+fn wrap_text(words: &str) -> String {
     let mut lines = String::new();
     let mut width = 0;
     for word in words.split_whitespace() {
@@ -129,7 +129,7 @@ fn steady(text: &str) -> String {
     lines.map(|line| line.to_owned() + "\n").collect()
 }
 
-fn masked(line: &str) -> String {
+fn mask_line(line: &str) -> String {
     let line = line.trim_end();
     if let Some((before, _)) = line.split_once("date: ") {
         return format!("{before}date: {DATE_HEADER}");
@@ -143,19 +143,19 @@ fn masked(line: &str) -> String {
     let line = shaped(&line, "dd:dd:dd", TIME);
     let line = shaped(&line, "dddddddddd", SECONDS);
     let line = fractions(&ids(&line)).replace(&format!("Bellwether/{version}"), "Bellwether/0.1.0");
-    let line = numbered(&line, " in ", " ms", "1");
+    let line = replace_number(&line, " in ", " ms", "1");
     // Percentiles of attempts, each in a column.
     let columns = Regex::new(r"  \d+ ms").expect("it is an expression");
     let line = columns.replace_all(&line, |found: &Captures<'_>| {
         format!("{:>width$}", "1 ms", width = found[0].len())
     });
-    let line = numbered(&line, ", store ", " MB", "9");
+    let line = replace_number(&line, ", store ", " MB", "9");
     let line = line.replace(" TB free", " GB free");
     // The column may be too narrow for the port.
-    let line = numbered(&line, "127.0.0.1:", "…", "4");
-    let line = numbered(&line, ", disk ", " GB free", "64.0");
-    let line = numbered(&line, ", memory ", " MB", "64");
-    numbered(&line, "size             ", " bytes", "970")
+    let line = replace_number(&line, "127.0.0.1:", "…", "4");
+    let line = replace_number(&line, ", disk ", " GB free", "64.0");
+    let line = replace_number(&line, ", memory ", " MB", "64");
+    replace_number(&line, "size             ", " bytes", "970")
 }
 
 /// Replaces each separate text of this shape; `d` stands for a digit.
@@ -219,7 +219,7 @@ fn fractions(line: &str) -> String {
     format!("{before}T{TIME}{}", fractions(rest))
 }
 
-fn numbered(line: &str, before: &str, after: &str, shown: &str) -> String {
+fn replace_number(line: &str, before: &str, after: &str, shown: &str) -> String {
     let found = line.split_once(before).and_then(|(head, tail)| {
         let rest = tail.trim_start_matches(|char: char| char.is_ascii_digit() || char == '.');
         (rest.len() < tail.len() && rest.starts_with(after)).then_some((head, rest))

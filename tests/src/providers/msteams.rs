@@ -47,11 +47,11 @@ impl Rules for MsTeams {
 
 fn message(message: &Value, violations: &mut Violations) {
     let message = violations.object("the message", message, &["type", "attachments", "summary"]);
-    violations.word("type", message.get("type"), &["message"]);
+    violations.one_of("type", message.get("type"), &["message"]);
     for attachment in violations.list("attachments", message.get("attachments"), 1) {
         let known = ["contentType", "contentUrl", "content"];
         let attachment = violations.object("an attachment", attachment, &known);
-        violations.word("contentType", attachment.get("contentType"), &[CARD]);
+        violations.one_of("contentType", attachment.get("contentType"), &[CARD]);
         violations.unless(
             attachment.get("contentUrl").is_null(),
             "contentUrl is not null",
@@ -63,10 +63,10 @@ fn message(message: &Value, violations: &mut Violations) {
 fn card(card: &Value, violations: &mut Violations) {
     let known = ["$schema", "type", "version", "body", "actions", "msteams"];
     let card = violations.object("the card", card, &known);
-    violations.word("the card's type", card.get("type"), &["AdaptiveCard"]);
+    violations.one_of("the card's type", card.get("type"), &["AdaptiveCard"]);
     // Teams supports cards up to version 1.5.
     let versions = ["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"];
-    violations.word("the card's version", card.get("version"), &versions);
+    violations.one_of("the card's version", card.get("version"), &versions);
     for element in violations.list("the card's body", card.get("body"), 50) {
         match element["type"].as_str() {
             Some("TextBlock") => text_block(element, violations),
@@ -86,7 +86,7 @@ fn card(card: &Value, violations: &mut Violations) {
     if card.has("actions") {
         for action in violations.list("actions", card.get("actions"), 6) {
             let action = violations.object("an action", action, &["type", "title", "url"]);
-            violations.word("an action's type", action.get("type"), &["Action.OpenUrl"]);
+            violations.one_of("an action's type", action.get("type"), &["Action.OpenUrl"]);
             violations.text("an action's title", action.get("title"), 200);
             violations.web_address("an action's url", action.get("url"));
         }
@@ -127,7 +127,7 @@ fn text_block(block: &Value, violations: &mut Violations) {
     ];
     for (name, words) in words {
         if block.has(name) {
-            violations.word(name, block.get(name), words);
+            violations.one_of(name, block.get(name), words);
         }
     }
 }

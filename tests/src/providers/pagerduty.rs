@@ -73,7 +73,7 @@ impl PagerDuty {
         violations.unless(key.len() == 32, length);
         violations.unless(key == self.routing_key, "'routing_key' is of no service");
         let actions = ["trigger", "acknowledge", "resolve"];
-        violations.word("'event_action'", event.get("event_action"), &actions);
+        violations.one_of("'event_action'", event.get("event_action"), &actions);
         let opens = event.get("event_action") == "trigger";
         if !opens || event.has("dedup_key") {
             violations.text("'dedup_key'", event.get("dedup_key"), 255);
@@ -107,7 +107,7 @@ fn payload(payload: &Value, violations: &mut Violations) {
     violations.text("'payload.summary'", payload.get("summary"), 1_024);
     violations.text("'payload.source'", payload.get("source"), 1_024);
     let severities = ["critical", "warning", "error", "info"];
-    violations.word("'payload.severity'", payload.get("severity"), &severities);
+    violations.one_of("'payload.severity'", payload.get("severity"), &severities);
     let timestamp = payload.get("timestamp").as_str().unwrap_or_default();
     let moment = timestamp.parse::<jiff::Timestamp>();
     violations.unless(

@@ -143,12 +143,12 @@ fn record(event: &Value, violations: &mut Violations) {
     for name in ["source", "severity", "message_key", "node"] {
         violations.unless(event.has(name), format!("{name} is missing"));
     }
-    violations.word(
+    violations.one_of(
         "severity",
         event.get("severity"),
         &["0", "1", "2", "3", "4", "5"],
     );
-    violations.word(
+    violations.one_of(
         "resolution_state",
         event.get("resolution_state"),
         &["New", "Closing"],

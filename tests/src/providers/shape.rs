@@ -47,7 +47,7 @@ impl Violations {
     }
 
     /// Checks that the value is one of these words.
-    pub fn word(&mut self, path: &str, value: &Value, words: &[&str]) {
+    pub fn one_of(&mut self, path: &str, value: &Value, words: &[&str]) {
         let known = value.as_str().is_some_and(|word| words.contains(&word));
         self.unless(known, format!("{path} is {value}, none of {words:?}"));
     }

@@ -182,6 +182,6 @@ fn blocks(blocks: &Value, violations: &mut Violations) {
 
 fn text(path: &str, value: &Value, characters_max: usize, violations: &mut Violations) {
     let text = violations.object(path, value, &["type", "text", "emoji", "verbatim"]);
-    violations.word(path, text.get("type"), &["mrkdwn", "plain_text"]);
+    violations.one_of(path, text.get("type"), &["mrkdwn", "plain_text"]);
     violations.text(path, text.get("text"), characters_max);
 }

@@ -52,7 +52,7 @@ pub struct Answer {
 
 #[derive(Debug, Clone)]
 enum Judgement {
-    Taken,
+    Accepted,
     Refused(Vec<String>),
     Aside,
 }
@@ -60,7 +60,7 @@ enum Judgement {
 impl Answer {
     /// Accepts the message.
     pub fn accepted(status: u16, body: impl Into<String>) -> Self {
-        Self::new(status, body, Judgement::Taken)
+        Self::new(status, body, Judgement::Accepted)
     }
 
     /// Rejects the request for these reasons.
@@ -74,7 +74,7 @@ impl Answer {
     }
 
     pub(super) fn is_accepted(&self) -> bool {
-        matches!(self.judgement, Judgement::Taken)
+        matches!(self.judgement, Judgement::Accepted)
     }
 
     /// Delays the response.
@@ -235,7 +235,7 @@ async fn listen(listener: TcpListener, tls: Option<ServerConfig>, state: Arc<Sta
 }
 
 async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, state: Arc<State>) {
-    let service = service_fn(move |request| answer(request, Arc::clone(&state)));
+    let service = service_fn(move |request| respond(request, Arc::clone(&state)));
     let connection = auto::Builder::new(TokioExecutor::new());
     // The peer may disconnect at any time.
     drop(
@@ -245,7 +245,7 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, sta
     );
 }
 
-async fn answer(
+async fn respond(
     request: Request<Incoming>,
     state: Arc<State>,
 ) -> Result<Response<Body>, std::io::Error> {
@@ -291,7 +291,7 @@ impl State {
     fn judge(&self, request: Received) -> Reply {
         let answer = self.rules.lock().unwrap().judge(&request);
         match answer.judgement {
-            Judgement::Taken => self.accepted.lock().unwrap().push(request),
+            Judgement::Accepted => self.accepted.lock().unwrap().push(request),
             Judgement::Refused(violations) => {
                 self.refused.lock().unwrap().push((request, violations));
             }

@@ -34,7 +34,7 @@ impl Keys {
         self.lock().key.clone()
     }
 
-    pub(super) fn changes(&self) -> u64 {
+    pub(super) fn change_count(&self) -> u64 {
         self.lock().changes
     }
 

@@ -20,7 +20,7 @@ use super::{
     failure::{failure, unreachable},
     keys::Keys,
     line::{LastReceived, Line, is_user_active, wait_for_silence},
-    protocol::{Command, EventFilter, LinkState, News, Ticket},
+    protocol::{Command, EventFilter, LinkState, ServerUpdate, Ticket},
     trial,
     watch::{self, Position},
 };
@@ -33,7 +33,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Link {
     commands: mpsc::Sender<Command>,
-    news: mpsc::Receiver<News>,
+    updates: mpsc::Receiver<ServerUpdate>,
     attended: Sender<Instant>,
     _tasks: JoinSet<()>,
 }
@@ -52,15 +52,15 @@ impl Link {
     ///
     /// # Cancel safety
     /// Nothing is lost if the future is dropped.
-    pub(crate) async fn next(&mut self) -> News {
-        match self.news.recv().await {
-            Some(news) => news,
+    pub(crate) async fn next(&mut self) -> ServerUpdate {
+        match self.updates.recv().await {
+            Some(update) => update,
             None => pending().await,
         }
     }
 
-    pub(crate) fn try_next(&mut self) -> Option<News> {
-        self.news.try_recv().ok()
+    pub(crate) fn try_next(&mut self) -> Option<ServerUpdate> {
+        self.updates.try_recv().ok()
     }
 }
 
@@ -68,12 +68,12 @@ impl Link {
 pub(crate) fn start(endpoint: Endpoint, keys: Keys, keep_alive: bool) -> Link {
     let attended = Sender::new(Instant::now());
     let (commands, command_queue) = mpsc::channel(limits::QUEUE);
-    let (news_queue, news) = mpsc::channel(limits::QUEUE);
+    let (update_queue, updates) = mpsc::channel(limits::QUEUE);
     let supervisor = Supervisor {
         endpoint,
         keys,
         commands: command_queue,
-        news: news_queue,
+        updates: update_queue,
         attended: keep_alive.then(|| attended.subscribe()),
         watched: None,
         followed_with: 0,
@@ -82,7 +82,7 @@ pub(crate) fn start(endpoint: Endpoint, keys: Keys, keep_alive: bool) -> Link {
     tasks.spawn(supervisor.run());
     Link {
         commands,
-        news,
+        updates,
         attended,
         _tasks: tasks,
     }
@@ -100,7 +100,7 @@ struct Supervisor {
     endpoint: Endpoint,
     keys: Keys,
     commands: mpsc::Receiver<Command>,
-    news: mpsc::Sender<News>,
+    updates: mpsc::Sender<ServerUpdate>,
     /// Time of the last key press; `None` for a service in this process.
     attended: Option<Receiver<Instant>>,
     watched: Option<Watched>,
@@ -116,11 +116,13 @@ impl Supervisor {
     async fn run(mut self) {
         let mut failures = 0_u32;
         loop {
-            self.send_news(News::Link(LinkState::Connecting)).await;
+            self.send_update(ServerUpdate::Link(LinkState::Connecting))
+                .await;
             let failure = match self.connect().await {
                 Ok((carrier, caller, last_received)) => {
                     failures = 0;
-                    self.send_news(News::Link(LinkState::Up(caller))).await;
+                    self.send_update(ServerUpdate::Link(LinkState::Up(caller)))
+                        .await;
                     match self.serve(carrier, last_received).await {
                         LinkEnd::Broken(failure) => failure,
                         LinkEnd::Over => return,
@@ -131,7 +133,7 @@ impl Supervisor {
             let pause = backoff(failures);
             failures = failures.saturating_add(1);
             let retry_in_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-            self.send_news(News::Link(LinkState::Down {
+            self.send_update(ServerUpdate::Link(LinkState::Down {
                 failure,
                 retry_in_ms,
             }))
@@ -142,9 +144,9 @@ impl Supervisor {
         }
     }
 
-    async fn send_news(&self, news: News) {
+    async fn send_update(&self, update: ServerUpdate) {
         // A closed queue means that the console has ended; the next command reveals it.
-        let _closed = self.news.send(news).await;
+        let _closed = self.updates.send(update).await;
     }
 
     async fn connect(&mut self) -> Result<(Carrier, Caller, LastReceived), Failure> {
@@ -161,7 +163,7 @@ impl Supervisor {
                     return result.map(|(carrier, caller)| (carrier, caller, last_received));
                 }
                 command = self.commands.recv() => match command {
-                    Some(command) => reject(&self.news, &mut self.watched, command).await,
+                    Some(command) => reject(&self.updates, &mut self.watched, command).await,
                     None => pending().await,
                 },
             }
@@ -177,7 +179,7 @@ impl Supervisor {
                 () = &mut pause => return true,
                 command = self.commands.recv() => match command {
                     Some(Command::RetryNow) => return true,
-                    Some(command) => reject(&self.news, &mut self.watched, command).await,
+                    Some(command) => reject(&self.updates, &mut self.watched, command).await,
                     None => return false,
                 },
             }
@@ -196,7 +198,7 @@ impl Supervisor {
                 command = self.commands.recv() => match command {
                     Some(Command::Call(ticket, call)) => {
                         running.retain(|(_, handle)| !handle.is_finished());
-                        let call = make_call(carrier.clone(), self.news.clone(), ticket, call);
+                        let call = make_call(carrier.clone(), self.updates.clone(), ticket, call);
                         let places = Arc::clone(&places);
                         let call = async move {
                             let _place = places.acquire().await;
@@ -234,7 +236,7 @@ impl Supervisor {
                     watch::StreamEnd::Broken(failure) => {
                         // A stream ends with the key that it was opened with.
                         let is_outlived = failure.kind == FailureKind::Unauthenticated
-                            && self.keys.changes() != self.followed_with;
+                            && self.keys.change_count() != self.followed_with;
                         if !is_outlived {
                             return LinkEnd::Broken(failure);
                         }
@@ -242,7 +244,7 @@ impl Supervisor {
                     }
                     watch::StreamEnd::Behind => self.follow(&mut stream, (&carrier, &last_received)),
                     watch::StreamEnd::Refused(generation, failure) => {
-                        self.send_news(News::WatchRejected { generation, failure }).await;
+                        self.send_update(ServerUpdate::WatchRejected { generation, failure }).await;
                         stream = Stream::none();
                     }
                 },
@@ -267,10 +269,10 @@ impl Supervisor {
     }
 
     fn follow(&mut self, stream: &mut Stream, (carrier, last_received): (&Carrier, &LastReceived)) {
-        self.followed_with = self.keys.changes();
+        self.followed_with = self.keys.change_count();
         *stream = match &self.watched {
             Some(watched) => {
-                let reports = (self.news.clone(), last_received.clone());
+                let reports = (self.updates.clone(), last_received.clone());
                 Stream::watch(carrier.clone(), watched.clone(), reports)
             }
             None => Stream::none(),
@@ -289,7 +291,7 @@ impl Stream {
     fn watch(
         carrier: Carrier,
         watched: Watched,
-        reports: (mpsc::Sender<News>, LastReceived),
+        reports: (mpsc::Sender<ServerUpdate>, LastReceived),
     ) -> Self {
         let mut task = JoinSet::new();
         let Watched {
@@ -365,26 +367,30 @@ async fn connect_over(
 /// Makes a call, and reports if its failure means that the connection is broken.
 async fn make_call(
     carrier: Carrier,
-    news: mpsc::Sender<News>,
+    updates: mpsc::Sender<ServerUpdate>,
     ticket: Ticket,
     call: Call,
 ) -> Option<Failure> {
     let mut reach = Transport::from_carrier(carrier);
     reach.limit = call.limit;
     let answer = if call.method == trial::METHOD {
-        trial::follow(&mut reach, &news, ticket, &call.body).await
+        trial::follow(&mut reach, &updates, ticket, &call.body).await
     } else {
         reach.request(call.service, call.method, &call.body).await
     };
-    let _closed = news.send(News::CallResult(ticket, answer)).await;
+    let _closed = updates.send(ServerUpdate::CallResult(ticket, answer)).await;
     reach.broken
 }
 
-async fn reject(news: &mpsc::Sender<News>, watched: &mut Option<Watched>, command: Command) {
+async fn reject(
+    updates: &mpsc::Sender<ServerUpdate>,
+    watched: &mut Option<Watched>,
+    command: Command,
+) {
     match command {
         Command::Call(ticket, _) => {
-            let _closed = news
-                .send(News::CallResult(ticket, Err(not_connected())))
+            let _closed = updates
+                .send(ServerUpdate::CallResult(ticket, Err(not_connected())))
                 .await;
         }
         Command::Watch {

@@ -29,7 +29,7 @@ pub enum ListError {
     },
     /// The service is unreachable or does not respond in time.
     #[error("{0}")]
-    Away(String),
+    Unreachable(String),
     /// The key is rejected, or its role is insufficient.
     #[error("{0}")]
     NotAllowed(String),
@@ -106,7 +106,7 @@ pub fn listing(mut options: Options, screen: &str) -> BoxFuture<'_, Result<Strin
         match timeout(PATIENCE, reading).await {
             Ok(Ok(json)) => canonical_json(list, &json).map_err(|failure| list_error(&failure)),
             Ok(Err(failure)) => Err(list_error(&failure)),
-            Err(_elapsed) => Err(ListError::Away("no response in time".to_owned())),
+            Err(_elapsed) => Err(ListError::Unreachable("no response in time".to_owned())),
         }
     })
 }
@@ -123,7 +123,7 @@ fn canonical_json(list: &List, json: &Value) -> Result<String, Failure> {
 fn list_error(failure: &Failure) -> ListError {
     let sentence = failure.sentence();
     match failure.kind {
-        FailureKind::Unreachable | FailureKind::TimedOut => ListError::Away(sentence),
+        FailureKind::Unreachable | FailureKind::TimedOut => ListError::Unreachable(sentence),
         FailureKind::Unauthenticated | FailureKind::NotSignedIn | FailureKind::Denied => {
             ListError::NotAllowed(sentence)
         }

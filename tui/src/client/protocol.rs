@@ -11,7 +11,7 @@ pub(crate) struct Ticket(pub(crate) u64);
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Command {
-    /// Make a call; results in one [`News::CallResult`] with the same ticket.
+    /// Make a call; results in one [`ServerUpdate::CallResult`] with the same ticket.
     Call(Ticket, Call),
     /// Replace the subscription with one for these occurrences, resumed at the token.
     Watch {
@@ -58,7 +58,7 @@ pub(crate) struct Page<T> {
 }
 
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum ServerUpdate {
     Link(LinkState),
     CallResult(Ticket, CallResult),
     Progress(Ticket, Progress),
@@ -109,7 +109,7 @@ impl Span {
     }
 
     /// Returns the span in words, for use after a count of occurrences.
-    pub(crate) fn words(self) -> &'static str {
+    pub(crate) fn description(self) -> &'static str {
         match self {
             Self::Day => "in the last 24 h",
             Self::Week => "in the last 7 days",

@@ -44,7 +44,7 @@ pub(crate) fn get(kind: Kind, name: &str) -> Call {
 pub(crate) fn parse_object(kind: Kind, answer: CallResult) -> Result<Object, Failure> {
     let method = kind::spec(kind).detail.unwrap_or_default();
     let mut answer = decode_json(method, answer)?;
-    let mut found = with_fixed_name(kind, answer[kind.word()].take());
+    let mut found = with_fixed_name(kind, answer[kind.singular()].take());
     for (field, value) in answer.as_object().into_iter().flatten() {
         if !value.is_null() {
             found.json[field] = value.clone();
@@ -65,7 +65,7 @@ fn with_fixed_name(kind: Kind, mut json: Value) -> Object {
 pub(crate) fn validate(draft: &Object, update: bool) -> Option<Call> {
     let spec = kind::spec(draft.kind);
     let method = if update { spec.update } else { spec.create };
-    let body = json!({draft.kind.word(): draft.json, "validateOnly": true});
+    let body = json!({draft.kind.singular(): draft.json, "validateOnly": true});
     let call = Call::new(spec.service, method.unwrap_or_default(), body);
     spec.nested.then_some(call)
 }
@@ -84,7 +84,7 @@ pub(crate) fn preview_silence(draft: &Object) -> Call {
 pub(crate) fn create(draft: &Object) -> Call {
     let spec = kind::spec(draft.kind);
     let body = if spec.nested {
-        json!({draft.kind.word(): draft.json})
+        json!({draft.kind.singular(): draft.json})
     } else {
         draft.json.clone()
     };
@@ -109,7 +109,7 @@ pub(crate) fn update(draft: &Object, etag: &str) -> Call {
     let spec = kind::spec(draft.kind);
     let mut stored = draft.json.clone();
     stored["etag"] = etag.into();
-    let body = json!({draft.kind.word(): stored});
+    let body = json!({draft.kind.singular(): stored});
     Call::new(spec.service, spec.update.unwrap_or_default(), body).into_write(parse_empty)
 }
 

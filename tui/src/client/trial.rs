@@ -13,7 +13,7 @@ use super::{
     call::CallResult,
     carrier::Transport,
     failure::{failure, malformed},
-    protocol::{News, Progress, Ticket},
+    protocol::{Progress, ServerUpdate, Ticket},
 };
 use crate::{
     data::{Failure, FailureKind},
@@ -25,17 +25,17 @@ pub(super) const METHOD: &str = "TestTrigger";
 /// Runs a trigger test to the end. Dropping the future also ends the test in the service.
 pub(super) async fn follow(
     reach: &mut Transport,
-    news: &mpsc::Sender<News>,
+    updates: &mpsc::Sender<ServerUpdate>,
     ticket: Ticket,
     request: &Value,
 ) -> CallResult {
-    let result = attempt(reach, news, ticket, request).await;
+    let result = attempt(reach, updates, ticket, request).await;
     result.map(|result| result.encode_to_vec())
 }
 
 async fn attempt(
     reach: &mut Transport,
-    news: &mpsc::Sender<News>,
+    updates: &mpsc::Sender<ServerUpdate>,
     ticket: Ticket,
     request: &Value,
 ) -> Result<v1::TestTriggerResponse, Failure> {
@@ -76,7 +76,9 @@ async fn attempt(
         if let Some(result) = next.result {
             return Ok(result);
         }
-        let _closed = news.send(News::Progress(ticket, progress(&next))).await;
+        let _closed = updates
+            .send(ServerUpdate::Progress(ticket, progress(&next)))
+            .await;
     }
 }
 

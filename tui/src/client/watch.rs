@@ -11,7 +11,7 @@ use super::{
     carrier::Carrier,
     failure::failure,
     line::LastReceived,
-    protocol::{EventFilter, News, Ticket},
+    protocol::{EventFilter, ServerUpdate, Ticket},
 };
 use crate::{
     data::{EventRow, Failure, FailureKind},
@@ -54,7 +54,7 @@ pub(super) async fn follow(
     generation: Ticket,
     filter: EventFilter,
     position: Position,
-    (news, last_received): (mpsc::Sender<News>, LastReceived),
+    (updates, last_received): (mpsc::Sender<ServerUpdate>, LastReceived),
 ) -> StreamEnd {
     let mut service =
         EventQueryServiceClient::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
@@ -85,7 +85,7 @@ pub(super) async fn follow(
                 }
                 is_first = false;
                 position.set(&message.resume_token);
-                let item = News::Watched {
+                let item = ServerUpdate::Watched {
                     generation,
                     rows: message
                         .events
@@ -96,7 +96,7 @@ pub(super) async fn follow(
                     token: message.resume_token,
                     gap: message.gap,
                 };
-                if news.send(item).await.is_err() {
+                if updates.send(item).await.is_err() {
                     return StreamEnd::Behind;
                 }
             }

@@ -27,7 +27,7 @@ impl ChartPeriod {
         }
     }
 
-    pub(crate) fn words(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Hour => "1 h",
             Self::Day => "24 h",

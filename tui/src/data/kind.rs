@@ -20,7 +20,7 @@ macro_rules! kinds {
         impl Kind {
             pub(crate) const ALL: &[Self] = &[$(Self::$kind),+];
 
-            pub(crate) fn word(self) -> &'static str {
+            pub(crate) fn singular(self) -> &'static str {
                 match self { $(Self::$kind => $word,)+ }
             }
 

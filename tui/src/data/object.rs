@@ -44,7 +44,7 @@ impl Object {
         items.map(|item| item.as_str().unwrap_or_default())
     }
 
-    pub(crate) fn moment(&self, path: &str) -> Option<i64> {
+    pub(crate) fn timestamp_ms(&self, path: &str) -> Option<i64> {
         let moment: Timestamp = self.text(path).parse().ok()?;
         Some(moment.as_millisecond())
     }

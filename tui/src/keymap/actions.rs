@@ -190,7 +190,7 @@ impl ActionPlace {
     pub(crate) fn name(self) -> String {
         match self {
             Self::Many(kind) => kind.plural().to_owned(),
-            Self::One(kind) => kind.word().to_owned(),
+            Self::One(kind) => kind.singular().to_owned(),
             other => snake(&format!("{other:?}")),
         }
     }

@@ -20,7 +20,7 @@ pub struct Keymap {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Meaning {
+pub(crate) enum KeyMeaning {
     Act(&'static Entry),
     Wait,
     Nothing,
@@ -112,22 +112,22 @@ impl Keymap {
     }
 
     /// Returns the meaning of the keys on a screen; the most specific place wins.
-    pub(crate) fn step(&self, pressed: &[KeyEvent], places: &[ActionPlace]) -> Meaning {
+    pub(crate) fn step(&self, pressed: &[KeyEvent], places: &[ActionPlace]) -> KeyMeaning {
         let mut begun = false;
         for place in places {
             for entry in available(&[*place]) {
                 for keys in self.keys(entry, places) {
                     if keys == pressed {
-                        return Meaning::Act(entry);
+                        return KeyMeaning::Act(entry);
                     }
                     begun |= keys.starts_with(pressed);
                 }
             }
         }
         if begun {
-            Meaning::Wait
+            KeyMeaning::Wait
         } else {
-            Meaning::Nothing
+            KeyMeaning::Nothing
         }
     }
 

@@ -55,7 +55,7 @@ impl Keymap {
             let places: Vec<String> = entry.places.iter().map(|place| place.name()).collect();
             let role = match entry.need {
                 Requirement::None => "",
-                Requirement::Role(role) | Requirement::Write(role) => role.word(),
+                Requirement::Role(role) | Requirement::Write(role) => role.label(),
             };
             let places = places.join(", ");
             let row = format!("| {keys} | {title} | `{name}` | {places} | {role} |");

@@ -14,7 +14,7 @@ fn creatable() -> Vec<ActionPlace> {
     kinds.map(|kind| ActionPlace::Many(*kind)).collect()
 }
 
-fn linked() -> Vec<ActionPlace> {
+fn pages_with_links() -> Vec<ActionPlace> {
     let kinds = Kind::ALL.iter().filter(|kind| kind.has_page());
     let pages = kinds.map(|kind| ActionPlace::One(*kind));
     let others = [
@@ -240,7 +240,7 @@ actions! {
         "next tab": "Next tab: details, notes and history, explain";
     LongerCharts ["t"] in &[ActionPlace::Overview], Requirement::None, 12 [LINES.screen()]
         "span": "Show the charts of 1 h, 24 h or 30 d";
-    NextLink ["<Tab>"] in linked(), Requirement::None, 32 [LINES.screen()]
+    NextLink ["<Tab>"] in pages_with_links(), Requirement::None, 32 [LINES.screen()]
         "next link": "Go to the next link";
     Filter ["/"] in &[ActionPlace::List], Requirement::None, 13 [LINES.all().text()]
         "filter": "Filter the list";

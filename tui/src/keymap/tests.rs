@@ -23,8 +23,8 @@ fn problems(settings: &[KeySetting]) -> String {
 fn action(keymap: &Keymap, keys: &str, place: ActionPlace) -> Option<Action> {
     let keys: Vec<_> = parse(keys).unwrap().into_iter().map(normalize).collect();
     match keymap.step(&keys, &place.enclosing()) {
-        Meaning::Act(entry) => Some(entry.action),
-        Meaning::Wait | Meaning::Nothing => None,
+        KeyMeaning::Act(entry) => Some(entry.action),
+        KeyMeaning::Wait | KeyMeaning::Nothing => None,
     }
 }
 

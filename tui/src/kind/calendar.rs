@@ -39,9 +39,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         .by(|it| Key::Number((!it.flag("inWindow")).into())),
         shared::NAME,
         Column::new("Changes", 16, 0, 1, |around, it: &Object| {
-            Cell::moment(around, it.moment("nextChangeTime"))
+            Cell::time(around, it.timestamp_ms("nextChangeTime"))
         })
-        .by(|it| Key::Number(it.moment("nextChangeTime").unwrap_or(i64::MAX))),
+        .by(|it| Key::Number(it.timestamp_ms("nextChangeTime").unwrap_or(i64::MAX))),
         Column::new("Zone", 16, 1, 3, |_, it: &Object| {
             Cell::new(Token::Text, it.text("timeZone"))
         }),
@@ -146,8 +146,8 @@ fn document(into: &mut Document, around: &dyn RenderContext, calendar: &Object) 
     shared::write_head(into, calendar);
     let (token, word) = state(calendar);
     into.line(vec![label("now"), span(token, word)]);
-    if let Some(changes) = calendar.moment("nextChangeTime") {
-        into.field("changes", Token::Text, &around.moment_in_full(changes));
+    if let Some(changes) = calendar.timestamp_ms("nextChangeTime") {
+        into.field("changes", Token::Text, &around.format_full_time(changes));
     }
     into.field("zone", Token::Text, calendar.text("timeZone"));
     shared::write_times(into, around, calendar);
@@ -160,7 +160,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, calendar: &Object) 
         into.heading("Except these calendars");
         for name in except {
             let line = vec![span(Token::Link, name)];
-            into.linked(
+            into.linked_line(
                 line,
                 Link::Go(Route::Object(Kind::Calendar, name.to_owned())),
             );
@@ -174,9 +174,9 @@ fn document(into: &mut Document, around: &dyn RenderContext, calendar: &Object) 
             span(Token::Dim, &format!("{word} ")),
             span(Token::Link, name),
         ];
-        let kind = Kind::ALL.iter().find(|kind| kind.word() == word);
+        let kind = Kind::ALL.iter().find(|kind| kind.singular() == word);
         match kind {
-            Some(kind) => into.linked(line, Link::Go(Route::Object(*kind, name.to_owned()))),
+            Some(kind) => into.linked_line(line, Link::Go(Route::Object(*kind, name.to_owned()))),
             None => into.line(line),
         }
     }

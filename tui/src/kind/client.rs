@@ -24,23 +24,23 @@ pub(super) const SPEC: KindSpec = KindSpec {
         })
         .by(|it| Key::Text(it.name().to_owned())),
         Column::new("Role", 10, 0, 0, |_, it: &Object| {
-            Cell::new(Token::Text, role(it).word())
+            Cell::new(Token::Text, role(it).label())
         })
         .by(|it| Key::Number(i64::from(i32::from(role(it))))),
         Column::new("Last used", 16, 1, 0, |around, it: &Object| {
-            let mut cell = Cell::moment(around, it.moment("lastUsedTime"));
+            let mut cell = Cell::time(around, it.timestamp_ms("lastUsedTime"));
             if cell.text.is_empty() {
                 "never".clone_into(&mut cell.text);
             }
             cell
         })
-        .sort_descending(|it| Key::Number(it.moment("lastUsedTime").unwrap_or_default())),
+        .sort_descending(|it| Key::Number(it.timestamp_ms("lastUsedTime").unwrap_or_default())),
         Column::new("Created", 16, 1, 1, |around, it: &Object| {
-            Cell::moment(around, it.moment("createTime"))
+            Cell::time(around, it.timestamp_ms("createTime"))
         })
-        .sort_descending(|it| Key::Number(it.moment("createTime").unwrap_or_default())),
+        .sort_descending(|it| Key::Number(it.timestamp_ms("createTime").unwrap_or_default())),
     ],
-    searched: |it| vec![role(it).word()],
+    searched: |it| vec![role(it).label()],
     fields: &[
         NAME,
         FieldSpec::new(

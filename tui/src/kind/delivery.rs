@@ -11,7 +11,7 @@ use crate::{
 
 pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     Column::new("Decided", 8, 0, 3, |around, it: &Delivery| {
-        Cell::short_moment(around, millis(it.create_time.as_ref()))
+        Cell::short_time(around, millis(it.create_time.as_ref()))
     })
     .sort_descending(|it| {
         let created = millis(it.create_time.as_ref()).unwrap_or_default();
@@ -19,11 +19,11 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     }),
     Column::new("State", 9, 0, 0, |_, it: &Delivery| {
         if it.retried_as.is_empty() {
-            return Cell::new(it.state(), it.state().word());
+            return Cell::new(it.state(), it.state().label());
         }
         Cell::new(Token::Dim, "resent")
     })
-    .by(|it| Key::Text(it.state().word().to_owned())),
+    .by(|it| Key::Text(it.state().label().to_owned())),
     Column::new("Event", 16, 2, 2, event).by(|it| Key::Text(it.event_name.clone())),
     Column::new("Destination", 16, 3, 0, |_, it: &Delivery| {
         Cell::new(Token::Text, &*it.destination_name)
@@ -51,12 +51,12 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
         match next {
             // The reason for the wait is stored with the time.
             Some(ms) if around.is_past(ms) => Cell::new(Token::Dim, "due"),
-            next => Cell::short_moment(around, next),
+            next => Cell::short_time(around, next),
         }
     })
     // Deliveries without a next attempt come last.
     .by(|it| Key::Number(millis(it.next_attempt_time.as_ref()).unwrap_or(i64::MAX))),
-    Column::new("Why", 14, 3, 1, why),
+    Column::new("Why", 14, 3, 1, reason_cell),
 ];
 
 fn event(around: &dyn RenderContext, it: &Delivery) -> Cell {
@@ -80,11 +80,11 @@ fn event(around: &dyn RenderContext, it: &Delivery) -> Cell {
 }
 
 /// Formats the time of resending, else the reason for the wait, else the error of the last attempt.
-fn why(around: &dyn RenderContext, it: &Delivery) -> Cell {
+fn reason_cell(around: &dyn RenderContext, it: &Delivery) -> Cell {
     if let Some(ms) = millis(it.retry_time.as_ref()) {
         let words = format!(
             "resent {} · {}",
-            around.moment(ms),
+            around.format_time(ms),
             text::shorten_error(&it.last_error)
         );
         return Cell::new(Token::Dim, words.trim_end_matches(" · "));

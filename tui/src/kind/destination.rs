@@ -61,7 +61,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         })
         .by(|it| Key::Text(it.type_word().to_owned())),
         Column::new("Health", 8, 0, 0, |_, it: &Object| {
-            Cell::new(health(it), health(it).word())
+            Cell::new(health(it), health(it).label())
         })
         .by(|it| Key::Number(i64::try_from(urgency(health(it))).unwrap_or(i64::MAX))),
         Column::new("Target", 16, 1, 7, |_, it: &Object| {
@@ -102,7 +102,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             Cell::new(Token::Bad, text::shorten_error(it.text("health.lastError")))
         }),
     ],
-    searched: |it| vec![it.type_word(), target(it), health(it).word()],
+    searched: |it| vec![it.type_word(), target(it), health(it).label()],
     fields: &[
         NAME,
         FieldSpec::new(
@@ -491,7 +491,7 @@ fn write_rejections(into: &mut Document, around: &dyn RenderContext, destination
         let text = |field: &str| recipient[field].as_str().unwrap_or_default();
         let since: Option<Timestamp> = text("since").parse().ok();
         let since = since.map_or_else(String::new, |since| {
-            format!(" (since {})", around.moment(since.as_millisecond()))
+            format!(" (since {})", around.format_time(since.as_millisecond()))
         });
         let words = format!("{}: {}{since}", text("address"), text("answer"));
         into.field("refused", Token::Bad, &words);
@@ -534,14 +534,14 @@ fn evidence(into: &mut Document, around: &dyn RenderContext, destination: &Objec
     if last.len() > 1 {
         into.line(last);
     }
-    if let Some(ms) = destination.moment("health.lastSuccessTime") {
-        into.field("last delivered", Token::Text, &around.moment_in_full(ms));
+    if let Some(ms) = destination.timestamp_ms("health.lastSuccessTime") {
+        into.field("last delivered", Token::Text, &around.format_full_time(ms));
     }
     let waiting = number("health.waitingCount");
     if waiting > 0 {
-        let oldest = destination.moment("health.oldestWaitingTime");
+        let oldest = destination.timestamp_ms("health.oldestWaitingTime");
         let oldest = oldest.map_or_else(String::new, |ms| {
-            format!(", the oldest since {}", around.moment(ms))
+            format!(", the oldest since {}", around.format_time(ms))
         });
         let drain = destination.at("health.drainTime").and_then(Value::as_str);
         let drain = drain.map_or_else(String::new, |time| {
@@ -566,11 +566,13 @@ fn seconds(time: &str) -> String {
 fn document(into: &mut Document, around: &dyn RenderContext, destination: &Object) {
     shared::write_head(into, destination);
     let health = health(destination);
-    let since = destination.moment("health.since");
-    let since = since.map_or_else(String::new, |ms| format!(" since {}", around.moment(ms)));
+    let since = destination.timestamp_ms("health.since");
+    let since = since.map_or_else(String::new, |ms| {
+        format!(" since {}", around.format_time(ms))
+    });
     into.line(vec![
         label("health"),
-        span(health.into(), health.word()),
+        span(health.into(), health.label()),
         span(Token::Text, &since),
     ]);
     let last_error = destination.text("health.lastError");

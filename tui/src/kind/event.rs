@@ -8,7 +8,7 @@ use crate::{
 
 pub(crate) const COLUMNS: &[Column<EventRow>] = &[
     Column::new("Severity", 10, 0, 0, |_, it: &EventRow| {
-        let mut cell = Cell::new(it.severity, it.severity.word());
+        let mut cell = Cell::new(it.severity, it.severity.label());
         cell.sign = it.severity.sign();
         quiet(it, cell)
     })
@@ -33,7 +33,7 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
     Column::new("Status", 7, 0, 4, |_, it: &EventRow| {
         let word = match it.status {
             Status::Open => "",
-            other => other.word(),
+            other => other.label(),
         };
         let token = match it.status {
             Status::Open => Token::Warning,
@@ -53,7 +53,7 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
     })
     .right_align(),
     Column::new("Seen", 8, 0, 6, |around, it: &EventRow| {
-        let cell = Cell::short_moment(around, Some(it.last_seen_ms));
+        let cell = Cell::short_time(around, Some(it.last_seen_ms));
         quiet(it, cell)
     })
     .sort_descending(|it| Key::Number(it.last_seen_ms)),

@@ -21,7 +21,7 @@ pub(crate) struct FieldSpec {
 pub(crate) enum FieldKind {
     Text,
     /// A time, in any form parsed by [`crate::data::when`].
-    Moment,
+    Time,
     /// A duration such as `1h30m`; in seconds in the API.
     Length,
     Secret,
@@ -86,7 +86,7 @@ impl FieldSpec {
 }
 
 impl FieldKind {
-    pub(crate) fn words(&self) -> Vec<&'static str> {
+    pub(crate) fn choices(&self) -> Vec<&'static str> {
         match self {
             Self::Choice(words) => words.to_vec(),
             Self::Named(words) => words.iter().map(|(word, _)| *word).collect(),
@@ -100,7 +100,7 @@ impl FieldKind {
             Self::Text | Self::Lines | Self::Length => Some(json!("")),
             Self::Words | Self::Names(_) | Self::LineFormat(_) => Some(json!([])),
             Self::Toggle => Some(json!(false)),
-            Self::Moment
+            Self::Time
             | Self::Secret
             | Self::Number(..)
             | Self::Choice(_)

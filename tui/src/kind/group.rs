@@ -51,9 +51,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         .right_align()
         .sort_descending(|it| Key::Number(count(it, "messageCount"))),
         Column::new("Last message", 16, 0, 4, |around, it: &Object| {
-            Cell::moment(around, it.moment("lastMessageTime"))
+            Cell::time(around, it.timestamp_ms("lastMessageTime"))
         })
-        .sort_descending(|it| Key::Number(it.moment("lastMessageTime").unwrap_or_default())),
+        .sort_descending(|it| Key::Number(it.timestamp_ms("lastMessageTime").unwrap_or_default())),
     ],
     searched: |it| {
         let values = it.at("by").and_then(Value::as_array).into_iter().flatten();
@@ -124,14 +124,14 @@ fn document(into: &mut Document, around: &dyn RenderContext, group: &Object) {
         ("next message", "nextMessageTime"),
         ("end sent", "endTime"),
     ] {
-        if let Some(ms) = group.moment(path) {
-            into.field(label, Token::Text, &around.moment_in_full(ms));
+        if let Some(ms) = group.timestamp_ms(path) {
+            into.field(label, Token::Text, &around.format_full_time(ms));
         }
     }
     into.heading("Notified");
     for name in group.texts("destinationNames") {
         let go = Link::Go(Route::Object(Kind::Destination, name.to_owned()));
-        into.linked(vec![span(Token::Link, name)], go);
+        into.linked_line(vec![span(Token::Link, name)], go);
     }
     into.heading("Members");
     let Some(members) = group.at("members").and_then(Value::as_array) else {
@@ -139,7 +139,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, group: &Object) {
     };
     for member in members {
         let (spans, id) = line(member);
-        into.linked(spans, Link::Go(Route::Event(id)));
+        into.linked_line(spans, Link::Go(Route::Event(id)));
     }
     if !group.text("nextPageToken").is_empty() {
         into.text(
@@ -159,14 +159,14 @@ fn line(member: &Value) -> (Vec<crate::document::Span>, String) {
     let word = if is_acknowledged {
         "acked"
     } else {
-        status.word()
+        status.label()
     };
     let summary = match text("summary") {
         "" => text("eventName"),
         summary => summary,
     };
     let spans = vec![
-        span(severity.into(), &format!("{:<9}", severity.word())),
+        span(severity.into(), &format!("{:<9}", severity.label())),
         span(Token::Dim, &format!("{word:<11}")),
         span(Token::Link, summary),
     ];

@@ -43,7 +43,7 @@ pub(crate) const COLUMNS: &[Column<GroupRow>] = &[
     .right_align()
     .sort_descending(|it| Key::Number(it.count(Severity::Info))),
     Column::new("Last seen", 9, 0, 6, |around, it: &GroupRow| {
-        Cell::short_moment(around, it.last_seen_ms)
+        Cell::short_time(around, it.last_seen_ms)
     })
     .sort_descending(|it| Key::Number(it.last_seen_ms.unwrap_or_default())),
 ];

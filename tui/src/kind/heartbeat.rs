@@ -46,9 +46,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         .by(|it| Key::Number(-count(it, "lateCount"))),
         shared::NAME,
         Column::new("Last beat", 16, 0, 1, |around, it: &Object| {
-            Cell::moment(around, it.moment("lastBeatTime"))
+            Cell::time(around, it.timestamp_ms("lastBeatTime"))
         })
-        .by(|it| Key::Number(it.moment("lastBeatTime").unwrap_or_default())),
+        .by(|it| Key::Number(it.timestamp_ms("lastBeatTime").unwrap_or_default())),
         Column::new("Every", 8, 0, 2, |_, it: &Object| {
             Cell::new(Token::Text, format_interval(it))
         }),
@@ -198,7 +198,7 @@ fn state(heartbeat: &Object) -> (Token, &'static str) {
         count(heartbeat, "expectedCount"),
         count(heartbeat, "lateCount"),
     );
-    let is_new = heartbeat.moment("lastBeatTime").is_none();
+    let is_new = heartbeat.timestamp_ms("lastBeatTime").is_none();
     match (heartbeat.flag("enabled"), expected, late) {
         (false, ..) => (Token::Dim, "disabled"),
         (true, 0, _) => (Token::Dim, "no beat"),
@@ -232,8 +232,8 @@ fn document(into: &mut Document, around: &dyn RenderContext, heartbeat: &Object)
         span(token, word),
         span(Token::Dim, &format!(" · {late} of {expected} late")),
     ]);
-    let last = heartbeat.moment("lastBeatTime");
-    let last = last.map_or_else(|| "none yet".to_owned(), |ms| around.moment(ms));
+    let last = heartbeat.timestamp_ms("lastBeatTime");
+    let last = last.map_or_else(|| "none yet".to_owned(), |ms| around.format_time(ms));
     into.field("last beat", Token::Text, &last);
     match heartbeat.text("calendarName") {
         "" if !heartbeat.text("cron").is_empty() => {
@@ -301,13 +301,13 @@ fn expectations(into: &mut Document, around: &dyn RenderContext, heartbeat: &Obj
             span(Token::Text, &words),
         ];
         match expectation["eventId"].as_str().filter(|it| !it.is_empty()) {
-            Some(event) => into.linked(spans, Link::Go(Route::Event(event.to_owned()))),
+            Some(event) => into.linked_line(spans, Link::Go(Route::Event(event.to_owned()))),
             None => into.line(spans),
         }
         let mut parts = Vec::new();
         for (label, field) in [("last", "lastBeatTime"), ("due", "dueTime")] {
-            let at = shared::moment(expectation, field);
-            parts.extend(at.map(|ms| format!("{label} {}", around.moment(ms))));
+            let at = shared::timestamp_ms(expectation, field);
+            parts.extend(at.map(|ms| format!("{label} {}", around.format_time(ms))));
         }
         let run = expectation["lastRun"].as_str();
         parts.extend(run.map(|run| format!("run {}", format_duration(run))));

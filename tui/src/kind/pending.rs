@@ -31,15 +31,15 @@ pub(super) const SPEC: KindSpec = KindSpec {
     role: Role::Operator,
     columns: &[
         Column::new("Due", 16, 0, 0, |around, it: &Object| {
-            match it.moment("dueTime") {
-                Some(due) => Cell::moment(around, Some(due)),
+            match it.timestamp_ms("dueTime") {
+                Some(due) => Cell::time(around, Some(due)),
                 None => Cell::new(Token::Dim, "no end time"),
             }
         })
-        .by(|it| Key::Number(it.moment("dueTime").unwrap_or(i64::MAX))),
+        .by(|it| Key::Number(it.timestamp_ms("dueTime").unwrap_or(i64::MAX))),
         Column::new("Severity", 8, 0, 2, |_, it: &Object| {
             let severity = severity(it);
-            Cell::new(severity, severity.word())
+            Cell::new(severity, severity.label())
         })
         .sort_descending(|it| Key::Number(severity(it) as i64)),
         Column::new("Event", 18, 3, 0, |_, it: &Object| {
@@ -130,7 +130,7 @@ fn format_holders(pending: &Object) -> String {
 
 pub(crate) fn format_hold(around: &dyn RenderContext, hold: &v1::Hold) -> String {
     let until = millis(hold.until.as_ref());
-    let until = until.map(|ms| format!(" until {}", around.moment_in_full(ms)));
+    let until = until.map(|ms| format!(" until {}", around.format_full_time(ms)));
     let until = until.unwrap_or_default();
     let (name, detail) = (&hold.name, &hold.detail);
     match hold.kind() {
@@ -156,9 +156,9 @@ fn document(into: &mut Document, around: &dyn RenderContext, pending: &Object) {
         delivery => Route::Delivery(delivery.to_owned()),
     };
     let occurrence = Link::Go(occurrence);
-    into.linked(
+    into.linked_line(
         vec![
-            span(severity.into(), &format!("{} ", severity.word())),
+            span(severity.into(), &format!("{} ", severity.label())),
             span(Token::Link, &format_summary(pending)),
         ],
         occurrence,
@@ -180,8 +180,8 @@ fn document(into: &mut Document, around: &dyn RenderContext, pending: &Object) {
         _ => "goes",
     };
     for (label, path) in [("since", "since"), (due, "dueTime")] {
-        if let Some(ms) = pending.moment(path) {
-            into.field(label, Token::Text, &around.moment_in_full(ms));
+        if let Some(ms) = pending.timestamp_ms(path) {
+            into.field(label, Token::Text, &around.format_full_time(ms));
         }
     }
     for hold in holds(pending) {
@@ -192,6 +192,6 @@ fn document(into: &mut Document, around: &dyn RenderContext, pending: &Object) {
     into.heading("Would be notified");
     for name in pending.texts("destinationNames") {
         let go = Link::Go(Route::Object(Kind::Destination, name.to_owned()));
-        into.linked(vec![span(Token::Link, name)], go);
+        into.linked_line(vec![span(Token::Link, name)], go);
     }
 }

@@ -32,7 +32,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         .by(|it| Key::Number(rank(it) * 10 - severity(it) as i64)),
         Column::new("Severity", 8, 0, 2, |_, it: &Object| {
             let severity = severity(it);
-            Cell::new(severity, severity.word())
+            Cell::new(severity, severity.label())
         })
         .sort_descending(|it| Key::Number(severity(it) as i64)),
         Column::new("Event", 18, 3, 0, |_, it: &Object| {
@@ -46,12 +46,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
             Cell::new(Token::Text, step(it))
         }),
         Column::new("Next step", 16, 0, 1, |around, it: &Object| {
-            match it.moment("nextStepTime") {
-                Some(ms) => Cell::moment(around, Some(ms)),
+            match it.timestamp_ms("nextStepTime") {
+                Some(ms) => Cell::time(around, Some(ms)),
                 None => Cell::new(Token::Dim, "none"),
             }
         })
-        .by(|it| Key::Number(it.moment("nextStepTime").unwrap_or(i64::MAX))),
+        .by(|it| Key::Number(it.timestamp_ms("nextStepTime").unwrap_or(i64::MAX))),
         Column::new("Policy", 12, 1, 3, |_, it: &Object| {
             Cell::new(Token::Dim, it.text("policyName"))
         }),
@@ -98,7 +98,7 @@ pub(crate) fn state(response: &Object) -> (Token, &'static str) {
 
 /// Returns the sort key by urgency: unanswered first, then by severity, then by the next step.
 pub(crate) fn urgency(response: &Object) -> (i64, Reverse<i64>, i64) {
-    let next = response.moment("nextStepTime").unwrap_or(i64::MAX);
+    let next = response.timestamp_ms("nextStepTime").unwrap_or(i64::MAX);
     (rank(response), Reverse(severity(response) as i64), next)
 }
 
@@ -141,11 +141,11 @@ pub(crate) fn responder(response: &Object) -> String {
     if !by.is_empty() {
         return by.to_owned();
     }
-    let last = notified(response).last();
+    let last = notified_receivers(response).last();
     last.map(receiver).unwrap_or_default()
 }
 
-pub(crate) fn notified(response: &Object) -> impl DoubleEndedIterator<Item = &Value> {
+pub(crate) fn notified_receivers(response: &Object) -> impl DoubleEndedIterator<Item = &Value> {
     let all = response.at("notified").and_then(Value::as_array);
     all.into_iter().flatten()
 }
@@ -161,9 +161,9 @@ fn receiver(notified: &Value) -> String {
 
 fn document(into: &mut Document, around: &dyn RenderContext, response: &Object) {
     let severity = severity(response);
-    into.linked(
+    into.linked_line(
         vec![
-            span(severity.into(), &format!("{} ", severity.word())),
+            span(severity.into(), &format!("{} ", severity.label())),
             span(Token::Link, subject(response)),
         ],
         Link::Go(Route::Event(response.text("occurrenceId").to_owned())),
@@ -184,8 +184,8 @@ fn document(into: &mut Document, around: &dyn RenderContext, response: &Object) 
         ("began", "beginTime"),
         ("ended", "endTime"),
     ] {
-        if let Some(ms) = response.moment(path) {
-            into.field(label, Token::Text, &around.moment_in_full(ms));
+        if let Some(ms) = response.timestamp_ms(path) {
+            into.field(label, Token::Text, &around.format_full_time(ms));
         }
     }
     let by = response.text("acknowledgedBy");
@@ -195,13 +195,13 @@ fn document(into: &mut Document, around: &dyn RenderContext, response: &Object) 
     let words = "‹acknowledge_response› acknowledges the event, ‹acknowledge_for› acknowledges it temporarily, ‹escalate› runs the next step now";
     into.text(Token::Dim, 0, &around.expand_keys(words));
     into.heading("Notified");
-    for one in notified(response) {
+    for one in notified_receivers(response) {
         let text = |field: &str| one[field].as_str().unwrap_or_default();
-        let at = shared::moment(one, "time");
-        let at = at.map_or_else(String::new, |ms| around.moment(ms));
+        let at = shared::timestamp_ms(one, "time");
+        let at = at.map_or_else(String::new, |ms| around.format_time(ms));
         let delivery = Link::Go(Route::Delivery(text("deliveryId").to_owned()));
         let words = format!("{at}  {} by {}", receiver(one), text("destinationName"));
-        into.linked(vec![span(Token::Link, &words)], delivery);
+        into.linked_line(vec![span(Token::Link, &words)], delivery);
     }
 }
 

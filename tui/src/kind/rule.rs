@@ -43,9 +43,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
         Column::new("→ Destinations", 14, 2, 1, |_, it: &Object| receivers(it)),
         shared::recent(3),
         Column::new("Last decided", 16, 0, 4, |around, it: &Object| {
-            Cell::moment(around, it.moment("lastNotificationTime"))
+            Cell::time(around, it.timestamp_ms("lastNotificationTime"))
         })
-        .sort_descending(|it| Key::Number(it.moment("lastNotificationTime").unwrap_or_default())),
+        .sort_descending(|it| {
+            Key::Number(it.timestamp_ms("lastNotificationTime").unwrap_or_default())
+        }),
     ],
     searched: |it| {
         it.texts("triggerNames")
@@ -209,8 +211,8 @@ fn document(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
             &format!("{count} in 24 h, none sent"),
         ),
     }
-    if let Some(last) = rule.moment("lastNotificationTime") {
-        into.field("last decided", Token::Text, &around.moment_in_full(last));
+    if let Some(last) = rule.timestamp_ms("lastNotificationTime") {
+        into.field("last decided", Token::Text, &around.format_full_time(last));
     }
     let link = Link::deliveries("rule", rule.name());
     into.link("deliveries", "of this rule", link);
@@ -300,7 +302,7 @@ fn write_group(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
         let query = around.object(Kind::Trigger, name).map(trigger::query);
         let query = query.map_or_else(String::new, |query| format!("  {query}"));
         let line = vec![span(Token::Link, name), span(Token::Dim, &query)];
-        into.linked(
+        into.linked_line(
             line,
             Link::Go(Route::Object(Kind::Trigger, name.to_owned())),
         );
@@ -320,9 +322,9 @@ fn write_group(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
             let health = destination::health(destination);
             let word = destination.type_word();
             line.push(span(Token::Dim, &format!("  {word}  ")));
-            line.push(span(health.into(), health.word()));
+            line.push(span(health.into(), health.label()));
         }
-        into.linked(
+        into.linked_line(
             line,
             Link::Go(Route::Object(Kind::Destination, name.to_owned())),
         );
@@ -332,7 +334,7 @@ fn write_group(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
             span(Token::Link, name),
             span(Token::Dim, "  escalation policy"),
         ];
-        into.linked(line, Link::Go(Route::Object(Kind::Policy, name.to_owned())));
+        into.linked_line(line, Link::Go(Route::Object(Kind::Policy, name.to_owned())));
     }
     into.heading("Message");
     let message = rule.text("message");

@@ -41,10 +41,10 @@ pub(super) const SPEC: KindSpec = KindSpec {
             shared::names(it, "onCallNames", "no one")
         }),
         Column::new("Until", 16, 0, 1, |around, it: &Object| {
-            Cell::moment(around, it.moment("nextChangeTime"))
+            Cell::time(around, it.timestamp_ms("nextChangeTime"))
         })
-        .by(|it| Key::Number(it.moment("nextChangeTime").unwrap_or(i64::MAX))),
-        Column::new("Next", 18, 2, 2, |_, it: &Object| match it.moment("nextChangeTime") {
+        .by(|it| Key::Number(it.timestamp_ms("nextChangeTime").unwrap_or(i64::MAX))),
+        Column::new("Next", 18, 2, 2, |_, it: &Object| match it.timestamp_ms("nextChangeTime") {
             Some(_) => shared::names(it, "nextNames", "no one"),
             None => Cell::new(Token::Dim, "no change"),
         }),
@@ -100,13 +100,13 @@ fn document(into: &mut Document, around: &dyn RenderContext, schedule: &Object) 
         let go = Link::Go(Route::Object(Kind::Contact, name.to_owned()));
         into.link("on call", name, go);
     }
-    if let Some(ms) = schedule.moment("nextChangeTime") {
+    if let Some(ms) = schedule.timestamp_ms("nextChangeTime") {
         let next: Vec<&str> = schedule.texts("nextNames").collect();
         let next = match next.as_slice() {
             [] => "no one".to_owned(),
             next => next.join(", "),
         };
-        let words = format!("{next}, from {}", around.moment_in_full(ms));
+        let words = format!("{next}, from {}", around.format_full_time(ms));
         into.field("then", Token::Text, &words);
     }
     into.field("time zone", Token::Text, schedule.text("timeZone"));
@@ -122,8 +122,8 @@ fn document(into: &mut Document, around: &dyn RenderContext, schedule: &Object) 
             names => names.join(", "),
         };
         let moment = |field: &str| {
-            let ms = shared::moment(over, field);
-            ms.map_or_else(String::new, |ms| around.moment(ms))
+            let ms = shared::timestamp_ms(over, field);
+            ms.map_or_else(String::new, |ms| around.format_time(ms))
         };
         let reason = over["reason"].as_str().unwrap_or_default();
         let words = format!(

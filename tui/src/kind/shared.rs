@@ -36,7 +36,7 @@ pub(super) const fn recent(rank: u8) -> Column<Object> {
     .sort_descending(|it| Key::Number(recent_count(it)))
 }
 
-pub(super) fn moment(of: &serde_json::Value, field: &str) -> Option<i64> {
+pub(super) fn timestamp_ms(of: &serde_json::Value, field: &str) -> Option<i64> {
     let moment: jiff::Timestamp = of[field].as_str()?.parse().ok()?;
     Some(moment.as_millisecond())
 }
@@ -92,12 +92,15 @@ pub(super) fn write_notifications(into: &mut Document, object: &Object) {
 }
 
 pub(super) fn write_times(into: &mut Document, around: &dyn RenderContext, object: &Object) {
-    let (create, update) = (object.moment("createTime"), object.moment("updateTime"));
+    let (create, update) = (
+        object.timestamp_ms("createTime"),
+        object.timestamp_ms("updateTime"),
+    );
     if let Some(create) = create {
-        into.field("created", Token::Text, &around.moment_in_full(create));
+        into.field("created", Token::Text, &around.format_full_time(create));
     }
     if let Some(update) = update.filter(|update| Some(*update) != create) {
-        into.field("changed", Token::Text, &around.moment_in_full(update));
+        into.field("changed", Token::Text, &around.format_full_time(update));
     }
 }
 
@@ -114,6 +117,6 @@ pub(super) fn write_users(into: &mut Document, around: &dyn RenderContext, objec
             None => span(Token::Dim, ""),
         };
         let line = vec![span(Token::Dim, "rule "), span(Token::Link, name), state];
-        into.linked(line, Link::Go(Route::Object(Kind::Rule, name.to_owned())));
+        into.linked_line(line, Link::Go(Route::Object(Kind::Rule, name.to_owned())));
     }
 }

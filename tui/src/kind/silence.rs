@@ -49,7 +49,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         .by(|it| Key::Text(state(it).1.to_owned())),
         shared::NAME,
         Column::new("Covers", 24, 3, 1, |_, it: &Object| {
-            Cell::new(Token::Dim, covers(it))
+            Cell::new(Token::Dim, coverage_text(it))
         }),
         Column::new("Open", 6, 0, 3, |_, it: &Object| {
             Cell::number(count(it, "coveredCount"))
@@ -62,9 +62,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         .right_align()
         .sort_descending(|it| Key::Number(count(it, "pendingCount"))),
         Column::new("Ends", 16, 0, 1, |around, it: &Object| {
-            Cell::moment(around, it.moment("endsTime"))
+            Cell::time(around, it.timestamp_ms("endsTime"))
         })
-        .by(|it| Key::Number(it.moment("endsTime").unwrap_or_default())),
+        .by(|it| Key::Number(it.timestamp_ms("endsTime").unwrap_or_default())),
         Column::new("By", 10, 1, 4, |_, it: &Object| {
             Cell::new(Token::Text, it.text("author"))
         }),
@@ -97,13 +97,13 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::new(
             "span.startTime",
             "From",
-            FieldKind::Moment,
+            FieldKind::Time,
             "Start: 30m, 08:00, tomorrow 9:00, 2026-11-25 08:00. Empty: now.",
         ),
         FieldSpec::new(
             "span.endTime",
             "Until",
-            FieldKind::Moment,
+            FieldKind::Time,
             "End: 2h, 08:00, tomorrow 9:00, 2026-11-25 08:00; at most 30 days ahead. Or set a calendar.",
         ),
         FieldSpec::new(
@@ -148,7 +148,7 @@ fn state(silence: &Object) -> (Token, &'static str) {
     }
 }
 
-fn covers(silence: &Object) -> String {
+fn coverage_text(silence: &Object) -> String {
     let filter = silence.text("filter");
     let rules: Vec<&str> = silence.texts("ruleNames").collect();
     match (filter, rules.as_slice()) {
@@ -163,7 +163,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, silence: &Object) {
     let (token, word) = state(silence);
     into.line(vec![label("state"), span(token, word)]);
     into.field("reason", Token::Text, silence.text("reason"));
-    into.field("covers", Token::Text, &covers(silence));
+    into.field("covers", Token::Text, &coverage_text(silence));
     for (name, path) in [
         ("open events", "coveredCount"),
         ("held", "pendingCount"),
@@ -176,8 +176,8 @@ fn document(into: &mut Document, around: &dyn RenderContext, silence: &Object) {
         ("began", "startedTime"),
         ("ends", "endsTime"),
     ] {
-        if let Some(moment) = silence.moment(path) {
-            into.field(name, Token::Text, &around.moment_in_full(moment));
+        if let Some(moment) = silence.timestamp_ms(path) {
+            into.field(name, Token::Text, &around.format_full_time(moment));
         }
     }
     into.field("by", Token::Text, silence.text("author"));
@@ -187,7 +187,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, silence: &Object) {
         into.heading("For these rules");
         for name in rules {
             let line = vec![span(Token::Link, name)];
-            into.linked(line, Link::Go(Route::Object(Kind::Rule, name.to_owned())));
+            into.linked_line(line, Link::Go(Route::Object(Kind::Rule, name.to_owned())));
         }
     }
     let comments = silence.at("comments").and_then(|it| it.as_array());

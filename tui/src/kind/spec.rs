@@ -42,8 +42,8 @@ pub(crate) const HOST: &str = "Host";
 /// The context in which a row or page is rendered.
 pub(crate) trait RenderContext {
     /// Formats a time: the time of day for today, with the date for other days.
-    fn moment(&self, ms: i64) -> String;
-    fn moment_in_full(&self, ms: i64) -> String;
+    fn format_time(&self, ms: i64) -> String;
+    fn format_full_time(&self, ms: i64) -> String;
     fn age(&self, ms: i64) -> Option<String>;
     fn since(&self, ms: i64) -> String;
     fn host_field(&self) -> &str;
@@ -176,18 +176,18 @@ impl Cell {
         Self::new(Token::Text, text::group_digits(number))
     }
 
-    pub(super) fn moment(around: &dyn RenderContext, ms: Option<i64>) -> Self {
-        let moment = ms.map_or_else(String::new, |ms| around.moment(ms));
+    pub(super) fn time(around: &dyn RenderContext, ms: Option<i64>) -> Self {
+        let moment = ms.map_or_else(String::new, |ms| around.format_time(ms));
         Self::new(Token::Dim, moment)
     }
 
     /// Formats an optional time in eight cells: the time of day for today, the date for other days,
     /// or the age.
-    pub(super) fn short_moment(around: &dyn RenderContext, ms: Option<i64>) -> Self {
+    pub(super) fn short_time(around: &dyn RenderContext, ms: Option<i64>) -> Self {
         if let Some(age) = ms.and_then(|ms| around.age(ms)) {
             return Self::new(Token::Dim, age);
         }
-        let mut cell = Self::moment(around, ms);
+        let mut cell = Self::time(around, ms);
         if let Some((date, _)) = cell.text.split_once(' ') {
             cell.text = date.get(2..).unwrap_or_default().to_owned();
         }

@@ -18,7 +18,7 @@ use crate::{editor, keymap::ACTIONS};
 fn sample(kind: &FieldKind) -> Value {
     match kind {
         FieldKind::Text | FieldKind::Secret | FieldKind::Lines | FieldKind::Length => json!("1s"),
-        FieldKind::Moment => json!("2031-05-06T04:00:00Z"),
+        FieldKind::Time => json!("2031-05-06T04:00:00Z"),
         FieldKind::Number(low, _) => json!(low),
         FieldKind::Words | FieldKind::Names(_) => json!(["a"]),
         FieldKind::Toggle => json!(true),

@@ -26,7 +26,7 @@ pub(crate) fn check_allowed(model: &Model, entry: &Entry) -> Result<(), String> 
     if let Some(caller) = &model.caller
         && !role_includes(caller.role, role)
     {
-        let (own, needed) = (caller.role.word(), role.word());
+        let (own, needed) = (caller.role.label(), role.label());
         return Err(format!("needs the role `{needed}`; this key is `{own}`"));
     }
     match &model.link {

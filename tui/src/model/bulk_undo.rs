@@ -38,12 +38,12 @@ impl BulkUndo {
 
     /// Returns the question before an undo; empty if the undo sends nothing.
     pub(crate) fn question(&self) -> Vec<(Token, String)> {
-        let count = counted(self.count(), "event");
+        let count = count_text(self.count(), "event");
         let words = match (self.was_closed, self.updates) {
             (true, _) => format!("Opens {count} again; rules may notify again."),
             (false, 0) => return Vec::new(),
             (false, updates) => {
-                let updates = counted(updates, "update");
+                let updates = count_text(updates, "update");
                 format!("Reverts {count}; sends about {updates} again.")
             }
         };
@@ -66,7 +66,7 @@ impl BulkUndo {
     }
 }
 
-fn counted(count: i64, word: &str) -> String {
+fn count_text(count: i64, word: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {word}{plural}", text::group_digits(count))
 }

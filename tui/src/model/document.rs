@@ -136,7 +136,7 @@ fn object(into: &mut Document, model: &Model, kind: Kind, name: &str) {
     match (model.store.object(kind, name), kind::spec(kind).document) {
         (Some(object), Some(write)) => write(into, model, object),
         _ if list.value.is_some() => {
-            let word = kind.word();
+            let word = kind.singular();
             let message = format!("{word} {name} no longer exists");
             into.text(Token::Warning, 0, &message);
         }
@@ -157,12 +157,12 @@ fn write_loaded<T>(into: &mut Document, value: &Loaded<T>, write: impl FnOnce(&m
 }
 
 impl RenderContext for Model {
-    fn moment(&self, ms: i64) -> String {
-        Self::moment(self, ms)
+    fn format_time(&self, ms: i64) -> String {
+        Self::format_time(self, ms)
     }
 
-    fn moment_in_full(&self, ms: i64) -> String {
-        Self::moment_in_full(self, ms)
+    fn format_full_time(&self, ms: i64) -> String {
+        Self::format_full_time(self, ms)
     }
 
     fn age(&self, ms: i64) -> Option<String> {
@@ -242,12 +242,12 @@ impl Model {
         Some(at.to_zoned(self.zone.clone()))
     }
 
-    pub(crate) fn typed_moment(&self, ms: i64) -> String {
+    pub(crate) fn format_input_time(&self, ms: i64) -> String {
         let at = self.zoned(ms);
         at.map_or_else(String::new, |at| at.strftime("%Y-%m-%d %H:%M").to_string())
     }
 
-    pub(crate) fn moment(&self, ms: i64) -> String {
+    pub(crate) fn format_time(&self, ms: i64) -> String {
         let Some(at) = self.zoned(ms) else {
             return "?".to_owned();
         };
@@ -263,7 +263,7 @@ impl Model {
         at.map_or_else(String::new, |at| at.strftime("%Z").to_string())
     }
 
-    pub(crate) fn moment_in_full(&self, ms: i64) -> String {
+    pub(crate) fn format_full_time(&self, ms: i64) -> String {
         self.zoned(ms).map_or_else(
             || "?".to_owned(),
             |at| at.strftime("%Y-%m-%d %H:%M:%S %Z").to_string(),

@@ -97,15 +97,15 @@ impl TextField {
             KeyCode::Char('u') if control => self.remove(self.line_start(), self.cursor),
             KeyCode::Char('k') if control => self.remove(self.cursor, self.line_end()),
             KeyCode::Char('w') if control => self.remove(self.word_left(), self.cursor),
-            KeyCode::Char('h') if control => self.remove(self.left(), self.cursor),
+            KeyCode::Char('h') if control => self.remove(self.previous_boundary(), self.cursor),
             KeyCode::Backspace if alt => self.remove(self.word_left(), self.cursor),
             KeyCode::Char(char) if !control && !alt => self.insert(char.encode_utf8(&mut [0; 4])),
             KeyCode::Enter if self.lines => self.insert("\n"),
-            KeyCode::Backspace => self.remove(self.left(), self.cursor),
+            KeyCode::Backspace => self.remove(self.previous_boundary(), self.cursor),
             KeyCode::Delete => self.remove(self.cursor, self.right()),
             KeyCode::Left if control || alt => self.cursor = self.word_left(),
             KeyCode::Right if control || alt => self.cursor = self.word_right(),
-            KeyCode::Left => self.cursor = self.left(),
+            KeyCode::Left => self.cursor = self.previous_boundary(),
             KeyCode::Right => self.cursor = self.right(),
             KeyCode::Home => self.cursor = self.line_start(),
             KeyCode::End => self.cursor = self.line_end(),
@@ -125,7 +125,7 @@ impl TextField {
         self.cursor = from;
     }
 
-    fn left(&self) -> usize {
+    fn previous_boundary(&self) -> usize {
         let mut cursor = GraphemeCursor::new(self.cursor, self.text.len(), true);
         cursor
             .prev_boundary(&self.text, 0)
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
     use crate::keymap::parse;
 
-    fn typed(start: &str, keys: &str) -> String {
+    fn type_keys(start: &str, keys: &str) -> String {
         let mut field = TextField::new(start).with_lines();
         for key in parse(keys).unwrap() {
             field.press(key);
@@ -222,7 +222,7 @@ mod tests {
             ("ab", "<Home><C-k>", "|"),
         ];
         for (start, keys, end) in cases {
-            assert_eq!(typed(start, keys), end, "{start:?} {keys}");
+            assert_eq!(type_keys(start, keys), end, "{start:?} {keys}");
         }
     }
 

@@ -1,12 +1,12 @@
 //! Filters as operators type them: words and comparisons, parsed into queries.
 
+mod clock;
 pub(crate) mod completion;
 pub(crate) mod local;
-mod moment;
 
-pub(crate) use self::moment::Clock;
+pub(crate) use self::clock::Clock;
 use bellwether_proto::{
-    filter::{self, Fault},
+    filter::{self, FilterError},
     v1::{Clause, DeliveryFilter},
 };
 use jiff::Timestamp;
@@ -38,7 +38,7 @@ pub(crate) struct Reader {
 ///
 /// # Errors
 /// Returns the first error.
-pub(crate) fn events(text: &str, reader: &Reader) -> Result<Option<Clause>, Fault> {
+pub(crate) fn events(text: &str, reader: &Reader) -> Result<Option<Clause>, FilterError> {
     if text.trim().is_empty() {
         return Ok(None);
     }
@@ -48,12 +48,12 @@ pub(crate) fn events(text: &str, reader: &Reader) -> Result<Option<Clause>, Faul
 
 /// Returns a warning for a probably misspelled field: the first that is in none of the events seen
 /// and resembles one that is. Other events may have it.
-pub(crate) fn hint(text: &str, reader: &Reader) -> Option<Fault> {
+pub(crate) fn hint(text: &str, reader: &Reader) -> Option<FilterError> {
     let parsed = filter::parse(text, Some(reader.clock.now())).ok()?;
     let mut fields = parsed.fields().into_iter();
     fields.find_map(|(field, at)| {
         let message = reader.hint(field)?;
-        Some(Fault { at, message })
+        Some(FilterError { at, message })
     })
 }
 
@@ -95,7 +95,7 @@ struct FilterParts {
 }
 
 impl FilterParts {
-    fn read(text: &str, clock: &Clock) -> Result<Self, Fault> {
+    fn read(text: &str, clock: &Clock) -> Result<Self, FilterError> {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
@@ -109,7 +109,7 @@ impl FilterParts {
         })
     }
 
-    fn written(self) -> String {
+    fn joined_text(self) -> String {
         let texts: Vec<String> = self.all.into_iter().map(|(_, text)| text).collect();
         texts.join(" ")
     }
@@ -146,9 +146,9 @@ pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String
         {
             *text = text[1..text.len() - 1].to_owned();
         }
-        return parts.written();
+        return parts.joined_text();
     };
-    let rest = parts.written();
+    let rest = parts.joined_text();
     let rest = if is_either { format!("({rest})") } else { rest };
     format!("{own} {rest}").trim_end().to_owned()
 }
@@ -158,9 +158,9 @@ pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String
 ///
 /// # Errors
 /// Returns a syntax error; the service reports all other errors.
-pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, Fault> {
+pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, FilterError> {
     Ok(DeliveryFilter {
-        filter: with_moments(text, clock, |moment| format!("{moment:.0}"))?,
+        filter: replace_times(text, clock, |moment| format!("{moment:.0}"))?,
         ..DeliveryFilter::default()
     })
 }
@@ -168,15 +168,15 @@ pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, Fa
 /// Replaces relative times in a delivery filter by absolute ones, so that every page and action
 /// selects the same deliveries.
 pub(crate) fn with_absolute_times(text: &str, clock: &Clock) -> String {
-    with_moments(text, clock, |moment| clock.write(moment)).unwrap_or_else(|_| text.to_owned())
+    replace_times(text, clock, |moment| clock.write(moment)).unwrap_or_else(|_| text.to_owned())
 }
 
 /// Replaces the values of `since=` and `until=`, formatted by `write`.
-fn with_moments(
+fn replace_times(
     text: &str,
     clock: &Clock,
     write: impl Fn(Timestamp) -> String,
-) -> Result<String, Fault> {
+) -> Result<String, FilterError> {
     let mut parts = FilterParts::read(text, clock)?;
     for (clause, text) in &mut parts.all {
         let (filter::Clause::GreaterAndEquals(_, filter::Literal::Text(moment))
@@ -192,7 +192,7 @@ fn with_moments(
             *text = format!("{name}={}", write(moment));
         }
     }
-    Ok(parts.written())
+    Ok(parts.joined_text())
 }
 
 #[cfg(test)]

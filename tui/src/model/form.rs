@@ -126,7 +126,7 @@ impl Form {
 
     /// Returns the title, such as `New trigger` or `Edit rule night`.
     pub(crate) fn title(&self) -> String {
-        let word = self.kind.word();
+        let word = self.kind.singular();
         match &self.stored {
             Some((name, _)) => format!("Edit {word} {name}"),
             None => format!("New {word}"),
@@ -234,7 +234,7 @@ impl Form {
             // Unchanged fields stay as the service wrote them, or unset.
             let is_choice = matches!(input, Input::Choice(_));
             if is_choice || Input::read(spec, before).write(spec) != written {
-                let moment = self.moment(index).and_then(Result::ok);
+                let moment = self.parsed_time(index).and_then(Result::ok);
                 let written = moment.map(|at| at.to_string().into()).or(written);
                 set(&mut json, spec.path, written);
                 prune(&mut json, spec.path);
@@ -278,17 +278,17 @@ impl Form {
     }
 
     /// Returns the parsed time of a field, or the error; `None` if it is not a time or empty.
-    fn moment(&self, index: usize) -> Option<Result<Timestamp, String>> {
+    fn parsed_time(&self, index: usize) -> Option<Result<Timestamp, String>> {
         let Input::Text(field) = &self.inputs[index] else {
             return None;
         };
-        let is_moment = self.specs[index].kind == FieldKind::Moment && !field.text().is_empty();
+        let is_moment = self.specs[index].kind == FieldKind::Time && !field.text().is_empty();
         is_moment.then(|| when::parse_time(field.text(), self.now_ms, &self.zone))
     }
 
     /// Formats the parsed time of a field, to the second.
     pub(crate) fn parsed_time_text(&self, index: usize) -> Option<String> {
-        let at = self.moment(index)?.ok()?;
+        let at = self.parsed_time(index)?.ok()?;
         Some(when::format_parsed(at, self.now_ms, &self.zone))
     }
 
@@ -296,7 +296,7 @@ impl Form {
         let meant = (0..self.specs.len()).filter(|index| self.is_applicable(*index));
         let wrong = meant.filter_map(|index| {
             let spec = &self.specs[index];
-            let moment = || self.moment(index)?.err();
+            let moment = || self.parsed_time(index)?.err();
             let error = self.inputs[index].error(spec).or_else(moment)?;
             Some((spec.path.to_owned(), error))
         });

@@ -4,7 +4,7 @@ use crossterm::event::{KeyEvent, MouseEvent};
 
 use super::{overlay::PaletteTarget, write::TextEdit};
 use crate::{
-    client::{Command, News},
+    client::{Command, ServerUpdate},
     keymap::Action,
     theme::Background,
 };
@@ -23,7 +23,7 @@ pub(crate) enum Msg {
     /// Pasted text, never interpreted as keys.
     Paste(String),
     Resize(u16, u16),
-    News(News),
+    Server(ServerUpdate),
     Tick,
     Edited(TextEdit, Result<String, String>),
     Background(Background),

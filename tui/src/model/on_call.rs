@@ -25,8 +25,8 @@ impl Model {
         let (token, word) = response::state(response);
         let who = response::responder(response);
         let words = match word {
-            "responded" => match response.moment("acknowledgedUntilTime") {
-                Some(ms) => format!("{who} responds until {}", self.moment(ms)),
+            "responded" => match response.timestamp_ms("acknowledgedUntilTime") {
+                Some(ms) => format!("{who} responds until {}", self.format_time(ms)),
                 None => format!("{who} responds"),
             },
             "unanswered" if who.is_empty() => "no one responded".to_owned(),
@@ -36,7 +36,7 @@ impl Model {
             _ => {
                 let who = match (who.as_str(), self.shift_end(response)) {
                     ("", _) => "no one notified".to_owned(),
-                    (who, Some(ms)) => format!("{who} until {}", self.moment(ms)),
+                    (who, Some(ms)) => format!("{who} until {}", self.format_time(ms)),
                     (who, None) => who.to_owned(),
                 };
                 match self.next_step(response) {
@@ -49,7 +49,7 @@ impl Model {
     }
 
     fn next_step(&self, response: &Object) -> Option<String> {
-        let due = response.moment("nextStepTime")?;
+        let due = response.timestamp_ms("nextStepTime")?;
         let number = |field| response.number(field).unwrap_or_default();
         let what = if number("step") < number("stepCount") {
             format!("step {}", number("step") + 1)
@@ -67,13 +67,13 @@ impl Model {
     }
 
     fn shift_end(&self, response: &Object) -> Option<i64> {
-        let last = response::notified(response).last()?;
+        let last = response::notified_receivers(response).last()?;
         let schedule = last["scheduleName"].as_str()?;
         let contact = last["contactName"].as_str()?;
         let schedule = self.store.object(Kind::Schedule, schedule)?;
         let is_on_call = schedule.texts("onCallNames").any(|it| it == contact);
         schedule
-            .moment("nextChangeTime")
+            .timestamp_ms("nextChangeTime")
             .filter(|end| is_on_call && *end > self.now_ms)
     }
 

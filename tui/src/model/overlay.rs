@@ -61,18 +61,18 @@ pub(crate) struct Clash {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClashChoice {
     Edit,
-    Theirs,
-    Mine,
+    TakeTheirs,
+    Overwrite,
 }
 
 impl ClashChoice {
-    pub(crate) const ALL: [Self; 3] = [Self::Edit, Self::Theirs, Self::Mine];
+    pub(crate) const ALL: [Self; 3] = [Self::Edit, Self::TakeTheirs, Self::Overwrite];
 
-    pub(crate) fn words(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Edit => "back to editing",
-            Self::Theirs => "take theirs",
-            Self::Mine => "mine over theirs",
+            Self::TakeTheirs => "take theirs",
+            Self::Overwrite => "mine over theirs",
         }
     }
 }
@@ -150,7 +150,7 @@ pub(crate) enum MenuAction {
 
 impl MenuAction {
     /// Returns the first part of the text.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn preview(&self) -> String {
         match self {
             Self::Text(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
             Self::Event(_) => "the whole event, as stored".to_owned(),
@@ -192,7 +192,7 @@ pub(crate) struct Pick {
 }
 
 impl Pick {
-    pub(crate) fn shown(&self) -> Vec<&String> {
+    pub(crate) fn matching_items(&self) -> Vec<&String> {
         let needle = self.needle.text().to_lowercase();
         self.items
             .iter()
@@ -203,7 +203,7 @@ impl Pick {
     /// Returns the event under the cursor; else the text typed, which may be an id.
     pub(crate) fn event(&self) -> Option<String> {
         let events = self.events.as_ref()?;
-        let item = self.shown().get(self.cursor).copied();
+        let item = self.matching_items().get(self.cursor).copied();
         let at = item.and_then(|item| {
             self.items
                 .iter()
@@ -214,7 +214,11 @@ impl Pick {
     }
 
     pub(crate) fn toggle(&mut self) {
-        let Some(name) = self.shown().get(self.cursor).map(|name| (*name).clone()) else {
+        let Some(name) = self
+            .matching_items()
+            .get(self.cursor)
+            .map(|name| (*name).clone())
+        else {
             return;
         };
         match self.chosen.iter().position(|other| *other == name) {

@@ -59,7 +59,7 @@ impl<R> Fields for FilteredRow<'_, '_, R> {
         cell.into_iter().collect()
     }
 
-    fn shown(&self) -> Vec<String> {
+    fn visible_values(&self) -> Vec<String> {
         let columns = self.table.columns.iter();
         let cells = columns.map(|column| (column.cell)(&NoContext, self.row).text.to_lowercase());
         let own = (self.table.searched)(self.row).into_iter();
@@ -77,11 +77,11 @@ fn field_of(title: &str) -> String {
 struct NoContext;
 
 impl RenderContext for NoContext {
-    fn moment(&self, _: i64) -> String {
+    fn format_time(&self, _: i64) -> String {
         String::new()
     }
 
-    fn moment_in_full(&self, _: i64) -> String {
+    fn format_full_time(&self, _: i64) -> String {
         String::new()
     }
 
@@ -187,7 +187,7 @@ impl<R> Table for LoadedRows<'_, R> {
     }
 }
 
-fn searched(object: &Object) -> Vec<&str> {
+fn searched_texts(object: &Object) -> Vec<&str> {
     let own = (kind::spec(object.kind).searched)(object);
     let texts = [object.name(), object.text("description")].into_iter();
     texts.chain(object.texts("tags")).chain(own).collect()
@@ -299,7 +299,7 @@ impl Store {
                 id: Object::name,
                 named: form_field_names(*kind),
                 values,
-                searched,
+                searched: searched_texts,
                 is_filtered: false,
             }),
             Route::EventGroups { .. } => Box::new(LoadedRows {

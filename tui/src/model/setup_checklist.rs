@@ -32,7 +32,7 @@ impl SetupStep {
     ];
 
     /// Returns the description, with actions for [`Model::expand_keys`].
-    pub(crate) fn words(self) -> &'static str {
+    pub(crate) fn description(self) -> &'static str {
         match self {
             Self::Destination => "Add a destination for messages (‹form_test› tests it)",
             Self::Event => "Send an event (‹go_events› shows how)",

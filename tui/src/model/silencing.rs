@@ -178,7 +178,7 @@ impl GroupFilter {
     }
 
     /// Describes the events, such as `on db-1 with severity=error`.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         if self.filter.is_empty() {
             self.place.clone()
         } else {
@@ -337,7 +337,7 @@ impl Model {
         }
     }
 
-    pub(crate) fn until(&self, end: Timestamp) -> String {
+    pub(crate) fn format_silence_end(&self, end: Timestamp) -> String {
         let zoned = |at: Timestamp| at.to_zoned(self.zone.clone());
         let now = zoned(Timestamp::from_millisecond(self.now_ms).unwrap_or_default());
         let end = zoned(end);

@@ -109,7 +109,7 @@ pub(crate) fn current_route(model: &Model) -> Route {
     route.above().unwrap_or_else(|| route.clone())
 }
 
-pub(crate) fn shown(model: &Model) -> Vec<Tab> {
+pub(crate) fn visible_tabs(model: &Model) -> Vec<Tab> {
     if !has_line(model) {
         return Vec::new();
     }
@@ -141,7 +141,7 @@ pub(crate) fn shown(model: &Model) -> Vec<Tab> {
 
 pub(crate) fn tab_at(model: &Model, column: usize) -> Option<Route> {
     let mut start = START;
-    for tab in shown(model) {
+    for tab in visible_tabs(model) {
         let end = start + tab.cells();
         if (start..end).contains(&column) {
             return Some(tab.route);

@@ -1,20 +1,19 @@
 //! Updates of the model: messages in, effects out. No waiting, no clock, no I/O.
 
 mod bulk;
-mod carry_out;
 mod charts;
 mod clash;
 mod completion;
 mod confirm;
 mod copy;
 mod events;
+mod execute;
 mod forms;
 mod grouped;
 mod heartbeats;
 mod keys;
 mod mouse;
 mod navigate;
-mod news;
 mod on_call;
 mod overlays;
 mod read;
@@ -22,6 +21,7 @@ mod report;
 mod run;
 mod screen;
 mod selected;
+mod server_update;
 mod silencing;
 mod step;
 mod tested;
@@ -55,7 +55,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Key(key) => keys::press(model, key, &mut effects),
         Msg::Paste(text) => keys::paste(model, &text),
         Msg::Resize(columns, rows) => model.size = (columns, rows),
-        Msg::News(item) => news::handle(model, item, &mut effects),
+        Msg::Server(item) => server_update::handle(model, item, &mut effects),
         Msg::Tick => tick(model, &mut effects),
         Msg::Edited(edit, result) => forms::handle_edited(model, edit, result, &mut effects),
         Msg::Background(background) => model.background = Some(background),
@@ -132,7 +132,7 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Makes a read-only call, or the next call of a confirmed bulk change.
 fn call(model: &mut Model, call: Call, then: ReplyPurpose, effects: &mut Vec<Effect>) -> Ticket {
-    // Other writes are sent by `carry_out`; a bulk change was confirmed before.
+    // Other writes are sent by `execute`; a bulk change was confirmed before.
     debug_assert!(!call.is_write() || model.bulk_mut().is_some());
     send(model, call, then, effects)
 }

@@ -42,7 +42,7 @@ pub(crate) fn frequent_sources(model: &Model) -> Vec<FrequentSource> {
     let mut rows = Vec::new();
     let rules = rules(counted);
     if !rules.is_empty() {
-        rows.push(heading(&format!("rules, {}", counted.back.words())));
+        rows.push(heading(&format!("rules, {}", counted.back.label())));
         rows.extend(rules);
     }
     let groups = [
@@ -154,7 +154,8 @@ pub(crate) fn troubled_destinations(
     let rows = ill.into_iter().map(|one| {
         let state = health(one);
         let message = one.health.clone().unwrap_or_default();
-        let since = millis(message.since.as_ref()).map(|ms| format!(" since {}", model.moment(ms)));
+        let since =
+            millis(message.since.as_ref()).map(|ms| format!(" since {}", model.format_time(ms)));
         let since = since.filter(|_| matches!(state, HealthState::Failing | HealthState::Paused));
         let waiting = text::group_digits(one.waiting_count.unwrap_or_default().into());
         let now = model.store.overview.received_ms;
@@ -182,7 +183,7 @@ pub(crate) fn troubled_destinations(
                 "{} {}  {}{}",
                 sign(state),
                 one.destination_name,
-                state.word(),
+                state.label(),
                 since.unwrap_or_default()
             ),
             details,
@@ -233,8 +234,10 @@ pub(crate) fn active_silences(model: &Model) -> Option<String> {
     let active = rows.filter(|it| it.text("state") == "ACTIVE");
     let active: Vec<_> = active.collect();
     let first = active.first()?;
-    let until = first.moment("endsTime");
-    let until = until.map_or_else(String::new, |ms| format!(" until {}", model.moment(ms)));
+    let until = first.timestamp_ms("endsTime");
+    let until = until.map_or_else(String::new, |ms| {
+        format!(" until {}", model.format_time(ms))
+    });
     let held: i64 = active
         .iter()
         .filter_map(|it| it.json["pendingCount"].as_i64())
@@ -265,7 +268,7 @@ pub(crate) fn service(model: &Model, overview: &Overview) -> Vec<String> {
     let mut words: Vec<_> = reason.filter(|it| !it.is_empty()).into_iter().collect();
     words.push(format!("version {}", overview.version));
     if let Some(start) = millis(overview.start_time.as_ref()) {
-        words.push(format!("up since {}", model.moment(start)));
+        words.push(format!("up since {}", model.format_time(start)));
     }
     if let Some(footprint) = &overview.footprint {
         let parts = [

@@ -26,7 +26,7 @@ impl PrintedRows {
     }
 
     /// Returns the changes since the last record, and records the list again.
-    pub(super) fn changes(&mut self, model: &Model, numbered: &[String]) -> Vec<String> {
+    pub(super) fn take_changes(&mut self, model: &Model, numbered: &[String]) -> Vec<String> {
         let now = row_texts(model, numbered);
         let before = std::mem::replace(&mut self.rows, now);
         if !std::mem::replace(&mut self.begun, true) {

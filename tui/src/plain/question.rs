@@ -70,7 +70,7 @@ pub(super) fn output(overlay: &Overlay) -> (Vec<String>, String) {
 const EVENTS: usize = 20;
 
 /// Interprets a line as the answer to a question. Returns the messages for the model, and an error.
-pub(super) fn answer(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'static str>) {
+pub(super) fn interpret(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'static str>) {
     let is_yes = matches!(line.to_lowercase().as_str(), "y" | "yes");
     let key = |key| vec![Msg::Key(key)];
     match overlay {
@@ -173,10 +173,10 @@ fn bulk_question(bulk: &Bulk) -> (Vec<String>, String) {
 }
 
 fn clash_question(clash: &Clash) -> (Vec<String>, String) {
-    let (word, name) = (clash.mine.kind.word(), clash.mine.name());
+    let (word, name) = (clash.mine.kind.singular(), clash.mine.name());
     let mut lines = vec![format!("The {word} {name} was changed concurrently.")];
     lines.extend(clash.lines.iter().map(|(_, line)| format!("  {line}")));
-    let choices = ClashChoice::ALL.map(ClashChoice::words).join("`, `");
+    let choices = ClashChoice::ALL.map(ClashChoice::label).join("`, `");
     (
         lines,
         format!("Type `{choices}`; anything else goes back to editing."),
@@ -185,7 +185,7 @@ fn clash_question(clash: &Clash) -> (Vec<String>, String) {
 
 fn choose(clash: &Clash, line: &str) -> Vec<Msg> {
     let all = ClashChoice::ALL;
-    let wanted = all.iter().position(|choice| choice.words() == line);
+    let wanted = all.iter().position(|choice| choice.label() == line);
     let now = all.iter().position(|choice| *choice == clash.choice);
     let (Some(wanted), Some(now)) = (wanted, now) else {
         return vec![Msg::Key(ESC)];

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use crate::limits;
 
 #[derive(Debug)]
-pub(super) enum Typed {
+pub(super) enum InputLine {
     Line(String),
     /// The line exceeds the limit and was discarded.
     TooLong,
@@ -22,7 +22,7 @@ pub(super) enum Typed {
 #[derive(Debug)]
 pub(super) struct Reader {
     wishes: blocking::Sender<()>,
-    lines: mpsc::Receiver<io::Result<Typed>>,
+    lines: mpsc::Receiver<io::Result<InputLine>>,
     wanted: bool,
     ended: bool,
 }
@@ -62,34 +62,36 @@ impl Reader {
     ///
     /// # Cancel safety
     /// No line is lost if the future is dropped.
-    pub(super) async fn next(&mut self) -> io::Result<Typed> {
+    pub(super) async fn next(&mut self) -> io::Result<InputLine> {
         if !self.wanted {
             return std::future::pending().await;
         }
         if self.ended {
             self.wanted = false;
-            return Ok(Typed::End);
+            return Ok(InputLine::End);
         }
-        let typed = self.lines.recv().await.unwrap_or(Ok(Typed::End));
-        self.ended = matches!(typed, Ok(Typed::End));
+        let typed = self.lines.recv().await.unwrap_or(Ok(InputLine::End));
+        self.ended = matches!(typed, Ok(InputLine::End));
         self.wanted = false;
         typed
     }
 }
 
-fn read(mut input: impl BufRead) -> io::Result<Typed> {
+fn read(mut input: impl BufRead) -> io::Result<InputLine> {
     let limit = u64::try_from(limits::FIELD_BYTES).unwrap_or(u64::MAX);
     let mut line = Vec::new();
     input.by_ref().take(limit).read_until(b'\n', &mut line)?;
     if line.is_empty() {
-        return Ok(Typed::End);
+        return Ok(InputLine::End);
     }
     if line.len() >= limits::FIELD_BYTES && !line.ends_with(b"\n") {
         input.skip_until(b'\n')?;
-        return Ok(Typed::TooLong);
+        return Ok(InputLine::TooLong);
     }
     let line = String::from_utf8_lossy(&line);
-    Ok(Typed::Line(line.trim_end_matches(['\r', '\n']).to_owned()))
+    Ok(InputLine::Line(
+        line.trim_end_matches(['\r', '\n']).to_owned(),
+    ))
 }
 
 #[cfg(test)]
@@ -100,13 +102,13 @@ mod tests {
     fn lines_are_split_and_overlong_ones_dropped() {
         let mut input: &[u8] = b"events\r\n\nack 1";
         let mut all = Vec::new();
-        while let Typed::Line(line) = read(&mut input).unwrap() {
+        while let InputLine::Line(line) = read(&mut input).unwrap() {
             all.push(line);
         }
         assert_eq!(all, ["events", "", "ack 1"]);
         let long = [vec![b'x'; limits::FIELD_BYTES + 5], b"\nquit\n".to_vec()].concat();
         let mut input = long.as_slice();
-        assert!(matches!(read(&mut input).unwrap(), Typed::TooLong));
-        assert!(matches!(read(&mut input).unwrap(), Typed::Line(line) if line == "quit"));
+        assert!(matches!(read(&mut input).unwrap(), InputLine::TooLong));
+        assert!(matches!(read(&mut input).unwrap(), InputLine::Line(line) if line == "quit"));
     }
 }

@@ -170,7 +170,7 @@ pub(super) fn value(form: &Form, index: usize) -> String {
         }
         Input::Toggle(on) => if *on { "yes" } else { "no" }.to_owned(),
         Input::Choice(at) => {
-            let words = spec.kind.words();
+            let words = spec.kind.choices();
             let word = words.get(*at).copied().unwrap_or_default();
             format!("{word} (of {})", words.join(", "))
         }

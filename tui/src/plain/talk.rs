@@ -66,7 +66,7 @@ impl Dialogue {
             Connection::Connecting => return,
             Connection::Up => {
                 let caller = model.caller.as_ref().map_or_else(String::new, |caller| {
-                    format!(" as {}, with the role {}", caller.name, caller.role.word())
+                    format!(" as {}, with the role {}", caller.name, caller.role.label())
                 });
                 let read_only = if model.read_only { ", read-only" } else { "" };
                 format!("Connected{caller}{read_only}.")
@@ -248,7 +248,7 @@ impl Dialogue {
     pub(super) fn handle_line(&mut self, model: &Model, line: &str) -> Vec<Msg> {
         if let Some(overlay) = &model.overlay {
             self.prompt_text.clear();
-            let (msgs, said) = question::answer(overlay, line.trim());
+            let (msgs, said) = question::interpret(overlay, line.trim());
             self.lines.extend(said.map(str::to_owned));
             return msgs;
         }
@@ -379,7 +379,7 @@ impl Dialogue {
             return;
         }
         if model.page.route.is_list() {
-            let lines = self.printed.changes(model, &self.numbered);
+            let lines = self.printed.take_changes(model, &self.numbered);
             self.lines.extend(lines);
         } else {
             self.change_announced = true;

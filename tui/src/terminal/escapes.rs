@@ -181,12 +181,12 @@ fn function(char: char) -> Option<Event> {
     let code = match char {
         'P'..='S' => KeyCode::F(u8::try_from(u32::from(char) - u32::from('O')).ok()?),
         'M' => KeyCode::Enter,
-        other => moves(other)?,
+        other => cursor_key(other)?,
     };
     Some(Event::Key(code.into()))
 }
 
-fn moves(char: char) -> Option<KeyCode> {
+fn cursor_key(char: char) -> Option<KeyCode> {
     Some(match char {
         'A' => KeyCode::Up,
         'B' => KeyCode::Down,
@@ -209,7 +209,7 @@ fn control(parameters: &str, last: char) -> Option<Event> {
     let code = match (last, first) {
         ('Z', _) => KeyCode::BackTab,
         ('P'..='S', _) => KeyCode::F(u8::try_from(u32::from(last) - u32::from('O')).ok()?),
-        ('~', Some(number)) => numbered(number)?,
+        ('~', Some(number)) => numbered_key(number)?,
         ('u', Some(number)) => match number {
             27 => KeyCode::Esc,
             13 => KeyCode::Enter,
@@ -217,12 +217,12 @@ fn control(parameters: &str, last: char) -> Option<Event> {
             127 => KeyCode::Backspace,
             number => KeyCode::Char(char::from_u32(number)?),
         },
-        (last, _) => moves(last)?,
+        (last, _) => cursor_key(last)?,
     };
     Some(Event::Key(KeyEvent::new(code, modifiers)))
 }
 
-fn numbered(number: u32) -> Option<KeyCode> {
+fn numbered_key(number: u32) -> Option<KeyCode> {
     Some(match number {
         1 | 7 => KeyCode::Home,
         2 => KeyCode::Insert,

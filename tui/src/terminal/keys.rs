@@ -23,7 +23,7 @@ impl Keys {
         }
     }
 
-    pub(super) fn queued() -> io::Result<Option<Event>> {
+    pub(super) fn poll_queued() -> io::Result<Option<Event>> {
         if event::poll(LOOK)? {
             event::read().map(Some)
         } else {

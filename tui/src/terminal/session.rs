@@ -93,7 +93,7 @@ impl Session {
         let mut draw_at = Instant::now();
         loop {
             while let Some(outward) = self.console.take_terminal_action() {
-                self.carry_out(outward).await?;
+                self.run_terminal_action(outward).await?;
             }
             if self.console.wants_to_quit() {
                 return self.guard.leave();
@@ -139,7 +139,7 @@ impl Session {
             if self.console.wants_to_quit() || self.console.has_terminal_action() {
                 break;
             }
-            match Keys::queued()? {
+            match Keys::poll_queued()? {
                 Some(event) => self.input(event),
                 None => break,
             }
@@ -175,7 +175,7 @@ impl Session {
         Ok(())
     }
 
-    async fn carry_out(&mut self, outward: TerminalAction) -> io::Result<()> {
+    async fn run_terminal_action(&mut self, outward: TerminalAction) -> io::Result<()> {
         match outward {
             TerminalAction::Copy(copied) => self.copy(&copied),
             TerminalAction::Suspend => self.suspend(),
@@ -183,7 +183,7 @@ impl Session {
             TerminalAction::Edit(edit) => {
                 self.release_terminal()?;
                 let (editor, shown) = (self.editor.clone(), edit.text.clone());
-                let stem = edit.kind.word();
+                let stem = edit.kind.singular();
                 let run = move || child::edit(&editor, stem, &shown);
                 let result = tokio::task::spawn_blocking(run).await;
                 let result = result.unwrap_or_else(|error| Err(error.to_string()));

@@ -18,7 +18,7 @@ macro_rules! colours {
 
             /// Returns the name in a configuration file.
             #[must_use]
-            pub fn word(self) -> &'static str {
+            pub fn as_str(self) -> &'static str {
                 match self { $(Self::$colour => $word,)+ }
             }
 
@@ -46,7 +46,7 @@ impl Colour {
     /// Returns the colour of this name.
     #[must_use]
     pub fn find(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|colour| colour.word() == word)
+        Self::ALL.into_iter().find(|colour| colour.as_str() == word)
     }
 
     pub(super) fn background_style(self, depth: Depth) -> Style {

@@ -65,10 +65,10 @@ pub(super) fn confirm(confirm: &Confirm, pen: &mut Pen<'_>, area: Rect) {
             &words,
         );
     }
-    answers(confirm.verb, confirm.yes, "", pen, inside);
+    draw_buttons(confirm.verb, confirm.yes, "", pen, inside);
 }
 
-fn answers(verb: &str, is_yes: bool, other: &str, pen: &mut Pen<'_>, inside: Rect) {
+fn draw_buttons(verb: &str, is_yes: bool, other: &str, pen: &mut Pen<'_>, inside: Rect) {
     let foot = inside.bottom().saturating_sub(1);
     let (no, yes) = if is_yes {
         ("  No  ".to_owned(), format!("[ {verb} ]"))
@@ -96,7 +96,7 @@ pub(super) fn clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
     });
     let lines: Vec<(Token, String)> = wrapped.collect();
     let height = rows(lines.len()).saturating_add(5).min(area.height);
-    let (word, name) = (clash.mine.kind.word(), clash.mine.name());
+    let (word, name) = (clash.mine.kind.singular(), clash.mine.name());
     let title = format!("The {word} {name} was changed concurrently");
     let inside = pen.window(middle(area, width, height), &title);
     let foot = inside.bottom().saturating_sub(1);
@@ -112,9 +112,9 @@ pub(super) fn clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
     let mut x = inside.x;
     for choice in ClashChoice::ALL {
         let (token, words) = if choice == clash.choice {
-            (Token::Selected, format!("[ {} ]", choice.words()))
+            (Token::Selected, format!("[ {} ]", choice.label()))
         } else {
-            (Token::Text, format!("  {}  ", choice.words()))
+            (Token::Text, format!("  {}  ", choice.label()))
         };
         let space = usize::from(inside.right().saturating_sub(x));
         x = pen.put(x, foot, space, token, &words);
@@ -142,7 +142,7 @@ pub(super) fn bulk(bulk: &Bulk, pen: &mut Pen<'_>, area: Rect) {
             } else {
                 ""
             };
-            return answers(bulk.verb(), *yes, other, pen, inside);
+            return draw_buttons(bulk.verb(), *yes, other, pen, inside);
         }
         Stage::Counting => "… counting · Esc cancels; nothing was changed".to_owned(),
         Stage::Running => format!("… {} done · Esc stops", bulk.progress()),
@@ -176,7 +176,7 @@ pub(super) fn prompt(prompt: &Prompt, pen: &mut Pen<'_>, area: Rect) {
 }
 
 pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
-    let items = pick.shown();
+    let items = pick.matching_items();
     let width = if pick.events.is_some() { 76 } else { 60 };
     let width = area.width.saturating_sub(4).min(width);
     let height = rows(pick.items.len().max(1))
@@ -224,7 +224,10 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
 }
 
 pub(super) fn menu(menu: &Menu, pen: &mut Pen<'_>, area: Rect) {
-    let is_wide = menu.items.iter().any(|item| !item.what.shown().is_empty());
+    let is_wide = menu
+        .items
+        .iter()
+        .any(|item| !item.what.preview().is_empty());
     let width = area
         .width
         .saturating_sub(4)
@@ -236,7 +239,7 @@ pub(super) fn menu(menu: &Menu, pen: &mut Pen<'_>, area: Rect) {
         let x = pen.put(inside.x, y, 2, Token::Key, &item.key.to_string()) + 2;
         pen.put(x, y, right(x), Token::Text, &item.label);
         let x = x + 12;
-        pen.put(x, y, right(x), Token::Dim, &item.what.shown());
+        pen.put(x, y, right(x), Token::Dim, &item.what.preview());
         if index == menu.cursor {
             pen.row(inside, y, Token::Selected);
         }

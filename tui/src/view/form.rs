@@ -176,9 +176,9 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
             if field.text().is_empty() && !focused {
                 pen.put(area.x, area.y, space, Token::Dim, "·");
             } else if let Some(words) = form.parsed_time_text(index) {
-                moment(field, focused, &words, pen, area);
+                draw_time_field(field, focused, &words, pen, area);
             } else if spec.path == HEADERS && !focused && !form.reveal {
-                let masked = TextField::new(masked(form, field.text())).with_lines();
+                let masked = TextField::new(mask_secrets(form, field.text())).with_lines();
                 pen.field(area, &masked, false, false);
             } else {
                 pen.field(area, field, focused, mask);
@@ -210,7 +210,7 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
 /// Headers are secret values unless listed as plain.
 const HEADERS: &str = "type.webhook.headers";
 
-fn masked(form: &Form, text: &str) -> String {
+fn mask_secrets(form: &Form, text: &str) -> String {
     let plain = get(form.original(), "type.webhook.plainHeaders").and_then(Value::as_array);
     let plain: Vec<&str> = plain
         .into_iter()
@@ -232,7 +232,7 @@ fn is_plain(name: &str, plain: &[&str]) -> bool {
     known.any(|it| it.eq_ignore_ascii_case(name))
 }
 
-fn moment(field: &TextField, focused: bool, words: &str, pen: &mut Pen<'_>, area: Rect) {
+fn draw_time_field(field: &TextField, focused: bool, words: &str, pen: &mut Pen<'_>, area: Rect) {
     let typed = u16::try_from(text::width(field.text()) + 2).unwrap_or(u16::MAX);
     let width = typed.max(22).min(area.width);
     pen.field(Rect { width, ..area }, field, focused, false);
@@ -250,7 +250,7 @@ fn focus_token(focused: bool) -> Token {
 }
 
 fn choice(spec: &FieldSpec, at: usize, focused: bool, pen: &mut Pen<'_>, area: Rect) {
-    let words = spec.kind.words();
+    let words = spec.kind.choices();
     let shown = |index: usize, word: &str| {
         if index == at {
             format!("‹ {word} ›")

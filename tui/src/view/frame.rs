@@ -89,7 +89,7 @@ fn draw_header(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         Connection::Down { .. } => "✗ not connected",
     };
     let caller = model.caller.as_ref().map_or_else(String::new, |caller| {
-        format!("  {} ({})", caller.name, caller.role.word())
+        format!("  {} ({})", caller.name, caller.role.label())
     });
     let last_received = model
         .last_received_ms
@@ -99,7 +99,7 @@ fn draw_header(model: &Model, pen: &mut Pen<'_>, area: Rect) {
             Connection::Up => " at",
             _ => ", last heard",
         };
-        format!("{before} {} {}", model.moment(ms), model.zone_word())
+        format!("{before} {} {}", model.format_time(ms), model.zone_word())
     });
     let mut right = format!("{state}{last_received}{caller} ");
     // The caller is more important than the time of the last response.

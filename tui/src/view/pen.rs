@@ -193,7 +193,7 @@ impl<'a> Pen<'a> {
         };
         let (before, after) = (hide(before), hide(after));
         if field.lines && area.height > 1 {
-            return self.wrapped(area, (&before, &after), focused);
+            return self.wrapped_field(area, (&before, &after), focused);
         }
         let line_index = before.matches('\n').count();
         let height = usize::from(area.height.max(1));
@@ -239,7 +239,7 @@ impl<'a> Pen<'a> {
     }
 
     /// Draws wrapped multi-line text, scrolled so that the cursor is visible.
-    fn wrapped(&mut self, area: Rect, (before, after): (&str, &str), focused: bool) {
+    fn wrapped_field(&mut self, area: Rect, (before, after): (&str, &str), focused: bool) {
         let space = usize::from(area.width.max(1));
         let rows = text::rows(&format!("{before}{after}"), space);
         let above = text::rows(before, space);

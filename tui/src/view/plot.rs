@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn small_critical_counts_show_a_sign_instead_of_a_bar() {
+    fn small_critical_counts_show_a_symbol_instead_of_a_bar() {
         let red = Style::new().fg(Color::Red);
         let stack = |worst: &'static [f64], sign: Option<&'static str>, is_mono| Stack {
             series: vec![

@@ -9,7 +9,7 @@ use crate::{
 };
 
 pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
-    let tabs = tabs::shown(model);
+    let tabs = tabs::visible_tabs(model);
     let own = tabs::current_route(model);
     let titles = tabs.iter().map(|tab| {
         let is_own = tab.route == own;

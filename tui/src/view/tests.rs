@@ -5,7 +5,7 @@ use ratatui::{Terminal, backend::TestBackend};
 
 use super::draw;
 use crate::{
-    client::{LinkState, News},
+    client::{LinkState, ServerUpdate},
     data::{Caller, Role},
     keymap,
     model::{
@@ -26,7 +26,7 @@ fn unanswered(size: (u16, u16)) -> Model {
     };
     drop(update(
         &mut model,
-        Msg::News(News::Link(LinkState::Up(caller))),
+        Msg::Server(ServerUpdate::Link(LinkState::Up(caller))),
     ));
     settle(&mut model);
     model

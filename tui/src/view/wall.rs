@@ -94,8 +94,8 @@ impl Wall<'_> {
         self.deliveries(pen, deliveries);
         self.rate(pen, rate);
         self.destinations(pen, table);
-        self.missed(pen, missed);
-        self.loudest(pen, loudest);
+        self.draw_missed(pen, missed);
+        self.draw_noisiest(pen, loudest);
     }
 
     fn draw_two_columns(&self, pen: &mut Pen<'_>, area: Rect) {
@@ -112,8 +112,8 @@ impl Wall<'_> {
         self.deliveries(pen, deliveries);
         self.rate(pen, rate);
         self.destinations(pen, table);
-        self.missed(pen, missed);
-        self.loudest(pen, loudest);
+        self.draw_missed(pen, missed);
+        self.draw_noisiest(pen, loudest);
     }
 
     fn draw_one_column(&self, pen: &mut Pen<'_>, area: Rect) {
@@ -134,10 +134,10 @@ impl Wall<'_> {
         if area.height >= 32 {
             let missed = self.missed_rows().clamp(3, (right.height / 2).max(3));
             let [missed, loudest] = stacked(right, Constraint::Length(missed), Constraint::Fill(1));
-            self.missed(pen, missed);
-            self.loudest(pen, loudest);
+            self.draw_missed(pen, missed);
+            self.draw_noisiest(pen, loudest);
         } else {
-            self.loudest(pen, right);
+            self.draw_noisiest(pen, right);
         }
     }
 
@@ -207,7 +207,7 @@ impl Wall<'_> {
             text::group_digits(number(overview.enabled_rule_count).into())
         );
         let counted = |kind: Kind, count| {
-            let words = several(number(count), kind.word());
+            let words = several(number(count), kind.singular());
             (Some(Route::List(kind)), words)
         };
         let mut parts = vec![

@@ -53,7 +53,7 @@ async fn unsaved_destination_is_tested_without_losing_input() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn service_error_appears_beside_its_field() {
+async fn service_error_appears_next_to_its_field() {
     let service = Service::start().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "4nhook<Tab><Tab>ftp://x<C-s>y").await;

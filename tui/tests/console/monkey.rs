@@ -224,11 +224,11 @@ impl Monkey {
 
     /// Processes pending messages, and checks that the selection is unchanged unless the selected
     /// row was removed or a new one was just created.
-    async fn process_news(&mut self) {
+    async fn process_updates(&mut self) {
         let (selected, is_confirming) = (self.console.selected(), self.console.is_confirming());
         let listed = self.console.row_ids();
         let before = self.console.writes();
-        self.console.process_news().await;
+        self.console.process_updates().await;
         assert!(
             self.console.writes() == before || is_confirming,
             "changed without confirmation by an update after {:?}",
@@ -253,7 +253,7 @@ impl Monkey {
         let end = Instant::now() + PATIENCE;
         while !self.console.is_connected() {
             assert!(Instant::now() < end, "{}", self.console.screen());
-            self.process_news().await;
+            self.process_updates().await;
         }
     }
 
@@ -417,7 +417,7 @@ async fn random_input_never_breaks_or_writes_unconfirmed() {
         for deed in 1..=DEEDS {
             monkey.do_something(real, proxy).await;
             if deed % 2 == 0 {
-                monkey.process_news().await;
+                monkey.process_updates().await;
             }
             if deed % 40 == 0 {
                 monkey.heal(proxy).await;
@@ -442,7 +442,7 @@ async fn random_input_never_breaks_or_writes_unconfirmed() {
         writes += monkey.console.writes();
 
         let mut fresh = Headless::start(real.options(proxy.address), 80, 24);
-        fresh.process_news().await;
+        fresh.process_updates().await;
         let page = monkey.chance.one_of(&["1", "2", "4", "6", "7", "9"]);
         fresh.press(page).unwrap();
         fresh.press("q").unwrap();

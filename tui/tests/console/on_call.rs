@@ -161,7 +161,7 @@ mod against_the_service {
     }
 
     /// Returns the input listed in `docs/console/on-call.md`, line by line.
-    fn typed() -> Vec<String> {
+    fn typed_lines() -> Vec<String> {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/console/on-call.md");
         let page = std::fs::read_to_string(path).unwrap();
         let blocks = page.split("```keys\n").skip(1);
@@ -178,7 +178,7 @@ mod against_the_service {
         let clock = Arc::new(ManualClock::at(now_ms));
         let real = Real::start_at(clock.clone()).await;
         let mut console = real.console().await;
-        let lines = typed();
+        let lines = typed_lines();
         assert_eq!(lines.len(), 7, "{lines:?}");
         for line in &lines {
             let form = line.strip_suffix("<C-s>y").unwrap();

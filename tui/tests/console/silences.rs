@@ -35,7 +35,7 @@ mod against_the_service {
         (real, console)
     }
 
-    async fn stored(real: &Real) -> Vec<(String, i64)> {
+    async fn stored_silences(real: &Real) -> Vec<(String, i64)> {
         let mut api = Api::connect(real.options(real.address)).await.unwrap();
         let found = api
             .call("SilenceService", "ListSilences", &json!({}))
@@ -68,7 +68,7 @@ mod against_the_service {
         }
         assert!(keys.len() <= 4);
         until(&mut console, "silenced all of db-").await;
-        let silences = stored(&real).await;
+        let silences = stored_silences(&real).await;
         let [(filter, minutes)] = &silences[..] else {
             panic!("{silences:?}");
         };
@@ -76,7 +76,7 @@ mod against_the_service {
         assert_eq!(*minutes, 120);
         press(&mut console, "U").await;
         until(&mut console, "undone: silenced all of db-").await;
-        assert_eq!(stored(&real).await, vec![]);
+        assert_eq!(stored_silences(&real).await, vec![]);
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -102,13 +102,13 @@ mod against_the_service {
         }
         // Leaving the form creates nothing.
         press(&mut console, "n").await;
-        assert_eq!(stored(&real).await, vec![]);
+        assert_eq!(stored_silences(&real).await, vec![]);
         press(&mut console, "z").await;
         press(&mut console, "f").await;
         until(&mut console, "covers 3 open events now").await;
         press(&mut console, "8").await;
         until(&mut console, "silenced what matches host=db-1").await;
-        let silences = stored(&real).await;
+        let silences = stored_silences(&real).await;
         assert_eq!(silences.len(), 1);
         assert!(silences[0].0.contains("severity>="), "{silences:?}");
         assert_eq!(silences[0].1, 480);
@@ -128,7 +128,7 @@ mod against_the_service {
         press(&mut console, "<Enter>").await;
         until(&mut console, "on db-").await;
         until(&mut console, "✓ silenced").await;
-        let silences = stored(&real).await;
+        let silences = stored_silences(&real).await;
         assert_eq!(silences[0].1, 90, "{silences:?}");
         assert!(silences[0].0.contains("name="), "{silences:?}");
     }
@@ -145,12 +145,12 @@ mod against_the_service {
         assert_shows(&console.screen(), "more than half");
         // The default answer is No.
         press(&mut console, "<Enter>").await;
-        assert_eq!(stored(&real).await, vec![]);
+        assert_eq!(stored_silences(&real).await, vec![]);
         for key in ["z", "h", "2", "y"] {
             press(&mut console, key).await;
         }
         until(&mut console, "✓ silenced all of db-13 until").await;
-        let silences = stored(&real).await;
+        let silences = stored_silences(&real).await;
         assert_eq!(silences, [("dimensions.host=db-13".to_owned(), 120)]);
     }
 
@@ -166,7 +166,7 @@ mod against_the_service {
         until(&mut console, "Silence all of db-13 until").await;
         press(&mut console, "y").await;
         until(&mut console, "✓ silenced all of db-13").await;
-        assert_eq!(stored(&real).await[0].1, 480);
+        assert_eq!(stored_silences(&real).await[0].1, 480);
         press(&mut console, "2").await;
         press(&mut console, "<Space>").await;
         press(&mut console, "<Space>").await;
@@ -175,7 +175,7 @@ mod against_the_service {
         until(&mut console, "covers 2 open events now").await;
         press(&mut console, "1").await;
         until(&mut console, "✓ silenced these 2 events").await;
-        assert_eq!(stored(&real).await.len(), 2);
+        assert_eq!(stored_silences(&real).await.len(), 2);
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -236,7 +236,7 @@ mod against_the_service {
         until(&mut console, "Create silence quiet?").await;
         press(&mut console, "y").await;
         until(&mut console, "silence quiet created").await;
-        assert_eq!(stored(&real).await[0].1, 120);
+        assert_eq!(stored_silences(&real).await[0].1, 120);
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_postgres::{Error, Row, Statement, types::ToSql};
 
 use super::{
-    error::{self, Meaning},
+    error::{self, CommitErrorKind},
     plan::Call,
     query::Query,
     session::Session,
@@ -22,7 +22,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) enum Outcome {
     Committed(Applied),
-    RolledBack(Meaning),
+    RolledBack(CommitErrorKind),
     Doubt(String),
 }
 
@@ -135,7 +135,7 @@ fn classify_outcome(
             // The first error decides: later ones only report that the transaction was aborted.
             Err(error) => {
                 return match error::classify(&error) {
-                    Meaning::Lost => Outcome::Doubt(error::describe(&error)),
+                    CommitErrorKind::Lost => Outcome::Doubt(error::describe(&error)),
                     other => Outcome::RolledBack(other),
                 };
             }
@@ -161,18 +161,23 @@ fn classify_outcome(
 impl Outcome {
     /// Whether the session can still be used.
     pub(super) fn session_is_usable(&self) -> bool {
-        !matches!(self, Self::Doubt(_) | Self::RolledBack(Meaning::Lost))
+        !matches!(
+            self,
+            Self::Doubt(_) | Self::RolledBack(CommitErrorKind::Lost)
+        )
     }
 
     /// Returns the error for waiting callers when the sets are not retried.
-    pub(super) fn rejection_error(meaning: Meaning) -> EngineError {
+    pub(super) fn rejection_error(meaning: CommitErrorKind) -> EngineError {
         match meaning {
-            Meaning::Refused(error) => error,
-            Meaning::Unexpected => EngineError::conflict(),
-            Meaning::Passing => {
+            CommitErrorKind::Refused(error) => error,
+            CommitErrorKind::Unexpected => EngineError::conflict(),
+            CommitErrorKind::Passing => {
                 EngineError::Unavailable("the database is busy with other writers".into())
             }
-            Meaning::Lost => EngineError::Unavailable("the database cannot be reached".into()),
+            CommitErrorKind::Lost => {
+                EngineError::Unavailable("the database cannot be reached".into())
+            }
         }
     }
 }

@@ -50,9 +50,9 @@ pub(super) struct Claims {
 struct State {
     writer: Option<NodeId>,
     /// Whether it is to own slots.
-    takes_part: bool,
+    is_to_own: bool,
     /// Whether it is to lead as soon as no one does.
-    stands: bool,
+    is_candidate: bool,
     rest: Option<RestPeriod>,
     /// Time it last renewed its claim to be working.
     worked: Option<Duration>,
@@ -122,14 +122,14 @@ fn owner_of(slot: i16, living: &[LiveNode]) -> Option<NodeId> {
 }
 
 impl Division {
-    fn compute(me: NodeId, stands: bool, living: &[LiveNode], held: &[HeldSlot]) -> Self {
+    fn compute(me: NodeId, is_candidate: bool, living: &[LiveNode], held: &[HeldSlot]) -> Self {
         let mut division = Self::default();
         for held in held {
             let is_owned = living.iter().any(|it| it.id == held.node);
             if held.slot == LEAD {
                 if held.node == me {
                     division.mine.insert(LEAD, held.epoch);
-                } else if stands && !is_owned {
+                } else if is_candidate && !is_owned {
                     division.orphaned.push((LEAD, held.epoch));
                 }
                 continue;
@@ -196,7 +196,7 @@ impl Claims {
         let (state, now) = (self.state(), self.clock.elapsed());
         state
             .writer
-            .filter(|_| state.takes_part && !state.is_resting(now))
+            .filter(|_| state.is_to_own && !state.is_resting(now))
     }
 
     pub(super) fn watch_ownership(&self) -> watch::Receiver<OwnedSlots> {
@@ -215,12 +215,12 @@ impl Claims {
         self.lead.borrow().is_some()
     }
 
-    pub(super) fn take_part(&self, does: bool) {
-        self.state().takes_part = does;
+    pub(super) fn set_owns_slots(&self, does: bool) {
+        self.state().is_to_own = does;
     }
 
-    pub(super) fn stand(&self) {
-        self.state().stands = true;
+    pub(super) fn become_candidate(&self) {
+        self.state().is_candidate = true;
     }
 
     /// Records that nothing is in flight for a slot since the request `number`. Returns whether
@@ -235,7 +235,7 @@ impl Claims {
 
     /// Makes the node leave everything to others for a while, longer each time. Returns false if it
     /// already does.
-    pub(super) fn start_rest(&self, is_forced: bool) -> bool {
+    pub(super) fn pause_ownership(&self, is_forced: bool) -> bool {
         let mut state = self.state();
         let now = self.clock.elapsed();
         let (before, is_new) = (state.rest, !state.is_resting(now));
@@ -270,18 +270,18 @@ impl Claims {
         is_steady: bool,
     ) -> Result<Duration, Error> {
         let (living, held) = read(session).await?;
-        if self.end_rest_if_needed(&living) {
+        if self.resume_ownership_if_needed(&living) {
             return Ok(SOON);
         }
-        let (stands, rests, writer) = {
+        let (is_candidate, rests, writer) = {
             let state = self.state();
             (
-                state.stands,
+                state.is_candidate,
                 state.is_resting(self.clock.elapsed()),
                 state.writer,
             )
         };
-        let mut division = Division::compute(self.id, stands && !rests, &living, &held);
+        let mut division = Division::compute(self.id, is_candidate && !rests, &living, &held);
         if !is_steady {
             division.leaves.clear();
         }
@@ -319,9 +319,9 @@ impl Claims {
     }
 
     /// Ends a rest if no other node could work instead. Returns whether it did.
-    fn end_rest_if_needed(&self, living: &[LiveNode]) -> bool {
+    fn resume_ownership_if_needed(&self, living: &[LiveNode]) -> bool {
         let (mut state, now) = (self.state(), self.clock.elapsed());
-        if !state.takes_part || !state.is_resting(now) || living.iter().any(|it| it.owns) {
+        if !state.is_to_own || !state.is_resting(now) || living.iter().any(|it| it.owns) {
             return false;
         }
         if let Some(rest) = &mut state.rest {
@@ -384,7 +384,7 @@ impl Claims {
         orphaned: &[(i16, i64)],
         is_steady: bool,
     ) -> Result<Vec<(i16, i64)>, Error> {
-        let statement = session.statement(Query::Take).await?;
+        let statement = session.statement(Query::ClaimSlots).await?;
         let (slots, epochs): (Vec<i16>, Vec<i64>) = orphaned.iter().copied().unzip();
         let seconds = STORE_NODE_TIME_MAX.as_secs_f64();
         let (me, writer) = (&self.id[..], &writer[..]);

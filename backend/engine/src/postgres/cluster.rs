@@ -42,9 +42,9 @@ impl Cluster for PostgresEngine {
         node.is_none_or(|node| node.claims().is_sure())
     }
 
-    fn take_part(&self, does: bool) {
+    fn set_owns_slots(&self, does: bool) {
         if let Some(node) = &self.node {
-            node.claims().take_part(does);
+            node.claims().set_owns_slots(does);
             node.trigger_check();
         }
     }

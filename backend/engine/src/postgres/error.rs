@@ -6,7 +6,7 @@ use crate::error::EngineError;
 
 /// The consequence of an error in a commit.
 #[derive(Debug)]
-pub(super) enum Meaning {
+pub(super) enum CommitErrorKind {
     /// Nothing was written: an expectation was not met.
     Unexpected,
     /// Nothing was written; a retry may succeed.
@@ -16,15 +16,15 @@ pub(super) enum Meaning {
     Refused(EngineError),
 }
 
-pub(super) fn classify(error: &Error) -> Meaning {
+pub(super) fn classify(error: &Error) -> CommitErrorKind {
     let Some(state) = error.code() else {
-        return Meaning::Lost;
+        return CommitErrorKind::Lost;
     };
     match state.code() {
-        "23505" | "22012" => Meaning::Unexpected,
-        "40001" | "40P01" | "55P03" => Meaning::Passing,
-        code if is_about_the_connection(code) => Meaning::Lost,
-        _ => Meaning::Refused(rejection_error(error, state)),
+        "23505" | "22012" => CommitErrorKind::Unexpected,
+        "40001" | "40P01" | "55P03" => CommitErrorKind::Passing,
+        code if is_about_the_connection(code) => CommitErrorKind::Lost,
+        _ => CommitErrorKind::Refused(rejection_error(error, state)),
     }
 }
 

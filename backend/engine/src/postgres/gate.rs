@@ -17,16 +17,16 @@ const PAUSE_MAX: Duration = Duration::from_millis(250);
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
-pub(super) struct Gate(Mutex<Turns>);
+pub(super) struct Gate(Mutex<Pacing>);
 
 #[derive(Debug, Default)]
-struct Turns {
+struct Pacing {
     /// Time between two attempts; `None` while the database accepts connections.
     pause: Option<Duration>,
     next: Option<Instant>,
 }
 
-impl Turns {
+impl Pacing {
     /// Returns the time of the next attempt; `None` if it may be made immediately.
     fn next(&mut self, now: Instant) -> Option<Instant> {
         let pause = self.pause?;
@@ -59,7 +59,7 @@ impl Gate {
         opened
     }
 
-    fn turns(&self) -> MutexGuard<'_, Turns> {
+    fn turns(&self) -> MutexGuard<'_, Pacing> {
         // Every statement leaves it consistent, so poisoning is harmless.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn retries_of_refused_callers_are_rate_limited() {
         const CALLERS: usize = 11;
-        let (mut turns, begin, mut attempts) = (Turns::default(), Instant::now(), 0);
+        let (mut turns, begin, mut attempts) = (Pacing::default(), Instant::now(), 0);
         // Each caller retries as soon as it was refused.
         let mut due: BinaryHeap<_> = vec![std::cmp::Reverse(begin); CALLERS].into();
         while let Some(std::cmp::Reverse(now)) = due.pop()

@@ -9,7 +9,7 @@ use super::{
     plan::{position_to_db, to_db_integer},
     query::Query,
     session::Session,
-    set::Set,
+    set::EncodedSet,
 };
 use crate::{
     change::{Action, Change, Entry, Expect},
@@ -37,7 +37,7 @@ impl CurrentState {
     pub(super) async fn read<'a>(
         session: &Session,
         writer: &[u8],
-        sets: impl Iterator<Item = &'a Set> + Clone,
+        sets: impl Iterator<Item = &'a EncodedSet> + Clone,
     ) -> Result<Self, Error> {
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         session.client.batch_execute(begin).await?;
@@ -49,7 +49,7 @@ impl CurrentState {
     async fn read_each<'a>(
         session: &Session,
         writer: &[u8],
-        sets: impl Iterator<Item = &'a Set> + Clone,
+        sets: impl Iterator<Item = &'a EncodedSet> + Clone,
     ) -> Result<Self, Error> {
         let statement = session.statement(Query::Fences).await?;
         let row = session.client.query_one(&statement, &[&writer]).await?;
@@ -61,7 +61,7 @@ impl CurrentState {
             leads: HashMap::new(),
         };
         if sets.clone().any(|set| !set.claims.is_empty()) {
-            let statement = session.statement(Query::Mine).await?;
+            let statement = session.statement(Query::OwnSlots).await?;
             for row in session.client.query(&statement, &[&writer]).await? {
                 let (slot, epoch): (i16, i64) = (row.try_get(0)?, row.try_get(1)?);
                 lying.claims.insert(Claim {
@@ -117,7 +117,7 @@ impl CurrentState {
     }
 
     /// Returns why a set cannot be applied, or `None` if nothing prevents it.
-    pub(super) fn conflict_with(&self, set: &Set) -> Option<EngineError> {
+    pub(super) fn conflict_with(&self, set: &EncodedSet) -> Option<EngineError> {
         if !set.claims.iter().all(|claim| self.claims.contains(claim)) {
             return Some(not_owned_error());
         }
@@ -148,7 +148,7 @@ impl CurrentState {
         self.entry_conflict(set)
     }
 
-    fn entry_conflict(&self, set: &Set) -> Option<EngineError> {
+    fn entry_conflict(&self, set: &EncodedSet) -> Option<EngineError> {
         let mut removed = HashSet::new();
         for change in &set.changes {
             for entry in &change.remove {
@@ -177,7 +177,7 @@ pub(super) fn not_owned_error() -> EngineError {
 
 /// Whether a set must conflict because a set just applied changed the same records.
 pub(super) fn conflict_with_applied(
-    set: &Set,
+    set: &EncodedSet,
     applied: &HashMap<RecordName, Option<u64>>,
 ) -> Option<EngineError> {
     let is_refuted = |kind, key: &[u8], expect| {
@@ -199,7 +199,7 @@ pub(super) fn conflict_with_applied(
 /// Returns the state of records after a set was applied: their version, or `None` if they were
 /// deleted. Skips additions to counters and mere checks.
 pub(super) fn state_after(
-    set: &Set,
+    set: &EncodedSet,
     version: u64,
 ) -> impl Iterator<Item = (RecordName, Option<u64>)> {
     set.changes.iter().filter_map(move |change| {

@@ -17,17 +17,17 @@ pub(super) enum IndexLocation {
     /// A column of the records' table.
     Column(&'static str),
     /// A column of the side table.
-    Beside(&'static str),
+    SideTable(&'static str),
     Table(&'static str),
 }
 
 pub(super) fn index_location(index: Index) -> IndexLocation {
-    use IndexLocation::{Beside, Column, Table};
+    use IndexLocation::{Column, SideTable, Table};
     match index {
-        Index::OccurrenceByEvent => Beside("by_event"),
-        Index::OccurrenceByStart => Beside("by_start"),
-        Index::OccurrenceByReview => Beside("by_review"),
-        Index::OccurrenceBySeverity => Beside("by_severity"),
+        Index::OccurrenceByEvent => SideTable("by_event"),
+        Index::OccurrenceByStart => SideTable("by_start"),
+        Index::OccurrenceByReview => SideTable("by_review"),
+        Index::OccurrenceBySeverity => SideTable("by_severity"),
         Index::OccurrenceByState => Column("by_state"),
         Index::DeliveryByDestination => Column("by_destination"),
         Index::DeliveryByRule => Column("by_rule"),
@@ -73,14 +73,14 @@ pub(super) fn side_table(kind: Kind) -> Option<&'static str> {
 pub(super) fn columns(kind: Kind) -> impl Iterator<Item = (Index, &'static str)> {
     indexes_of_kind(kind).filter_map(|index| match index_location(index) {
         IndexLocation::Column(name) => Some((index, name)),
-        IndexLocation::Beside(_) | IndexLocation::Table(_) => None,
+        IndexLocation::SideTable(_) | IndexLocation::Table(_) => None,
     })
 }
 
 /// Returns the index columns of a kind's side table, in the order of their numbers.
 pub(super) fn side_columns(kind: Kind) -> impl Iterator<Item = (Index, &'static str)> {
     indexes_of_kind(kind).filter_map(|index| match index_location(index) {
-        IndexLocation::Beside(name) => Some((index, name)),
+        IndexLocation::SideTable(name) => Some((index, name)),
         IndexLocation::Column(_) | IndexLocation::Table(_) => None,
     })
 }
@@ -110,7 +110,7 @@ mod tests {
         for index in Index::ALL {
             let table = match index_location(index) {
                 IndexLocation::Column(name) => (index.kind().table(), name),
-                IndexLocation::Beside(name) => (side_table(index.kind()).unwrap(), name),
+                IndexLocation::SideTable(name) => (side_table(index.kind()).unwrap(), name),
                 IndexLocation::Table(name) => (name, ""),
             };
             assert!(places.insert(table), "{index:?}");

@@ -233,7 +233,7 @@ impl LogCache {
     }
 
     /// Returns the steps after a position, if all of them are cached.
-    pub(super) fn after(&self, position: LogPosition, limit: usize) -> Option<Vec<LogStep>> {
+    pub(super) fn steps_after(&self, position: LogPosition, limit: usize) -> Option<Vec<LogStep>> {
         let steps = self.steps();
         let after = steps.known.steps_since(position);
         if position > steps.known || after > steps.retained.len() as u64 {
@@ -341,7 +341,7 @@ mod tests {
             (known.newest(), known.last_changed(&[Kind::Rule])),
             (at(5), at(5))
         );
-        assert_eq!(known.after(at(7), 9), None);
+        assert_eq!(known.steps_after(at(7), 9), None);
         known.read(of(6, Kind::Client), by(6));
         assert_eq!(
             (known.newest(), known.last_changed(&[Kind::Rule])),
@@ -349,12 +349,12 @@ mod tests {
         );
         assert_eq!(known.last_changed(&[Kind::Client]), at(6));
         assert_eq!(known.last_changed(&[Kind::Health]), at(6), "unreported");
-        assert_eq!(known.after(at(5), 9).unwrap().len(), 2);
-        assert_eq!(known.after(at(6), 9).unwrap(), [of(7, Kind::Rule)]);
-        assert_eq!(known.after(at(5), 1).unwrap(), [of(6, Kind::Client)]);
-        assert_eq!(known.after(at(4), 9), None);
+        assert_eq!(known.steps_after(at(5), 9).unwrap().len(), 2);
+        assert_eq!(known.steps_after(at(6), 9).unwrap(), [of(7, Kind::Rule)]);
+        assert_eq!(known.steps_after(at(5), 1).unwrap(), [of(6, Kind::Client)]);
+        assert_eq!(known.steps_after(at(4), 9), None);
         known.read(of(6, Kind::Client), by(6));
-        assert_eq!(known.after(at(7), 9), Some(Vec::new()));
+        assert_eq!(known.steps_after(at(7), 9), Some(Vec::new()));
     }
 
     #[tokio::test]
@@ -369,8 +369,8 @@ mod tests {
             at(8),
             "it may have changed"
         );
-        assert_eq!(known.after(at(7), 9), None);
-        assert_eq!(known.after(at(8), 9).unwrap(), [of(9, Kind::Rule)]);
+        assert_eq!(known.steps_after(at(7), 9), None);
+        assert_eq!(known.steps_after(at(8), 9).unwrap(), [of(9, Kind::Rule)]);
         assert_eq!(known.newest_step(), (at(9), Some(by(9))));
         known.add_own_step(of(12, Kind::Rule), kind_bit(Kind::Rule), by(12));
         known.skip_to(at(12));

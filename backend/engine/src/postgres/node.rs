@@ -307,7 +307,7 @@ impl Node {
     /// Leaves slots and leadership to others for a while because it makes no progress; if forced,
     /// even with work in flight.
     pub(super) fn resign(&self, why: &str, is_forced: bool) {
-        if self.claims.start_rest(is_forced) {
+        if self.claims.pause_ownership(is_forced) {
             tracing::error!("this node {why}; its slots and leadership go to other nodes");
             *self.advanced() = [None; 3];
         }
@@ -317,7 +317,7 @@ impl Node {
     /// Waits until it leads, and returns the epoch.
     pub(super) async fn wait_for_leadership(&self) -> u64 {
         let mut lead = self.claims.watch_leadership();
-        self.claims.stand();
+        self.claims.become_candidate();
         self.trigger_check();
         loop {
             if let Some(epoch) = *lead.borrow_and_update() {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tokio_postgres::types::ToSql;
 
-use super::{layout, layout::IndexLocation, log_cache, query::Query, set::Set, tally};
+use super::{layout, layout::IndexLocation, log_cache, query::Query, set::EncodedSet, tally};
 use crate::{
     change::{Action, Change, Entry, Expect, add_to},
     index::Index,
@@ -34,7 +34,7 @@ pub(super) struct Token {
 }
 
 /// The key of an entry, and that of its record.
-type Entered<'a> = (&'a [u8], &'a [u8]);
+type EntryAndRecord<'a> = (&'a [u8], &'a [u8]);
 
 /// Collects an array parameter of bytes or of nullable values.
 macro_rules! array {
@@ -45,17 +45,27 @@ macro_rules! array {
 
 /// Returns the statements for a group, between BEGIN and COMMIT. The sets of a group touch
 /// different records and entries, except for checks and additions.
-pub(super) fn plan<'a>(group: &[&'a Set], token: Token) -> Vec<Call<'a>> {
+pub(super) fn plan<'a>(group: &[&'a EncodedSet], token: Token) -> Vec<Call<'a>> {
     let mut calls = vec![Call::new(Query::Version, Vec::new())];
     let changes: Vec<&Change> = group.iter().flat_map(|set| &set.changes).collect();
     for kind in Kind::ALL {
         plan_kind(&mut calls, kind, &changes);
     }
-    plan_entries(&mut calls, &changes, |change| &change.remove, Query::Gone);
+    plan_entries(
+        &mut calls,
+        &changes,
+        |change| &change.remove,
+        Query::DeleteEntries,
+    );
     for kind in Kind::ALL {
         plan_inserts(&mut calls, kind, &changes);
     }
-    plan_entries(&mut calls, &changes, |change| &change.add, Query::Come);
+    plan_entries(
+        &mut calls,
+        &changes,
+        |change| &change.add,
+        Query::InsertEntries,
+    );
     plan_sums(&mut calls, &changes, token);
     plan_ownership_check(&mut calls, group, token);
     plan_log_append(&mut calls, group, token);
@@ -192,9 +202,9 @@ fn plan_side_table<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Cha
             }
         }
         let query = if goes {
-            Query::GoBeside(*by)
+            Query::DeleteSideRows(*by)
         } else {
-            Query::MoveBeside(*by)
+            Query::UpdateSideRows(*by)
         };
         calls.push(Call::new(query, parameters));
     }
@@ -217,7 +227,7 @@ fn plan_inserts<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change
         for index in columns {
             parameters.push(array!(come.iter().map(|it| one(&it.add, index))));
         }
-        calls.push(Call::new(Query::ComeBeside(kind), parameters));
+        calls.push(Call::new(Query::InsertSideRows(kind), parameters));
     }
 }
 
@@ -228,7 +238,7 @@ fn plan_entries<'a>(
     of: impl Fn(&'a Change) -> &'a [Entry],
     query: impl Fn(Index) -> Query,
 ) {
-    let mut lying: BTreeMap<Index, Vec<Entered<'a>>> = BTreeMap::new();
+    let mut lying: BTreeMap<Index, Vec<EntryAndRecord<'a>>> = BTreeMap::new();
     for change in changes {
         for entry in of(change) {
             if matches!(layout::index_location(entry.index), IndexLocation::Table(_)) {
@@ -269,7 +279,7 @@ fn plan_sums<'a>(calls: &mut Vec<Call<'a>>, changes: &[&'a Change], token: Token
 }
 
 /// Adds the statement that checks the writer's slots and locks them until the commit.
-fn plan_ownership_check<'a>(calls: &mut Vec<Call<'a>>, group: &[&'a Set], token: Token) {
+fn plan_ownership_check<'a>(calls: &mut Vec<Call<'a>>, group: &[&'a EncodedSet], token: Token) {
     let claims: BTreeSet<Claim> = group
         .iter()
         .flat_map(|set| set.claims.iter().copied())
@@ -279,7 +289,7 @@ fn plan_ownership_check<'a>(calls: &mut Vec<Call<'a>>, group: &[&'a Set], token:
     }
     let slot = |claim: &Claim| i16::try_from(claim.slot).unwrap_or(i16::MAX);
     calls.push(Call::new(
-        Query::Owns,
+        Query::LockSlots,
         vec![
             array!(claims.iter().map(slot)),
             array!(claims.iter().map(|claim| to_db_integer(claim.epoch))),
@@ -289,7 +299,7 @@ fn plan_ownership_check<'a>(calls: &mut Vec<Call<'a>>, group: &[&'a Set], token:
 }
 
 /// Adds the statements that lock the order of the log and append a step.
-fn plan_log_append(calls: &mut Vec<Call<'_>>, group: &[&Set], token: Token) {
+fn plan_log_append(calls: &mut Vec<Call<'_>>, group: &[&EncodedSet], token: Token) {
     let rests_on = group
         .iter()
         .filter_map(|set| set.rests_on)
@@ -369,7 +379,7 @@ fn one(entries: &[Entry], index: Index) -> Option<&[u8]> {
 /// Splits off the sets that can be written together: those that touch nothing touched by an earlier
 /// one.
 pub(super) fn compatible_sets<'a>(
-    sets: impl Iterator<Item = &'a Set>,
+    sets: impl Iterator<Item = &'a EncodedSet>,
     sets_max: usize,
     bytes_max: usize,
 ) -> Vec<bool> {

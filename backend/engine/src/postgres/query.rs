@@ -24,16 +24,16 @@ pub(super) enum Query {
     /// Replaces only the versions of records.
     Touch(Kind),
     /// Deletes rows of a side table, each found by an entry of this index.
-    GoBeside(Index),
+    DeleteSideRows(Index),
     /// Replaces entries in rows of a side table, each found by an entry of this index.
-    MoveBeside(Index),
+    UpdateSideRows(Index),
     /// Deletes entries of an index with a separate table.
-    Gone(Index),
+    DeleteEntries(Index),
     Insert(Kind),
     /// Inserts rows into a side table.
-    ComeBeside(Kind),
+    InsertSideRows(Kind),
     /// Inserts entries of an index with a separate table.
-    Come(Index),
+    InsertEntries(Index),
     Sum,
     /// Folds idle counter rows.
     Fold,
@@ -58,11 +58,11 @@ pub(super) enum Query {
     Lead(Index),
     Get(Kind),
     /// Reads records in a range of keys.
-    Page(Kind, Way),
+    Page(Kind, SqlOrder),
     /// Reads records in several ranges of keys.
     Under(Kind),
     /// Reads entries in several ranges of an index.
-    Entries(Index, Way),
+    Entries(Index, SqlOrder),
     /// Counts the entries in several ranges of an index.
     Count(Index),
     /// Reads the last entry in each of several ranges of an index, with its record.
@@ -92,11 +92,11 @@ pub(super) enum Query {
     /// Reads the owners of all slots.
     Claims,
     /// Reads the slots of a writer.
-    Mine,
+    OwnSlots,
     /// Checks the slots of a writer and locks them until the commit.
-    Owns,
+    LockSlots,
     /// Takes over slots without a working owner.
-    Take,
+    ClaimSlots,
     /// Hands slots over to other nodes.
     HandOver,
     /// Gives up leadership.
@@ -104,25 +104,25 @@ pub(super) enum Query {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Way {
-    Up,
-    Down,
+pub(super) enum SqlOrder {
+    Ascending,
+    Descending,
 }
 
-impl From<Direction> for Way {
+impl From<Direction> for SqlOrder {
     fn from(direction: Direction) -> Self {
         match direction {
-            Direction::Ascending => Self::Up,
-            Direction::Descending => Self::Down,
+            Direction::Ascending => Self::Ascending,
+            Direction::Descending => Self::Descending,
         }
     }
 }
 
-impl Way {
+impl SqlOrder {
     fn as_str(self) -> &'static str {
         match self {
-            Self::Up => "ASC",
-            Self::Down => "DESC",
+            Self::Ascending => "ASC",
+            Self::Descending => "DESC",
         }
     }
 }
@@ -169,16 +169,16 @@ impl Query {
                  WHERE t.key = x.k AND t.version = x.o RETURNING 1) {EACH} FROM met",
                 of(kind)
             ),
-            Self::Gone(index) => format!(
+            Self::DeleteEntries(index) => format!(
                 "WITH met AS (DELETE FROM {} AS t USING unnest($1::bytea[], $2::bytea[]) \
                  AS x(e, r) WHERE t.entry = x.e AND t.record = x.r RETURNING 1) {EACH} FROM met",
                 index_location(index, schema).0
             ),
-            Self::GoBeside(index) => delete_side_sql(index, schema),
-            Self::MoveBeside(index) => move_beside(index, schema),
+            Self::DeleteSideRows(index) => delete_side_sql(index, schema),
+            Self::UpdateSideRows(index) => update_side_sql(index, schema),
             Self::Insert(kind) => insert(kind, &of(kind), &version),
-            Self::ComeBeside(kind) => insert_side_sql(kind, schema),
-            Self::Come(index) => format!(
+            Self::InsertSideRows(kind) => insert_side_sql(kind, schema),
+            Self::InsertEntries(index) => format!(
                 "INSERT INTO {} (entry, record) SELECT x.e, x.r \
                  FROM unnest($1::bytea[], $2::bytea[]) AS x(e, r)",
                 index_location(index, schema).0
@@ -283,7 +283,7 @@ impl Query {
                 "SELECT place, changed, extract(epoch FROM clock_timestamp() - at)::float8, writer, batch \
                  FROM {schema}.log WHERE place >= $1 ORDER BY place LIMIT $2"
             ),
-            Self::Owns => format!(
+            Self::LockSlots => format!(
                 "WITH met AS (SELECT 1 FROM unnest($1::smallint[], $2::bigint[]) AS x(s, e) \
                  JOIN {schema}.claim AS c ON c.slot = x.s AND c.epoch = x.e AND c.writer = $3 \
                  FOR SHARE OF c) \
@@ -345,9 +345,9 @@ impl Query {
                  WHERE {WORKED} > clock_timestamp() - $1 * interval '1 second'"
             ),
             Self::Claims => format!("SELECT slot, epoch, node FROM {schema}.claim ORDER BY slot"),
-            Self::Mine => format!("SELECT slot, epoch FROM {schema}.claim WHERE writer = $1"),
+            Self::OwnSlots => format!("SELECT slot, epoch FROM {schema}.claim WHERE writer = $1"),
             // If the slot changed hands in between, its epoch differs.
-            Self::Take => format!(
+            Self::ClaimSlots => format!(
                 "WITH free AS MATERIALIZED (SELECT c.slot \
                  FROM unnest($1::smallint[], $2::bigint[]) AS x(s, e) \
                  JOIN {schema}.claim AS c ON c.slot = x.s AND c.epoch = x.e \
@@ -394,7 +394,7 @@ fn index_location(index: Index, schema: &str) -> (String, &'static str, &'static
             let table = index.kind().table();
             (format!("{schema}.{table}"), name, "key")
         }
-        IndexLocation::Beside(name) => (side_table(index.kind(), schema), name, "key"),
+        IndexLocation::SideTable(name) => (side_table(index.kind(), schema), name, "key"),
         IndexLocation::Table(name) => (format!("{schema}.{name}"), "entry", "record"),
     }
 }
@@ -464,9 +464,10 @@ fn insert_side_sql(kind: Kind, schema: &str) -> String {
 }
 
 /// Returns the condition for the row in the side table: it has all the known entries.
-fn is_beside(index: Index) -> String {
+fn side_row_condition(index: Index) -> String {
     let are = each_side_column(index.kind(), |number, name| {
-        if matches!(layout::index_location(index), IndexLocation::Beside(other) if other == name) {
+        if matches!(layout::index_location(index), IndexLocation::SideTable(other) if other == name)
+        {
             format!(" AND t.{name} = x.o{number}")
         } else {
             format!(" AND (x.o{number} IS NULL OR t.{name} = x.o{number})")
@@ -483,14 +484,14 @@ fn delete_side_sql(index: Index, schema: &str) -> String {
         "WITH met AS (DELETE FROM {} AS t USING unnest($1::bytea[]{arrays}) AS x(k{of}) \
          WHERE {} RETURNING 1) {EACH} FROM met",
         side_table(kind, schema),
-        is_beside(index)
+        side_row_condition(index)
     )
 }
 
 /// For each entry, the parameters contain the old and the new value; if both are NULL, it stays.
 /// All rows are deleted before the first is inserted again, since one may get an entry of another;
 /// the window function forces that.
-fn move_beside(index: Index, schema: &str) -> String {
+fn update_side_sql(index: Index, schema: &str) -> String {
     let kind = index.kind();
     let of = each_side_column(kind, |number, _| format!(", o{number}, n{number}"));
     let names = each_side_column(kind, |_, name| format!(", {name}"));
@@ -505,7 +506,7 @@ fn move_beside(index: Index, schema: &str) -> String {
          met AS (INSERT INTO {table} (key{names}) SELECT key{names} \
          FROM (SELECT *, count(*) OVER () AS of_all FROM gone) AS x WHERE of_all > 0 RETURNING 1) \
          {EACH} FROM met",
-        is_beside(index)
+        side_row_condition(index)
     )
 }
 
@@ -545,7 +546,7 @@ fn last(index: Index, schema: &str, records: &str) -> String {
             "SELECT x.n, r.e, r.r, r.version, r.value FROM {stretches} CROSS JOIN LATERAL \
              (SELECT t.{entry} AS e, t.{record} AS r, t.version, t.value {newest}) AS r"
         ),
-        IndexLocation::Beside(_) | IndexLocation::Table(_) => format!(
+        IndexLocation::SideTable(_) | IndexLocation::Table(_) => format!(
             "SELECT x.n, r.e, r.r, v.version, v.value FROM {stretches} CROSS JOIN LATERAL \
              (SELECT t.{entry} AS e, t.{record} AS r {newest}) AS r \
              LEFT JOIN {records} AS v ON v.key = r.r"

@@ -98,8 +98,8 @@ impl Readers {
             let error = match self.session().await {
                 Ok(session) => match query_rows(&session, query, parameters).await {
                     Ok(rows) => return Ok(rows),
-                    Err(Unread::Lost(error)) => error,
-                    Err(Unread::Refused(error)) => return Err(error),
+                    Err(ReadFailure::Lost(error)) => error,
+                    Err(ReadFailure::Refused(error)) => return Err(error),
                 },
                 Err(error) => error,
             };
@@ -153,7 +153,7 @@ impl Readers {
     }
 }
 
-enum Unread {
+enum ReadFailure {
     /// A new session may succeed.
     Lost(EngineError),
     Refused(EngineError),
@@ -163,21 +163,21 @@ async fn query_rows(
     session: &Session,
     query: Query,
     parameters: &[&(dyn ToSql + Sync)],
-) -> Result<Vec<Row>, Unread> {
+) -> Result<Vec<Row>, ReadFailure> {
     let read = async {
         let statement = session.statement(query).await?;
         session.client.query(&statement, parameters).await
     };
     let Ok(read) = timeout(2 * STORE_READ_TIME_MAX, read).await else {
         let late = "the database did not respond to a read".into();
-        return Err(Unread::Refused(EngineError::Unavailable(late)));
+        return Err(ReadFailure::Refused(EngineError::Unavailable(late)));
     };
     read.map_err(|error| {
         let why = error::read_error(&error);
         if error::is_lost(&error) {
-            Unread::Lost(why)
+            ReadFailure::Lost(why)
         } else {
-            Unread::Refused(why)
+            ReadFailure::Refused(why)
         }
     })
 }
@@ -200,7 +200,7 @@ impl ReadSnapshot<'_> {
             return Err(reach::unreachable_error());
         };
         rows.map_err(|unread| match unread {
-            Unread::Lost(error) | Unread::Refused(error) => error,
+            ReadFailure::Lost(error) | ReadFailure::Refused(error) => error,
         })
     }
 

@@ -40,7 +40,7 @@ pub(super) struct Session {
     schema: String,
     statements: Mutex<HashMap<Query, Statement>>,
     warnings: Arc<AtomicU64>,
-    _counted: Counted,
+    _counted: ConnectionCount,
     /// The task that drives the connection.
     _carrier: JoinSet<()>,
 }
@@ -89,7 +89,7 @@ impl Session {
             schema: address.schema.clone(),
             statements: Mutex::default(),
             warnings,
-            _counted: Counted::new(&address.counters, role),
+            _counted: ConnectionCount::new(&address.counters, role),
             _carrier: carrier,
         })
     }
@@ -114,16 +114,16 @@ impl Session {
 }
 
 /// Counts an open connection while it exists.
-struct Counted(StoreCounters, &'static str);
+struct ConnectionCount(StoreCounters, &'static str);
 
-impl Counted {
+impl ConnectionCount {
     fn new(counters: &StoreCounters, role: Role) -> Self {
         counters.record_connect(role.as_str());
         Self(counters.clone(), role.as_str())
     }
 }
 
-impl Drop for Counted {
+impl Drop for ConnectionCount {
     fn drop(&mut self) {
         self.0.record_disconnect(self.1);
     }

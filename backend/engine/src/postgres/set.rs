@@ -14,7 +14,7 @@ use crate::{
 
 /// A set of changes with encoded values.
 #[derive(Debug)]
-pub(super) struct Set {
+pub(super) struct EncodedSet {
     pub(super) changes: Vec<Change>,
     /// See [`crate::change::ChangeSet::rests_on`].
     pub(super) rests_on: Option<LogPosition>,
@@ -26,7 +26,7 @@ pub(super) struct Set {
     pub(super) is_unfit: bool,
 }
 
-impl Set {
+impl EncodedSet {
     /// Encodes a set.
     ///
     /// # Errors

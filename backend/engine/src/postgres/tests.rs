@@ -26,12 +26,12 @@ use crate::{
 )]
 mod server;
 
-mod beside;
 mod burst;
 mod doubt;
 mod gone_back;
 mod layout;
 mod several;
+mod side_tables;
 mod tally;
 mod together;
 

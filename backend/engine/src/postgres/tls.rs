@@ -116,7 +116,7 @@ impl ServerCertVerifier for AnyName {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for Tls {
-    type Stream = Secured<S>;
+    type Stream = BoundTlsStream<S>;
     type TlsConnect = Handshake;
     type Error = io::Error;
 
@@ -140,23 +140,23 @@ pub(super) struct Handshake {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Handshake {
-    type Stream = Secured<S>;
+    type Stream = BoundTlsStream<S>;
     type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Secured<S>>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = io::Result<BoundTlsStream<S>>> + Send>>;
 
     fn connect(self, stream: S) -> Self::Future {
         Box::pin(async move {
             let connector = TlsConnector::from(self.config);
             let stream = connector.connect(self.name, stream).await?;
-            Ok(Secured(Box::new(stream)))
+            Ok(BoundTlsStream(Box::new(stream)))
         })
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Secured<S>(Box<client::TlsStream<S>>);
+pub(super) struct BoundTlsStream<S>(Box<client::TlsStream<S>>);
 
-impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Secured<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for BoundTlsStream<S> {
     fn channel_binding(&self) -> ChannelBinding {
         let (_, session) = self.0.get_ref();
         let certificate = session.peer_certificates().and_then(<[_]>::first);
@@ -186,7 +186,7 @@ fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     Some(digest)
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Secured<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for BoundTlsStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -196,7 +196,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Secured<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Secured<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for BoundTlsStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

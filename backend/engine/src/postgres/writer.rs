@@ -19,7 +19,7 @@ use tokio_postgres::types::ToSql;
 use super::{
     address::Address,
     burst::{self, Outcome},
-    error::{self, Meaning},
+    error::{self, CommitErrorKind},
     isolate::{CurrentState, conflict_with_applied, state_after},
     log_cache::{self, LogCache, Origin},
     node::Lease,
@@ -27,7 +27,7 @@ use super::{
     query::Query,
     reach::{self, Reachability},
     session::{Role, Session},
-    set::Set,
+    set::EncodedSet,
 };
 use crate::{
     change::Applied,
@@ -57,21 +57,21 @@ type Verdict = Result<Applied, EngineError>;
 
 #[derive(Debug)]
 pub(super) struct Queue {
-    sender: mpsc::Sender<Waiting>,
+    sender: mpsc::Sender<QueuedSet>,
     bytes: Arc<AtomicUsize>,
     reach: Reachability,
 }
 
 #[derive(Debug)]
-struct Waiting {
-    set: Set,
+struct QueuedSet {
+    set: EncodedSet,
     /// Set when it is sent to the database, or when its caller gives up before.
     begun: Arc<AtomicBool>,
     is_sent: bool,
     answer: oneshot::Sender<Verdict>,
 }
 
-impl Waiting {
+impl QueuedSet {
     /// Marks it as sent; returns `None` if its caller has given up.
     fn begin(mut self) -> Option<Self> {
         let is_given_up = !self.is_sent && self.begun.swap(true, Ordering::AcqRel);
@@ -82,7 +82,7 @@ impl Waiting {
 
 impl Queue {
     /// Queues a set and waits for the result.
-    pub(super) async fn apply(&self, set: Set) -> Verdict {
+    pub(super) async fn apply(&self, set: EncodedSet) -> Verdict {
         if !self.reach.is_within() {
             return Err(reach::unreachable_error());
         }
@@ -95,7 +95,7 @@ impl Queue {
         }
         let (answer, answered) = oneshot::channel();
         let begun = Arc::new(AtomicBool::new(false));
-        let waiting = Waiting {
+        let waiting = QueuedSet {
             set,
             begun: Arc::clone(&begun),
             is_sent: false,
@@ -143,7 +143,7 @@ pub(super) struct Writer {
     renewed: Option<Instant>,
     /// Time since which it has been idle without a connection although the database responds.
     missing: Option<Instant>,
-    queue: mpsc::Receiver<Waiting>,
+    queue: mpsc::Receiver<QueuedSet>,
     bytes: Arc<AtomicUsize>,
 }
 
@@ -221,7 +221,7 @@ impl Writer {
                 Ok(_) => {
                     let bytes = batch.iter().map(|it| it.set.bytes).sum();
                     self.bytes.fetch_sub(bytes, Ordering::AcqRel);
-                    self.carry_out(batch.drain(..).collect()).await;
+                    self.commit_all(batch.drain(..).collect()).await;
                 }
                 Err(_idle) => {}
             }
@@ -274,7 +274,7 @@ impl Writer {
         clippy::too_many_lines,
         reason = "one loop with an arm for each outcome"
     )]
-    async fn carry_out(&mut self, mut left: VecDeque<Waiting>) {
+    async fn commit_all(&mut self, mut left: VecDeque<QueuedSet>) {
         let deadline = Instant::now() + STORE_DOUBT_TIME_MAX;
         let (mut round, mut pause) = (0, PAUSE);
         let mut trouble = None;
@@ -291,7 +291,7 @@ impl Writer {
             self.renew().await;
             let (group, rest) = select_group(left, round);
             left = rest;
-            let group: Vec<_> = group.into_iter().filter_map(Waiting::begin).collect();
+            let group: Vec<_> = group.into_iter().filter_map(QueuedSet::begin).collect();
             if group.is_empty() {
                 continue;
             }
@@ -329,14 +329,16 @@ impl Writer {
                     }
                     trouble = Some(EngineError::Unavailable(why));
                 }
-                Outcome::RolledBack(Meaning::Unexpected) => {
+                Outcome::RolledBack(CommitErrorKind::Unexpected) => {
                     put_back(&mut left, group);
                     left = self.isolate(left, round).await;
                     round += 1;
                 }
-                Outcome::RolledBack(meaning @ (Meaning::Passing | Meaning::Lost)) => {
+                Outcome::RolledBack(
+                    meaning @ (CommitErrorKind::Passing | CommitErrorKind::Lost),
+                ) => {
                     counters.record_retry(match meaning {
-                        Meaning::Passing => "busy",
+                        CommitErrorKind::Passing => "busy",
                         _ => "connection lost",
                     });
                     put_back(&mut left, group);
@@ -402,9 +404,9 @@ impl Writer {
         Ok(())
     }
 
-    async fn commit(&mut self, group: &[Waiting]) -> Outcome {
+    async fn commit(&mut self, group: &[QueuedSet]) -> Outcome {
         let Some((session, epoch)) = &self.session else {
-            return Outcome::RolledBack(Meaning::Lost);
+            return Outcome::RolledBack(CommitErrorKind::Lost);
         };
         self.batch += 1;
         let token = Token {
@@ -412,9 +414,9 @@ impl Writer {
             epoch: *epoch,
             batch: self.batch,
         };
-        let sets: Vec<&Set> = group.iter().map(|waiting| &waiting.set).collect();
+        let sets: Vec<&EncodedSet> = group.iter().map(|waiting| &waiting.set).collect();
         if sets.iter().any(|set| set.is_unfit) {
-            return Outcome::RolledBack(Meaning::Unexpected);
+            return Outcome::RolledBack(CommitErrorKind::Unexpected);
         }
         burst::send(session, &plan::plan(&sets, token)).await
     }
@@ -427,7 +429,7 @@ impl Writer {
         loop {
             // An ousted writer cannot commit any more either, but may have done so before.
             let is_over = self.begin_epoch().await.is_ok() || self.is_ousted;
-            if is_over && let Ok(written) = self.written().await {
+            if is_over && let Ok(written) = self.read_written().await {
                 tracing::info!(is_written = written.is_some(), "resolved a commit in doubt");
                 return Some(written);
             }
@@ -441,7 +443,7 @@ impl Writer {
         }
     }
 
-    async fn written(&self) -> Result<Option<Applied>, tokio_postgres::Error> {
+    async fn read_written(&self) -> Result<Option<Applied>, tokio_postgres::Error> {
         let Some((session, _)) = &self.session else {
             return Ok(None);
         };
@@ -463,10 +465,10 @@ impl Writer {
     /// conflict.
     async fn publish_commit(
         &mut self,
-        group: Vec<Waiting>,
+        group: Vec<QueuedSet>,
         applied: Applied,
-        left: VecDeque<Waiting>,
-    ) -> VecDeque<Waiting> {
+        left: VecDeque<QueuedSet>,
+    ) -> VecDeque<QueuedSet> {
         self.settled = applied.position;
         let changes = || group.iter().flat_map(|waiting| &waiting.set.changes);
         let logged = changes().filter(|change| plan::is_logged(change));
@@ -496,7 +498,7 @@ impl Writer {
     }
 
     /// Rejects the sets that cannot be applied and returns the others.
-    async fn isolate(&mut self, left: VecDeque<Waiting>, round: u32) -> VecDeque<Waiting> {
+    async fn isolate(&mut self, left: VecDeque<QueuedSet>, round: u32) -> VecDeque<QueuedSet> {
         let Some((session, epoch)) = &self.session else {
             return left;
         };
@@ -542,7 +544,7 @@ fn ousted_error() -> EngineError {
 }
 
 /// Selects the sets that can be written together; after some rounds, one by one.
-fn select_group(left: VecDeque<Waiting>, round: u32) -> (Vec<Waiting>, VecDeque<Waiting>) {
+fn select_group(left: VecDeque<QueuedSet>, round: u32) -> (Vec<QueuedSet>, VecDeque<QueuedSet>) {
     let sets_max = if round < ROUNDS_TOGETHER {
         STORE_BATCH_SETS_MAX
     } else {
@@ -561,7 +563,7 @@ fn select_group(left: VecDeque<Waiting>, round: u32) -> (Vec<Waiting>, VecDeque<
     (group, rest)
 }
 
-fn put_back(left: &mut VecDeque<Waiting>, group: Vec<Waiting>) {
+fn put_back(left: &mut VecDeque<QueuedSet>, group: Vec<QueuedSet>) {
     for waiting in group.into_iter().rev() {
         left.push_front(waiting);
     }
@@ -569,9 +571,9 @@ fn put_back(left: &mut VecDeque<Waiting>, group: Vec<Waiting>) {
 
 /// Rejects the conflicting sets and returns the others.
 fn reject_conflicting(
-    left: VecDeque<Waiting>,
-    against: impl Fn(&Set) -> Option<EngineError>,
-) -> VecDeque<Waiting> {
+    left: VecDeque<QueuedSet>,
+    against: impl Fn(&EncodedSet) -> Option<EngineError>,
+) -> VecDeque<QueuedSet> {
     let mut rest = VecDeque::with_capacity(left.len());
     for waiting in left {
         match against(&waiting.set) {
@@ -582,7 +584,7 @@ fn reject_conflicting(
     rest
 }
 
-fn reject_all(left: impl IntoIterator<Item = Waiting>, error: &EngineError) {
+fn reject_all(left: impl IntoIterator<Item = QueuedSet>, error: &EngineError) {
     for waiting in left {
         drop(waiting.answer.send(Err(error.copy_for_caller())));
     }

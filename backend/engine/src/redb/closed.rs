@@ -27,7 +27,7 @@ impl Closed {
         }
     }
 
-    pub(super) fn by(error: EngineError) -> Self {
+    pub(super) fn from_error(error: EngineError) -> Self {
         let is_damaged = matches!(error, EngineError::Corrupt(_));
         let why = match error {
             EngineError::Corrupt(why) | EngineError::Unavailable(why) => why,

@@ -3,7 +3,7 @@
 use super::{
     cell::{self, Space},
     error::Failure,
-    set::{ComputedRow, Set, ValueEffect},
+    set::{ComputedRow, EncodedSet, ValueEffect},
     view::{Rows, View},
 };
 use crate::{
@@ -16,9 +16,9 @@ use crate::{
 ///
 /// # Errors
 ///
-/// Returns [`Failure::Asked`] if an expectation is not met.
+/// Returns [`Failure::Request`] if an expectation is not met.
 pub(super) fn compare(
-    set: &Set,
+    set: &EncodedSet,
     view: &View<'_>,
     definitions: u64,
 ) -> Result<Vec<ComputedRow>, Failure> {
@@ -34,7 +34,7 @@ pub(super) fn compare(
     for expected in &set.expected {
         let found = view.get(&expected.key, |cell| {
             let (version, value) = cell::open_record(&expected.key, cell)?;
-            let is_known = matches!(expected.becomes, ValueEffect::Known);
+            let is_known = matches!(expected.becomes, ValueEffect::Overwrite);
             Ok((version, (!is_known).then(|| value.to_vec())))
         })?;
         let version = found.as_ref().map(|(version, _)| *version);
@@ -48,7 +48,7 @@ pub(super) fn compare(
         }
         let value = found.and_then(|(_, value)| value);
         match &expected.becomes {
-            ValueEffect::Known => {}
+            ValueEffect::Overwrite => {}
             ValueEffect::Same => following.extend(value.map(|it| (expected.key.clone(), Some(it)))),
             ValueEffect::Sum(numbers) => {
                 let sum = sum(value.as_deref(), numbers)?;
@@ -75,7 +75,7 @@ pub(super) fn compare(
 
 /// # Errors
 ///
-/// Returns [`Failure::Asked`] if a record was not as expected.
+/// Returns [`Failure::Request`] if a record was not as expected.
 fn ensure_uncontested(contested: &mut Vec<RecordName>) -> Result<(), Failure> {
     if contested.is_empty() {
         return Ok(());
@@ -85,7 +85,7 @@ fn ensure_uncontested(contested: &mut Vec<RecordName>) -> Result<(), Failure> {
 
 /// Finds records that must be new but exist, and records whose entries must be new but exist.
 fn check_absent(
-    set: &Set,
+    set: &EncodedSet,
     view: &View<'_>,
     records: bool,
     contested: &mut Vec<RecordName>,

@@ -9,7 +9,7 @@ use crate::error::EngineError;
 #[derive(Debug)]
 pub(super) enum Failure {
     /// Concerns only the request; the file is intact.
-    Asked(EngineError),
+    Request(EngineError),
     Closed(Closed),
     /// Concerns the file: it accepts no writes until it is reopened.
     File(redb::Error),
@@ -18,7 +18,7 @@ pub(super) enum Failure {
 impl Failure {
     pub(super) fn is_full(&self) -> bool {
         match self {
-            Self::Asked(error) => matches!(error, EngineError::Full(_)),
+            Self::Request(error) => matches!(error, EngineError::Full(_)),
             Self::File(redb::Error::Io(error)) => {
                 matches!(
                     error.kind(),
@@ -35,7 +35,7 @@ impl From<Failure> for EngineError {
     fn from(failure: Failure) -> Self {
         let is_full = failure.is_full();
         match failure {
-            Failure::Asked(error) => error,
+            Failure::Request(error) => error,
             Failure::Closed(closed) => Self::from(&closed),
             Failure::File(error) if is_full => Self::Full(error.to_string()),
             Failure::File(redb::Error::Corrupted(why)) => Self::Corrupt(why),
@@ -52,7 +52,7 @@ impl From<Failure> for EngineError {
 
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
-        Self::Asked(error)
+        Self::Request(error)
     }
 }
 

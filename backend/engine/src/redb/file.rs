@@ -32,7 +32,7 @@ pub(super) struct File {
 }
 
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenedFile {
     pub(super) database: Database,
     /// The end of its change log.
     pub(super) head: Head,
@@ -59,7 +59,7 @@ impl File {
     }
 
     /// Opens the file, or creates it if it is empty.
-    pub(super) fn open(&self) -> Result<Opened, Failure> {
+    pub(super) fn open(&self) -> Result<OpenedFile, Failure> {
         // After a reopening because of an error, the file is scanned regardless of the journal.
         let is_first = !self.was_open.swap(true, Ordering::Relaxed);
         if is_first {
@@ -79,7 +79,7 @@ impl File {
         Blocks::open(Arc::clone(&self.medium), by_journal).map_err(from_io)
     }
 
-    fn open_blocks(&self, blocks: Blocks, known: ChecksumSource) -> Result<Opened, Failure> {
+    fn open_blocks(&self, blocks: Blocks, known: ChecksumSource) -> Result<OpenedFile, Failure> {
         // redb trusts parts of a cleanly closed file, and can panic on a corrupted byte there if no
         // checksums are known. Nothing of it is used after a panic.
         let open = AssertUnwindSafe(|| self.open_database(Arc::new(blocks), known));
@@ -89,7 +89,11 @@ impl File {
         })
     }
 
-    fn open_database(&self, blocks: Arc<Blocks>, known: ChecksumSource) -> Result<Opened, Failure> {
+    fn open_database(
+        &self,
+        blocks: Arc<Blocks>,
+        known: ChecksumSource,
+    ) -> Result<OpenedFile, Failure> {
         let is_verified = Rc::new(Cell::new(known != ChecksumSource::Not));
         let mut builder = Builder::new();
         builder.set_cache_size(self.settings.cache_bytes);
@@ -108,7 +112,7 @@ impl File {
         };
         blocks.begin_journal();
         let life = read_life(&database)?;
-        Ok(Opened {
+        Ok(OpenedFile {
             database,
             head,
             life,

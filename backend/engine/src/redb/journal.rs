@@ -48,7 +48,7 @@ impl Journal {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Noted {
+pub(super) struct Note {
     /// The newest checksum of each block, in journal order.
     pub(super) sums: Vec<Sum>,
     /// The last two checksums of the first block, which is recorded before it is written.
@@ -71,8 +71,8 @@ pub(super) fn encode(sums: &[Sum]) -> Vec<u8> {
 }
 
 /// Reads the entries up to the first incomplete one, which was being written during the crash.
-pub(super) fn read(mut journal: &[u8]) -> Noted {
-    let mut noted = Noted::default();
+pub(super) fn read(mut journal: &[u8]) -> Note {
+    let mut noted = Note::default();
     while let Some((sums, rest)) = read_note(journal) {
         for (block, sum) in sums {
             if block == 0 {
@@ -102,7 +102,7 @@ fn read_note(journal: &[u8]) -> Option<(Vec<Sum>, &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Noted, encode, read};
+    use super::{Note, encode, read};
 
     #[test]
     fn journal_is_read_up_to_first_incomplete_note() {
@@ -112,18 +112,18 @@ mod tests {
             encode(&[(0, 9), (3, 2)]),
         ];
         let journal = notes.concat();
-        let whole = Noted {
+        let whole = Note {
             sums: vec![(0, 7), (3, 1), (0, 8), (0, 9), (3, 2)],
             first: vec![8, 9],
         };
         assert_eq!(read(&journal), whole);
-        let cut = Noted {
+        let cut = Note {
             sums: vec![(0, 7), (3, 1), (0, 8)],
             first: vec![7, 8],
         };
         for end in notes[0].len() + notes[1].len()..journal.len() {
             assert_eq!(read(&journal[..end]), cut);
         }
-        assert_eq!(read(b""), Noted::default());
+        assert_eq!(read(b""), Note::default());
     }
 }

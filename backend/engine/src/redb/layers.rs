@@ -12,13 +12,13 @@ pub(super) struct Layers {
     /// Rows in the log file that is being written.
     pub(super) active: Memtable,
     /// Rows in the other log file, on their way into the tree.
-    pub(super) moving: Option<Moving>,
+    pub(super) moving: Option<MovingLayer>,
     /// The remaining rows, or why they cannot be read.
     pub(super) tree: Result<Arc<Tree>, Closed>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Moving {
+pub(super) struct MovingLayer {
     pub(super) memory: Memtable,
     /// Their last commit.
     pub(super) through: u64,

@@ -36,7 +36,7 @@ impl Head {
     }
 
     /// Returns the end of the log after one more commit.
-    pub(super) fn after(self, names: &Names) -> Self {
+    pub(super) fn with_commit(self, names: &Names) -> Self {
         Self {
             sequence: self.sequence + 1,
             changes: self.changes + names.count,
@@ -216,14 +216,14 @@ mod tests {
             ..Names::default()
         };
         for _ in 0..128 {
-            head = head.after(&names);
+            head = head.with_commit(&names);
             map.0.extend([log_row(head, &names)]);
         }
         let old: Vec<u64> = (1..=28).collect();
         assert_eq!(outdated_steps(&map, head, 0).unwrap(), old);
         assert_eq!(outdated_steps(&map, head, 10).unwrap(), old[9..]);
         assert!(
-            outdated_steps(&map, head.after(&names), 0)
+            outdated_steps(&map, head.with_commit(&names), 0)
                 .unwrap()
                 .is_empty()
         );

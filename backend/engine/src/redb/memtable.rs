@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{
     arena::Arena,
     batch::{self, BatchRow},
-    ordered::{self, Keys, Ordered, Put},
+    ordered::{self, Keys, NewState, Ordered},
 };
 use crate::read::Direction;
 
@@ -70,9 +70,9 @@ impl Memtable {
                 .put(&*arena, row.key, |found: Option<ArenaSpan>| {
                     let is_new = found.map_or(row.is_new, |found| found.is_new);
                     if row.cell.is_none() && found.is_some() && is_new {
-                        return Put::Nothing;
+                        return NewState::Nothing;
                     }
-                    Put::Item(ArenaSpan {
+                    NewState::Item(ArenaSpan {
                         head,
                         buffer,
                         at,

@@ -11,9 +11,9 @@ use super::{
     cell::ROWS,
     closed::Closed,
     error::Failure,
-    file::{self, File, Opened},
+    file::{self, File, OpenedFile},
     filter,
-    layers::{Layers, Moving},
+    layers::{Layers, MovingLayer},
     legacy_entries::{LegacyEntries, Scan},
     log,
     memtable::Memtable,
@@ -45,7 +45,7 @@ pub(super) struct Mover {
 }
 
 impl Mover {
-    pub(super) fn new(file: File, opened: Opened) -> Self {
+    pub(super) fn new(file: File, opened: OpenedFile) -> Self {
         Self {
             file,
             database: Some(opened.database),
@@ -97,7 +97,7 @@ impl Mover {
                     self.reopen(shared);
                     shared.commands.report_reopened();
                 }
-                MoverCommand::Move => self.carry_out_move(shared),
+                MoverCommand::Move => self.run_move(shared),
                 MoverCommand::Spare => {
                     if let Err(error) = self.do_background_work(shared) {
                         tracing::warn!(?error, "failed to compact");
@@ -179,7 +179,7 @@ impl Mover {
         runs::write(transaction, id, entries())
     }
 
-    fn carry_out_move(&mut self, shared: &Shared) {
+    fn run_move(&mut self, shared: &Shared) {
         let layers = shared.layers.get();
         let Some(moving) = &layers.moving else {
             shared.commands.report_moved();
@@ -196,7 +196,7 @@ impl Mover {
         if shared.layers.get().moving.is_none() {
             shared.commands.report_moved();
         } else if fits {
-            self.carry_out_move(shared);
+            self.run_move(shared);
         } else {
             shared.commands.report_stuck(&error.into());
         }
@@ -206,7 +206,7 @@ impl Mover {
         &mut self,
         shared: &Shared,
         layers: &Layers,
-        moving: &Moving,
+        moving: &MovingLayer,
     ) -> Result<(), Failure> {
         let tree = layers.tree.as_ref().map_err(Clone::clone)?;
         let transaction = self.transaction()?;
@@ -245,7 +245,9 @@ impl Mover {
             Err(error) => {
                 tracing::debug!(?error, "failed to reopen the store");
                 self.database = None;
-                shared.layers.set_tree(Err(Closed::by(error.into())));
+                shared
+                    .layers
+                    .set_tree(Err(Closed::from_error(error.into())));
             }
         }
         shared.openings.send_modify(|count| *count += 1);

@@ -51,7 +51,7 @@ enum Ending {
     /// Remaining work is completed, then the file is closed.
     Closing,
     /// The mover has ended.
-    Gone,
+    Ended,
 }
 
 #[derive(Debug)]
@@ -160,7 +160,7 @@ impl MoverCommands {
     pub(super) fn wait_until_moved(&self) -> Result<(), EngineError> {
         let mut state = self.state();
         while state.is_moving {
-            if state.ending == Ending::Gone {
+            if state.ending == Ending::Ended {
                 return Err(EngineError::Unavailable("it is closed".into()));
             }
             match &state.stuck {
@@ -182,7 +182,7 @@ impl MoverCommands {
         let before = state.reopenings;
         state.reopen = true;
         self.changed.notify_all();
-        while state.reopenings == before && state.ending != Ending::Gone {
+        while state.reopenings == before && state.ending != Ending::Ended {
             state = self.wait(state, None);
         }
     }
@@ -202,6 +202,6 @@ impl MoverCommands {
     }
 
     pub(super) fn report_ended(&self) {
-        self.update(|state| state.ending = Ending::Gone);
+        self.update(|state| state.ending = Ending::Ended);
     }
 }

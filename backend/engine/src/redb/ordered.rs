@@ -59,7 +59,7 @@ impl<'a, K: Keys> Probe<'a, K> {
 
 /// The new state of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Put<T> {
+pub(super) enum NewState<T> {
     Item(T),
     Nothing,
 }
@@ -120,7 +120,7 @@ impl<T: Copy> Ordered<T> {
         &mut self,
         keys: &impl Keys<Item = T>,
         key: &[u8],
-        choose: impl FnOnce(Option<T>) -> Put<T>,
+        choose: impl FnOnce(Option<T>) -> NewState<T>,
     ) {
         let probe = Probe::new(keys, key);
         if let Some(sibling) = put(&mut self.root, &probe, choose) {
@@ -185,14 +185,14 @@ fn first<T: Copy>(node: &Node<T>) -> Option<T> {
 fn put<K: Keys>(
     node: &mut Arc<Node<K::Item>>,
     probe: &Probe<'_, K>,
-    choose: impl FnOnce(Option<K::Item>) -> Put<K::Item>,
+    choose: impl FnOnce(Option<K::Item>) -> NewState<K::Item>,
 ) -> Option<Child<K::Item>> {
     match Arc::make_mut(node) {
         Node::Leaf(items) => {
             let at = probe.search(items);
             match (at, choose(at.ok().map(|at| items[at]))) {
-                (Ok(at), Put::Item(item)) => items[at] = item,
-                (Err(at), Put::Item(item)) => {
+                (Ok(at), NewState::Item(item)) => items[at] = item,
+                (Err(at), NewState::Item(item)) => {
                     items.insert(at, item);
                     let second = split(items, at)?;
                     return Some(Child {
@@ -200,8 +200,8 @@ fn put<K: Keys>(
                         node: Arc::new(Node::Leaf(second)),
                     });
                 }
-                (Ok(at), Put::Nothing) => drop(items.remove(at)),
-                (Err(_), Put::Nothing) => {}
+                (Ok(at), NewState::Nothing) => drop(items.remove(at)),
+                (Err(_), NewState::Nothing) => {}
             }
             None
         }
@@ -306,7 +306,7 @@ mod tests {
 
     use rand::{Rng, SeedableRng, rngs::StdRng};
 
-    use super::{Keys, Ordered, Put, head};
+    use super::{Keys, NewState, Ordered, head};
     use crate::read::Direction;
 
     /// Items are indexes. The keys differ before or after their heads.
@@ -363,12 +363,12 @@ mod tests {
                 };
                 let key = words.0[item];
                 if random.random_bool(0.7) {
-                    map.put(&words, &key, |_| Put::Item(item));
+                    map.put(&words, &key, |_| NewState::Item(item));
                     model.insert(key, item);
                 } else {
                     map.put(&words, &key, |found| {
                         assert_eq!(found, model.get(&key).copied());
-                        Put::Nothing
+                        NewState::Nothing
                     });
                     model.remove(&key);
                 }

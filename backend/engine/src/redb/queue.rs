@@ -9,7 +9,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use super::set::Set;
+use super::set::EncodedSet;
 use crate::{
     change::{Applied, Lane},
     error::EngineError,
@@ -20,9 +20,9 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct QueuedSet {
     pub(super) lane: Lane,
-    pub(super) set: Set,
+    pub(super) set: EncodedSet,
     pub(super) answer: oneshot::Sender<Result<Applied, EngineError>>,
 }
 
@@ -34,10 +34,10 @@ pub(super) struct Queue {
 
 #[derive(Debug, Default)]
 struct Lanes {
-    admin: VecDeque<Waiting>,
-    bulk: VecDeque<Waiting>,
+    admin: VecDeque<QueuedSet>,
+    bulk: VecDeque<QueuedSet>,
     /// Sets of the leader and of slot owners.
-    own: VecDeque<Waiting>,
+    own: VecDeque<QueuedSet>,
     bytes: usize,
     closed: bool,
 }
@@ -52,7 +52,7 @@ impl Queue {
     /// # Errors
     ///
     /// Returns [`EngineError::Unavailable`] if the lane is full or the queue is closed.
-    pub(super) fn push(&self, set: Waiting) -> Result<(), EngineError> {
+    pub(super) fn push(&self, set: QueuedSet) -> Result<(), EngineError> {
         let bytes = set.set.bytes;
         let mut lanes = self.lanes();
         if lanes.closed {
@@ -77,7 +77,7 @@ impl Queue {
 
     /// Waits for a batch of sets, in the order of the lanes. Returns `None` if the queue is closed
     /// and empty.
-    pub(super) fn take(&self) -> Option<Vec<Waiting>> {
+    pub(super) fn take(&self) -> Option<Vec<QueuedSet>> {
         let mut lanes = self.lanes();
         loop {
             let mut batch = Vec::new();
@@ -143,9 +143,9 @@ mod tests {
             let value = Action::Put(vec![0; SET_BYTES]);
             let key = number.to_be_bytes();
             let change = Change::new(Kind::Occurrence, &key, Expect::Absent, value);
-            let set = Set::new(lane, &vec![change].into());
+            let set = EncodedSet::new(lane, &vec![change].into());
             let (answer, _unread) = oneshot::channel();
-            queue.push(Waiting { lane, set, answer }).unwrap();
+            queue.push(QueuedSet { lane, set, answer }).unwrap();
         }
     }
 

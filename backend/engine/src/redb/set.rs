@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(super) struct Set {
+pub(super) struct EncodedSet {
     /// Expectations of changes, by key, except those that need new records.
     pub(super) expected: Vec<ExpectedRow>,
     /// Entries to remove, by key.
@@ -48,7 +48,7 @@ pub(super) struct ExpectedRow {
 #[derive(Debug)]
 pub(super) enum ValueEffect {
     /// Replaces, removes, or only checks it.
-    Known,
+    Overwrite,
     /// Keeps it under a new version.
     Same,
     Sum(Vec<i64>),
@@ -74,7 +74,7 @@ pub(super) struct NewRow {
     pub(super) is_own: bool,
 }
 
-impl Set {
+impl EncodedSet {
     pub(super) fn new(lane: Lane, set: &crate::change::ChangeSet) -> Self {
         let (changes, rests_on) = (&set.changes[..], set.rests_on);
         let all = [DiskShare::AboveFloor, DiskShare::Reserve, DiskShare::All];
@@ -160,7 +160,7 @@ impl Set {
             becomes: match &change.action {
                 Action::Touch => ValueEffect::Same,
                 Action::Add(numbers) => ValueEffect::Sum(numbers.clone()),
-                Action::Put(_) | Action::Delete | Action::Check => ValueEffect::Known,
+                Action::Put(_) | Action::Delete | Action::Check => ValueEffect::Overwrite,
             },
         });
     }

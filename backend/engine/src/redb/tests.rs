@@ -4,8 +4,8 @@ mod faults;
 mod flips;
 mod log;
 mod loss;
-mod moment;
 mod power;
+mod snapshot;
 mod unions;
 
 use std::sync::Arc;

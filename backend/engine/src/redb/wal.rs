@@ -61,7 +61,7 @@ struct LogFile {
 
 /// A frame that was not written.
 #[derive(Debug)]
-pub(super) struct Unwritten {
+pub(super) struct FrameFailure {
     pub(super) error: io::Error,
     /// Whether it may be on disk anyway.
     pub(super) is_open: bool,
@@ -180,7 +180,7 @@ impl Wal {
     ///
     /// After an error that may have left it on disk, the frame must be written to the other file,
     /// so that no position has two contents.
-    pub(super) fn append(&mut self) -> Result<(), Unwritten> {
+    pub(super) fn append(&mut self) -> Result<(), FrameFailure> {
         self.frame
             .resize(self.frame.len().next_multiple_of(SECTOR_BYTES), 0);
         let file = &mut self.files[self.active];
@@ -191,7 +191,7 @@ impl Wal {
             // The length in the mark must be durable.
             let grown = file.grow(most.max(end));
             let grown = grown.and_then(|()| file.mark(self.life));
-            grown.map_err(|error| Unwritten {
+            grown.map_err(|error| FrameFailure {
                 error,
                 is_open: false,
             })?;
@@ -199,7 +199,7 @@ impl Wal {
         let file = &file.file;
         let written = file.write(self.offset, &self.frame);
         let synced = written.and_then(|()| file.sync_data());
-        synced.map_err(|error| Unwritten {
+        synced.map_err(|error| FrameFailure {
             error,
             is_open: true,
         })?;

@@ -8,11 +8,11 @@ use super::{
     batch::Batch,
     compare::compare,
     error::Failure,
-    layers::{Layers, Moving},
+    layers::{Layers, MovingLayer},
     log::{self, Head, Names},
     medium::Medium,
     memtable::Memtable,
-    queue::Waiting,
+    queue::QueuedSet,
     view::View,
     wal::Wal,
 };
@@ -112,7 +112,7 @@ impl Writer {
     /// Returns an error if some of it is only in the log.
     pub(super) fn run(mut self) -> Result<(), EngineError> {
         while let Some(batch) = self.shared.queue.take() {
-            self.carry_out(batch);
+            self.write_batch(batch);
         }
         let emptied = self.rewrite_unsettled().and_then(|()| {
             self.empty_memory()?;
@@ -125,7 +125,7 @@ impl Writer {
     }
 
     /// Writes a batch and reports every outcome.
-    fn carry_out(&mut self, mut batch: Vec<Waiting>) {
+    fn write_batch(&mut self, mut batch: Vec<QueuedSet>) {
         let verdicts = self.commit(&mut batch);
         let verdicts = verdicts.unwrap_or_else(|failure| {
             let verdicts = failed_verdicts(&batch, failure);
@@ -141,7 +141,7 @@ impl Writer {
         }
     }
 
-    fn commit(&mut self, batch: &mut [Waiting]) -> Result<Vec<Verdict>, WriteFailure> {
+    fn commit(&mut self, batch: &mut [QueuedSet]) -> Result<Vec<Verdict>, WriteFailure> {
         self.rewrite_unsettled()?;
         let mut layers = self.shared.layers.get();
         if layers.tree.is_err() {
@@ -172,7 +172,7 @@ impl Writer {
     /// Adds the valid sets of a batch to memory and to a frame.
     fn add_sets(
         &mut self,
-        batch: &mut [Waiting],
+        batch: &mut [QueuedSet],
         layers: &Layers,
         group: &mut Group,
         left_for: DiskShare,
@@ -181,7 +181,7 @@ impl Writer {
         let mut names = Names::default();
         let mut verdicts = Vec::with_capacity(batch.len());
         self.wal.begin_frame(sequence);
-        for Waiting { set, .. } in batch {
+        for QueuedSet { set, .. } in batch {
             if set.space < left_for {
                 verdicts.push(Err(EngineError::Full("too little space is left".into())));
                 continue;
@@ -189,7 +189,7 @@ impl Writer {
             let view = View::with_active(&group.memory, layers);
             let following = match compare(set, &view, group.definitions) {
                 Ok(following) => following,
-                Err(Failure::Asked(error)) => {
+                Err(Failure::Request(error)) => {
                     verdicts.push(Err(error));
                     continue;
                 }
@@ -207,7 +207,7 @@ impl Writer {
             }));
         }
         if verdicts.iter().any(Result::is_ok) {
-            group.head = self.head.after(&names);
+            group.head = self.head.with_commit(&names);
             let steps = log_changes(layers, group, &names)?;
             self.add(steps, group);
             self.wal.end_frame();
@@ -298,7 +298,7 @@ impl Writer {
         self.shared.layers.update(|layers| {
             let memory = std::mem::take(&mut layers.active);
             is_moving = !memory.is_empty();
-            layers.moving = is_moving.then_some(Moving { memory, through });
+            layers.moving = is_moving.then_some(MovingLayer { memory, through });
         });
         if is_moving {
             self.shared.commands.begin_move();
@@ -347,7 +347,7 @@ fn log_changes(layers: &Layers, group: &mut Group, names: &Names) -> Result<Batc
     Ok(steps)
 }
 
-fn failed_verdicts(batch: &[Waiting], failure: WriteFailure) -> Vec<Verdict> {
+fn failed_verdicts(batch: &[QueuedSet], failure: WriteFailure) -> Vec<Verdict> {
     if failure.is_open {
         return repeat_error(batch, || indeterminate_error(&failure.error));
     }
@@ -360,7 +360,7 @@ fn failed_verdicts(batch: &[Waiting], failure: WriteFailure) -> Vec<Verdict> {
     })
 }
 
-fn repeat_error(batch: &[Waiting], error: impl Fn() -> EngineError) -> Vec<Verdict> {
+fn repeat_error(batch: &[QueuedSet], error: impl Fn() -> EngineError) -> Vec<Verdict> {
     batch.iter().map(|_| Err(error())).collect()
 }
 

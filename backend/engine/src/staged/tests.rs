@@ -85,7 +85,7 @@ async fn staged_changes_read_and_apply_like_direct_ones() {
                 stage.apply(Lane::Admin, vec![there].into()).await.unwrap();
                 assert_eq!(all(&stage).await, all(&plain).await, "seed {seed}");
             }
-            base.apply(Lane::Admin, stage.changes().into())
+            base.apply(Lane::Admin, stage.take_changes().into())
                 .await
                 .unwrap();
             assert_eq!(all(&*base).await, all(&plain).await, "seed {seed}");
@@ -107,7 +107,7 @@ async fn stage_conflicts_with_concurrent_changes() {
             .unwrap();
         let other = change(&*base, 1, Some(3), false).await.unwrap();
         base.apply(Lane::Admin, vec![other].into()).await.unwrap();
-        let refused = base.apply(Lane::Admin, stage.changes().into()).await;
+        let refused = base.apply(Lane::Admin, stage.take_changes().into()).await;
         assert!(
             matches!(refused, Err(EngineError::Conflict(_))),
             "{refused:?}"
@@ -123,5 +123,5 @@ async fn insert_and_delete_in_one_stage_leave_no_change() {
         let change = change(&stage, 1, value, false).await.unwrap();
         stage.apply(Lane::Admin, vec![change].into()).await.unwrap();
     }
-    assert_eq!(stage.changes(), Vec::new());
+    assert_eq!(stage.take_changes(), Vec::new());
 }

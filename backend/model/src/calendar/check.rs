@@ -70,7 +70,7 @@ fn ends_before(rule: &Recurrence, start: DateTime, zone: &TimeZone) -> bool {
     match rule.until {
         None => false,
         Some(Until::Day(day)) => day < start.date(),
-        Some(Until::Moment(at)) => {
+        Some(Until::Time(at)) => {
             let start = zone.to_ambiguous_timestamp(start).compatible();
             start.is_ok_and(|start| at < start)
         }

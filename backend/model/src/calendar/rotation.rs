@@ -49,7 +49,7 @@ impl Rotation {
         let rule = self.window.recurrence.as_ref()?;
         let (day, after) = match (rule.until, self.starts.last()) {
             (Some(Until::Day(day)), _) | (None, Some(day)) => (day.tomorrow().ok()?, None),
-            (Some(Until::Moment(at)), _) => (
+            (Some(Until::Time(at)), _) => (
                 self.zone.to_datetime(at).date().saturating_sub(2.days()),
                 Some(at),
             ),
@@ -160,7 +160,7 @@ impl Rotation {
         let time = self.window.start.time();
         let rule = self.window.recurrence.as_ref();
         let last = rule.and_then(|it| match it.until {
-            Some(Until::Moment(last)) => Some(last),
+            Some(Until::Time(last)) => Some(last),
             _ => None,
         });
         let mut steps = StepBudget::new(CALENDAR_COUNTED_MAX);

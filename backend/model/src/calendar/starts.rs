@@ -108,7 +108,7 @@ impl Starts {
         let until = match rule.until {
             Some(Until::Day(day)) => Some(day),
             // In local time, the limit is somewhere around that day.
-            Some(Until::Moment(at)) => {
+            Some(Until::Time(at)) => {
                 let utc = jiff::tz::TimeZone::UTC.to_datetime(at).date();
                 utc.checked_add(Span::new().days(2)).ok()
             }

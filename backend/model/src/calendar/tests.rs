@@ -44,7 +44,7 @@ fn ms(text: &str) -> i64 {
     text.parse::<Timestamp>().unwrap().as_millisecond()
 }
 
-fn shown(span: &Span) -> String {
+fn format_span(span: &Span) -> String {
     let at = |ms| {
         let at = Timestamp::from_millisecond(ms).unwrap();
         at.strftime("%m-%d %H:%M").to_string()
@@ -59,7 +59,7 @@ fn shown(span: &Span) -> String {
 fn spans(of: &PreparedCalendar, from: &str, to: &str) -> Vec<String> {
     let found = of.spans_between(ms(from), ms(to));
     assert_eq!(found.until_ms, ms(to));
-    found.spans.iter().map(shown).collect()
+    found.spans.iter().map(format_span).collect()
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod suppressed;
 pub use loop_guard::would_pass_again;
 
 use super::Snapshot;
-pub use super::moment::{format_time, with_until};
+pub use super::time_format::{format_time, with_until};
 use crate::domain::{Destination, Field, HistoryEntry, Notified, Occurrence, Rule};
 
 /// A rule to evaluate for an occurrence.

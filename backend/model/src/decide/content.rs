@@ -1,6 +1,6 @@
 //! The rule and trigger as shown in messages.
 
-use super::{Match, Past, Snapshot};
+use super::{Match, PastDefinitions, Snapshot};
 use crate::domain::{
     Name, Notified, RevisionId, Rule, TemplateLanguage, Trigger, delivery::RuleContent,
 };
@@ -34,7 +34,11 @@ fn deleted_rule_content(name: &Name) -> RuleContent {
 }
 
 /// Returns the rule as an update shows it: as it is now, or else as at the opening message.
-pub fn update_content(entry: &Notified, rule: Option<&Rule>, past: &Past) -> RuleContent {
+pub fn update_content(
+    entry: &Notified,
+    rule: Option<&Rule>,
+    past: &PastDefinitions,
+) -> RuleContent {
     let then = || {
         past.rule(&RevisionId {
             name: entry.rule_name.clone(),
@@ -52,7 +56,7 @@ pub fn update_trigger(
     entry: &Notified,
     rule: Option<&Rule>,
     matches: &[Match<'_>],
-    (snapshot, past): (&Snapshot, &Past),
+    (snapshot, past): (&Snapshot, &PastDefinitions),
 ) -> Option<Trigger> {
     if let Some(opening) = &entry.opening {
         let current = snapshot.trigger(&opening.trigger.name);

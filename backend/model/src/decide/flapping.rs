@@ -17,7 +17,7 @@ pub(super) fn record_change(occurrence: &mut Occurrence, step: &Step<'_>, snapsh
     let now_ms = step.now_ms;
     let mut known = std::mem::take(&mut occurrence.flapping);
     known.retain(|it| limits_of(snapshot.rule(it.rule)).is_some());
-    let changes = changes(occurrence, step);
+    let changes = opens_or_closes(occurrence, step);
     for flapping in &mut known {
         let limits = limits_of(snapshot.rule(flapping.rule));
         let Some(limits) = limits else { continue };
@@ -41,7 +41,7 @@ pub(super) fn record_change(occurrence: &mut Occurrence, step: &Step<'_>, snapsh
     occurrence.flapping = known;
 }
 
-fn changes(occurrence: &Occurrence, step: &Step<'_>) -> bool {
+fn opens_or_closes(occurrence: &Occurrence, step: &Step<'_>) -> bool {
     let transition = step.transition;
     let is_first = step.kind == StepKind::Event && transition.from.is_none();
     let is_closed = occurrence.status == Status::Closed;
@@ -98,7 +98,11 @@ pub(super) fn flapping_hold(
 }
 
 /// Returns the state that a message of the rule reports: flapping, settled, or neither.
-pub fn reported(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> Vec<Flapping> {
+pub fn flapping_in_message(
+    occurrence: &Occurrence,
+    rule: Option<&Rule>,
+    now_ms: i64,
+) -> Vec<Flapping> {
     let is_settled = has_settled(occurrence, rule, now_ms);
     if !is_settled && flapping_hold(occurrence, rule, now_ms).is_none() {
         return Vec::new();

@@ -8,9 +8,9 @@ use std::{
 };
 
 use super::{
-    Notices, Past, Snapshot, Step, StepKind, Transition, as_notified, group_key, notify,
-    reported_flapping, sending_state, sends_updates, update_content, update_trigger,
-    withdraw_acknowledgement, would_pass_again,
+    Notices, PastDefinitions, Snapshot, Step, StepKind, Transition, as_notified,
+    flapping_in_message, group_key, notify, sending_state, sends_updates, update_content,
+    update_trigger, withdraw_acknowledgement, would_pass_again,
 };
 use crate::{
     domain::{
@@ -44,7 +44,7 @@ pub struct GroupMessage<'a> {
     /// The definitions in force.
     pub snapshot: &'a Snapshot,
     /// The earlier definitions on which previous messages were based.
-    pub past: &'a Past,
+    pub past: &'a PastDefinitions,
     /// The time, in milliseconds since 1970.
     pub now_ms: i64,
 }
@@ -363,7 +363,7 @@ impl<'a> Message<'a> {
     /// Returns a member as shown in the message, including whether it is flapping.
     fn as_notified(&self, member: &Occurrence) -> Occurrence {
         Occurrence {
-            flapping: reported_flapping(member, self.rule(), self.about.now_ms),
+            flapping: flapping_in_message(member, self.rule(), self.about.now_ms),
             ..as_notified(member)
         }
     }

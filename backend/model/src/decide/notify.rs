@@ -69,7 +69,7 @@ pub fn notify(
         matches.iter().map(|it| it.rule.name.clone()).collect()
     });
     let was_cause = !occurrence.causes.is_empty();
-    let is_review = step.kind == StepKind::Look;
+    let is_review = step.kind == StepKind::Check;
     let inhibitions = snapshot.inhibitions();
     occurrence.causes = inhibitions.marks(occurrence, is_review, step.now_ms);
     if was_cause || !occurrence.causes.is_empty() {
@@ -139,7 +139,7 @@ struct Writer<'a> {
     notices: Notices,
 }
 
-struct News {
+struct PendingChange {
     clear: bool,
     /// Whether it is a due closing message, which is not held.
     is_owed: bool,
@@ -154,16 +154,16 @@ impl Writer<'_> {
         let mut replaced = self.replaced_receivers(notified);
         for entry in notified.iter_mut() {
             let rule = self.snapshot.rule(entry.rule);
-            let Some(news) = self.pending_news(entry, rule) else {
+            let Some(pending) = self.pending_change(entry, rule) else {
                 continue;
             };
-            let (clear, is_opening) = (news.clear, news.is_opening);
+            let (clear, is_opening) = (pending.clear, pending.is_opening);
             let group = if is_opening {
                 rule.and_then(|it| self.join_hold(it))
             } else {
-                self.news_hold(entry, self.occurrence.status == Status::Closed)
+                self.update_hold(entry, self.occurrence.status == Status::Closed)
             };
-            let held_by = if news.is_owed {
+            let held_by = if pending.is_owed {
                 self.flapping_hold(rule).or(group).into_iter().collect()
             } else {
                 let named = (entry.rule, &entry.rule_name);
@@ -201,7 +201,7 @@ impl Writer<'_> {
                 self.notices.member = Some(MemberNotice { change });
                 continue;
             }
-            if !(is_opening || news.is_owed || sends_updates(rule)) {
+            if !(is_opening || pending.is_owed || sends_updates(rule)) {
                 continue;
             }
             if is_opening {
@@ -210,7 +210,7 @@ impl Writer<'_> {
                 entry.shadow = rule.is_some_and(|it| it.shadow);
             }
             // Due closing messages are sent whatever happened to the rule.
-            let is_real = news.is_owed || !rule.is_some_and(|it| it.shadow);
+            let is_real = pending.is_owed || !rule.is_some_and(|it| it.shadow);
             let end = sending_state(entry.shadow || !is_real, self.step.now_ms);
             let content = update_content(entry, rule, self.step.past);
             let in_force = (self.snapshot, self.step.past);
@@ -249,8 +249,9 @@ impl Writer<'_> {
         last.map_or(entry.send_updates, |it| it.send_updates)
     }
 
-    /// Returns the news for the earlier receivers of a rule, including held news of earlier steps.
-    fn pending_news(&self, entry: &Notified, rule: Option<&Rule>) -> Option<News> {
+    /// Returns the change to report to the earlier receivers of a rule, including held ones of earlier
+    /// steps.
+    fn pending_change(&self, entry: &Notified, rule: Option<&Rule>) -> Option<PendingChange> {
         let transition = self.step.transition;
         match self.occurrence.status {
             Status::Closed => {
@@ -261,13 +262,13 @@ impl Writer<'_> {
                     !it.is_opening && (it.group_hold().is_some() || it.is_flapping())
                 });
                 let owed = (transition.closed || waits) && !entry.cleared;
-                (owed && self.sends_closing(entry)).then_some(News {
+                (owed && self.sends_closing(entry)).then_some(PendingChange {
                     clear: true,
                     is_owed: true,
                     is_opening: false,
                 })
             }
-            Status::Open if entry.cleared => Some(News {
+            Status::Open if entry.cleared => Some(PendingChange {
                 clear: false,
                 is_owed: false,
                 is_opening: true,
@@ -276,7 +277,7 @@ impl Writer<'_> {
                 let is_other = entry.last_notified.is_some();
                 let has_settled = has_settled(self.occurrence, rule, self.step.now_ms);
                 let is_notified = (is_other || has_settled) && sends_updates(rule);
-                (is_notified || self.escalates_group(entry)).then_some(News {
+                (is_notified || self.escalates_group(entry)).then_some(PendingChange {
                     clear: true,
                     is_owed: false,
                     is_opening: false,
@@ -500,7 +501,7 @@ impl Writer<'_> {
             .shown
             .get_or_insert_with(|| as_notified(self.occurrence));
         let of_rule = self.snapshot.rule(rule);
-        shown.flapping = flapping::reported(self.occurrence, of_rule, self.step.now_ms);
+        shown.flapping = flapping::flapping_in_message(self.occurrence, of_rule, self.step.now_ms);
         self.notices.deliveries.push(Delivery {
             rule: Some(rule),
             event: Some(self.occurrence.event),

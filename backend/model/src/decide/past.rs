@@ -10,7 +10,7 @@ use crate::domain::{
 
 /// Earlier triggers and rules that messages still report, and the causes of inhibitions.
 #[derive(Debug, Default)]
-pub struct Past {
+pub struct PastDefinitions {
     triggers: BTreeMap<RevisionId, Trigger>,
     rules: BTreeMap<RevisionId, Rule>,
     deleted: BTreeMap<RecordId, Rule>,
@@ -70,7 +70,7 @@ impl NeededRevisions {
     }
 }
 
-impl Past {
+impl PastDefinitions {
     /// Sets the known causes.
     #[must_use]
     pub fn with_causes(self, causes: &Causes) -> Self {

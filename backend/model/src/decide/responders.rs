@@ -165,7 +165,7 @@ impl UsableMethod<'_> {
     }
 
     /// Returns the record of a method to use later, by the current step.
-    pub(super) fn queued(
+    pub(super) fn queued_method(
         self,
         schedule: Option<Name>,
         response: &Response,

@@ -316,7 +316,7 @@ impl Response {
                     if let Some(waiting) = queued.find(|it| method.is_queued_as(it)) {
                         (waiting.round, waiting.step) = (round, number);
                     } else {
-                        let queued = method.queued(schedule.cloned(), self, context.now_ms);
+                        let queued = method.queued_method(schedule.cloned(), self, context.now_ms);
                         self.queued.push(queued);
                     }
                 }

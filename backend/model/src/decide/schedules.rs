@@ -157,7 +157,7 @@ impl LoadedSchedule {
 
     /// Returns at most `most` shifts in a range.
     pub fn shifts(&self, start_ms: i64, end_ms: i64, most: usize) -> Shifts {
-        let mut moments = self.changes(start_ms, end_ms);
+        let mut moments = self.change_times(start_ms, end_ms);
         let mut stopped_early = moments.stopped_ms.is_some();
         let end_ms = moments.stopped_ms.map_or(end_ms, |it| it.min(end_ms));
         moments.all.retain(|it| (start_ms + 1..end_ms).contains(it));
@@ -210,7 +210,7 @@ impl LoadedSchedule {
     }
 
     /// Returns the times at which the contacts may change.
-    fn changes(&self, start_ms: i64, end_ms: i64) -> Moments {
+    fn change_times(&self, start_ms: i64, end_ms: i64) -> Moments {
         let overrides = self.schedule.overrides.iter();
         let mut moments = Moments {
             all: overrides.flat_map(|it| [it.start_ms, it.end_ms]).collect(),

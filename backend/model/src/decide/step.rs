@@ -1,6 +1,6 @@
 //! Steps of occurrences and their origin.
 
-use super::{Match, Past, Transition};
+use super::{Match, PastDefinitions, Transition};
 use crate::domain::RecordId;
 
 /// The origin of a step.
@@ -14,7 +14,7 @@ pub enum StepKind {
     /// rules stay.
     Open,
     /// A re-evaluation because a hold may have ended. Only held notifications are decided.
-    Look,
+    Check,
     /// A request to send the held notification of a rule despite its holds.
     Release(RecordId),
     /// The message of a group of the rule, which reports its waiting members.
@@ -31,7 +31,7 @@ impl StepKind {
     pub(super) fn is_review(self) -> bool {
         matches!(
             self,
-            Self::Look | Self::Release(_) | Self::NotifyGroup { .. }
+            Self::Check | Self::Release(_) | Self::NotifyGroup { .. }
         )
     }
 }
@@ -48,5 +48,5 @@ pub struct Step<'a> {
     /// Time of the step, in milliseconds since 1970.
     pub now_ms: i64,
     /// The earlier definitions on which previous messages were based.
-    pub past: &'a Past,
+    pub past: &'a PastDefinitions,
 }

@@ -143,12 +143,12 @@ impl NoiseTally {
 }
 
 /// A counter and the count in it.
-pub type CountedIn = (Counter, Tally);
+pub type CounterTally = (Counter, Tally);
 
 impl Delivery {
     /// Returns the counts that include it. Tests and shadow deliveries are not counted, since
     /// nothing was sent to their receivers.
-    pub fn counter_entries(&self) -> Vec<CountedIn> {
+    pub fn counter_entries(&self) -> Vec<CounterTally> {
         if self.test {
             return Vec::new();
         }

@@ -207,7 +207,7 @@ impl Health {
 
     /// Returns the health after a user resumed the destination; failing until an attempt succeeds.
     #[must_use]
-    pub fn resumed(self, now_ms: i64) -> Self {
+    pub fn into_resumed(self, now_ms: i64) -> Self {
         Self {
             state: HealthState::Failing,
             since_ms: now_ms,

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use bellwether_proto::text::{MARKS_MAX, Seen, is_hidden, joins, seen};
+use bellwether_proto::text::{MARKS_MAX, Visibility, chars_with_visibility, is_hidden, joins};
 use unicode_normalization::char::is_combining_mark;
 
 /// Maximum length of a name, in characters.
@@ -43,7 +43,7 @@ impl Name {
     /// client can have such a name. `None` if it contains unprintable characters or is too long.
     pub fn for_user(text: &str) -> Option<Self> {
         let is_shown = |c: char| c.is_alphanumeric() || c.is_ascii_graphic() || c == ' ';
-        let is_seen = || seen(text).all(|(_, seen)| seen == Seen::Plain);
+        let is_seen = || chars_with_visibility(text).all(|(_, seen)| seen == Visibility::Plain);
         let is_name =
             !text.is_empty() && text.trim() == text && text.chars().all(is_shown) && is_seen();
         let length = PERSON_PREFIX.len() + text.chars().count();

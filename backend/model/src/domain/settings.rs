@@ -52,23 +52,23 @@ pub static NO_SNIPPETS: Snippets = Snippets::new();
 const WRITTEN_CHARACTERS_MAX: usize = 200;
 
 /// A value that can be formatted as in a settings file.
-trait Written {
+trait SettingText {
     fn setting_text(&self) -> String;
 }
 
-impl Written for String {
+impl SettingText for String {
     fn setting_text(&self) -> String {
         format!("{self:?}")
     }
 }
 
-impl Written for u32 {
+impl SettingText for u32 {
     fn setting_text(&self) -> String {
         self.to_string()
     }
 }
 
-impl Written for Arc<Snippets> {
+impl SettingText for Arc<Snippets> {
     fn setting_text(&self) -> String {
         let pairs = self.iter();
         let pairs: Vec<_> = pairs
@@ -82,7 +82,7 @@ impl Written for Arc<Snippets> {
     }
 }
 
-impl Written for Duration {
+impl SettingText for Duration {
     fn setting_text(&self) -> String {
         let milliseconds = self.as_millis();
         let units = [

@@ -429,7 +429,7 @@ impl Alert {
 
 /// Applies reports at each second; returns the statuses of all occurrences, and how often one was
 /// opened or closed.
-fn reported(sender: Sender, reports: &[(i64, Said)]) -> (Vec<Status>, usize) {
+fn replay_reports(sender: Sender, reports: &[(i64, Said)]) -> (Vec<Status>, usize) {
     let mut alert = Alert::default();
     for (at, report) in reports {
         let now_ms = START_MS + at * 1_000;
@@ -504,7 +504,7 @@ fn alert_closes_when_its_last_replica_resolves() {
     ];
     for (what, said, statuses, changes) in table {
         let said = [&both[..], &said[..]].concat();
-        let found = reported(PROMETHEUS, &said);
+        let found = replay_reports(PROMETHEUS, &said);
         assert_eq!(found, (statuses.to_vec(), *changes), "{what}");
     }
 }
@@ -565,7 +565,7 @@ fn reports_of_one_reporter_apply_in_arrival_order() {
                     if reporter.is_empty() && lease.is_some() && ahead > 0 {
                         continue;
                     }
-                    let found = reported(sender, reports);
+                    let found = replay_reports(sender, reports);
                     let expected = (statuses.to_vec(), *changes);
                     assert_eq!(found, expected, "{what}: {sender:?}");
                 }
@@ -650,7 +650,7 @@ fn late_replica_report_neither_reopens_nor_closes() {
         ),
     ];
     for (what, reports, statuses, changes) in table {
-        let found = reported(ALERTMANAGER, reports);
+        let found = replay_reports(ALERTMANAGER, reports);
         assert_eq!(found, (statuses.to_vec(), *changes), "{what}");
     }
 }

@@ -179,7 +179,7 @@ fn truth(clause: &Clause, occurrence: &Occurrence) -> bool {
     }
 }
 
-fn words() -> impl Strategy<Value = String> {
+fn any_word() -> impl Strategy<Value = String> {
     let words = [
         "a",
         "B",
@@ -226,7 +226,7 @@ fn fields() -> impl Strategy<Value = String> {
 
 fn literals() -> impl Strategy<Value = Literal> {
     prop_oneof![
-        words().prop_map(Literal::Text),
+        any_word().prop_map(Literal::Text),
         numbers().prop_map(Literal::Number),
         any::<bool>().prop_map(Literal::Bool),
     ]
@@ -240,9 +240,9 @@ fn clauses() -> impl Strategy<Value = Clause> {
         (fields(), literals())
             .prop_map(|(field, literal)| Clause::GreaterAndEquals(field, literal)),
         (fields(), literals()).prop_map(|(field, literal)| Clause::LessAndEquals(field, literal)),
-        (fields(), words()).prop_map(|(field, part)| Clause::Contains(field, part)),
-        (fields(), words()).prop_map(|(field, part)| Clause::StartsWith(field, part)),
-        (fields(), words()).prop_map(|(field, part)| Clause::EndsWith(field, part)),
+        (fields(), any_word()).prop_map(|(field, part)| Clause::Contains(field, part)),
+        (fields(), any_word()).prop_map(|(field, part)| Clause::StartsWith(field, part)),
+        (fields(), any_word()).prop_map(|(field, part)| Clause::EndsWith(field, part)),
         (
             fields(),
             prop::sample::select(vec!["a", "B", "ab", "error", "open"])
@@ -268,7 +268,7 @@ fn clauses() -> impl Strategy<Value = Clause> {
 
 fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
-        words().prop_map(Value::Text),
+        any_word().prop_map(Value::Text),
         numbers().prop_map(Value::Number),
         any::<bool>().prop_map(Value::Bool),
         Just(Value::Null),
@@ -284,11 +284,18 @@ fn values() -> impl Strategy<Value = Value> {
 
 fn occurrences() -> impl Strategy<Value = Occurrence> {
     let keys = prop::sample::select(vec!["k", "m", "m.n", "m-n", "z"]).prop_map(str::to_owned);
-    let dimensions = prop::collection::btree_map(keys.clone(), words(), 0..3);
+    let dimensions = prop::collection::btree_map(keys.clone(), any_word(), 0..3);
     let metadata = prop::collection::btree_map(keys, values(), 0..4);
     let severity = prop::sample::select(Severity::ALL.to_vec());
     let status = prop::sample::select(Status::ALL.to_vec());
-    let rest = (words(), words(), severity, status, any::<bool>(), 1..8_u64);
+    let rest = (
+        any_word(),
+        any_word(),
+        severity,
+        status,
+        any::<bool>(),
+        1..8_u64,
+    );
     (dimensions, metadata, rest).prop_map(|(dimensions, metadata, rest)| {
         let (name, summary, severity, status, acknowledged, count) = rest;
         Occurrence {

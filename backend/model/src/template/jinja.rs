@@ -28,8 +28,8 @@ use minijinja::{
 use super::{
     Budget, Escape, RenderError, TemplateError, check_size, cut,
     escape::escape_text,
-    known::{UNKNOWN_MAX, VALUES, is_known},
     snippets::Included,
+    variables::{UNKNOWN_MAX, VALUES, is_known},
 };
 use crate::domain::Snippets;
 

@@ -41,7 +41,7 @@ impl Ledger {
             };
             let settings = queues.destination(destination).map(|found| found.delivery);
             let cut_off = match end {
-                LeaseEnd::Made(report)
+                LeaseEnd::Attempted(report)
                     if decide::uses_attempt(&report.verdict, unrecorded.early_for_ms) =>
                 {
                     let before = unrecorded.number.saturating_sub(1);
@@ -64,7 +64,7 @@ impl Ledger {
             let due_ms = plan_end(plan, unrecorded, end, &around);
             let died = plan.dead.len() > dead;
             plan.ends.push((id, due_ms));
-            if let (LeaseEnd::Made(report), true) = (end, settings.is_some()) {
+            if let (LeaseEnd::Attempted(report), true) = (end, settings.is_some()) {
                 // Unreadable health is left unchanged.
                 let Some((_, current)) = healths.get_mut(&destination) else {
                     continue;
@@ -155,7 +155,7 @@ fn plan_end(
             }
             Some(decide::release_lease(&delivery.value, number, around))
         }
-        LeaseEnd::Made(report) => {
+        LeaseEnd::Attempted(report) => {
             let begun = attempt.as_ref().map(|attempt| attempt.value.clone());
             let begun = begun.unwrap_or_else(|| attempt::new_attempt(delivery.value.id, number, 0));
             let ended = attempt::ended_attempt(&begun, report, delivery.value.is_reduced);

@@ -12,7 +12,7 @@ use crate::{
         notice,
         notices::Notices,
         queues::{Queues, Ready},
-        rank::{self, WaitReason, Wanted},
+        rank::{self, Selection, WaitReason},
     },
     destination::Advice,
     domain::{Attempt, Delivery, DeliveryState, Destination, Folding, OwnEvent, RecordId},
@@ -30,7 +30,7 @@ use crate::{
         engine::Range,
         record::{
             EndedDelivery,
-            bytes::{Key, id_at, moment_at},
+            bytes::{Key, id_at, time_ms_at},
         },
     },
 };
@@ -226,7 +226,7 @@ impl Ledger {
             let name = due.destination.name.as_str();
             let said = OwnEvent {
                 id: new_id(now_ms),
-                event: notice::poison(dead.id, name, now_ms),
+                event: notice::poison_event(dead.id, name, now_ms),
                 chain: Vec::new(),
             };
             plan.changes.insert(&said);
@@ -364,7 +364,7 @@ impl Ledger {
             let (keys, left) = match ready.wanted {
                 Some(how) => {
                     let count = wanted;
-                    let how = Wanted { count, ..how };
+                    let how = Selection { count, ..how };
                     self.ranked(&ready, how, queues, now_ms).await?
                 }
                 None => self.first(&ready, queues, wanted, now_ms).await?,
@@ -416,7 +416,7 @@ impl Ledger {
     async fn ranked(
         &mut self,
         ready: &Ready,
-        wanted: Wanted,
+        wanted: Selection,
         queues: &Queues,
         now_ms: i64,
     ) -> Result<(Vec<Vec<u8>>, RemainingWork), EngineError> {
@@ -481,7 +481,7 @@ impl Ledger {
         let now_ms = self.clock.now_ms();
         for id in queues.ids_where(|queue| queue.is_recovered) {
             let mut range = Range::with_prefix(&id.to_bytes());
-            range.start = Key::new().id(id).moment(now_ms.saturating_add(1)).build();
+            range.start = Key::new().id(id).time_ms(now_ms.saturating_add(1)).build();
             let (mut count, mut is_whole) = (0, false);
             while count < RELEASED_AT_ONCE && !is_whole {
                 let entries = self.entries(range.clone(), Direction::Ascending, READ_AT_ONCE);
@@ -539,6 +539,6 @@ impl RemainingWork {
 
 /// Returns the delivery of an index entry, and when it is due.
 fn read(entry: &[u8]) -> Result<(RecordId, i64), EngineError> {
-    let read = id_at(entry, 24).zip(moment_at(entry, 16));
+    let read = id_at(entry, 24).zip(time_ms_at(entry, 16));
     read.ok_or_else(|| EngineError::Corrupt("an entry of `DeliveryByDue`".into()))
 }

@@ -25,7 +25,7 @@ pub(super) fn classify_failure(
             ))
         }
         ConversationError::NoUnicode | ConversationError::NoMechanism(_) => {
-            Verdict::rejected(explanation, Advice::Mend)
+            Verdict::rejected(explanation, Advice::Fix)
         }
         ConversationError::Garbled(_) if phase == Phase::Answer => {
             Verdict::unknown(attempt.mask_and_truncate(&format!(
@@ -64,7 +64,7 @@ fn failure_advice(phase: Phase, reply: &Reply) -> Advice {
         }
         (Phase::Text | Phase::Answer, true) => Advice::FewMore,
         (Phase::Text | Phase::Answer, false) => Advice::Later,
-        (_, true) => Advice::Mend,
+        (_, true) => Advice::Fix,
         (_, false) => Advice::Again,
     }
 }

@@ -110,7 +110,7 @@ impl Reply {
         (matches!(class, 2 | 4 | 5) && numbers.next().is_none()).then_some((subject, detail))
     }
 
-    fn says(&self, words: &[&str]) -> bool {
+    fn contains_any(&self, words: &[&str]) -> bool {
         let text = self.line().to_ascii_lowercase();
         words.iter().any(|word| text.contains(word))
     }
@@ -122,11 +122,11 @@ impl Reply {
             // Gmail's daily limits.
             Some((4, 5) | (7, 28)) => true,
             // Exchange's submission quota, and others that do not concern the mailbox.
-            Some((2, 0)) => self.says(&["quota", "limit", "rate"]),
+            Some((2, 0)) => self.contains_any(&["quota", "limit", "rate"]),
             _ => false,
         };
         is_quota
-            || self.says(&[
+            || self.contains_any(&[
                 "try again",
                 "try later",
                 "retry later",
@@ -143,7 +143,7 @@ impl Reply {
 
     /// Whether the mail is refused because of its size or content; its reduced form has less of both.
     pub(super) fn is_about_content(&self) -> bool {
-        let is_size = self.says(&[
+        let is_size = self.contains_any(&[
             "too big",
             "too large",
             "size limit",
@@ -161,7 +161,7 @@ impl Reply {
     /// Whether the address was refused because the mail has more recipients than the server
     /// accepts. Some servers use 552 for this (RFC 5321, 4.5.3.1.10).
     pub(super) fn is_too_many(&self) -> bool {
-        matches!(self.code, 452 | 552) && self.says(&["4.5.3", "5.5.3", "too many recip"])
+        matches!(self.code, 452 | 552) && self.contains_any(&["4.5.3", "5.5.3", "too many recip"])
     }
 
     /// Returns the text as a single line.
@@ -250,7 +250,7 @@ impl<'a> Conversation<'a> {
             return Err(ConversationError::Garbled("text before TLS".into()));
         }
         let secured = upgrade_to_tls(self.stream.into_inner(), tls, host);
-        let stream = within(self.timeouts.of(Phase::StartTls), secured).await?;
+        let stream = with_timeout(self.timeouts.of(Phase::StartTls), secured).await?;
         let mut conversation = Self {
             stream: BufReader::new(stream),
             ..self
@@ -380,9 +380,9 @@ impl<'a> Conversation<'a> {
     async fn blocks(&mut self, text: &[u8]) -> Result<(), ConversationError> {
         let limit = self.timeouts.of(Phase::Text);
         for block in text.chunks(BLOCK_BYTES) {
-            within(limit, self.stream.write_all(block)).await?;
+            with_timeout(limit, self.stream.write_all(block)).await?;
         }
-        within(limit, self.stream.flush()).await
+        with_timeout(limit, self.stream.flush()).await
     }
 
     /// Ends the text; from here on the mail may be delivered.
@@ -406,8 +406,8 @@ impl<'a> Conversation<'a> {
         let limit = self.timeouts.of(phase);
         // In one write, because the network may delay a second one.
         let line = format!("{line}\r\n");
-        within(limit, self.stream.write_all(line.as_bytes())).await?;
-        within(limit, self.stream.flush()).await
+        with_timeout(limit, self.stream.write_all(line.as_bytes())).await?;
+        with_timeout(limit, self.stream.flush()).await
     }
 
     /// Reads a reply whose code starts with the given digit.
@@ -422,7 +422,7 @@ impl<'a> Conversation<'a> {
 
     /// Reads a reply within the timeout of the phase.
     async fn read_reply(&mut self) -> Result<Reply, ConversationError> {
-        within(self.timeouts.of(*self.phase), self.read_reply_lines()).await
+        with_timeout(self.timeouts.of(*self.phase), self.read_reply_lines()).await
     }
 
     async fn read_reply_lines(&mut self) -> Result<Reply, ConversationError> {
@@ -464,7 +464,7 @@ fn unexpected_reply(phase: Phase, reply: &Reply) -> ConversationError {
 }
 
 /// Waits within the timeout of a phase.
-pub(super) async fn within<T, E: Into<ConversationError>>(
+pub(super) async fn with_timeout<T, E: Into<ConversationError>>(
     limit: Duration,
     step: impl Future<Output = Result<T, E>>,
 ) -> Result<T, ConversationError> {
@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_are_those_of_the_standard_unless_shorter_ones_are_set() {
+    fn smtp_timeouts_default_to_rfc_5321() {
         let timeouts = |command| Timeouts {
             command: Duration::from_secs(command),
             answer: Duration::from_secs(7),

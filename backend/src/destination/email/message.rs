@@ -54,7 +54,7 @@ pub(super) fn mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
 }
 
 /// Builds a mail of a few lines.
-pub(super) fn reduced(facts: &mut Facts<'_>, email: &Email) -> Mail {
+pub(super) fn reduced_message(facts: &mut Facts<'_>, email: &Email) -> Mail {
     let mut text = facts.headline.clone();
     if let Some(change) = facts.change() {
         let _infallible = write!(text, " ({change})");

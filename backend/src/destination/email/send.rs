@@ -12,13 +12,14 @@ use super::{
     Mail, classify,
     compose::{Envelope, compose},
     conversation::{
-        Conversation, ConversationError, Login, Phase, Reply, Timeouts, upgrade_to_tls, within,
+        Conversation, ConversationError, Login, Phase, Reply, Timeouts, upgrade_to_tls,
+        with_timeout,
     },
 };
 use crate::{
     config::{SmtpConfig, SmtpLogin, SmtpSecurity},
     destination::{
-        Advice, AttemptContext, Ending, Verdict,
+        Advice, AttemptContext, AttemptOutcome, Verdict,
         dial::Dialer,
         http::SendFailure,
         mail_server::MailServer,
@@ -37,7 +38,11 @@ const UNSET_SENDER: &str = "smtp.from@unset.invalid";
 /// Maximum bytes of a server's reply about one address in an explanation.
 const ANSWER_BYTES_MAX: usize = 120;
 
-pub(super) async fn send(email: &Email, attempt: &mut AttemptContext<'_>, mail: Mail) -> Ending {
+pub(super) async fn send(
+    email: &Email,
+    attempt: &mut AttemptContext<'_>,
+    mail: Mail,
+) -> AttemptOutcome {
     let server = attempt.outlets.mail_server.as_ref();
     if !attempt.sends {
         return render_only(email, attempt, server.map(|it| &it.config), mail);
@@ -113,7 +118,7 @@ fn render_only(
     attempt: &AttemptContext<'_>,
     config: Option<&SmtpConfig>,
     mail: Mail,
-) -> Ending {
+) -> AttemptOutcome {
     let unset;
     let (config, verdict) = if let Some(config) = config {
         (config, SendFailure::OnlyRendered.verdict(&attempt.masker))
@@ -173,7 +178,7 @@ fn token_request(smtp: &SmtpConfig) -> Option<Grant<'_>> {
 async fn fetch_token(
     attempt: &mut AttemptContext<'_>,
     smtp: &SmtpConfig,
-) -> Result<String, Box<Ending>> {
+) -> Result<String, Box<AttemptOutcome>> {
     let Some(grant) = token_request(smtp) else {
         return Ok(String::new());
     };
@@ -254,7 +259,7 @@ async fn converse(
 
 /// A server's replies about the addresses of one mail.
 #[derive(Default)]
-struct Named {
+struct AddressReplies {
     accepted: Vec<String>,
     /// Addresses that it refused, with its reply.
     refused: Vec<(String, Reply)>,
@@ -267,7 +272,7 @@ async fn name(
     conversation: &mut Conversation<'_>,
     envelope: &Envelope,
     addresses: &[String],
-) -> Result<Named, ConversationError> {
+) -> Result<AddressReplies, ConversationError> {
     let is_international = conversation.offers("SMTPUTF8");
     let from = envelope.from.email.to_string();
     if !from.is_ascii() && !is_international {
@@ -290,7 +295,7 @@ async fn name(
     };
     let line = format!("MAIL FROM:<{from}>{size}{option}");
     conversation.send_command(Phase::Sender, &line).await?;
-    let mut named = Named::default();
+    let mut named = AddressReplies::default();
     for (at, address) in addresses.iter().enumerate() {
         let reply = if address.is_ascii() || is_international {
             conversation.recipient(address).await?
@@ -334,7 +339,7 @@ async fn connect<'a>(
         SmtpSecurity::None => Conversation::begin(stream, &name, phase, timeouts).await?,
         SmtpSecurity::Tls => {
             let secured = upgrade_to_tls(stream, tls, host);
-            let stream = within(timeouts.of(Phase::Greeting), secured).await?;
+            let stream = with_timeout(timeouts.of(Phase::Greeting), secured).await?;
             Conversation::begin(stream, &name, phase, timeouts).await?
         }
         SmtpSecurity::StartTls => {
@@ -399,7 +404,7 @@ impl ConversationProgress {
         let said = attempt.mask_and_truncate(&format!("the mail server refused {refusals}"));
         let advice = match (attempt.recipients.reached.is_empty(), is_final) {
             // No address is left to deliver to.
-            (true, true) => Advice::Mend,
+            (true, true) => Advice::Fix,
             (true, false) => Advice::Again,
             (false, true) => Advice::GiveUp,
             (false, false) => Advice::Later,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::{
-    destination::{Advice, AttemptContext, Ending, Verdict, http::SendFailure},
+    destination::{Advice, AttemptContext, AttemptOutcome, Verdict, http::SendFailure},
     domain::{
         IncomingEvent, Severity, Status, Transcript,
         delivery::{Request, Response},
@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Submits the event, unless its rule is already in the chain that led to the occurrence.
-pub(super) async fn send(attempt: &AttemptContext<'_>, event: IncomingEvent) -> Ending {
+pub(super) async fn send(attempt: &AttemptContext<'_>, event: IncomingEvent) -> AttemptOutcome {
     let rule = attempt.rule;
     let chain = &attempt.content.occurrence.chain;
     if let Some(rule) = rule

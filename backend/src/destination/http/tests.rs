@@ -84,18 +84,18 @@ async fn every_outcome_maps_to_its_verdict() {
             "400 Bad Request: no such hook",
             Advice::Reduce,
         ),
-        (Reply::status(401), Rejected, "401", Advice::Mend),
-        (Reply::status(402), Rejected, "402", Advice::Mend),
-        (Reply::status(403), Rejected, "403", Advice::Mend),
+        (Reply::status(401), Rejected, "401", Advice::Fix),
+        (Reply::status(402), Rejected, "402", Advice::Fix),
+        (Reply::status(403), Rejected, "403", Advice::Fix),
         (
             Reply::Answer(403, header("retry-after", "0.5"), String::new()),
             Rejected,
             "403 Forbidden (retry after 0.5 s)",
             Advice::Limited(Some(Duration::from_millis(500))),
         ),
-        (Reply::status(404), Rejected, "404", Advice::Mend),
-        (Reply::status(405), Rejected, "405", Advice::Mend),
-        (Reply::status(407), Rejected, "407", Advice::Mend),
+        (Reply::status(404), Rejected, "404", Advice::Fix),
+        (Reply::status(405), Rejected, "405", Advice::Fix),
+        (Reply::status(407), Rejected, "407", Advice::Fix),
         (Reply::status(421), Rejected, "421", Advice::Again),
         (
             Reply::Answer(
@@ -112,7 +112,7 @@ async fn every_outcome_maps_to_its_verdict() {
         (Reply::status(415), Rejected, "415", Advice::Reduce),
         (Reply::status(422), Rejected, "422", Advice::Reduce),
         (Reply::status(408), Rejected, "408", Advice::Again),
-        (Reply::status(410), Rejected, "410", Advice::Mend),
+        (Reply::status(410), Rejected, "410", Advice::Fix),
         (
             Reply::Answer(429, header("retry-after", "7"), String::new()),
             Rejected,
@@ -138,7 +138,7 @@ async fn every_outcome_maps_to_its_verdict() {
             Reply::Answer(302, header("location", "http://elsewhere/"), String::new()),
             Rejected,
             "with a redirect to http://elsewhere/; redirects are not followed",
-            Advice::Mend,
+            Advice::Fix,
         ),
         (
             Reply::Hang,

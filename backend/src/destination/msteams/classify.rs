@@ -29,7 +29,7 @@ pub(super) fn classify_response(
         // deleted.
         Some(code) if code != MISMATCH && verdict.cause() == Some(FailureCause::Message) => {
             Verdict {
-                advice: Advice::Mend,
+                advice: Advice::Fix,
                 ..verdict
             }
         }
@@ -62,7 +62,7 @@ fn failure_advice(attempt: &AttemptContext<'_>, answer: &Answer, said: &str) -> 
     let status = status.split(|c: char| !c.is_ascii_digit()).next();
     match status.unwrap_or_default() {
         "400" | "413" | "415" | "422" => Advice::Reduce,
-        "401" | "403" | "404" | "410" => Advice::Mend,
+        "401" | "403" | "404" | "410" => Advice::Fix,
         "429" => answer.limited(attempt.start_ms),
         _ => answer.retry_advice(attempt.start_ms),
     }

@@ -45,7 +45,7 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
 }
 
 /// Builds a card with one line and the links.
-pub(super) fn reduced(facts: &Facts<'_>) -> Value {
+pub(super) fn reduced_message(facts: &Facts<'_>) -> Value {
     card(facts, &headline(facts), false)
 }
 

@@ -32,7 +32,7 @@ pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &Answer) -
     let Some(message) = said["message"].as_str() else {
         return match answer.status {
             StatusCode::BAD_REQUEST => Verdict {
-                advice: Advice::Mend,
+                advice: Advice::Fix,
                 ..attempt.foreign_verdict(answer, "PagerDuty")
             },
             _ => attempt.foreign_verdict(answer, "PagerDuty"),
@@ -51,7 +51,7 @@ pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &Answer) -
     let advice = if answer.status.is_success() {
         Advice::FewMore
     } else if answer.status == StatusCode::BAD_REQUEST && !is_about_the_event(&explanation) {
-        Advice::Mend
+        Advice::Fix
     } else {
         answer.advice(attempt.start_ms)
     };

@@ -104,7 +104,7 @@ pub(super) fn body(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
 }
 
 /// Builds an event with only what PagerDuty requires.
-pub(super) fn reduced(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
+pub(super) fn reduced_message(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
     let mut reduced = body(facts, pagerduty);
     if let Some(event) = reduced.as_object_mut() {
         for member in ["images", "links", "client_url"] {

@@ -285,7 +285,7 @@ async fn slack_outcome_follows_the_response_body() {
             json!({"ok": false, "error": "channel_not_found"}),
             Outcome::Rejected,
             "channel_not_found",
-            Advice::Mend,
+            Advice::Fix,
         ),
         (
             json!({"ok": false, "error": "ratelimited"}),
@@ -372,7 +372,7 @@ async fn pagerduty_receives_routing_key_and_errors_are_reported() {
                    "errors": ["'routing_key' is missing", "'payload' is missing"]}),
             Outcome::Rejected,
             "Event object is invalid: 'routing_key' is missing; 'payload' is missing",
-            Advice::Mend,
+            Advice::Fix,
         ),
         (
             429,

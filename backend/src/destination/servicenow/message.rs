@@ -45,7 +45,7 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
 }
 
 /// Builds a record without the fields that instances may have rules for.
-pub(super) fn reduced(facts: &mut Facts<'_>) -> Value {
+pub(super) fn reduced_message(facts: &mut Facts<'_>) -> Value {
     let mut record = body(facts);
     if let Some(record) = record.as_object_mut() {
         record.remove("additional_info");

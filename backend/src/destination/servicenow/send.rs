@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     destination::{
-        AttemptContext, Ending, Verdict,
+        AttemptContext, AttemptOutcome, Verdict,
         http::{Answer, HttpRequest},
         oauth::{ClientAuth, Grant, with_token},
     },
@@ -18,7 +18,7 @@ pub(super) async fn send(
     servicenow: &ServiceNow,
     attempt: &mut AttemptContext<'_>,
     body: &Value,
-) -> Ending {
+) -> AttemptOutcome {
     let base = servicenow.instance_url.trim_end_matches('/');
     let own_token_url = format!("{base}/oauth_token.do");
     let grant = Grant {

@@ -88,7 +88,7 @@ pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &Answer) -
         Err(_) if answer.end == BodyEnd::Broken => {
             return Verdict::unknown("the connection broke in the middle of Slack's response");
         }
-        Err(_) => return Verdict::rejected("the response is not from Slack", Advice::Mend),
+        Err(_) => return Verdict::rejected("the response is not from Slack", Advice::Fix),
     };
     if said["ok"] == true {
         return accepted();
@@ -108,7 +108,7 @@ pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &Answer) -
     } else if WRONG_CONTENT.contains(&error) {
         Advice::Reduce
     } else if WRONG_DESTINATION.contains(&error) {
-        Advice::Mend
+        Advice::Fix
     } else {
         Advice::FewMore
     };

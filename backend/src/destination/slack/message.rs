@@ -74,7 +74,7 @@ pub(super) fn body(facts: &mut Facts<'_>, slack: &Slack) -> Value {
 }
 
 /// Builds a plain text of one line and the link.
-pub(super) fn reduced(facts: &Facts<'_>) -> Value {
+pub(super) fn reduced_message(facts: &Facts<'_>) -> Value {
     let text = with_change(escape_text(&facts.headline), facts);
     let text = format!("{text} {}", facts.link);
     json!({"unfurl_links": false, "unfurl_media": false, "text": text.trim_end()})

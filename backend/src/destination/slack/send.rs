@@ -8,7 +8,7 @@ use super::{
     message,
 };
 use crate::{
-    destination::{AttemptContext, Ending, Verdict},
+    destination::{AttemptContext, AttemptOutcome, Verdict},
     domain::{Outcome, Transcript, destination::Slack},
 };
 
@@ -16,7 +16,11 @@ const POST: &str = "chat.postMessage";
 const UPDATE: &str = "chat.update";
 
 #[expect(clippy::too_many_lines, reason = "one conversation")]
-pub(super) async fn send(slack: &Slack, attempt: &AttemptContext<'_>, mut body: Value) -> Ending {
+pub(super) async fn send(
+    slack: &Slack,
+    attempt: &AttemptContext<'_>,
+    mut body: Value,
+) -> AttemptOutcome {
     body["channel"] = slack.channel.as_str().into();
     if let Some(thread) = attempt.thread {
         body["thread_ts"] = thread.ts.as_str().into();

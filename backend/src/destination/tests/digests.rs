@@ -34,7 +34,7 @@ fn digest(kind: DestinationKind, count: u64, summary: &str) -> Content {
     shown
 }
 
-fn rendered(content: &Content) -> Rendered {
+fn render_digest(content: &Content) -> Rendered {
     render(content, &context())
 }
 
@@ -59,7 +59,7 @@ const HEADLINE: &str = "90 messages (60 new, 30 changed or closed): event 30";
 
 #[test]
 fn chat_digest_lists_counts_and_most_severe_first() {
-    let shown = rendered(&digest(slack(), 90, "event")).shown;
+    let shown = render_digest(&digest(slack(), 90, "event")).shown;
     let text = shown["text"].as_str().unwrap();
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines[0], HEADLINE);
@@ -84,14 +84,14 @@ fn digest_card_stays_within_size_limit() {
     });
     let long = "a long story ".repeat(100);
     let content = digest(teams, 90, &long);
-    let rendered = rendered(&content);
+    let rendered = render_digest(&content);
     assert!(rendered.size_bytes <= 28_000, "{}", rendered.size_bytes);
     assert!(rendered.shown.to_string().contains("90 messages"));
 }
 
 #[test]
 fn custom_mail_template_is_used_only_if_it_handles_digests() {
-    let shown = rendered(&digest(
+    let shown = render_digest(&digest(
         email("about {{event.name}}", "<p>{{event.name}}</p>"),
         90,
         "event",
@@ -106,14 +106,14 @@ fn custom_mail_template_is_used_only_if_it_handles_digests() {
     );
     assert!(!text.contains("Dimensions"), "{text}");
     let own = "{{#digest}}{{count}} of {{#rows}}{{rule_name}} {{/rows}}{{/digest}}";
-    let shown = rendered(&digest(email(own, ""), 90, "event"));
+    let shown = render_digest(&digest(email(own, ""), 90, "event"));
     assert_eq!(shown.shown["subject"], "90 of rule 0 rule 0 rule 1 rule 2");
     assert_eq!(shown.warnings, Vec::<String>::new());
 }
 
 #[test]
 fn digest_payload_has_all_counts_and_top_events() {
-    let shown = rendered(&digest(webhook("", None), 90, "event")).shown;
+    let shown = render_digest(&digest(webhook("", None), 90, "event")).shown;
     let body: Json = serde_json::from_str(shown["body"].as_str().unwrap()).unwrap();
     let sent_digest = &body["digest"];
     assert_eq!(
@@ -135,10 +135,10 @@ fn digest_payload_has_all_counts_and_top_events() {
     assert_eq!(body["event"]["summary"], "event 30");
     assert_eq!(body["rule"]["name"], "");
     let large = "x".repeat(20_000);
-    let shown = rendered(&digest(webhook("", None), 90, &large));
+    let shown = render_digest(&digest(webhook("", None), 90, &large));
     assert!(shown.size_bytes < 256 * 1024, "{}", shown.size_bytes);
     let payload = r#"{"count": {{digest.count}}, "worst": "{{digest.events.0.name}}"}"#;
-    let shown = rendered(&digest(webhook(payload, None), 90, "event"));
+    let shown = render_digest(&digest(webhook(payload, None), 90, "event"));
     assert!(
         shown.shown["body"]
             .as_str()
@@ -162,7 +162,7 @@ fn rules_beyond_the_row_limit_are_counted_together() {
     let others = all.rows.last().unwrap();
     assert_eq!((others.rule_name.as_deref(), others.count), (None, 301));
     one.digest = Some(all);
-    let text = rendered(&one).shown["text"].to_string();
+    let text = render_digest(&one).shown["text"].to_string();
     assert!(text.contains("other rules, at most error: 301"), "{text}");
 }
 

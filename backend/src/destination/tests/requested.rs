@@ -375,7 +375,7 @@ fn requested_messages_render_for_hostile_events() {
             ('M', in_document(&escape_text(HOSTILE, Escape::Markdown))),
             ('B', in_document(&format!("{start}\u{2026}"))),
         ];
-        let expected = replaced(expected, &marks).replace("/ID", &format!("/{id}"));
+        let expected = replace_marks(expected, &marks).replace("/ID", &format!("/{id}"));
         assert_eq!(text, expected, "{what}");
         if place == Place::Json {
             let document: Json = serde_json::from_str(text).unwrap();
@@ -385,7 +385,7 @@ fn requested_messages_render_for_hostile_events() {
 }
 
 /// Replaces single-letter words by texts.
-fn replaced(expected: &str, marks: &[(char, String)]) -> String {
+fn replace_marks(expected: &str, marks: &[(char, String)]) -> String {
     let mut text = String::new();
     let chars: Vec<_> = expected.chars().collect();
     for (at, c) in chars.iter().enumerate() {

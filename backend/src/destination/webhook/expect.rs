@@ -23,7 +23,7 @@ pub(super) fn classify_response(
     };
     Verdict {
         advice: if is_wrong {
-            Advice::Mend
+            Advice::Fix
         } else {
             verdict.advice
         },
@@ -55,7 +55,7 @@ fn judge_accepted(
             "the receiver returned {status} with a web page, such as a sign-in page: another server \
              uses this address"
         );
-        return Verdict::rejected(explanation, Advice::Mend);
+        return Verdict::rejected(explanation, Advice::Fix);
     }
     if !is_expected {
         let explanation = format!("the receiver returned {status}, which is not expected");

@@ -9,7 +9,7 @@ use http::{HeaderName, HeaderValue, Method, header};
 use super::{Body, address, expect, header as own_header, is_template};
 use crate::{
     destination::{
-        AttemptContext, Ending, Verdict,
+        AttemptContext, AttemptOutcome, Verdict,
         http::{Answer, HttpRequest, SendFailure},
         oauth::{ClientAuth, Grant, with_token},
         run_off_runtime, signature,
@@ -24,13 +24,13 @@ use crate::{
 };
 
 /// The outcome of a request, and its transcript.
-type Made = (Result<Answer, SendFailure>, Transcript);
+type SendResult = (Result<Answer, SendFailure>, Transcript);
 
 pub(super) async fn send(
     webhook: &Webhook,
     attempt: &mut AttemptContext<'_>,
     body: Body,
-) -> Ending {
+) -> AttemptOutcome {
     let mut headers = attempt.headers(&body.content_type);
     let target = match target(webhook, attempt).await {
         Ok(target) => target,
@@ -153,7 +153,7 @@ async fn with_auth(
     auth: Option<&Auth>,
     attempt: &mut AttemptContext<'_>,
     mut request: HttpRequest,
-) -> Result<Made, Box<Ending>> {
+) -> Result<SendResult, Box<AttemptOutcome>> {
     let header = match auth {
         None => return Ok(attempt.exchange(request).await),
         Some(Auth::OAuth2 {
@@ -202,6 +202,6 @@ async fn with_auth(
     }
 }
 
-fn unsendable_ending(explanation: String) -> Ending {
+fn unsendable_ending(explanation: String) -> AttemptOutcome {
     (Verdict::unreachable(explanation), Transcript::default())
 }

@@ -50,7 +50,7 @@ pub async fn group_at(store: &Store, ask: GroupRef) -> Result<Option<GroupAt>, E
     let is_notified_open = has_any(store, Membership::Open, group.id).await?;
     if matches!(ask, GroupRef::Key(_))
         && !is_notified_open
-        && !has_any(store, Membership::News, group.id).await?
+        && !has_any(store, Membership::Updated, group.id).await?
     {
         // Nothing is open and no one is to be notified: the group is over.
         return Ok(None);

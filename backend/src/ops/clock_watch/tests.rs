@@ -11,7 +11,7 @@ use crate::{
     clock::ManualClock,
     domain::{BudgetWindow, DeliveryState, Group, Health, HoldKind, silence::NEVER_MS},
     ops::samples::{self, START_MS, id},
-    store::{Engine, Sealer, engine::memory::MemoryEngine, record::bytes::moment_at, verify},
+    store::{Engine, Sealer, engine::memory::MemoryEngine, record::bytes::time_ms_at, verify},
     testing::{faulty_engine::FaultyEngine, samples as records},
 };
 
@@ -138,7 +138,7 @@ impl Process {
             let engine = self.store.engine();
             let all = engine.entries(index, Range::with_prefix(&[]), Direction::Ascending, 9);
             let all = all.await.unwrap().into_iter();
-            let moments = all.map(|(key, _)| moment_at(&key, at));
+            let moments = all.map(|(key, _)| time_ms_at(&key, at));
             indexed.extend(moments.map(|it| it.unwrap() - self.now_ms()));
         }
         indexed

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use bellwether_proto::filter::{self, Fault, Now, Parsed};
+use bellwether_proto::filter::{self, FilterError, Now, Parsed};
 use serde_json::{Value, json};
 
 use super::Deliveries;
@@ -91,7 +91,7 @@ enum Node {
 impl Condition {
     /// Parses a condition relative to a time; `None` for an empty text. Returns all errors with
     /// their positions.
-    fn read(text: &str, now_ms: i64) -> Result<Option<(Self, Parsed)>, Vec<Fault>> {
+    fn read(text: &str, now_ms: i64) -> Result<Option<(Self, Parsed)>, Vec<FilterError>> {
         if text.trim().is_empty() {
             return Ok(None);
         }
@@ -104,10 +104,13 @@ impl Condition {
             reader.add_violation("clause", "`since` must be earlier than `until`".into());
         }
         if !reader.violations.is_empty() {
-            let placed = reader.violations.into_iter().map(|(path, message)| Fault {
-                at: parsed.position(&path),
-                message,
-            });
+            let placed = reader
+                .violations
+                .into_iter()
+                .map(|(path, message)| FilterError {
+                    at: parsed.position(&path),
+                    message,
+                });
             return Err(placed.collect());
         }
         let condition = Self {
@@ -365,7 +368,7 @@ impl Deliveries {
         field: &str,
         text: &str,
     ) -> Result<(Option<Arc<Condition>>, Vec<String>), Error> {
-        let invalid = |errors: Vec<Fault>| {
+        let invalid = |errors: Vec<FilterError>| {
             let errors = errors.into_iter();
             Error::Invalid(
                 errors

@@ -42,7 +42,7 @@ pub enum Hold {
         probe_ms: i64,
     },
     /// The receiver requested a pause.
-    Asked {
+    Requested {
         /// End of the pause, in milliseconds since the epoch.
         until_ms: i64,
     },
@@ -146,7 +146,7 @@ impl Deliveries {
         let of_it = Key::new().id(delivery.destination);
         let range = Range {
             start: delivery.destination.to_bytes().into(),
-            end: Some(of_it.moment(due_ms).id(delivery.id).build()),
+            end: Some(of_it.time_ms(due_ms).id(delivery.id).build()),
         };
         let engine = self.store.engine();
         Ok(engine
@@ -229,7 +229,7 @@ impl WaitReasons<'_> {
                 let reason = self.failing_text(delivery, now_ms).await?;
                 waiting(WaitCode::Failing, reason, Some(next_ms))
             }
-            Some(Hold::Asked { until_ms }) => {
+            Some(Hold::Requested { until_ms }) => {
                 let next_ms = Some(until_ms.max(due_ms).max(now_ms));
                 waiting(WaitCode::RetryAfter, REQUESTED.into(), next_ms)
             }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::millis,
-    decide::{Causes, Past, Snapshot, Step, StepKind, Transition, notify},
+    decide::{Causes, PastDefinitions, Snapshot, Step, StepKind, Transition, notify},
     domain::{
         Destination, Health, HealthState, IncomingEvent, Name, RecordId, Severity, Status,
         counter::{Subject, Tally},
@@ -37,12 +37,12 @@ const LASTS_MIN: Duration = Duration::from_secs(120);
 pub struct FailingWatch {
     deciding: DecisionContext,
     intake: Intake,
-    seen: BTreeMap<RecordId, Seen>,
+    seen: BTreeMap<RecordId, KnownHealth>,
     has_checked: bool,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct KnownHealth {
     is_failing: bool,
     /// Time since which the destination has been failing, in milliseconds since the epoch; `None`
     /// if it is not.
@@ -277,7 +277,7 @@ fn receivers(snapshot: &Snapshot, event: &IncomingEvent, now_ms: i64) -> BTreeSe
         return BTreeSet::new();
     };
     let matches = snapshot.matches(&occurrence);
-    let past = Past::default().with_causes(&Causes::default());
+    let past = PastDefinitions::default().with_causes(&Causes::default());
     let step = Step {
         kind: StepKind::Event,
         transition: Transition::default(),

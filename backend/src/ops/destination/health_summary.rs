@@ -143,7 +143,7 @@ async fn oldest_waiting(store: &Store, id: RecordId) -> Result<Option<i64>, Engi
 mod tests {
     use super::*;
 
-    fn tried(ends: &str) -> Vec<AttemptSummary> {
+    fn attempts_from(ends: &str) -> Vec<AttemptSummary> {
         let one = |(at, end): (usize, char)| AttemptSummary {
             took_ms: u32::try_from(at).unwrap() * 10 + 10,
             is_delivered: end == '+',
@@ -153,13 +153,13 @@ mod tests {
 
     #[test]
     fn percentiles_cover_only_delivered_attempts() {
-        assert_eq!(percentile(&tried(""), 50), None);
-        assert_eq!(percentile(&tried("--"), 95), None);
+        assert_eq!(percentile(&attempts_from(""), 50), None);
+        assert_eq!(percentile(&attempts_from("--"), 95), None);
         let ms = |ms| Some(Duration::from_millis(ms));
-        assert_eq!(percentile(&tried("+"), 95), ms(10));
-        assert_eq!(percentile(&tried("+-++"), 50), ms(30));
-        assert_eq!(percentile(&tried("++++++++++"), 95), ms(100));
-        assert_eq!(percentile(&tried("++++++++++"), 50), ms(50));
+        assert_eq!(percentile(&attempts_from("+"), 95), ms(10));
+        assert_eq!(percentile(&attempts_from("+-++"), 50), ms(30));
+        assert_eq!(percentile(&attempts_from("++++++++++"), 95), ms(100));
+        assert_eq!(percentile(&attempts_from("++++++++++"), 50), ms(50));
     }
 
     #[test]
@@ -173,7 +173,7 @@ mod tests {
             ("++++++++++++++++++++++----+", false),
         ] {
             let mut health = Health::untried(RecordId::from_parts(1, 1), 0);
-            health.tried = tried(ends);
+            health.tried = attempts_from(ends);
             assert_eq!(health.is_flaky(), expected, "{ends}");
         }
     }

@@ -7,7 +7,7 @@ use crate::{
     domain::{Delivery, Destination, Health, HealthState, Name},
     error::Error,
     ops::{commit::commit, delivery::make_due, tag_scope::check_owner},
-    store::{Changes, Direction, Index, Lane, Range, Stored, record::bytes::moment_at},
+    store::{Changes, Direction, Index, Lane, Range, Stored, record::bytes::time_ms_at},
 };
 
 const STEP: usize = 500;
@@ -58,7 +58,7 @@ impl Destinations {
             let mut changes = self.store.changes();
             let (destination, health) = self.find_with_health(name, &mut changes).await?;
             if let Some(old) = health.filter(|it| needs_resume(&it.value)) {
-                changes.update(&old, &old.value.clone().resumed(self.clock.now_ms()));
+                changes.update(&old, &old.value.clone().into_resumed(self.clock.now_ms()));
                 changes.audit_action(&destination);
             }
             Ok((changes, destination))
@@ -75,7 +75,7 @@ impl Destinations {
             let engine = self.store.engine();
             let last = engine.entries(Index::DeliveryByDue, range, Direction::Descending, STEP);
             let later = last.await?.into_iter();
-            let later = later.filter(|(entry, _)| moment_at(entry, DUE_AT) > Some(now_ms));
+            let later = later.filter(|(entry, _)| time_ms_at(entry, DUE_AT) > Some(now_ms));
             let keys: Vec<_> = later.map(|(_, key)| key).collect();
             let (found, _) = self.store.get_readable::<Delivery>(keys).await?;
             let mut changes = self.store.changes();

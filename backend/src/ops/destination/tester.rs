@@ -83,7 +83,7 @@ pub enum TestTarget {
 }
 
 /// A completed test: its delivery, its attempt, and the timings of the exchange.
-pub type Tried = (Delivery, Attempt, Option<ExchangeTimes>);
+pub type CompletedTest = (Delivery, Attempt, Option<ExchangeTimes>);
 
 /// The rendered request of a test that is not sent.
 #[derive(Debug, Clone, PartialEq)]
@@ -183,7 +183,7 @@ impl Tester {
     ///
     /// # Cancel safety
     /// If the future is dropped, the test continues and is recorded.
-    pub async fn test(&self, test: Test) -> Result<Tried, Error> {
+    pub async fn test(&self, test: Test) -> Result<CompletedTest, Error> {
         let (answer, answered) = oneshot::channel();
         {
             let running = self.running.lock();
@@ -215,7 +215,7 @@ impl Tester {
 }
 
 impl TestRunner {
-    async fn test(&self, test: Test) -> Result<Tried, Error> {
+    async fn test(&self, test: Test) -> Result<CompletedTest, Error> {
         let now_ms = self.clock.now_ms();
         let (planned, kind, settings) = self.plan_delivery(test, now_ms).await?;
         let longest = attempt::timeouts(&self.config, settings, &kind).longest;

@@ -22,7 +22,7 @@ pub(super) enum DefinitionAt<T> {
     /// Created later, in milliseconds since the epoch.
     NotYet(i64),
     /// Already deleted, in milliseconds since the epoch.
-    Gone(i64),
+    Deleted(i64),
     /// In force, but no longer stored.
     NotKept,
 }
@@ -57,7 +57,7 @@ impl Definitions {
             compiled: HashMap::new(),
         };
         let mut range = Range {
-            start: Key::new().moment(since_ms).build(),
+            start: Key::new().time_ms(since_ms).build(),
             end: None,
         };
         loop {
@@ -215,7 +215,7 @@ fn version_at<T>(versions: &[Version<T>], point: Point) -> DefinitionAt<T> {
     };
     match found.definition.until_ms {
         Some(until_ms) if found.definition.deleted && until_ms <= at_ms => {
-            DefinitionAt::Gone(until_ms)
+            DefinitionAt::Deleted(until_ms)
         }
         _ => DefinitionAt::InForce(Arc::clone(&found.value), found.definition),
     }

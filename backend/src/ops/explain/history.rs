@@ -14,7 +14,7 @@ const NOTE_CHARACTERS_MAX: usize = 200;
 
 /// An entry in the history of an occurrence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moment {
+pub struct HistoryItem {
     /// Time of the entry, in milliseconds since the epoch.
     pub at_ms: i64,
     /// Kind of the entry.
@@ -30,23 +30,27 @@ pub struct Moment {
 }
 
 /// Returns the history of an occurrence, oldest first; only the newest [`TIMELINE_MAX`] entries.
-pub fn timeline(occurrence: &Occurrence, rules: &[RuleExplanation]) -> Vec<Moment> {
-    let mut moments = changes(occurrence);
+pub fn timeline(occurrence: &Occurrence, rules: &[RuleExplanation]) -> Vec<HistoryItem> {
+    let mut items = occurrence_items(occurrence);
     for rule in rules {
-        moments.extend(holds(rule));
-        moments.extend(moments_of(rule));
-        moments.extend(rule.deliveries.iter().filter_map(|it| ended(rule, it)));
-        moments.extend(rule.deliveries.iter().filter_map(|it| folded(rule, it)));
+        items.extend(hold_items(rule));
+        items.extend(notification_items(rule));
+        items.extend(rule.deliveries.iter().filter_map(|it| ended_item(rule, it)));
+        items.extend(
+            rule.deliveries
+                .iter()
+                .filter_map(|it| folded_item(rule, it)),
+        );
     }
     // The stable sort keeps simultaneous entries in causal order.
-    moments.sort_by_key(|it| it.at_ms);
-    let too_many = moments.len().saturating_sub(TIMELINE_MAX);
-    moments.drain(..too_many);
-    moments
+    items.sort_by_key(|it| it.at_ms);
+    let too_many = items.len().saturating_sub(TIMELINE_MAX);
+    items.drain(..too_many);
+    items
 }
 
-fn moment(at_ms: i64, kind: &'static str, text: String) -> Moment {
-    Moment {
+fn history_item(at_ms: i64, kind: &'static str, text: String) -> HistoryItem {
+    HistoryItem {
         at_ms,
         kind,
         text,
@@ -56,9 +60,9 @@ fn moment(at_ms: i64, kind: &'static str, text: String) -> Moment {
     }
 }
 
-fn changes(occurrence: &Occurrence) -> Vec<Moment> {
+fn occurrence_items(occurrence: &Occurrence) -> Vec<HistoryItem> {
     let close = occurrence.close.as_ref();
-    let mut moments = Vec::new();
+    let mut items = Vec::new();
     for entry in &occurrence.history {
         let (kind, text) = match (entry.field, entry.to.as_str()) {
             (Field::Status, _) if entry.from.is_empty() => ("opened", "it was opened".to_owned()),
@@ -86,19 +90,19 @@ fn changes(occurrence: &Occurrence) -> Vec<Moment> {
                 ("changed", format!("{field} {from} became {to}"))
             }
         };
-        moments.push(Moment {
+        items.push(HistoryItem {
             author: entry.author.clone(),
-            ..moment(entry.at_ms, kind, text)
+            ..history_item(entry.at_ms, kind, text)
         });
     }
     for note in &occurrence.annotations {
         let text = cut::to_one_line(&note.text, NOTE_CHARACTERS_MAX);
-        moments.push(Moment {
+        items.push(HistoryItem {
             author: Some(note.author.clone()),
-            ..moment(note.create_ms, "note", text)
+            ..history_item(note.create_ms, "note", text)
         });
     }
-    moments
+    items
 }
 
 /// Returns the entry for a field that is set at the opening.
@@ -106,7 +110,7 @@ fn continue_with(field: Field, to: &str) -> (&'static str, String) {
     ("opened", format!("{} is {to}", field.as_str()))
 }
 
-fn holds(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
+fn hold_items(rule: &RuleExplanation) -> impl Iterator<Item = HistoryItem> {
     rule.hold_changes.iter().map(|change| {
         let kind = match change.what {
             HoldOutcome::Waits => "held",
@@ -114,9 +118,9 @@ fn holds(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
             HoldOutcome::HandedOver => "handed over",
             _ => "skipped",
         };
-        Moment {
+        HistoryItem {
             rule_name: Some(rule.rule_name.clone()),
-            ..moment(change.at_ms, kind, super::describe(change))
+            ..history_item(change.at_ms, kind, super::describe(change))
         }
     })
 }
@@ -130,7 +134,7 @@ fn receiver(delivery: &Delivery) -> String {
     }
 }
 
-fn moments_of(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
+fn notification_items(rule: &RuleExplanation) -> impl Iterator<Item = HistoryItem> {
     rule.notifications.iter().map(|notification| {
         let is_part = |it: &&SentDelivery| notification.deliveries.contains(&it.delivery.id);
         let sent: Vec<_> = rule.deliveries.iter().filter(is_part).collect();
@@ -161,14 +165,14 @@ fn moments_of(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
                 format!("decided to notify {receivers} {about}{with}"),
             )
         };
-        Moment {
+        HistoryItem {
             rule_name: Some(rule.rule_name.clone()),
-            ..moment(notification.at_ms, kind, text)
+            ..history_item(notification.at_ms, kind, text)
         }
     })
 }
 
-fn folded(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
+fn folded_item(rule: &RuleExplanation, sent: &SentDelivery) -> Option<HistoryItem> {
     let digest = sent.digest.as_ref()?;
     let name = receiver(&sent.delivery);
     let became = match digest.state {
@@ -179,14 +183,14 @@ fn folded(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
     };
     let (id, count) = (digest.id, digest.count);
     let text = format!("{name} is notified in digest {id} of {count} messages{became}");
-    Some(Moment {
+    Some(HistoryItem {
         rule_name: Some(rule.rule_name.clone()),
         delivery: Some(digest.id),
-        ..moment(sent.delivery.end_ms?, "folded", text)
+        ..history_item(sent.delivery.end_ms?, "folded", text)
     })
 }
 
-fn ended(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
+fn ended_item(rule: &RuleExplanation, sent: &SentDelivery) -> Option<HistoryItem> {
     let delivery = &sent.delivery;
     let name = receiver(delivery);
     let (kind, text) = match delivery.state {
@@ -201,9 +205,9 @@ fn ended(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
         DeliveryState::Cancelled => ("cancelled", format!("the message to {name} was cancelled")),
         _ => return None,
     };
-    Some(Moment {
+    Some(HistoryItem {
         rule_name: Some(rule.rule_name.clone()),
         delivery: Some(delivery.id),
-        ..moment(delivery.end_ms?, kind, text)
+        ..history_item(delivery.end_ms?, kind, text)
     })
 }

@@ -8,7 +8,7 @@ use super::{
     Basis, Definition, Judgement, Reason, SentDelivery, TriggerExplanation,
     definitions::{DefinitionAt, Definitions},
     gates::{destination_paused, gates},
-    held,
+    holds,
     sent::Pauses,
     timeline::{PastState, Point},
 };
@@ -74,7 +74,7 @@ impl Judge<'_> {
                             format!("created at {at}, after the last change of the occurrence");
                         Reason::new(ReasonCode::NoRule, detail)
                     }
-                    DefinitionAt::Gone(until_ms) => {
+                    DefinitionAt::Deleted(until_ms) => {
                         let detail = format!("deleted at {}", format_time(until_ms));
                         Reason::new(ReasonCode::NoRule, detail)
                     }
@@ -168,7 +168,7 @@ impl Judge<'_> {
         let mut gates = gates(&case, tense, has_sent);
         let held_by = self.held_by(subject, rule, (point, state), now);
         if !has_sent {
-            gates.extend(held::gates(&held_by));
+            gates.extend(holds::gates(&held_by));
         }
         let destinations: Vec<_> = case.destinations().map(|it| it.name.clone()).collect();
         let at = (point.at_ms, tense);
@@ -220,7 +220,7 @@ impl Judge<'_> {
     ) -> Vec<HeldBy> {
         let occurrence = &state.occurrence;
         if !now {
-            return held::holds_at(occurrence, subject.id, point.at_ms);
+            return holds::holds_at(occurrence, subject.id, point.at_ms);
         }
         let covering = self.snapshot.silences().matching(occurrence, point.at_ms);
         let waits = occurrence.pending.iter().find(|it| it.rule == subject.id);
@@ -262,7 +262,7 @@ impl Judge<'_> {
                 is_stored: false,
                 ..TriggerExplanation::missing(name)
             },
-            DefinitionAt::NotYet(_) | DefinitionAt::Gone(_) => TriggerExplanation::missing(name),
+            DefinitionAt::NotYet(_) | DefinitionAt::Deleted(_) => TriggerExplanation::missing(name),
         }
     }
 

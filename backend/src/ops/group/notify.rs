@@ -205,7 +205,7 @@ impl CurrentGroup {
         let is_last = found.open.is_empty() && found.joining.is_empty();
         let most = if is_last { all } else { GROUP_JOINING_MAX };
         if let Some(id) = id {
-            found.news = keys(store, Membership::News, id, most.saturating_add(1)).await?;
+            found.news = keys(store, Membership::Updated, id, most.saturating_add(1)).await?;
         }
         for (waiting, most) in [
             (&mut found.joining, GROUP_JOINING_MAX),
@@ -348,7 +348,7 @@ impl CurrentGroup {
         }
         if let Some(group) = &self.stored {
             let id = group.value.id;
-            rest.extend(keys(store, Membership::News, id, usize::MAX).await?);
+            rest.extend(keys(store, Membership::Updated, id, usize::MAX).await?);
         }
         Ok(rest)
     }

@@ -232,7 +232,7 @@ async fn candidate(
             let adopted = adopted_response(response, &member, now_ms);
             set(&mut member, group, Some(adopted));
             let step = Step {
-                kind: StepKind::Look,
+                kind: StepKind::Check,
                 transition: Transition::default(),
                 matches: &snapshot.matches(&member),
                 now_ms,

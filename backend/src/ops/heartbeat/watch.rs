@@ -305,7 +305,7 @@ impl HeartbeatWatch {
         if time.is_settled(loaded.heartbeat.grace_ms, waiting.length_ms) {
             let until_ms = time.now_ms.saturating_sub(waiting.length_ms);
             let late = Range {
-                end: Some(Key::new().rest(&waiting.place).moment(until_ms).build()),
+                end: Some(Key::new().rest(&waiting.place).time_ms(until_ms).build()),
                 ..all.clone()
             };
             for stored in self.read_range(late).await? {
@@ -328,7 +328,7 @@ impl HeartbeatWatch {
         let of = |standing| by_beat(heartbeat.id, standing);
         let before_ms = time.now_ms.saturating_sub(heartbeat.forget_ms);
         let forgotten = Range {
-            end: Some(of(Standing::Late).moment(before_ms).build()),
+            end: Some(of(Standing::Late).time_ms(before_ms).build()),
             ..Range::with_prefix(&of(Standing::Late).build())
         };
         let mut forgotten = self.read_range(forgotten).await?;

@@ -7,7 +7,7 @@ use std::{
 
 use super::job::{Accepted, Job, Outcome};
 use crate::{
-    decide::{Causes, Past, Snapshot, Step, StepKind, Transition, hand_over, notify},
+    decide::{Causes, PastDefinitions, Snapshot, Step, StepKind, Transition, hand_over, notify},
     domain::{
         Delivery, EventId, Occurrence, OccurrenceId, OwnEvent, Receipt, RecordId, Severity, Status,
         counter::Subject,
@@ -446,7 +446,7 @@ async fn read_reopened(
             continue;
         };
         if let Some(number) = newest.reopened {
-            let found = find::stored(
+            let found = find::find_stored(
                 &deciding.store,
                 OccurrenceId {
                     event: newest.event,
@@ -492,7 +492,7 @@ fn updated_occurrences<'a>(
 struct Decision<'a> {
     deciding: &'a DecisionContext,
     snapshot: &'a Snapshot,
-    past: &'a Past,
+    past: &'a PastDefinitions,
     now_ms: i64,
     deliveries: Vec<Delivery>,
     /// Number of accepted events, by resulting severity of the occurrence.
@@ -527,7 +527,7 @@ impl Decision<'_> {
             opened += usize::from(reception.is_opened);
             number = self.notify(line, reception);
         }
-        Outcome::Taken {
+        Outcome::Accepted {
             number,
             opened,
             failed: Vec::new(),

@@ -67,7 +67,7 @@ impl Intake {
             .await
             .unwrap_or_else(|_closed| Err(stopping_error()))?
         {
-            Outcome::Taken { opened, .. } => Ok(IdempotentOutcome::Now(opened)),
+            Outcome::Accepted { opened, .. } => Ok(IdempotentOutcome::Now(opened)),
             Outcome::Earlier(refused) => Ok(IdempotentOutcome::Earlier(refused)),
             Outcome::KeyUsed => Err(Error::KeyUsed),
         }

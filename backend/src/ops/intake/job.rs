@@ -59,7 +59,7 @@ impl Accepted {
 
 #[derive(Debug)]
 pub(super) enum Outcome {
-    Taken {
+    Accepted {
         /// Number of the occurrence of the last event.
         number: u32,
         /// Number of events that opened an occurrence.

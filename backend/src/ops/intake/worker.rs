@@ -183,7 +183,7 @@ impl Worker {
             });
             Box::pin(self.process(vec![alone], until)).await;
             match answer.await.unwrap_or_else(|_closed| Err(stopping_error())) {
-                Ok(Outcome::Taken {
+                Ok(Outcome::Accepted {
                     number: of, opened, ..
                 }) => {
                     (number, all_opened) = (of, all_opened + opened);
@@ -196,7 +196,7 @@ impl Worker {
             Some((_, error)) if failed.len() + 1 == count => Err(error),
             last => {
                 failed.extend(last);
-                Ok(Outcome::Taken {
+                Ok(Outcome::Accepted {
                     number,
                     opened: all_opened,
                     failed,

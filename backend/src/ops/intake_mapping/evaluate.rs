@@ -329,7 +329,7 @@ impl<'a> PreparedMapping<'a> {
         };
         let mut mapped = severity.map.iter();
         let mapped = mapped.find(|(value, _)| value.to_lowercase() == said);
-        let own = || severity::of_word(&said).and_then(|it| Severity::from_number(it.into()));
+        let own = || severity::from_name(&said).and_then(|it| Severity::from_number(it.into()));
         mapped.map(|(_, it)| *it).or_else(own).or(severity.default)
     }
 }

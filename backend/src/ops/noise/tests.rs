@@ -206,7 +206,7 @@ async fn naive(
     expected
 }
 
-fn shown(report: &NoiseReport) -> BTreeMap<String, Expected> {
+fn counts_by_row(report: &NoiseReport) -> BTreeMap<String, Expected> {
     let rows = report.rows.iter();
     rows.map(|row| (row.name.clone(), Expected::of(row)))
         .collect()
@@ -222,9 +222,9 @@ async fn report_matches_a_naive_count() {
         let by_event = report(&world, NoiseRows::EventName).await;
 
         let expected = naive(&world, |_, rule| rule.to_owned()).await;
-        assert_eq!(shown(&by_rule), expected, "seed {seed}");
+        assert_eq!(counts_by_row(&by_rule), expected, "seed {seed}");
         let expected = naive(&world, |it, _| it.name.clone()).await;
-        assert_eq!(shown(&by_event), expected, "seed {seed}");
+        assert_eq!(counts_by_row(&by_event), expected, "seed {seed}");
         let sum = |report: &NoiseReport| -> i64 {
             let rows = report.rows.iter();
             rows.map(|it| it.numbers.get(NoiseTally::Notification))

@@ -29,7 +29,7 @@ pub(super) async fn waiting_digests(
             let DeliveryState::Pending { due_ms } = delivery.state else {
                 continue;
             };
-            let key = Key::new().moment(due_ms).id(delivery.id).build();
+            let key = Key::new().time_ms(due_ms).id(delivery.id).build();
             let is_before_end = range.end.as_ref().is_none_or(|end| key < *end);
             if key >= range.start && is_before_end {
                 waiting.insert(key, HeldMessage::Digest(Box::new(delivery)));

@@ -29,7 +29,7 @@ use crate::{
         engine::Range,
         record::{
             by_response,
-            bytes::{Key, id_at, moment_at},
+            bytes::{Key, id_at, time_ms_at},
         },
     },
 };
@@ -42,7 +42,7 @@ mod together;
 pub struct PendingReview {
     deciding: DecisionContext,
     intake: Intake,
-    seen: Mutex<Seen>,
+    seen: Mutex<LastPass>,
     /// Whether the last pass did nothing because the service was quiet.
     was_quiet: AtomicBool,
 }
@@ -50,7 +50,7 @@ pub struct PendingReview {
 /// State that the last pass was based on. Losing it is harmless: the store shows what is in
 /// progress.
 #[derive(Debug, Default)]
-struct Seen {
+struct LastPass {
     /// Edition of rules and triggers that held notifications were last evaluated against.
     edition: Option<u64>,
     /// The silences that had not ended.
@@ -60,7 +60,7 @@ struct Seen {
     is_left: bool,
 }
 
-impl Seen {
+impl LastPass {
     /// Whether contacts, schedules and policies are unchanged.
     fn has_responders(&self, snapshot: &Snapshot) -> bool {
         let seen = self.responders.as_ref();
@@ -102,8 +102,8 @@ impl PendingReview {
         }
         let now_ms = self.deciding.clock.now_ms();
         let in_force = in_force(&snapshot, now_ms);
-        let all = Key::new().moment(i64::MAX).byte(u8::MAX).build();
-        let due = Key::new().moment(now_ms.saturating_add(1)).build();
+        let all = Key::new().time_ms(i64::MAX).byte(u8::MAX).build();
+        let due = Key::new().time_ms(now_ms.saturating_add(1)).build();
         let range = |end| Range {
             end: Some(end),
             ..Range::with_prefix(&[])
@@ -146,7 +146,7 @@ impl PendingReview {
                 edited = edited.and(self.walk_once(index, range, &together).await);
             }
         }
-        *seen = Seen {
+        *seen = LastPass {
             edition: Some(snapshot.edition()),
             silences: Some(Arc::clone(snapshot.silences())),
             responders: Some(Arc::clone(snapshot.responders())),
@@ -380,13 +380,13 @@ impl PendingReview {
     /// Returns an error if the store fails.
     pub async fn next_ms(&self, since_ms: i64) -> Result<Option<i64>, Error> {
         let range = Range {
-            start: Key::new().moment(since_ms.saturating_add(1)).build(),
+            start: Key::new().time_ms(since_ms.saturating_add(1)).build(),
             end: None,
         };
         let engine = self.deciding.store.engine();
         let first = engine.entries(Index::OccurrenceByDue, range, Direction::Ascending, 1);
         let first = first.await?;
-        Ok(first.first().and_then(|(key, _)| moment_at(key, 0)))
+        Ok(first.first().and_then(|(key, _)| time_ms_at(key, 0)))
     }
 }
 

@@ -210,7 +210,7 @@ fn change_step(occurrence: &Occurrence, entry: &HistoryEntry, from_ms: i64) -> O
         }
         Field::Status => change.status = Some(Status::from_word(&entry.to)?),
         Field::Acknowledged => change.acknowledged = Some(entry.to == "true"),
-        Field::Assignee if entry.to.is_empty() => change.assignment = Assignment::Nobody,
+        Field::Assignee if entry.to.is_empty() => change.assignment = Assignment::Unassigned,
         Field::Assignee => change.assignment = Assignment::Client(Name::parse(&entry.to).ok()?),
     }
     let author = entry

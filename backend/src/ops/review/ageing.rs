@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::millis,
-    decide::{Causes, Past, Snapshot},
+    decide::{Causes, PastDefinitions, Snapshot},
     domain::{CloseReason, Delivery, Occurrence, Status, silence::NEVER_MS},
     error::{Error, log_failure},
     lifecycle::{Cause, Review, StateChange, review},
@@ -29,7 +29,7 @@ use crate::{
             Range,
             ownership::{OwnedSlots, review_slot_of},
         },
-        record::bytes::{Key, moment_at},
+        record::bytes::{Key, time_ms_at},
     },
 };
 
@@ -109,7 +109,7 @@ impl Ageing {
         if snapshot.settings().is_quiet() {
             return Ok(());
         }
-        let due = Key::new().moment(self.deciding.clock.now_ms().saturating_add(1));
+        let due = Key::new().time_ms(self.deciding.clock.now_ms().saturating_add(1));
         let mut range = Range {
             start: Vec::new(),
             end: Some(due.build()),
@@ -213,7 +213,7 @@ impl Ageing {
     /// reports about it. Appends the deliveries that the change causes.
     fn decide(
         &self,
-        rules: (&Snapshot, &Past),
+        rules: (&Snapshot, &PastDefinitions),
         stored: &Stored<Occurrence>,
         deliveries: &mut Vec<Delivery>,
     ) -> (Option<Occurrence>, Reports) {
@@ -287,14 +287,14 @@ impl Ageing {
     /// milliseconds since the epoch.
     pub(crate) async fn next_ms(&self, since_ms: i64) -> Result<Option<i64>, Error> {
         let found = self.due(Range {
-            start: Key::new().moment(since_ms.saturating_add(1)).build(),
+            start: Key::new().time_ms(since_ms.saturating_add(1)).build(),
             end: None,
         });
         let found = found.await?;
         self.deciding.store.record_progress();
         let first = found.iter().find(|(_, record)| self.owns(record));
         let first = first.or(found.last());
-        Ok(first.and_then(|(entry, _)| moment_at(entry, 0)))
+        Ok(first.and_then(|(entry, _)| time_ms_at(entry, 0)))
     }
 }
 

@@ -179,7 +179,7 @@ impl Rules {
                     Error::invalid(place, format!("`{name}`: {message}"))
                 });
             }
-            previews.push(shown(rendered, name, &mut left_bytes));
+            previews.push(into_preview(rendered, name, &mut left_bytes));
         }
         Ok(Previews { previews, warnings })
     }
@@ -195,7 +195,7 @@ impl Rules {
 }
 
 /// Returns the preview of a message, without its text if the response has no room for it.
-fn shown(mut message: Rendered, destination_name: Name, left_bytes: &mut usize) -> Preview {
+fn into_preview(mut message: Rendered, destination_name: Name, left_bytes: &mut usize) -> Preview {
     let size_bytes = message.size_bytes;
     let fits = size_bytes <= *left_bytes;
     if fits {

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     domain::Severity,
     error::Error,
-    store::{Direction, Index, Store, engine::Range, record::bytes::moment_at},
+    store::{Direction, Index, Store, engine::Range, record::bytes::time_ms_at},
 };
 
 const BATCH: usize = 1_000;
@@ -93,7 +93,7 @@ pub async fn frequency(
         let batch = walk.next(BATCH).await?;
         let is_past = batch
             .first()
-            .is_none_or(|(place, _)| moment_at(place, 0).is_none_or(|at_ms| at_ms >= end_ms));
+            .is_none_or(|(place, _)| time_ms_at(place, 0).is_none_or(|at_ms| at_ms >= end_ms));
         if is_past {
             return Ok(buckets);
         }

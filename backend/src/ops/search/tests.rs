@@ -71,7 +71,7 @@ fn occurrence(number: u32) -> Occurrence {
     }
 }
 
-async fn stored(count: u32) -> (Store, Vec<Occurrence>) {
+async fn store_occurrences(count: u32) -> (Store, Vec<Occurrence>) {
     let store = Store::in_memory();
     let occurrences: Vec<_> = (0..count).map(occurrence).collect();
     let mut changes = store.changes();
@@ -117,7 +117,7 @@ fn filters() -> Vec<Filter> {
 
 #[tokio::test]
 async fn pages_in_any_order_contain_every_occurrence_once() {
-    let (store, all) = stored(300).await;
+    let (store, all) = store_occurrences(300).await;
     for sort in [
         SortField::LastSeen,
         SortField::StartTime,
@@ -174,7 +174,7 @@ async fn pages_in_any_order_contain_every_occurrence_once() {
 
 #[tokio::test]
 async fn cursor_is_valid_only_for_its_query() {
-    let (store, _) = stored(20).await;
+    let (store, _) = store_occurrences(20).await;
     let request = SearchRequest {
         limit: 5,
         fingerprint: vec![1],
@@ -196,7 +196,7 @@ async fn cursor_is_valid_only_for_its_query() {
 
 #[tokio::test]
 async fn count_matches_the_filter() {
-    let (store, all) = stored(300).await;
+    let (store, all) = store_occurrences(300).await;
     for filter in filters() {
         let expected = all.iter().filter(|found| filter.matches(found)).count();
         assert_eq!(count(&store, &filter).await.unwrap(), expected);
@@ -205,7 +205,7 @@ async fn count_matches_the_filter() {
 
 #[tokio::test]
 async fn time_buckets_are_contiguous_and_count_each_occurrence_once() {
-    let (store, all) = stored(300).await;
+    let (store, all) = store_occurrences(300).await;
     let filter = Filter {
         severities: vec![Severity::Error, Severity::Info],
         ..Filter::default()
@@ -265,7 +265,7 @@ async fn repeat(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn paging_under_writes_ends_and_misses_nothing() {
-    let (store, all) = stored(600).await;
+    let (store, all) = store_occurrences(600).await;
     let everything: BTreeSet<_> = all.iter().map(|occurrence| occurrence.key).collect();
     let (now_ms, stop) = (
         Arc::new(AtomicI64::new(2_000)),
@@ -328,7 +328,7 @@ async fn paging_under_writes_ends_and_misses_nothing() {
 
 #[tokio::test]
 async fn occurrences_moved_during_paging_come_last() {
-    let (store, all) = stored(10).await;
+    let (store, all) = store_occurrences(10).await;
     let mut request = SearchRequest {
         limit: 4,
         ..Default::default()
@@ -364,7 +364,7 @@ async fn occurrences_moved_during_paging_come_last() {
 
 #[tokio::test]
 async fn time_range_is_split_into_the_requested_bucket_count() {
-    let (store, _) = stored(3).await;
+    let (store, _) = store_occurrences(3).await;
     for (length_ms, count) in [(10, 7), (499, 498), (86_400_001, 500), (7, 7), (1, 1)] {
         let span = (1_000, 1_000 + length_ms);
         let buckets = frequency(&store, &Filter::default(), span, count)
@@ -387,7 +387,7 @@ type Named = fn(&Occurrence) -> Option<String>;
 async fn group_counts_match_plain_counts_and_report_incompleteness() {
     use crate::matching::field::Field;
 
-    let (store, occurrences) = stored(300).await;
+    let (store, occurrences) = store_occurrences(300).await;
     let clock = ManualClock::at(0);
     let filter = Filter {
         statuses: vec![Status::Open, Status::Suppressed],
@@ -417,7 +417,7 @@ async fn group_counts_match_plain_counts_and_report_incompleteness() {
         assert_eq!((found.counted, found.is_complete), (meant().count(), true));
     }
 
-    let (store, _) = stored(20_001).await;
+    let (store, _) = store_occurrences(20_001).await;
     let all = Filter::default();
     let name = group(&store, &clock, &all, &Field::Name).await.unwrap();
     assert_eq!((name.counted, name.is_complete), (20_001, true));

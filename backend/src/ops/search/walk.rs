@@ -13,7 +13,7 @@ use crate::{
     store::{
         Direction, EngineError, Index, Store, Stored,
         engine::{IndexEntry, Range},
-        record::bytes::{Key, moment_at},
+        record::bytes::{Key, time_ms_at},
     },
 };
 
@@ -82,7 +82,7 @@ impl<'a> Walk<'a> {
                 (None, ends.min())
             }
         };
-        let moment = |at_ms| Key::new().moment(at_ms).build();
+        let moment = |at_ms| Key::new().time_ms(at_ms).build();
         let range = Range {
             start: start_ms.map(moment).unwrap_or_default(),
             end: end_ms.map(moment),
@@ -117,7 +117,7 @@ impl<'a> Walk<'a> {
         let (SortField::Severity, Some(start_ms)) = (sort.field, filter.start_ms) else {
             return Ok(walk);
         };
-        let since = Key::new().moment(start_ms).build();
+        let since = Key::new().time_ms(start_ms).build();
         let (index, prefixes) = streams_of(filter, SortField::LastSeen);
         let mut places: Vec<OrderPosition> = Vec::new();
         for prefix in prefixes {
@@ -138,7 +138,7 @@ impl<'a> Walk<'a> {
             }
         }
         places.retain(|(place, _)| {
-            let is_new = moment_at(place, 1) > newest_ms.or(Some(i64::MAX));
+            let is_new = time_ms_at(place, 1) > newest_ms.or(Some(i64::MAX));
             let is_past = after.is_some_and(|after| match sort.direction {
                 Direction::Ascending => place[..] <= *after,
                 Direction::Descending => place[..] >= *after,
@@ -175,7 +175,7 @@ impl<'a> Walk<'a> {
         let moments = prefixes
             .iter()
             .zip(last.await?)
-            .filter_map(|(prefix, last)| moment_at(&last.first()?.0, prefix.len()));
+            .filter_map(|(prefix, last)| time_ms_at(&last.first()?.0, prefix.len()));
         Ok(moments.max())
     }
 

@@ -103,7 +103,7 @@ async fn assignment_to_a_client_notifies_no_one() {
     // New events leave the assignee unchanged; the next occurrence has none.
     intake.submit(vec![event("a")], None).await.unwrap();
     assert_eq!(stored().await.assignee, Some(name("ben")));
-    let items = [assigned(Assignment::Nobody), assigned(ben())];
+    let items = [assigned(Assignment::Unassigned), assigned(ben())];
     let set = set_status((&deciding, &intake), &items, &ann);
     assert!(set.await.unwrap().iter().all(Result::is_ok));
     let after = stored().await;

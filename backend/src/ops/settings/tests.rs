@@ -12,7 +12,7 @@ use crate::{
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-fn given(pairs: &[(&str, SharedSettings)]) -> Config {
+fn config_with(pairs: &[(&str, SharedSettings)]) -> Config {
     let mut config = Config::new("");
     for (key, values) in pairs {
         config.shared.take(key, values);
@@ -31,7 +31,7 @@ fn retention_of(hours: u32) -> SharedSettings {
 async fn start(store: &Store, config: &Config) -> Settings {
     let clock = ManualClock::at(samples::START_MS);
     store_initial(store, &clock, config).await.unwrap();
-    stored(store).await.unwrap().unwrap().value
+    read_stored(store).await.unwrap().unwrap().value
 }
 
 fn settings(store: &Store) -> InstallationSettings {
@@ -49,25 +49,37 @@ fn draft(hours: u32) -> v1::Settings {
 #[tokio::test]
 async fn settings_file_applies_at_start_and_changes_are_audited() {
     let store = samples::store();
-    let first = start(&store, &given(&[("delivery.retention", retention_of(5))])).await;
+    let first = start(
+        &store,
+        &config_with(&[("delivery.retention", retention_of(5))]),
+    )
+    .await;
     assert_eq!(first.values, retention_of(5));
     assert_eq!(first.from_file, ["delivery.retention"]);
     assert!(samples::all::<AuditEntry>(&store).await.is_empty());
-    let same = start(&store, &given(&[("delivery.retention", retention_of(5))])).await;
+    let same = start(
+        &store,
+        &config_with(&[("delivery.retention", retention_of(5))]),
+    )
+    .await;
     assert_eq!(same, first);
 
-    let edited = start(&store, &given(&[("delivery.retention", retention_of(7))])).await;
+    let edited = start(
+        &store,
+        &config_with(&[("delivery.retention", retention_of(7))]),
+    )
+    .await;
     assert_eq!((edited.values, edited.revision), (retention_of(7), 2));
     let entries = samples::all::<AuditEntry>(&store).await;
     let recorded: Vec<_> = entries.iter().map(|it| (&*it.client, &*it.kind)).collect();
     assert_eq!(recorded, [("settings file", "settings")]);
 
     // A value no longer in the file has its default again, and a call may change it.
-    let removed = start(&store, &given(&[])).await;
+    let removed = start(&store, &config_with(&[])).await;
     assert_eq!(removed.values, SharedSettings::default());
     let called = settings(&store).update(&draft(9), false).await.unwrap();
     assert_eq!(called.resource.values, retention_of(9));
-    let again = start(&store, &given(&[])).await;
+    let again = start(&store, &config_with(&[])).await;
     assert_eq!(
         again.values,
         retention_of(9),
@@ -78,7 +90,11 @@ async fn settings_file_applies_at_start_and_changes_are_audited() {
 #[tokio::test]
 async fn settings_from_the_file_cannot_be_changed_by_a_call() {
     let store = samples::store();
-    start(&store, &given(&[("delivery.retention", retention_of(5))])).await;
+    start(
+        &store,
+        &config_with(&[("delivery.retention", retention_of(5))]),
+    )
+    .await;
     let all = settings(&store);
     let refused = all.update(&draft(6), false).await.unwrap_err();
     let Error::Invalid(violations) = refused else {
@@ -99,7 +115,7 @@ async fn settings_from_the_file_cannot_be_changed_by_a_call() {
 #[tokio::test]
 async fn invalid_values_are_refused_by_field() {
     let store = samples::store();
-    start(&store, &given(&[])).await;
+    start(&store, &config_with(&[])).await;
     let negative = prost_types::Duration {
         seconds: -1,
         nanos: 0,
@@ -141,7 +157,7 @@ async fn invalid_values_are_refused_by_field() {
 #[tokio::test]
 async fn change_that_breaks_an_including_template_is_rejected() {
     let store = samples::store();
-    start(&store, &given(&[])).await;
+    start(&store, &config_with(&[])).await;
     let all = settings(&store);
     let templates = |pairs: &[(&str, &str)]| v1::Settings {
         templates: pairs
@@ -201,11 +217,11 @@ async fn change_that_breaks_an_including_template_is_rejected() {
 #[tokio::test]
 async fn node_reports_differing_file_settings_until_resolved() {
     let store = samples::store();
-    start(&store, &given(&[])).await;
+    start(&store, &config_with(&[])).await;
     let (deciding, clock) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     let ruleset: Arc<Ruleset> = Arc::clone(&deciding.ruleset);
-    let config = given(&[("delivery.retention", retention_of(5))]);
+    let config = config_with(&[("delivery.retention", retention_of(5))]);
     let telling = ReportPublisher::new(Arc::clone(store.engine()));
     let mut watch = SettingsWatch::new(store.clone(), clock, ruleset, intake, (config, telling));
     watch.check().await.unwrap();
@@ -235,7 +251,11 @@ async fn node_reports_differing_file_settings_until_resolved() {
 #[tokio::test]
 async fn quiet_mode_persists_across_edits_and_restarts() {
     let store = samples::store();
-    start(&store, &given(&[("delivery.retention", retention_of(5))])).await;
+    start(
+        &store,
+        &config_with(&[("delivery.retention", retention_of(5))]),
+    )
+    .await;
     let all = settings(&store);
     let quiet = all.set_quiet(true).await.unwrap();
     assert_eq!(quiet.quiet_since_time, Some(timestamp(samples::START_MS)));
@@ -245,7 +265,11 @@ async fn quiet_mode_persists_across_edits_and_restarts() {
         "it is already quiet"
     );
     all.update(&draft(5), false).await.unwrap();
-    start(&store, &given(&[("delivery.retention", retention_of(7))])).await;
+    start(
+        &store,
+        &config_with(&[("delivery.retention", retention_of(7))]),
+    )
+    .await;
     assert!(in_force(&store).await.unwrap().is_quiet());
     let ended = all.set_quiet(false).await.unwrap();
     assert_eq!(ended.quiet_since_time, None);

@@ -98,9 +98,9 @@ impl Silencing {
         let checked = self.all.create(&draft, true).await?;
         self.check_breadth(&checked.resource, allow_broad).await?;
         if validate_only {
-            return self.saved(checked).await;
+            return self.saved_view(checked).await;
         }
-        self.saved(self.all.create(&draft, false).await?).await
+        self.saved_view(self.all.create(&draft, false).await?).await
     }
 
     /// Replaces a silence; with `validate_only`, only validates the draft.
@@ -118,12 +118,12 @@ impl Silencing {
         let checked = self.all.update(&draft, true).await?;
         self.check_breadth(&checked.resource, allow_broad).await?;
         if validate_only {
-            return self.saved(checked).await;
+            return self.saved_view(checked).await;
         }
-        self.saved(self.all.update(&draft, false).await?).await
+        self.saved_view(self.all.update(&draft, false).await?).await
     }
 
-    async fn saved(&self, saved: Saved<Silence>) -> Result<SilenceView, Error> {
+    async fn saved_view(&self, saved: Saved<Silence>) -> Result<SilenceView, Error> {
         let Saved { view, warnings, .. } = saved;
         self.with_current_counts(SilenceView { warnings, ..view })
             .await

@@ -1,7 +1,7 @@
 //! Conversion of queries between wire and domain types.
 
 use bellwether_proto::{
-    filter::{self, Fault, Now, Parsed},
+    filter::{self, FilterError, Now, Parsed},
     v1::{self, clause::Kind, equals::Value as EqualsValue},
 };
 use prost_types::{Value, value::Kind as ValueKind};
@@ -56,7 +56,7 @@ pub fn text(
         Ok(compiled) => Some((parsed, compiled)),
         Err(found) => {
             violations.extend(found.into_iter().map(|violation| {
-                let placed = Fault {
+                let placed = FilterError {
                     at: parsed.position(&violation.field),
                     message: violation.description,
                 };

@@ -17,7 +17,7 @@ use super::deadline::deadline_exceeded;
 use crate::error::Error;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum BodyDirection {
     /// A request body, which ends with an error.
     In,
     /// A response body, which ends with trailers that contain the gRPC status.
@@ -34,14 +34,14 @@ pub(super) struct Ends {
 #[derive(Debug)]
 pub(super) struct UntilEnded {
     body: tonic::body::Body,
-    way: Way,
+    way: BodyDirection,
     is_over: bool,
     revoked: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
 impl UntilEnded {
-    pub(super) fn new(body: tonic::body::Body, way: Way, ends: Ends) -> Self {
+    pub(super) fn new(body: tonic::body::Body, way: BodyDirection, ends: Ends) -> Self {
         let revoked = ends.revoked.map(|it| Box::pin(it.cancelled_owned()));
         Self {
             body,
@@ -83,8 +83,8 @@ impl Body for UntilEnded {
         this.body = tonic::body::Body::empty();
         let mut trailers = HeaderMap::new();
         Poll::Ready(Some(match this.way {
-            Way::In => Err(status),
-            Way::Out => status
+            BodyDirection::In => Err(status),
+            BodyDirection::Out => status
                 .add_header(&mut trailers)
                 .map(|()| Frame::trailers(trailers)),
         }))

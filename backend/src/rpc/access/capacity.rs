@@ -12,7 +12,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use bellwether_process::listen::{Full, Permit, Pool, network_of};
+use bellwether_process::listen::{Permit, PermitError, Pool, network_of};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tonic::{Code, Status, body::Body};
@@ -141,8 +141,10 @@ impl Capacities {
 fn take_call(permit: &mut Permit<Holder>) -> Result<(), Status> {
     permit.take(1).map_err(|full| {
         busy_status(match full {
-            Full::All => "too many calls of this kind are in progress; try again in a moment",
-            Full::Share => {
+            PermitError::All => {
+                "too many calls of this kind are in progress; try again in a moment"
+            }
+            PermitError::Share => {
                 "too many calls of this kind are in progress for this client, whose share is a \
                  quarter; try again in a moment"
             }
@@ -218,8 +220,8 @@ fn take_memory(bytes: usize, reserved: &Mutex<ReservedResources>) -> Result<(), 
     let mut reserved = reserved.lock().unwrap_or_else(PoisonError::into_inner);
     reserved.memory(bytes).map_err(|full| {
         busy_status(match full {
-            Full::All => "the memory for requests is exhausted; try again",
-            Full::Share => {
+            PermitError::All => "the memory for requests is exhausted; try again",
+            PermitError::Share => {
                 "this client has used its share of the memory for requests, a quarter; try again"
             }
         })
@@ -242,7 +244,7 @@ fn busy_status(message: &str) -> Status {
 }
 
 impl ReservedResources {
-    fn memory(&mut self, bytes: usize) -> Result<(), Full> {
+    fn memory(&mut self, bytes: usize) -> Result<(), PermitError> {
         if let Some(left) = self.free_bytes.checked_sub(bytes) {
             self.free_bytes = left;
             return Ok(());

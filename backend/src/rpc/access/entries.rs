@@ -19,21 +19,21 @@ pub(super) struct Entries {
 #[derive(Debug, Clone, Copy)]
 enum ParseState {
     Skip(u64),
-    Tag(Number),
+    Tag(Varint),
     /// In an irrelevant varint.
     Value,
-    Length(Number),
+    Length(Varint),
     /// The message is malformed, which decoding will report.
     Lost,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Number {
+struct Varint {
     value: u64,
     bits: u32,
 }
 
-impl Number {
+impl Varint {
     /// Adds a byte. Returns whether it was the last one; `None` if there are too many.
     fn add(&mut self, byte: u8) -> Option<bool> {
         if self.bits >= NUMBER_BITS {
@@ -71,7 +71,7 @@ impl Entries {
         while let Some((&byte, rest)) = bytes.split_first() {
             match &mut self.state {
                 ParseState::Lost => return Ok(()),
-                ParseState::Skip(0) => self.state = ParseState::Tag(Number::default()),
+                ParseState::Skip(0) => self.state = ParseState::Tag(Varint::default()),
                 ParseState::Skip(left) => {
                     let skipped =
                         usize::try_from(*left).map_or(bytes.len(), |it| it.min(bytes.len()));
@@ -80,7 +80,7 @@ impl Entries {
                 }
                 ParseState::Value => {
                     if byte & 0x80 == 0 {
-                        self.state = ParseState::Tag(Number::default());
+                        self.state = ParseState::Tag(Varint::default());
                     }
                     bytes = rest;
                 }
@@ -93,7 +93,7 @@ impl Entries {
                             match number.value & 7 {
                                 0 => ParseState::Value,
                                 1 => ParseState::Skip(8),
-                                2 => ParseState::Length(Number::default()),
+                                2 => ParseState::Length(Varint::default()),
                                 5 => ParseState::Skip(4),
                                 _ => ParseState::Lost,
                             }
@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    fn counted(message: &[u8], step: usize) -> Result<usize, Error> {
+    fn count_entries(message: &[u8], step: usize) -> Result<usize, Error> {
         let mut entries = Entries::default();
         let framed = [&[0; PREFIX_BYTES], message].concat();
         for piece in framed.chunks(step) {
@@ -150,11 +150,11 @@ mod tests {
         };
         let message = message.encode_to_vec();
         for step in [1, 2, 3, 7, 64, 100_000] {
-            assert_eq!(counted(&message, step).unwrap(), 41, "{step}");
+            assert_eq!(count_entries(&message, step).unwrap(), 41, "{step}");
         }
         // Fixed-width fields, and malformed messages.
         assert_eq!(
-            counted(&[0x0d, 1, 2, 3, 4, 0x09, 1, 2, 3, 4, 5, 6, 7, 8], 3).unwrap(),
+            count_entries(&[0x0d, 1, 2, 3, 4, 0x09, 1, 2, 3, 4, 5, 6, 7, 8], 3).unwrap(),
             2
         );
         for garbage in [
@@ -162,7 +162,7 @@ mod tests {
             &[0x0b, 0x0b],
             &[0x12, 0xff, 0xff, 0xff, 0xff],
         ] {
-            counted(garbage, 1).unwrap();
+            count_entries(garbage, 1).unwrap();
         }
     }
 
@@ -170,7 +170,7 @@ mod tests {
     fn list_with_too_many_entries_is_refused() {
         let bomb = [0x12, 0].repeat(2_000_000);
         for step in [1_000, 16_384] {
-            let Err(Error::Invalid(violations)) = counted(&bomb, step) else {
+            let Err(Error::Invalid(violations)) = count_entries(&bomb, step) else {
                 panic!("the list was accepted");
             };
             assert!(violations[0].description.starts_with("has more than"));

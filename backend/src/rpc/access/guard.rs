@@ -16,8 +16,8 @@ use tonic::{Code, Status, body::Body, metadata::MetadataMap, service::Routes};
 use tower::{Layer, Service};
 
 use super::{
-    CallAddress, People, Refusals,
-    body::{Ends, Small, UntilEnded, Way},
+    CallAddress, Refusals, SignedInUsers,
+    body::{BodyDirection, Ends, Small, UntilEnded},
     capacity::{Capacities, Holder, Share},
     deadline::{deadline_exceeded, requested_timeout},
     inflate::{self, Inflated},
@@ -65,7 +65,7 @@ pub struct Guard {
     capacities: Capacities,
     scans: Scans,
     proxies: Arc<Proxies>,
-    people: Option<Arc<People>>,
+    users: Option<Arc<SignedInUsers>>,
 }
 
 /// An admitted call.
@@ -101,7 +101,7 @@ impl Guard {
             capacities: Capacities::new(),
             scans,
             proxies: Arc::default(),
-            people: None,
+            users: None,
         }
     }
 
@@ -114,8 +114,8 @@ impl Guard {
 
     /// Accepts signed-in users as well.
     #[must_use]
-    pub fn with_people(self, people: Option<Arc<People>>) -> Self {
-        Self { people, ..self }
+    pub fn with_users(self, users: Option<Arc<SignedInUsers>>) -> Self {
+        Self { users, ..self }
     }
 
     /// Returns the number of open watch streams.
@@ -251,8 +251,8 @@ impl Guard {
     async fn identify_from(&self, headers: &HeaderMap, origin: &Origin) -> Result<Caller, Status> {
         let address = origin.address;
         let found = match key_of(headers) {
-            Ok(key) => match &self.people {
-                Some(people) if SignIns::is_token(key) => people.find(key).await.map(Some),
+            Ok(key) => match &self.users {
+                Some(users) if SignIns::is_token(key) => users.find(key).await.map(Some),
                 _ => self.keys.find(key, address).await,
             },
             Err(none) => {
@@ -559,7 +559,7 @@ impl AdmittedCall {
             request.extensions_mut().insert(caller.clone());
         }
         let request = request.map(|body| {
-            let body = until_ended(body, Way::In);
+            let body = until_ended(body, BodyDirection::In);
             let share = share.as_ref().filter(|_| !method.class.is_streaming());
             limit_body(body, caller.is_none(), share, (bytes_max, is_packed))
         });
@@ -585,7 +585,7 @@ impl AdmittedCall {
         let response = if may_end_its_key {
             response
         } else {
-            response.map(|body| until_ended(body, Way::Out))
+            response.map(|body| until_ended(body, BodyDirection::Out))
         };
         Ok(match share {
             Some(share) => response.map(|body| share.hold(body)),

@@ -216,7 +216,7 @@ mod tests {
 
     use super::*;
 
-    fn framed(packed: u8, message: &[u8]) -> Vec<u8> {
+    fn frame_message(packed: u8, message: &[u8]) -> Vec<u8> {
         let length = u32::try_from(message.len()).unwrap().to_be_bytes();
         [&[packed][..], &length, message].concat()
     }
@@ -224,7 +224,7 @@ mod tests {
     fn gzip(message: &[u8]) -> Vec<u8> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         encoder.write_all(message).unwrap();
-        framed(1, &encoder.finish().unwrap())
+        frame_message(1, &encoder.finish().unwrap())
     }
 
     fn inflated(body: &[u8], step: usize) -> Result<(Vec<u8>, usize), Status> {
@@ -244,13 +244,13 @@ mod tests {
         let long = b"some text ".repeat(9_000);
         let body = [
             gzip(b"one"),
-            framed(0, b"two"),
+            frame_message(0, b"two"),
             gzip(&long),
             gzip(b""),
-            framed(0, b""),
+            frame_message(0, b""),
         ];
         let plain = [&b"one"[..], b"two", &long, b"", b""];
-        let expected: Vec<_> = plain.iter().flat_map(|it| framed(0, it)).collect();
+        let expected: Vec<_> = plain.iter().flat_map(|it| frame_message(0, it)).collect();
         let bytes = plain.iter().map(|it| it.len()).sum::<usize>();
         for step in [1, 2, 7, 1_000, 1_000_000] {
             let (found, grown) = inflated(&body.concat(), step).unwrap();
@@ -265,7 +265,7 @@ mod tests {
         for body in [
             gzip(&vec![0; 100_001]),
             gzip(&vec![0; 64 << 20]),
-            framed(0, &vec![0; 100_001]),
+            frame_message(0, &vec![0; 100_001]),
         ] {
             let status = inflated(&body, 4_096).unwrap_err();
             assert_eq!(status.code(), Code::ResourceExhausted);
@@ -273,7 +273,7 @@ mod tests {
         let mut cut = gzip(b"some text");
         cut.truncate(20);
         cut[4] = 15;
-        for body in [framed(1, b"text"), framed(1, b""), cut] {
+        for body in [frame_message(1, b"text"), frame_message(1, b""), cut] {
             let status = inflated(&body, 4_096).unwrap_err();
             assert_eq!(status.code(), Code::InvalidArgument, "{body:?}");
         }

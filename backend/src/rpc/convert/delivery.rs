@@ -151,7 +151,7 @@ fn attempt(attempt: Attempt) -> v1::Attempt {
 ///
 /// # Errors
 /// Returns [`Error::Invalid`] with every invalid field.
-pub fn about(
+pub fn test_subject(
     event_id: &str,
     event: Option<cloud::Event>,
     now_ms: i64,
@@ -179,7 +179,7 @@ pub fn about(
 }
 
 /// Converts the result of a destination test.
-pub fn tested(
+pub fn test_response(
     delivery: &Delivery,
     attempt: Attempt,
     times: Option<ExchangeTimes>,
@@ -205,7 +205,7 @@ pub fn tested(
 }
 
 /// Converts the request of a test that is only rendered.
-pub fn rendered(
+pub fn render_response(
     rendered: RenderedTest,
     route: Option<v1::EventRoute>,
 ) -> v1::RenderDestinationResponse {

@@ -183,12 +183,12 @@ pub fn groups(found: Groups, limit: usize) -> v1::GroupEventsResponse {
 }
 
 /// Converts an update of a watch.
-pub fn news(news: WatchUpdate) -> v1::WatchEventsResponse {
+pub fn watch_response(update: WatchUpdate) -> v1::WatchEventsResponse {
     v1::WatchEventsResponse {
-        events: news.changed.into_iter().map(single).collect(),
-        left_occurrence_ids: news.left.into_iter().map(|id| id.to_string()).collect(),
-        resume_token: news.resume_token,
-        gap: news.gap,
+        events: update.changed.into_iter().map(single).collect(),
+        left_occurrence_ids: update.left.into_iter().map(|id| id.to_string()).collect(),
+        resume_token: update.resume_token,
+        gap: update.gap,
         warnings: Vec::new(),
     }
 }

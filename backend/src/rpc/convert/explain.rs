@@ -12,7 +12,7 @@ use crate::{
     domain::{Attempt, DeliveryState, HoldChange, HoldOutcome},
     matching::ClauseEvaluation,
     ops::explain::{
-        Basis, Definition, Gate, Judgement, Moment, Notification, Reason, RuleExplanation,
+        Basis, Definition, Gate, HistoryItem, Judgement, Notification, Reason, RuleExplanation,
         SentDelivery, TriggerExplanation, describe,
     },
 };
@@ -44,8 +44,8 @@ pub fn explanation(rule: RuleExplanation) -> v1::RuleExplanation {
 }
 
 /// Converts the timeline of an occurrence.
-pub fn timeline(moments: Vec<Moment>) -> Vec<v1::TimelineEntry> {
-    let one = |it: Moment| v1::TimelineEntry {
+pub fn timeline(items: Vec<HistoryItem>) -> Vec<v1::TimelineEntry> {
+    let one = |it: HistoryItem| v1::TimelineEntry {
         time: it.at_ms,
         kind: it.kind.into(),
         text: it.text,
@@ -56,7 +56,7 @@ pub fn timeline(moments: Vec<Moment>) -> Vec<v1::TimelineEntry> {
         delivery_id: it.delivery.map(|id| id.to_string()).unwrap_or_default(),
         author: it.author.map(|name| name.to_string()).unwrap_or_default(),
     };
-    moments.into_iter().map(one).collect()
+    items.into_iter().map(one).collect()
 }
 
 fn reason(reason: Reason) -> v1::DecisionReason {

@@ -84,7 +84,7 @@ pub fn change(request: &v1::SetGroupStatusRequest) -> Result<(RecordId, StateCha
         return Err(Error::invalid("status", message));
     }
     let assignment = assignment(request.assignee.as_deref())?;
-    if status.is_none() && request.acknowledged.is_none() && assignment == Assignment::Stays {
+    if status.is_none() && request.acknowledged.is_none() && assignment == Assignment::Unchanged {
         let message = "is required, or `acknowledged`, or `assignee`";
         return Err(Error::invalid("status", message));
     }

@@ -77,8 +77,8 @@ pub fn status(item: &v1::StatusItem, without_updates: bool) -> Result<StatusItem
 /// Returns the violation of the name.
 pub fn assignment(assignee: Option<&str>) -> Result<Assignment, Error> {
     Ok(match assignee {
-        None => Assignment::Stays,
-        Some("") => Assignment::Nobody,
+        None => Assignment::Unchanged,
+        Some("") => Assignment::Unassigned,
         Some(name) => {
             let name = Name::parse(name).map_err(|message| Error::invalid("assignee", message))?;
             Assignment::Client(name)

@@ -28,12 +28,12 @@ pub fn statistics(statistics: Statistics) -> v1::GetStatisticsResponse {
             })
             .collect(),
         deliveries: Some(deliveries(&statistics.deliveries)),
-        destinations: destinations.map(named).collect(),
-        rules: rules.map(named).collect(),
+        destinations: destinations.map(named_statistics).collect(),
+        rules: rules.map(named_statistics).collect(),
     }
 }
 
-fn named((name, counts): (String, DeliveryCounts)) -> v1::NamedStatistics {
+fn named_statistics((name, counts): (String, DeliveryCounts)) -> v1::NamedStatistics {
     v1::NamedStatistics {
         name,
         deliveries: Some(deliveries(&counts)),

@@ -273,7 +273,7 @@ mod tests {
         event
     }
 
-    fn named(name: &str) -> IncomingEvent {
+    fn event_named(name: &str) -> IncomingEvent {
         event(|it| name.clone_into(&mut it.name))
     }
 
@@ -284,20 +284,23 @@ mod tests {
         truncate_event(&mut fitted);
         assert_eq!(fitted, whole);
         let name = "x".repeat(EVENT_NAME_BYTES_MAX);
-        assert_eq!(named(&name).name, name);
+        assert_eq!(event_named(&name).name, name);
     }
 
     #[test]
     fn long_names_truncate_deterministically_and_stay_distinct() {
         // 90 characters of 3 bytes each.
         let long = "\u{78c1}".repeat(90);
-        let (one, other) = (named(&long), named(&format!("{long}!")));
-        assert_eq!(one.id(), named(&long).id());
+        let (one, other) = (event_named(&long), event_named(&format!("{long}!")));
+        assert_eq!(one.id(), event_named(&long).id());
         assert_ne!(one.id(), other.id());
         assert!(one.name.starts_with("\u{78c1}\u{78c1}") && one.name.contains(MORE));
         assert_eq!(one.metadata["name"], Value::Text(long));
-        assert_ne!(named("disk\nfull").id(), named("disk\tfull").id());
-        assert_eq!(named("disk\nfull").name, "disk\\nfull");
+        assert_ne!(
+            event_named("disk\nfull").id(),
+            event_named("disk\tfull").id()
+        );
+        assert_eq!(event_named("disk\nfull").name, "disk\\nfull");
     }
 
     #[test]

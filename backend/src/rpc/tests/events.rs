@@ -38,7 +38,7 @@ async fn found(world: &World) -> Vec<v1::Event> {
     inner(answer.unwrap()).results
 }
 
-async fn stored(world: &World) -> Option<i32> {
+async fn read_count(world: &World) -> Option<i32> {
     let request = v1::CountEventsRequest { query: None };
     let answer = world.events(&world.key).count_events(request).await;
     inner(answer.unwrap()).count
@@ -92,7 +92,7 @@ async fn stream_completes_when_stored_and_ends_at_first_error() {
     let many: Vec<_> = (0..500).map(|at| wrapped(event(&at.to_string()))).collect();
     let stream = tokio_stream::iter(many);
     world.receiver(&world.key).put_event(stream).await.unwrap();
-    assert_eq!(stored(&world).await, Some(500));
+    assert_eq!(read_count(&world).await, Some(500));
 
     let nameless = Event {
         name: String::new(),
@@ -104,7 +104,7 @@ async fn stream_completes_when_stored_and_ends_at_first_error() {
     }));
     let refused = world.receiver(&world.key).put_event(stream).await;
     assert_eq!(fields(refused), ["canonical.name"]);
-    assert_eq!(stored(&world).await, Some(501));
+    assert_eq!(read_count(&world).await, Some(501));
 }
 
 #[tokio::test]

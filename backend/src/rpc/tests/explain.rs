@@ -134,7 +134,7 @@ impl World {
     }
 }
 
-fn found(trigger: &v1::TriggerExplanation) -> (Option<bool>, String) {
+fn clause_result(trigger: &v1::TriggerExplanation) -> (Option<bool>, String) {
     let clause = trigger.clause.as_ref().unwrap();
     let text = |value: &prost_types::Value| match &value.kind {
         Some(prost_types::value::Kind::StringValue(text)) => text.clone(),
@@ -168,7 +168,10 @@ async fn notifying_rule_is_explained_as_of_its_decision() {
             (rule.basis, rule.decision_time),
             (NOTIFICATION, Some(fired_ms))
         );
-        assert_eq!(found(&rule.triggers[0]), (Some(true), "disk".into()));
+        assert_eq!(
+            clause_result(&rule.triggers[0]),
+            (Some(true), "disk".into())
+        );
         let definition = rule.triggers[0].definition.as_ref().unwrap();
         assert_eq!((definition.revision, definition.until), (1, Some(fired_ms)));
         assert_eq!(rule.definition.as_ref().unwrap().revision, 1);
@@ -193,7 +196,7 @@ async fn notifying_rule_is_explained_as_of_its_decision() {
             let now = now(&rule);
             assert_eq!(now.notifies, Some(false));
             assert_eq!(
-                found(&now.triggers[0]),
+                clause_result(&now.triggers[0]),
                 (Some(false), "nothing like it".into())
             );
             assert_eq!(now.definition.as_ref().unwrap().revision, 2);
@@ -213,7 +216,10 @@ async fn non_notifying_rule_is_explained_as_of_its_decision() {
     assert_eq!((rule.notified, rule.basis), (Some(false), LAST));
     assert_eq!(rule.decision_time, Some(decided_ms));
     assert_eq!(rule.reason, "The trigger did not match");
-    assert_eq!(found(&rule.triggers[0]), (Some(false), "disk".into()));
+    assert_eq!(
+        clause_result(&rule.triggers[0]),
+        (Some(false), "disk".into())
+    );
     assert_eq!(now(&rule).notifies, Some(true), "{:?}", now(&rule));
     world.clock.advance(HOUR);
     world.delete_rule().await;
@@ -456,7 +462,7 @@ async fn more_informative_earlier_decision_is_shown() {
 #[test]
 fn pause_notice_matches_the_event_used_by_explain() {
     let destination = samples::destination("hook");
-    let event = crate::delivery::notice::paused(destination.name.as_str(), "", 0);
+    let event = crate::delivery::notice::paused_event(destination.name.as_str(), "", 0);
     let (name, dimensions) = pause_event(destination.name.as_str());
     assert_eq!((event.name.as_str(), event.dimensions), (name, dimensions));
 }

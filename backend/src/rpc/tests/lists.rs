@@ -134,7 +134,7 @@ fn edits() -> impl Strategy<Value = Vec<Edit>> {
     )
 }
 
-async fn carry_out(world: &World, edit: Edit) {
+async fn apply_edit(world: &World, edit: Edit) {
     // Failures of duplicate creations and deletions do not matter here.
     match edit {
         Edit::Create(name) => drop(world.create_trigger(trigger(&name)).await),
@@ -174,7 +174,7 @@ async fn walk(staying: BTreeSet<String>, edits: Vec<Edit>, page_size: i32) {
             break;
         }
         for edit in edits.by_ref().take(2) {
-            carry_out(&world, edit).await;
+            apply_edit(&world, edit).await;
         }
     }
     let distinct: BTreeSet<_> = seen.iter().cloned().collect();

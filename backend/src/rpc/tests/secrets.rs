@@ -198,7 +198,7 @@ async fn try_draft(
         .await
 }
 
-fn signed(url: &str, secret: &str) -> Type {
+fn signed_webhook(url: &str, secret: &str) -> Type {
     webhook(|webhook| {
         webhook.url = url.into();
         webhook.signing_secret = secret.into();
@@ -213,8 +213,8 @@ const AWAY: &str = "http://127.0.0.2:9";
 async fn try_all_drafts(cases: Vec<(&str, Type, &[&str])>) {
     let world = World::start().await;
     let stored = [
-        ("hook", signed(&format!("{HOME}/a"), SIGNING)),
-        ("bare", signed(&format!("{HOME}/a"), "")),
+        ("hook", signed_webhook(&format!("{HOME}/a"), SIGNING)),
+        ("bare", signed_webhook(&format!("{HOME}/a"), "")),
         ("now", instance(HOME, "", CANARY)),
         ("slack", slack()),
     ];
@@ -255,20 +255,24 @@ async fn webhook_draft_uses_stored_secrets_only_for_the_same_url() {
         webhook.headers.insert("x-token".into(), CANARY.into());
     });
     try_all_drafts(vec![
-        ("hook", signed("http://127.0.0.1:9/a#there", ""), &[]),
-        ("hook", signed("HTTP://127.0.0.1:9/./a", MASK), &[]),
-        ("hook", signed("http://127.0.0.1:9/b", ""), url),
-        ("hook", signed("http://127.0.0.1:9/a?c", ""), url),
-        ("hook", signed(AWAY, ""), url),
-        ("hook", signed(AWAY, MASK), url),
-        ("hook", signed("https://127.0.0.1:9/", ""), url),
-        ("hook", signed("http://127.0.0.1:90/", ""), url),
-        ("hook", signed("http://127.0.0.1/", ""), url),
-        ("hook", signed(AWAY, SIGNING), &[]),
+        (
+            "hook",
+            signed_webhook("http://127.0.0.1:9/a#there", ""),
+            &[],
+        ),
+        ("hook", signed_webhook("HTTP://127.0.0.1:9/./a", MASK), &[]),
+        ("hook", signed_webhook("http://127.0.0.1:9/b", ""), url),
+        ("hook", signed_webhook("http://127.0.0.1:9/a?c", ""), url),
+        ("hook", signed_webhook(AWAY, ""), url),
+        ("hook", signed_webhook(AWAY, MASK), url),
+        ("hook", signed_webhook("https://127.0.0.1:9/", ""), url),
+        ("hook", signed_webhook("http://127.0.0.1:90/", ""), url),
+        ("hook", signed_webhook("http://127.0.0.1/", ""), url),
+        ("hook", signed_webhook(AWAY, SIGNING), &[]),
         // There is no stored secret that could be used.
-        ("bare", signed(AWAY, ""), &[]),
+        ("bare", signed_webhook(AWAY, ""), &[]),
         ("bare", header, &[]),
-        ("new", signed(AWAY, ""), &[]),
+        ("new", signed_webhook(AWAY, ""), &[]),
     ])
     .await;
 }

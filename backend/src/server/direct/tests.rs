@@ -204,10 +204,10 @@ fn events(count: usize, detailed: bool) -> Vec<u8> {
 }
 
 /// Description, client, additional headers, message, and the expected code.
-type Row = (&'static str, &'static str, More, Vec<u8>, i32);
-type More = Vec<(&'static str, String)>;
+type Row = (&'static str, &'static str, Headers, Vec<u8>, i32);
+type Headers = Vec<(&'static str, String)>;
 
-fn key(text: &str) -> More {
+fn key(text: &str) -> Headers {
     vec![("idempotency-key", text.to_owned())]
 }
 

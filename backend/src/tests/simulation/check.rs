@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
     model::Sent,
-    outside::{Mood, REQUESTED_WAIT_SECONDS, Seen},
+    outside::{Mood, REQUESTED_WAIT_SECONDS, ReceivedRequest},
     scenario::{BUDGET, BUDGETED, Scenario, event_of, groups, is_shadow},
 };
 use crate::{
@@ -178,7 +178,7 @@ impl Scenario {
     /// Checks that every delivery ended according to its destination's behaviour, and that whatever
     /// was received had been sent.
     async fn check_ends(&self, deliveries: &[Delivery]) {
-        let mut seen: HashMap<String, Vec<Seen>> = HashMap::new();
+        let mut seen: HashMap<String, Vec<ReceivedRequest>> = HashMap::new();
         for request in self.outside.seen.lock().unwrap().iter() {
             let id = request.id.clone();
             seen.entry(id).or_default().push(request.clone());
@@ -199,7 +199,7 @@ impl Scenario {
             let is_as_expected = match (mood, delivery.state) {
                 (_, state) if is_shadow => state == DeliveryState::Shadowed && made == 0,
                 (_, DeliveryState::Folded) => number < BUDGETED && made == 0,
-                (Mood::Gone, DeliveryState::Cancelled) => {
+                (Mood::ReturnsGone, DeliveryState::Cancelled) => {
                     cancelled += 1;
                     true
                 }
@@ -210,7 +210,7 @@ impl Scenario {
                     state => state == DeliveryState::Cancelled && made <= 2,
                 },
                 // All attempts were made before it was fixed.
-                (Mood::Gone, DeliveryState::Dead) => made == self.schedule.len(),
+                (Mood::ReturnsGone, DeliveryState::Dead) => made == self.schedule.len(),
                 (Mood::Hangs, state) => state == DeliveryState::Dead && made == 2,
                 (_, state) => state == DeliveryState::Delivered,
             };
@@ -319,7 +319,7 @@ fn check_order(deliveries: &[Delivery]) {
 
 /// Checks that requests with the same id have the same message, at most one per attempt. The last
 /// one may be in the reduced form.
-fn check_received(delivery: &Delivery, number: usize, seen: &[Seen]) {
+fn check_received(delivery: &Delivery, number: usize, seen: &[ReceivedRequest]) {
     assert!(seen.len() <= delivery.attempts as usize, "{delivery:?}");
     for request in seen {
         assert_eq!(request.path, format!("/{number}"));

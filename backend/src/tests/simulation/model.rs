@@ -47,12 +47,12 @@ pub(super) struct Occurrence {
     /// Notifications, by rule.
     notes: BTreeMap<usize, Note>,
     /// Held notifications, by rule.
-    waits: BTreeMap<usize, Wait>,
+    waits: BTreeMap<usize, HeldNotification>,
 }
 
 /// A notification of a rule held by a silence or an inhibition.
 #[derive(Debug, Clone, Copy)]
-struct Wait {
+struct HeldNotification {
     /// Whether a repeat fell due during the hold.
     repeat: bool,
 }
@@ -101,7 +101,7 @@ struct RuleQuestion<'a> {
     /// Rules that have sent updates.
     updated: &'a BTreeSet<usize>,
     /// Notifications held before.
-    waited: &'a BTreeMap<usize, Wait>,
+    waited: &'a BTreeMap<usize, HeldNotification>,
 }
 
 pub(super) fn site_of(host: usize) -> usize {
@@ -234,7 +234,9 @@ impl Model {
             let Some(clear) = clear else { continue };
             if is_held && !is_closed {
                 let repeat = wait.is_some_and(|wait| wait.repeat);
-                occurrence.waits.insert(*number, Wait { repeat });
+                occurrence
+                    .waits
+                    .insert(*number, HeldNotification { repeat });
                 continue;
             }
             note.known = now;
@@ -311,7 +313,7 @@ impl Model {
                     let repeat = known.is_some();
                     if !is_closed {
                         let waits = occurrence.waits.entry(*number);
-                        let waits = waits.or_insert(Wait { repeat });
+                        let waits = waits.or_insert(HeldNotification { repeat });
                         waits.repeat |= repeat;
                     }
                 }

@@ -22,7 +22,7 @@ pub(super) enum Mood {
     /// Accepts the connection and never responds.
     Hangs,
     /// Responds with 410 until it is fixed.
-    Gone,
+    ReturnsGone,
     /// Requests a pause when it first gets a message.
     Busy,
     /// Fails for two minutes out of every ten.
@@ -33,7 +33,7 @@ pub(super) enum Mood {
 pub(super) const REQUESTED_WAIT_SECONDS: u64 = 90;
 
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
+pub(super) struct ReceivedRequest {
     pub(super) path: String,
     pub(super) id: String,
     pub(super) body: String,
@@ -44,7 +44,7 @@ pub(super) struct Seen {
 #[derive(Debug)]
 pub(super) struct Outside {
     pub(super) receiver: Receiver,
-    pub(super) seen: Arc<Mutex<Vec<Seen>>>,
+    pub(super) seen: Arc<Mutex<Vec<ReceivedRequest>>>,
     pub(super) mended: Arc<AtomicBool>,
 }
 
@@ -63,8 +63,8 @@ impl Outside {
             let reply = match moods[number] {
                 Mood::Refuses => Reply::status(400),
                 Mood::Hangs => Reply::Hang,
-                Mood::Gone if is_mended.load(Ordering::Relaxed) => Reply::status(200),
-                Mood::Gone => Reply::status(410),
+                Mood::ReturnsGone if is_mended.load(Ordering::Relaxed) => Reply::status(200),
+                Mood::ReturnsGone => Reply::status(410),
                 Mood::Busy if is_first => {
                     let wait = vec![("retry-after", REQUESTED_WAIT_SECONDS.to_string())];
                     Reply::Answer(429, wait, String::new())
@@ -72,7 +72,7 @@ impl Outside {
                 Mood::Flaps if minute % 10 < 2 => Reply::status(503),
                 Mood::Good | Mood::Busy | Mood::Flaps => Reply::status(200),
             };
-            log.lock().unwrap().push(Seen {
+            log.lock().unwrap().push(ReceivedRequest {
                 path: request.path.clone(),
                 id,
                 body: request.body.clone(),

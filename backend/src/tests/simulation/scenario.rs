@@ -47,7 +47,7 @@ const GOOD: usize = 15;
 const BAD: [Mood; 5] = [
     Mood::Refuses,
     Mood::Hangs,
-    Mood::Gone,
+    Mood::ReturnsGone,
     Mood::Busy,
     Mood::Flaps,
 ];

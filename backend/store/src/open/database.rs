@@ -181,7 +181,7 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
 ///
 /// # Errors
 /// Returns an [`OpenError`].
-pub(super) async fn open_beside(database: &DatabaseConfig) -> Result<Store, OpenError> {
+pub(super) async fn open_without_joining(database: &DatabaseConfig) -> Result<Store, OpenError> {
     let location = DatabaseLocation::from_config(database)?;
     let missing = || location.key_error("it is missing; it is required to change the store".into());
     let sealer = location.key()?.ok_or_else(missing)?;

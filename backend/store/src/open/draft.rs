@@ -113,7 +113,7 @@ impl Draft {
         let store = self.store.empty_copy();
         let store = std::mem::replace(&mut self.store, store);
         self.store = close_and_reopen(store, settings(self.cache_bytes), &self.folder).await?;
-        format::check_made(&self.store, &self.folder).await
+        format::check_layout_written(&self.store, &self.folder).await
     }
 
     pub(crate) fn store(&self) -> &Store {

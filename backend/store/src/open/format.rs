@@ -98,7 +98,7 @@ pub(super) async fn upgrade(store: &Store, folder: &Folder) -> Result<(), OpenEr
     Ok(())
 }
 
-pub(super) async fn check_made(store: &Store, folder: &Folder) -> Result<(), OpenError> {
+pub(super) async fn check_layout_written(store: &Store, folder: &Folder) -> Result<(), OpenError> {
     match stored_version(store).await {
         Ok(Some(NEWEST)) => Ok(()),
         Ok(_) => Err(folder.write_error(&"its layout version is missing or not the newest")),

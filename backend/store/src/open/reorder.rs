@@ -107,8 +107,8 @@ fn old_entries(occurrence: &Occurrence) -> Vec<Entry> {
     let state = Key::new()
         .byte(occurrence.status as u8)
         .byte(occurrence.severity as u8)
-        .moment(occurrence.last_seen_ms);
-    let start = Key::new().moment(occurrence.start_ms);
+        .time_ms(occurrence.last_seen_ms);
+    let start = Key::new().time_ms(occurrence.start_ms);
     let entry = |index, key: Key| Entry {
         index,
         key: key.id(occurrence.key).build(),

@@ -36,7 +36,7 @@ impl Key {
 
     /// Appends a time in milliseconds since 1970; earlier ones sort first.
     #[must_use]
-    pub fn moment(mut self, at_ms: i64) -> Self {
+    pub fn time_ms(mut self, at_ms: i64) -> Self {
         let sortable = at_ms.cast_unsigned() ^ (1 << 63);
         self.0.extend_from_slice(&sortable.to_be_bytes());
         self
@@ -61,7 +61,7 @@ impl Key {
     /// bytes).
     #[must_use]
     pub fn tie(mut self, occurrence: &Occurrence) -> Self {
-        self = self.moment(occurrence.start_ms);
+        self = self.time_ms(occurrence.start_ms);
         let order = occurrence.event.order();
         self.0.extend_from_slice(&order.to_be_bytes());
         self.number(occurrence.number)
@@ -95,8 +95,8 @@ impl Key {
     }
 }
 
-/// Reads the time written by [`Key::moment`] at that offset of a key.
-pub fn moment_at(key: &[u8], at: usize) -> Option<i64> {
+/// Reads the time written by [`Key::time_ms`] at that offset of a key.
+pub fn time_ms_at(key: &[u8], at: usize) -> Option<i64> {
     let bytes = key.get(at..at + 8)?.try_into().ok()?;
     Some((u64::from_be_bytes(bytes) ^ (1 << 63)).cast_signed())
 }
@@ -113,8 +113,8 @@ mod tests {
     #[test]
     fn keys_of_moments_sort_chronologically() {
         let moments = [i64::MIN, -1, 0, 1, 1_700_000_000_000, i64::MAX];
-        let keys = moments.map(|at_ms| Key::new().moment(at_ms).build());
+        let keys = moments.map(|at_ms| Key::new().time_ms(at_ms).build());
         assert!(keys.is_sorted());
-        assert_eq!(keys.map(|key| moment_at(&key, 0).unwrap()), moments);
+        assert_eq!(keys.map(|key| time_ms_at(&key, 0).unwrap()), moments);
     }
 }

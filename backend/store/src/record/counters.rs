@@ -14,7 +14,7 @@ use super::{
 use crate::{
     domain::{
         Delivery, RecordId,
-        counter::{CountedIn, Counter, Numbers, Period, SLOTS, Slot, Subject},
+        counter::{Counter, CounterTally, Numbers, Period, SLOTS, Slot, Subject},
         noise::{NoiseBy, day},
     },
     engine::{Action, Change, Direction, EngineError, Expect, Index, Kind, Lane, Range, numbers},
@@ -38,7 +38,7 @@ impl Counts {
     }
 
     /// Counts a new record; with `is_past`, its past was already counted.
-    pub(crate) fn add_new(&mut self, new: &[CountedIn], is_past: bool) {
+    pub(crate) fn add_new(&mut self, new: &[CounterTally], is_past: bool) {
         for (counter, tally) in new {
             if counter.period == Period::Now || !is_past {
                 self.add(*counter, *tally, 1);
@@ -46,8 +46,8 @@ impl Counts {
         }
     }
 
-    pub(crate) fn replace_counted(&mut self, old: &[CountedIn], new: &[CountedIn]) {
-        let other = |these: &[CountedIn], those: &[CountedIn]| -> Vec<CountedIn> {
+    pub(crate) fn replace_counted(&mut self, old: &[CounterTally], new: &[CounterTally]) {
+        let other = |these: &[CounterTally], those: &[CounterTally]| -> Vec<CounterTally> {
             let these = these.iter().filter(|it| !those.contains(it));
             these.copied().collect()
         };
@@ -56,7 +56,7 @@ impl Counts {
     }
 
     /// Counts the removal of a record. Counters of the past are unaffected.
-    pub(crate) fn subtract_removed(&mut self, old: &[CountedIn]) {
+    pub(crate) fn subtract_removed(&mut self, old: &[CounterTally]) {
         for (counter, tally) in old {
             if counter.period == Period::Now {
                 self.add(*counter, *tally, -1);
@@ -284,7 +284,7 @@ impl Store {
     /// # Errors
     /// Returns any error of the engine.
     pub async fn counters_since_ms(&self) -> Result<Option<i64>, EngineError> {
-        Ok(self.since().await?.first().copied())
+        Ok(self.start_times().await?.first().copied())
     }
 
     /// Returns the time since which there are noise counters, in milliseconds since 1970; `None` as
@@ -293,10 +293,10 @@ impl Store {
     /// # Errors
     /// Returns any error of the engine.
     pub async fn noise_since_ms(&self) -> Result<Option<i64>, EngineError> {
-        Ok(self.since().await?.get(1).copied())
+        Ok(self.start_times().await?.get(1).copied())
     }
 
-    async fn since(&self) -> Result<Vec<i64>, EngineError> {
+    async fn start_times(&self) -> Result<Vec<i64>, EngineError> {
         let keys = [SINCE, NOISE_SINCE].map(Into::into);
         let rows = self.engine().get(Kind::Counter, &keys).await?;
         let mut since = Vec::new();
@@ -314,7 +314,7 @@ impl Store {
     pub async fn begin_counting(&self, now_ms: i64) -> Result<(), EngineError> {
         // Notifications earlier on that day are not counted.
         let next_day_ms = i64::from(day(now_ms) + 1) * DAY_MS;
-        match self.since().await?.len() {
+        match self.start_times().await?.len() {
             0 => {}
             1 => return self.count_since(NOISE_SINCE, vec![next_day_ms], []).await,
             _ => return Ok(()),

@@ -5,7 +5,7 @@ use std::any::Any;
 
 use super::name;
 use crate::{
-    domain::{Attempt, Delivery, DeliveryState, RecordId, counter::CountedIn},
+    domain::{Attempt, Delivery, DeliveryState, RecordId, counter::CounterTally},
     engine::{EngineError, Entry, Kind},
     record::{Record, Store, with_record},
 };
@@ -15,7 +15,7 @@ pub(super) struct Part {
     pub(super) key: Vec<u8>,
     pub(super) entries: Vec<Entry>,
     pub(super) refers: Vec<(Kind, String)>,
-    pub(super) counted: Vec<CountedIn>,
+    pub(super) counted: Vec<CounterTally>,
     pub(super) attempt: Option<AttemptPart>,
 }
 

@@ -56,7 +56,7 @@ impl Action {
     ];
 
     /// Returns the name of the action, and its description in the past tense.
-    pub(super) fn words(self) -> (&'static str, &'static str) {
+    pub(super) fn name_and_result(self) -> (&'static str, &'static str) {
         match self {
             Self::Create => ("Create", "Created alert"),
             Self::Close => ("Close", "Closed alert"),
@@ -83,7 +83,7 @@ impl Action {
 
 /// Builds the response for a processed request, with an id that encodes it.
 pub(super) fn processed_response(action: Action, alias: &str, now_ms: i64) -> Success {
-    let (name, _) = action.words();
+    let (name, _) = action.name_and_result();
     let request_id = URL_SAFE_NO_PAD.encode(format!("{name}\n{now_ms}\n{alias}"));
     Success::whole(move |outcome| {
         let mut result = "Request will be processed".to_owned();
@@ -100,7 +100,7 @@ pub(super) fn request(incoming: &Incoming<'_>) -> Result<Translation, DialectErr
         let message = "Request not found: it was not handled here";
         return Err(DialectError::new(StatusCode::NOT_FOUND, message));
     };
-    let (name, status) = action.words();
+    let (name, status) = action.name_and_result();
     let data = json!({
         "success": true,
         "isSuccess": true,
@@ -120,6 +120,8 @@ fn decode_request_id(request_id: &str) -> Option<(Action, i64, String)> {
     let text = String::from_utf8(URL_SAFE_NO_PAD.decode(request_id).ok()?).ok()?;
     let (name, rest) = text.split_once('\n')?;
     let (at_ms, alias) = rest.split_once('\n')?;
-    let action = Action::ALL.into_iter().find(|it| it.words().0 == name)?;
+    let action = Action::ALL
+        .into_iter()
+        .find(|it| it.name_and_result().0 == name)?;
     Some((action, at_ms.parse().ok()?, alias.to_owned()))
 }

@@ -8,7 +8,8 @@ use super::{
     unprocessable,
 };
 use crate::dialect::{
-    Answer, DialectError, Incoming, Severity, Success, Translation, draft::Draft, json::Object,
+    DialectError, DialectResponse, Incoming, Severity, Success, Translation, draft::Draft,
+    json::Object,
 };
 
 /// Name of all heartbeats; the dimension distinguishes them.
@@ -51,7 +52,7 @@ pub(super) fn set_heartbeat(incoming: &Incoming<'_>) -> Result<Translation, Dial
             "took": elapsed_seconds(outcome.took),
             "requestId": request_id,
         });
-        Answer::json(status, &body)
+        DialectResponse::json(status, &body)
     });
     Ok(Translation::from_events(Vec::new(), success))
 }

@@ -56,7 +56,7 @@ pub(super) async fn serve<Io, S>(
                 if activity.visit().evicted().is_cancelled() {
                     return Err(Evicted);
                 }
-                let response = Box::pin(service.answer(request, peer, activity)).await;
+                let response = Box::pin(service.handle(request, peer, activity)).await;
                 Ok(response.map(|body| TrackedBody { body, in_flight }))
             }
         })

@@ -339,7 +339,7 @@ mod tests {
         [192, 0, 2, last].into()
     }
 
-    fn gone(visits: &[Visit]) -> Vec<bool> {
+    fn are_evicted(visits: &[Visit]) -> Vec<bool> {
         visits
             .iter()
             .map(|visit| visit.evicted().is_cancelled())
@@ -352,12 +352,12 @@ mod tests {
         let other = quota.register(address(9)).unwrap();
         let arrive = |_| quota.register(address(1)).unwrap();
         let visits: Vec<_> = (0..5).map(arrive).collect();
-        assert_eq!(gone(&visits), [true, true, false, false, false]);
+        assert_eq!(are_evicted(&visits), [true, true, false, false, false]);
         assert!(!other.evicted().is_cancelled());
         // Authentication makes room for another unauthenticated client.
         visits[2].mark_authenticated("ada");
         let next = quota.register(address(1)).unwrap();
-        assert_eq!(gone(&visits), [true, true, false, false, false]);
+        assert_eq!(are_evicted(&visits), [true, true, false, false, false]);
         drop((next, visits));
         assert_eq!(quota.table().open, 1);
     }
@@ -372,7 +372,7 @@ mod tests {
             many.push(quota.register(address(from)).unwrap());
         }
         assert!(!few.evicted().is_cancelled());
-        assert_eq!(gone(&many).iter().filter(|gone| **gone).count(), 3);
+        assert_eq!(are_evicted(&many).iter().filter(|gone| **gone).count(), 3);
     }
 
     #[test]
@@ -383,7 +383,7 @@ mod tests {
             quota.register(address.into()).unwrap()
         };
         let visits: Vec<_> = (0..5).map(arrive).collect();
-        assert_eq!(gone(&visits), [true, true, false, false, false]);
+        assert_eq!(are_evicted(&visits), [true, true, false, false, false]);
     }
 
     #[test]

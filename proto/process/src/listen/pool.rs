@@ -24,7 +24,7 @@ struct InUse<H> {
 
 /// The reason why a request for permits failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Full {
+pub enum PermitError {
     /// The pool is exhausted.
     All,
     /// The holder has used up its share.
@@ -77,17 +77,17 @@ impl<H: Eq + Hash + Clone> Permit<H> {
     ///
     /// # Errors
     /// Returns an error if not enough are available to the holder; none is acquired then.
-    pub fn take(&mut self, count: usize) -> Result<(), Full> {
+    pub fn take(&mut self, count: usize) -> Result<(), PermitError> {
         let mut in_use = self.pool.state();
         let all = in_use.all.saturating_add(count);
         if all > self.pool.most {
-            return Err(Full::All);
+            return Err(PermitError::All);
         }
         if let Some(holder) = &self.holder {
             let held = in_use.by.get(holder).copied().unwrap_or(0);
             let held = held.saturating_add(count);
             if held > self.pool.most_of_one {
-                return Err(Full::Share);
+                return Err(PermitError::Share);
             }
             in_use.by.insert(holder.clone(), held);
         }
@@ -124,10 +124,10 @@ mod tests {
         let pool = Pool::new(8);
         let mut first = pool.permit(Some("a"));
         assert_eq!(first.take(2), Ok(()));
-        assert_eq!(pool.permit(Some("a")).take(1), Err(Full::Share));
+        assert_eq!(pool.permit(Some("a")).take(1), Err(PermitError::Share));
         assert_eq!(pool.permit(Some("b")).take(2), Ok(()));
         let mut nobodys = pool.permit(None);
-        assert_eq!(nobodys.take(7), Err(Full::All));
+        assert_eq!(nobodys.take(7), Err(PermitError::All));
         assert_eq!(nobodys.take(6), Ok(()));
         drop(first);
         assert_eq!(pool.permit(Some("a")).take(2), Ok(()));

@@ -90,13 +90,13 @@ impl Serve for Pages {
         server
     }
 
-    async fn answer(
+    async fn handle(
         self,
         request: Request<Incoming>,
         _peer: Peer,
         _activity: Arc<Activity>,
     ) -> Response<Full<Bytes>> {
-        self.0.answer(&request).await.map(Full::new)
+        self.0.handle(&request).await.map(Full::new)
     }
 }
 
@@ -107,7 +107,7 @@ impl Page {
     }
 
     /// Responds to a request.
-    pub async fn answer<Body>(&self, request: &Request<Body>) -> Response<Bytes> {
+    pub async fn handle<Body>(&self, request: &Request<Body>) -> Response<Bytes> {
         let text = |status, text: &'static str| {
             let mut response = Response::new(Bytes::from_static(text.as_bytes()));
             *response.status_mut() = status;

@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use super::{Fault, Provider, Tokens, check_address, read};
+use super::{Provider, ProviderError, Tokens, check_address, read};
 
 /// The parameters of an authorization request.
 #[derive(Debug, Clone, Copy)]
@@ -24,9 +24,9 @@ impl CodeRequest<'_> {
     ///
     /// # Errors
     /// Returns an error if the endpoint is not an acceptable address.
-    pub fn address(&self, endpoint: &str) -> Result<Url, Fault> {
+    pub fn address(&self, endpoint: &str) -> Result<Url, ProviderError> {
         let mut url = check_address(endpoint)
-            .map_err(|why| Fault::Unfit(format!("the sign-in address: {why}")))?;
+            .map_err(|why| ProviderError::Unusable(format!("the sign-in address: {why}")))?;
         url.query_pairs_mut()
             .append_pair("response_type", "code")
             .append_pair("client_id", self.client_id)
@@ -52,7 +52,7 @@ impl Provider {
         redirect_uri: &str,
         code: &str,
         verifier: &str,
-    ) -> Result<Tokens, Fault> {
+    ) -> Result<Tokens, ProviderError> {
         let fields = [
             ("grant_type", "authorization_code"),
             ("client_id", client_id),

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use serde::Deserialize;
 
-use super::{Fault, Provider, check_address, read};
+use super::{Provider, ProviderError, check_address, read};
 
 /// Limit on the lifetime of a code, whatever the provider reports.
 const LIFE_MAX: Duration = Duration::from_secs(3600);
@@ -73,17 +73,19 @@ struct Answer {
 }
 
 impl Answer {
-    fn read(self) -> Result<DeviceCode, Fault> {
+    fn read(self) -> Result<DeviceCode, ProviderError> {
         let is_plain = |char: char| char.is_ascii_graphic() || char == ' ';
         let code = &self.user_code;
         if code.is_empty() || code.len() > USER_CODE_MAX || !code.chars().all(is_plain) {
             let why = "its code cannot be entered by a person";
-            return Err(Fault::Unfit(why.to_owned()));
+            return Err(ProviderError::Unusable(why.to_owned()));
         }
         // A parsed address is plain ASCII.
         let address = |text: &str| match check_address(text) {
             Ok(url) => Ok(url.to_string()),
-            Err(why) => Err(Fault::Unfit(format!("the sign-in address: {why}"))),
+            Err(why) => Err(ProviderError::Unusable(format!(
+                "the sign-in address: {why}"
+            ))),
         };
         let full_address = self.verification_uri_complete.as_deref().map(address);
         let interval = self.interval.map_or(INTERVAL, Duration::from_secs);
@@ -108,7 +110,7 @@ impl Provider {
         endpoint: &str,
         client_id: &str,
         scopes: &str,
-    ) -> Result<DeviceCode, Fault> {
+    ) -> Result<DeviceCode, ProviderError> {
         let fields = [("client_id", client_id), ("scope", scopes)];
         let answer: Answer = read(&self.http.post(endpoint, &fields).await?)?;
         answer.read()
@@ -117,14 +119,14 @@ impl Provider {
     /// Polls for the tokens of a device code.
     ///
     /// # Errors
-    /// Returns [`Fault::Refused`] with `authorization_pending` or `slow_down` until the user has
+    /// Returns [`ProviderError::Refused`] with `authorization_pending` or `slow_down` until the user has
     /// signed in.
     pub async fn poll_tokens(
         &self,
         endpoint: &str,
         client_id: &str,
         code: &DeviceCode,
-    ) -> Result<Tokens, Fault> {
+    ) -> Result<Tokens, ProviderError> {
         let fields = [
             ("grant_type", DEVICE_CODE_GRANT),
             ("client_id", client_id),
@@ -143,7 +145,7 @@ impl Provider {
         endpoint: &str,
         client_id: &str,
         refresh_token: &str,
-    ) -> Result<Tokens, Fault> {
+    ) -> Result<Tokens, ProviderError> {
         let fields = [
             ("grant_type", "refresh_token"),
             ("client_id", client_id),
@@ -157,7 +159,7 @@ impl Provider {
 mod tests {
     use super::*;
 
-    fn read(changed: &str, value: serde_json::Value) -> Result<DeviceCode, Fault> {
+    fn read(changed: &str, value: serde_json::Value) -> Result<DeviceCode, ProviderError> {
         let mut answer = serde_json::json!({
             "device_code": "d", "user_code": "ABCD-EFGH",
             "verification_uri": "https://login.example.net/device", "expires_in": 600,
@@ -184,7 +186,10 @@ mod tests {
             ("verification_uri_complete", "javascript:alert(1)"),
         ] {
             let outcome = read(field, wrong.into());
-            assert!(matches!(outcome, Err(Fault::Unfit(_))), "{field} {wrong}");
+            assert!(
+                matches!(outcome, Err(ProviderError::Unusable(_))),
+                "{field} {wrong}"
+            );
         }
     }
 

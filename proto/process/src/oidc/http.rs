@@ -13,7 +13,7 @@ use hyper_util::{
 use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::CertificateDer};
 use url::form_urlencoded;
 
-use super::{Fault, check_address};
+use super::{ProviderError, check_address};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
@@ -46,7 +46,7 @@ impl Http {
         )
     }
 
-    pub(super) async fn get(&self, address: &str) -> Result<(u16, Vec<u8>), Fault> {
+    pub(super) async fn get(&self, address: &str) -> Result<(u16, Vec<u8>), ProviderError> {
         self.send(Method::GET, address, Bytes::new()).await
     }
 
@@ -54,7 +54,7 @@ impl Http {
         &self,
         address: &str,
         fields: &[(&str, &str)],
-    ) -> Result<(u16, Vec<u8>), Fault> {
+    ) -> Result<(u16, Vec<u8>), ProviderError> {
         let form = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(fields)
             .finish();
@@ -66,28 +66,31 @@ impl Http {
         method: Method,
         address: &str,
         body: Bytes,
-    ) -> Result<(u16, Vec<u8>), Fault> {
-        let url = check_address(address).map_err(Fault::Unfit)?;
+    ) -> Result<(u16, Vec<u8>), ProviderError> {
+        let url = check_address(address).map_err(ProviderError::Unusable)?;
         let mut request = Request::builder().method(&method).uri(url.as_str());
         request = request.header(header::ACCEPT, "application/json");
         if method == Method::POST {
             request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
         }
         let request = request.body(Full::new(body));
-        let request = request.map_err(|error| Fault::Unfit(error.to_string()))?;
+        let request = request.map_err(|error| ProviderError::Unusable(error.to_string()))?;
         let asking = async {
             let answer = self.0.request(request).await;
-            let answer = answer.map_err(|error| Fault::Away(innermost(&error)))?;
+            let answer = answer.map_err(|error| ProviderError::Unreachable(innermost(&error)))?;
             let status = answer.status().as_u16();
             let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX);
             let body = body.collect().await;
-            let body = body.map_err(|error| Fault::Unfit(error.to_string()))?;
+            let body = body.map_err(|error| ProviderError::Unusable(error.to_string()))?;
             Ok((status, body.to_bytes().to_vec()))
         };
         let seconds = TIMEOUT.as_secs();
         let answer = tokio::time::timeout(TIMEOUT, asking).await;
-        answer
-            .unwrap_or_else(|_elapsed| Err(Fault::Away(format!("no response within {seconds} s"))))
+        answer.unwrap_or_else(|_elapsed| {
+            Err(ProviderError::Unreachable(format!(
+                "no response within {seconds} s"
+            )))
+        })
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::{
-    Answered, Behavior, Cardinality, EnumId, EnumPlan, EnumValuePlan, FieldPlan, Kind, MessageId,
-    MessagePlan, Plan, Shape,
+    Behavior, Cardinality, EnumId, EnumPlan, EnumValuePlan, FieldPlan, Kind, MessageId,
+    MessagePlan, Plan, ResponsePresence, Shape,
 };
 use crate::json::{
     descriptor::{self as pb, Comments, index},
@@ -273,7 +273,7 @@ impl Names<'_> {
             takes: options
                 .and_then(|options| options.takes.clone())
                 .unwrap_or_default(),
-            answered: options.map_or_else(Answered::default, response_presence),
+            answered: options.map_or_else(ResponsePresence::default, response_presence),
         })
     }
 
@@ -307,11 +307,11 @@ fn is_required(oneof: &pb::Oneof) -> bool {
     options.is_some_and(|options| options.exactly_one)
 }
 
-fn response_presence(options: &pb::FieldOptions) -> Answered {
+fn response_presence(options: &pb::FieldOptions) -> ResponsePresence {
     match (options.always, options.as_sent) {
-        (_, true) => Answered::AsSent,
-        (true, _) => Answered::Always,
-        (false, false) => Answered::Set,
+        (_, true) => ResponsePresence::AsSent,
+        (true, _) => ResponsePresence::Always,
+        (false, false) => ResponsePresence::Set,
     }
 }
 

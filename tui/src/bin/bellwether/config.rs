@@ -105,13 +105,13 @@ pub(crate) struct Settings {
     pub(crate) unusable: Vec<(Part, ConfigError)>,
     /// All settings from the file, variables and flags, in the order read; later ones override
     /// earlier ones.
-    pub(crate) given: Vec<Given>,
+    pub(crate) given: Vec<ConfiguredValue>,
     #[cfg(feature = "embedded")]
     pub(crate) service: service::ServiceSettings,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Given {
+pub(crate) struct ConfiguredValue {
     pub(crate) key: &'static str,
     /// The value as TOML; masked if it is secret.
     pub(crate) shown: String,
@@ -335,7 +335,7 @@ impl Settings {
             let name = source.describe(setting.key);
             return self.reject(setting, ConfigError(format!("{name}: {problem}")));
         }
-        self.given.push(Given {
+        self.given.push(ConfiguredValue {
             key: setting.key,
             shown: if setting.is_secret {
                 "********".to_owned()
@@ -358,7 +358,7 @@ impl Settings {
         }
     }
 
-    pub(crate) fn effective(&self) -> BTreeMap<&'static str, &Given> {
+    pub(crate) fn effective(&self) -> BTreeMap<&'static str, &ConfiguredValue> {
         self.given.iter().map(|given| (given.key, given)).collect()
     }
 

@@ -9,7 +9,7 @@ use bellwether_backend::{
     store::open::OpenError,
     trace::{self, Exporting},
 };
-use bellwether_gateway::{Answered, Direct, Gateway, Upstream};
+use bellwether_gateway::{Direct, Gateway, UnaryResult, Upstream};
 use bellwether_process::metrics::{Page, Process, Server as MetricsServer, Source};
 use prost::bytes::Bytes;
 use tokio::{
@@ -60,7 +60,7 @@ impl Direct for PastHttp {
         &self,
         metadata: MetadataMap,
         message: Bytes,
-    ) -> Pin<Box<dyn Future<Output = Answered> + Send + '_>> {
+    ) -> Pin<Box<dyn Future<Output = UnaryResult> + Send + '_>> {
         self.0.call(metadata, message)
     }
 

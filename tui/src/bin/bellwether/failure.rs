@@ -11,7 +11,7 @@ pub(crate) enum ExitStatus {
     Success,
     Negative,
     Usage,
-    Away,
+    Unreachable,
     NotAllowed,
     Refused,
 }
@@ -21,7 +21,7 @@ impl ExitStatus {
         Self::Success,
         Self::Negative,
         Self::Usage,
-        Self::Away,
+        Self::Unreachable,
         Self::NotAllowed,
         Self::Refused,
     ];
@@ -39,7 +39,7 @@ impl ExitStatus {
                  refused events, a damaged store"
             }
             Self::Usage => "invalid usage, settings or files; the message describes the error",
-            Self::Away => "the service is unreachable",
+            Self::Unreachable => "the service is unreachable",
             Self::NotAllowed => {
                 "the key is missing, wrong, expired or revoked, or its role does not allow this"
             }
@@ -70,7 +70,7 @@ impl Failure {
     }
 
     pub(crate) fn unreachable(sentence: impl Into<String>) -> Self {
-        Self::with_status(ExitStatus::Away, sentence)
+        Self::with_status(ExitStatus::Unreachable, sentence)
     }
 
     pub(crate) fn not_allowed(sentence: impl Into<String>) -> Self {

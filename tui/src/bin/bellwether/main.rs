@@ -80,7 +80,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     let done = runtime.block_on(async {
         match command {
             None => console(flags, wall, settings, frame).await,
-            Some(command) => Box::pin(carry_out(command, &settings)).await,
+            Some(command) => Box::pin(run_command(command, &settings)).await,
         }
     });
     // Threads that wait for the disk or the keyboard must not delay the exit.
@@ -120,7 +120,7 @@ fn console_part(is_named: bool) -> Part {
     }
 }
 
-async fn carry_out(command: Command, settings: &Settings) -> Result<(), Failure> {
+async fn run_command(command: Command, settings: &Settings) -> Result<(), Failure> {
     match command {
         Command::Audit(arguments) => {
             log::to_standard_error(settings);

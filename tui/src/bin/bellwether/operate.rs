@@ -185,7 +185,7 @@ async fn list(options: Options, screen: &str) -> Result<(), Failure> {
     let json = bellwether_tui::listing(options, screen).await;
     let json = json.map_err(|unlisted| match unlisted {
         ListError::Unknown { .. } => Failure::new(format!("--json: {unlisted}")),
-        ListError::Away(sentence) => Failure::unreachable(sentence),
+        ListError::Unreachable(sentence) => Failure::unreachable(sentence),
         ListError::NotAllowed(sentence) => Failure::not_allowed(sentence),
         ListError::Failed(sentence) => Failure::new(sentence),
     })?;
@@ -196,7 +196,7 @@ async fn list(options: Options, screen: &str) -> Result<(), Failure> {
 fn exit_status(status: ServiceStatus) -> Result<(), Failure> {
     match status {
         ServiceStatus::Up => Ok(()),
-        ServiceStatus::Away(sentence) => Err(Failure::unreachable(sentence)),
+        ServiceStatus::Unreachable(sentence) => Err(Failure::unreachable(sentence)),
         ServiceStatus::NotAllowed(sentence) => Err(Failure::not_allowed(sentence)),
     }
 }

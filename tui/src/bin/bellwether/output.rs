@@ -5,7 +5,7 @@ use std::{
     io::{self, ErrorKind, Write},
 };
 
-use bellwether_proto::text::{Seen, seen};
+use bellwether_proto::text::{Visibility, chars_with_visibility};
 
 use crate::failure::Failure;
 
@@ -29,10 +29,10 @@ pub(crate) fn write(text: &str) -> Result<(), Failure> {
 /// combining marks.
 pub(crate) fn escape(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
-    for (character, seen) in seen(json) {
+    for (character, seen) in chars_with_visibility(json) {
         match (character, seen) {
-            ('\n' | '\t' | '\r', _) | (_, Seen::Plain) => out.push(character),
-            (_, Seen::Hidden | Seen::Surplus) => {
+            ('\n' | '\t' | '\r', _) | (_, Visibility::Plain) => out.push(character),
+            (_, Visibility::Hidden | Visibility::Surplus) => {
                 for unit in character.encode_utf16(&mut [0; 2]) {
                     let _ = write!(out, "\\u{unit:04x}");
                 }

@@ -60,7 +60,7 @@ async fn connect(settings: &Settings) -> Result<Api, Failure> {
     let key = key::read(settings, &address).await?;
     let options = operate::connect_options(settings, &address, key.as_deref())?;
     Api::connect(options).await.map_err(|error| {
-        if error.kind == CallErrorKind::Away {
+        if error.kind == CallErrorKind::Unreachable {
             return unreachable_failure(&address, &error.message);
         }
         call_failure(error)
@@ -76,7 +76,7 @@ fn call_failure(error: CallError) -> Failure {
     }
     let sentence = lines.join("\n");
     match error.kind {
-        CallErrorKind::Away => Failure::unreachable(sentence),
+        CallErrorKind::Unreachable => Failure::unreachable(sentence),
         CallErrorKind::NotAllowed => Failure::not_allowed(sentence),
         CallErrorKind::NotFound | CallErrorKind::Conflict | CallErrorKind::Refused => {
             Failure::rejected(sentence)

@@ -92,11 +92,11 @@ impl EventBulk {
                 break;
             }
             if self.named.len() < NAMED {
-                let words = format!("{}  {}  {}", row.severity.word(), row.summary, row.entity);
+                let words = format!("{}  {}  {}", row.severity.label(), row.summary, row.entity);
                 self.named.push(words);
             }
             tally.count += 1;
-            let severity = row.severity.word().to_owned();
+            let severity = row.severity.label().to_owned();
             *tally.destinations.entry(severity).or_default() += 1;
             self.before.extend(self.undo_change(&row));
             self.ids.push(row.id.into());

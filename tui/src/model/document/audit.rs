@@ -21,7 +21,7 @@ use crate::{
 
 const LINES: usize = 40;
 
-pub(super) fn about(into: &mut Document, request: &ListAuditEntriesRequest) {
+pub(super) fn describe_request(into: &mut Document, request: &ListAuditEntriesRequest) {
     into.text(Token::Dim, 0, "Who changed what, newest first.");
     for (kind, name) in request.kinds.iter().zip(&request.names) {
         match route(kind, name) {
@@ -51,7 +51,7 @@ pub(super) fn write(into: &mut Document, model: &Model, read: &ListAuditEntriesR
 
 fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
     let at = millis(row.time.as_ref());
-    let at = at.map(|ms| model.moment(ms)).unwrap_or_default();
+    let at = at.map(|ms| model.format_time(ms)).unwrap_or_default();
     let client = match row.client_name.as_str() {
         "" => "unknown",
         name => name,
@@ -79,7 +79,7 @@ fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
         _ => None,
     };
     match route {
-        Some(route) => into.linked(line, Link::Go(route)),
+        Some(route) => into.linked_line(line, Link::Go(route)),
         None => into.line(line),
     }
     if !row.reason.is_empty() && !is_test(row) {
@@ -90,7 +90,7 @@ fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
     }
     if let Some(version) = version(model, row) {
         let line = vec![span(Token::Link, "  restore this version")];
-        into.linked(line, Link::Restore(Box::new(version)));
+        into.linked_line(line, Link::Restore(Box::new(version)));
     }
     for secret in &row.changed_secrets {
         into.text(Token::Warning, 2, &format!("secret set: {secret}"));
@@ -104,7 +104,7 @@ fn is_test(row: &AuditEntry) -> bool {
 
 fn format_action(row: &AuditEntry) -> String {
     if !is_test(row) {
-        return row.action().word().to_owned();
+        return row.action().label().to_owned();
     }
     match row.reason.strip_suffix(": begun") {
         Some(name) => format!("started a test of destination {name}"),
@@ -153,7 +153,7 @@ fn as_json(state: Option<&AuditState>, kind: &str) -> String {
 /// Returns the version of a resource after the entry, or before its deletion; `None` if it equals
 /// the current one.
 fn version(model: &Model, row: &AuditEntry) -> Option<Object> {
-    let kind = *Kind::ALL.iter().find(|it| it.word() == row.kind)?;
+    let kind = *Kind::ALL.iter().find(|it| it.singular() == row.kind)?;
     kind::spec(kind).update?;
     let state = row.after.as_ref().or(row.before.as_ref())?;
     let wire = json::to_json(state).ok()?;
@@ -169,7 +169,7 @@ fn route(kind: &str, name: &str) -> Option<Route> {
         "occurrence" => Some(Route::Event(name.to_owned())),
         "delivery" => Some(Route::Delivery(name.to_owned())),
         kind => {
-            let kind = Kind::ALL.iter().find(|it| it.word() == kind)?;
+            let kind = Kind::ALL.iter().find(|it| it.singular() == kind)?;
             Some(Route::Object(*kind, name.to_owned()))
         }
     }

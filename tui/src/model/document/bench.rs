@@ -98,7 +98,7 @@ fn status(result: &Result<TestDestinationResponse, Failure>) -> String {
         Err(_) => "not tested".to_owned(),
         Ok(test) => match &test.response {
             Some(response) => response.status.to_string(),
-            None => test.outcome().word().to_owned(),
+            None => test.outcome().label().to_owned(),
         },
     }
 }

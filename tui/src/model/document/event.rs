@@ -26,7 +26,7 @@ pub(super) fn write(
     match tab {
         Tab::Details | Tab::Explain => {
             incident::write(into, model, event, occurrence, explanation);
-            holds(into, model, occurrence);
+            write_holds(into, model, occurrence);
             let explanation = explanation.value.as_ref();
             timeline::write(into, model, occurrence, explanation);
             incident::history(into, model, explanation);
@@ -45,15 +45,15 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
     into.field(
         "opened",
         Token::Text,
-        &model.moment_in_full(occurrence.start_time),
+        &model.format_full_time(occurrence.start_time),
     );
     into.field(
         "last seen",
         Token::Text,
-        &model.moment_in_full(occurrence.last_seen),
+        &model.format_full_time(occurrence.last_seen),
     );
     if let Some(expires) = occurrence.expire_time {
-        let words = format!("{} unless it is resent", model.moment_in_full(expires));
+        let words = format!("{} unless it is resent", model.format_full_time(expires));
         into.field("expires", Token::Text, &words);
     }
     let counts = match (
@@ -88,7 +88,7 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
     }
 }
 
-fn holds(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
+fn write_holds(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
     for hold in &occurrence.holds {
         into.field("held", Token::Warning, &kind::format_hold(model, hold));
     }
@@ -124,7 +124,7 @@ fn notes(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
         into.text(Token::Dim, 0, &message);
     }
     for note in &occurrence.annotations {
-        let head = format!("{}  {}", model.moment(note.update_time), note.author);
+        let head = format!("{}  {}", model.format_time(note.update_time), note.author);
         into.text(Token::Dim, 0, &head);
         into.text(Token::Text, 2, &note.annotation);
     }
@@ -144,7 +144,10 @@ fn notes(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
             &entry.from
         };
         into.line(vec![
-            span(Token::Dim, &format!("{:<17}", model.moment(entry.time))),
+            span(
+                Token::Dim,
+                &format!("{:<17}", model.format_time(entry.time)),
+            ),
             span(
                 Token::Text,
                 &format!("{}: {from} → {}", entry.field, entry.to),
@@ -159,9 +162,9 @@ pub(super) fn row(into: &mut Document, model: &Model, row: &EventRow) {
     into.line(vec![
         label("state"),
         span(row.severity.into(), row.severity.sign()),
-        span(row.severity.into(), &format!(" {}", row.severity.word())),
+        span(row.severity.into(), &format!(" {}", row.severity.label())),
         span(Token::Text, ", "),
-        span(row.status.into(), row.status.word()),
+        span(row.status.into(), row.status.label()),
     ]);
     if row.acknowledged {
         into.field("", Token::Good, "acknowledged");
@@ -171,7 +174,7 @@ pub(super) fn row(into: &mut Document, model: &Model, row: &EventRow) {
     }
     into.field("name", Token::Text, &row.name);
     let age = duration((model.now_ms - row.last_seen_ms).max(0));
-    let seen = format!("{}, {age} ago", model.moment_in_full(row.last_seen_ms));
+    let seen = format!("{}, {age} ago", model.format_full_time(row.last_seen_ms));
     into.field("last seen", Token::Text, &seen);
     let sent = match row.count {
         1 => "once".to_owned(),

@@ -97,7 +97,7 @@ fn fate(delivery: &ExplainedDelivery) -> Fate {
 }
 
 impl Fate {
-    fn shown(self) -> (Token, &'static str) {
+    fn mark(self) -> (Token, &'static str) {
         match self {
             Self::Delivered => (Token::Good, "✓"),
             Self::Waiting => (Token::Warning, "◐"),
@@ -120,8 +120,10 @@ fn write_summary(into: &mut Document, model: &Model, matched: &[&RuleExplanation
     let message = named(Fate::Delivered);
     if !message.is_empty() {
         let first = deliveries().filter(|it| fate(it) == Fate::Delivered);
-        let first = first.filter_map(ended).min();
-        let at = first.map_or_else(String::new, |ms| format!(", first at {}", model.moment(ms)));
+        let first = first.filter_map(ended_at_ms).min();
+        let at = first.map_or_else(String::new, |ms| {
+            format!(", first at {}", model.format_time(ms))
+        });
         let words = format!("✓ Delivered to {}{at}.", message.join(", "));
         into.text(Token::Good, 0, &words);
     }
@@ -166,7 +168,7 @@ fn write_summary(into: &mut Document, model: &Model, matched: &[&RuleExplanation
 }
 
 /// Returns the end time of the delivery, or of the digest that includes it.
-fn ended(delivery: &ExplainedDelivery) -> Option<i64> {
+fn ended_at_ms(delivery: &ExplainedDelivery) -> Option<i64> {
     let digest = delivery.digest.as_ref();
     digest.map_or(delivery.end_time, |it| it.end_time)
 }
@@ -180,7 +182,7 @@ fn next_attempt(delivery: &ExplainedDelivery) -> Option<i64> {
 /// Formats the reason for the wait and the next attempt, as in lists of deliveries.
 fn next_try(model: &Model, delivery: &ExplainedDelivery) -> String {
     let next = match next_attempt(delivery) {
-        Some(ms) if ms > model.now_ms => Some(format!("next try {}", model.moment(ms))),
+        Some(ms) if ms > model.now_ms => Some(format!("next try {}", model.format_time(ms))),
         Some(_) => Some("next attempt as soon as possible".to_owned()),
         None if delivery.wait_reason.is_empty() => Some("an attempt is in progress".to_owned()),
         None => None,
@@ -193,7 +195,7 @@ fn next_try(model: &Model, delivery: &ExplainedDelivery) -> String {
 /// Describes a waiting delivery: `decided 21:50, not delivered yet: hook answers 401, next try
 /// 21:58`.
 fn describe_waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
-    let decided = model.moment(delivery.create_time);
+    let decided = model.format_time(delivery.create_time);
     let name = &delivery.destination_name;
     // The reason already contains an error of the destination.
     let why = match &delivery.last_error[..] {
@@ -229,7 +231,7 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     let go = Link::Go(Route::Object(Kind::Rule, rule.rule_name.clone()));
     if rule.deliveries.is_empty() {
         head.push(span(Token::Dim, "  nothing is sent"));
-        return into.linked(head, go);
+        return into.linked_line(head, go);
     }
     let before: usize = head.iter().map(|it| text::width(&it.text)).sum();
     let wide = rule
@@ -241,12 +243,12 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     let pad = if fits { before } else { 6 };
     let mut head = Some(head);
     if !fits && let Some(head) = head.take() {
-        into.linked(head, go);
+        into.linked_line(head, go);
     }
     let last = rule.deliveries.len() - 1;
     for (index, delivery) in rule.deliveries.iter().enumerate() {
         let fate = fate(delivery);
-        let (token, mark) = fate.shown();
+        let (token, mark) = fate.mark();
         let mut line = head
             .take()
             .unwrap_or_else(|| vec![span(Token::Text, &" ".repeat(pad))]);
@@ -259,13 +261,14 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
         line.push(span(token, arm));
         line.push(span(token, &format!("{mark} ")));
         line.push(span(Token::Link, &delivery.destination_name));
-        let at =
-            |ms: Option<i64>| ms.map_or_else(String::new, |ms| format!(" {}", model.moment(ms)));
+        let at = |ms: Option<i64>| {
+            ms.map_or_else(String::new, |ms| format!(" {}", model.format_time(ms)))
+        };
         let words = match fate {
             Fate::Delivered if delivery.digest.is_some() => {
-                format!("  delivered in a digest{}", at(ended(delivery)))
+                format!("  delivered in a digest{}", at(ended_at_ms(delivery)))
             }
-            Fate::Delivered => format!("  delivered{}", at(ended(delivery))),
+            Fate::Delivered => format!("  delivered{}", at(ended_at_ms(delivery))),
             Fate::Recorded => "  only recorded".to_owned(),
             Fate::Dead => format!(
                 "  {}{}",
@@ -275,7 +278,7 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
             Fate::Waiting => format!("  waiting, {}", next_try(model, delivery)),
         };
         line.push(span(token, &words));
-        into.linked(line, Link::Go(Route::Delivery(delivery.id.clone())));
+        into.linked_line(line, Link::Go(Route::Delivery(delivery.id.clone())));
     }
 }
 
@@ -296,7 +299,7 @@ fn write_folded(into: &mut Document, rule: &RuleExplanation) {
     if rule.deleted == Some(true) {
         return into.line(line);
     }
-    into.linked(
+    into.linked_line(
         line,
         Link::Go(Route::Object(Kind::Rule, rule.rule_name.clone())),
     );
@@ -346,12 +349,14 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
         ),
     ];
     if rule.deleted == Some(true) {
-        let at = rule.deleted_time.map(|ms| format!(" {}", model.moment(ms)));
+        let at = rule
+            .deleted_time
+            .map(|ms| format!(" {}", model.format_time(ms)));
         let gone = format!("  rule deleted{}", at.unwrap_or_default());
         line.push(span(Token::Warning, &gone));
         into.line(line);
     } else {
-        into.linked(
+        into.linked_line(
             line,
             Link::Go(Route::Object(Kind::Rule, rule.rule_name.clone())),
         );
@@ -375,7 +380,7 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
 }
 
 fn describe_decision(model: &Model, judgement: &RuleJudgement) -> String {
-    let at = model.moment(judgement.time);
+    let at = model.format_time(judgement.time);
     match judgement.basis() {
         Basis::Notification => format!(" {at}"),
         Basis::Last => format!(" when last evaluated, {at}"),
@@ -422,7 +427,7 @@ fn describe_change(model: &Model, definition: Option<&Definition>) -> String {
     } else {
         "edited"
     };
-    let at = model.moment(until);
+    let at = model.format_time(until);
     format!(" revision {}, {what} {at}", definition.revision)
 }
 
@@ -452,7 +457,7 @@ fn explain_trigger(into: &mut Document, model: &Model, trigger: &TriggerExplanat
     if gone {
         into.line(line);
     } else {
-        into.linked(
+        into.linked_line(
             line,
             Link::Go(Route::Object(Kind::Trigger, trigger.trigger_name.clone())),
         );
@@ -487,7 +492,10 @@ fn notification(
     };
     let mut line = vec![
         span(Token::Info, "  → "),
-        span(Token::Text, &format!("{what} {}", model.moment(sent.time))),
+        span(
+            Token::Text,
+            &format!("{what} {}", model.format_time(sent.time)),
+        ),
     ];
     if !sent.trigger_name.is_empty() {
         let by = format!("  by trigger {}", sent.trigger_name);
@@ -506,7 +514,7 @@ fn notification(
 fn delivery(into: &mut Document, model: &Model, delivery: &ExplainedDelivery) {
     let waits = fate(delivery) == Fate::Waiting;
     let next = waits.then(|| format!(", {}", next_try(model, delivery)));
-    into.linked(
+    into.linked_line(
         vec![
             span(Token::Dim, "    delivery to "),
             span(Token::Link, &delivery.destination_name),
@@ -516,7 +524,7 @@ fn delivery(into: &mut Document, model: &Model, delivery: &ExplainedDelivery) {
         Link::Go(Route::Delivery(delivery.id.clone())),
     );
     for attempt in &delivery.attempts {
-        let (at, message) = (model.moment(attempt.start_time), outcome(attempt));
+        let (at, message) = (model.format_time(attempt.start_time), outcome(attempt));
         into.text(Token::Dim, 6, &format!("{at} {message}"));
     }
 }
@@ -525,7 +533,7 @@ fn outcome(attempt: &ExplainedAttempt) -> String {
     let word = match attempt.outcome() {
         Outcome::Unreachable => "not reached",
         Outcome::Unknown => "outcome unknown",
-        other => other.word(),
+        other => other.label(),
     };
     match attempt.explanation.as_str() {
         "" => word.to_owned(),
@@ -542,7 +550,7 @@ fn write_other_judgement(
     let (token, mark) = verdict(Some(other.notifies == Some(true)));
     let title = match other.basis() {
         Basis::Now => "now: ".to_owned(),
-        _ => format!("last evaluated {}: ", model.moment(other.time)),
+        _ => format!("last evaluated {}: ", model.format_time(other.time)),
     };
     let head: Vec<Span> = vec![
         span(token, &format!("  {mark} ")),
@@ -574,16 +582,16 @@ fn comparison(kind: &str) -> &str {
 }
 
 /// Returns a compared value, with the word of a severity or status instead of its wire name.
-fn shown(compared: &prost_types::Value) -> Value {
+fn display_value(compared: &prost_types::Value) -> Value {
     let value = value(compared);
     let name = value.as_str().unwrap_or_default();
-    let severity = Severity::from_str_name(name).map(Named::word);
-    let status = || Status::from_str_name(name).map(Named::word);
+    let severity = Severity::from_str_name(name).map(Named::label);
+    let status = || Status::from_str_name(name).map(Named::label);
     severity.or_else(status).map_or(value, Value::from)
 }
 
 fn format_comparison(clause: &ClauseExplanation) -> String {
-    let expected = clause.expected.as_ref().map_or(Value::Null, shown);
+    let expected = clause.expected.as_ref().map_or(Value::Null, display_value);
     let compared = || {
         format!(
             "{} {} {}",
@@ -592,7 +600,7 @@ fn format_comparison(clause: &ClauseExplanation) -> String {
             expected
         )
     };
-    match clause.actual.as_ref().map(shown) {
+    match clause.actual.as_ref().map(display_value) {
         _ if clause.field.is_empty() => clause.r#type.clone(),
         _ if clause.unknown => format!("{}; the value is unknown", compared()),
         Some(actual) => format!("{}; it is {actual}", compared()),
@@ -618,7 +626,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn severities_and_statuses_are_shown_by_their_words() {
+    fn severities_and_statuses_are_shown_by_name() {
         for (name, word) in [
             ("SEVERITY_ERROR", "error"),
             ("STATUS_CLOSED", "closed"),
@@ -626,7 +634,7 @@ mod tests {
             ("SEVERITY_LOW", "SEVERITY_LOW"),
         ] {
             let kind = Some(prost_types::value::Kind::StringValue(name.to_owned()));
-            assert_eq!(shown(&prost_types::Value { kind }), word, "{name}");
+            assert_eq!(display_value(&prost_types::Value { kind }), word, "{name}");
         }
     }
 }

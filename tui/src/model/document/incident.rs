@@ -35,7 +35,7 @@ pub(super) fn write(
         span(Token::Text, &event.name),
         span(Token::Dim, &pairs.collect::<String>()),
     ]);
-    let sign = format!("{} {}", severity.sign(), severity.word());
+    let sign = format!("{} {}", severity.sign(), severity.label());
     let mut parts = vec![
         (severity.into(), sign),
         format_status(model, occurrence),
@@ -80,7 +80,11 @@ fn format_status(model: &Model, occurrence: &Occurrence) -> (Token, String) {
                 CloseReason::Expired => " as expired",
                 CloseReason::Unspecified => "",
             };
-            let words = format!("closed {}{reason} after {}", model.moment(at), lasted(at));
+            let words = format!(
+                "closed {}{reason} after {}",
+                model.format_time(at),
+                lasted(at)
+            );
             (Token::Dim, words)
         }
         (Status::Suppressed, None) => {
@@ -135,7 +139,7 @@ fn describe_receivers(
         let digest = delivery.digest.as_ref();
         let state = digest.map_or(delivery.state.as_str(), |it| it.state.as_str());
         let ended = digest.map_or(delivery.end_time, |it| it.end_time);
-        let at = ended.map_or_else(String::new, |ms| format!(" {}", model.moment(ms)));
+        let at = ended.map_or_else(String::new, |ms| format!(" {}", model.format_time(ms)));
         let error = text::shorten_error(&delivery.last_error);
         let error = text::fit(&error, REASON);
         let reason = if error.is_empty() {
@@ -178,7 +182,10 @@ pub(super) fn history(into: &mut Document, model: &Model, found: Option<&Explain
             _ => Token::Text,
         };
         into.line(vec![
-            span(Token::Dim, &format!("{:<17}", model.moment(entry.time))),
+            span(
+                Token::Dim,
+                &format!("{:<17}", model.format_time(entry.time)),
+            ),
             span(token, &format!("{:<13} ", kind_word(entry))),
             span(Token::Text, &entry.text),
         ]);

@@ -38,7 +38,7 @@ pub(super) fn about_noise(into: &mut Document, model: &Model, rows: NoiseBy) {
 }
 
 pub(super) fn noise(into: &mut Document, model: &Model, found: &GetNoiseResponse) {
-    let moment = |at| millis(at).map_or_else(String::new, |ms| model.moment_in_full(ms));
+    let moment = |at| millis(at).map_or_else(String::new, |ms| model.format_full_time(ms));
     let (start, end) = (
         moment(found.start_time.as_ref()),
         moment(found.end_time.as_ref()),
@@ -62,7 +62,7 @@ pub(super) fn noise(into: &mut Document, model: &Model, found: &GetNoiseResponse
             span(Token::Text, &numbers(row)),
         ];
         match link(found.by(), &row.name) {
-            Some(link) => into.linked(line, link),
+            Some(link) => into.linked_line(line, link),
             None => into.line(line),
         }
         let events = row.events.iter().take(3).map(|it| {

@@ -12,7 +12,7 @@ use crate::{
     theme::Token,
 };
 
-pub(super) fn about(into: &mut Document, filter: &ListObligationsRequest) {
+pub(super) fn describe_request(into: &mut Document, filter: &ListObligationsRequest) {
     let message =
         "Outstanding resolutions: receivers notified of the opening but not yet of the closing.";
     into.text(Token::Dim, 0, message);
@@ -45,11 +45,11 @@ pub(super) fn write(into: &mut Document, model: &Model, read: &ListObligationsRe
         let line = vec![
             span(
                 first.severity().into(),
-                &format!("{:<9}", first.severity().word()),
+                &format!("{:<9}", first.severity().label()),
             ),
             span(Token::Link, &first.summary),
         ];
-        into.linked(line, Link::Go(Route::Event(first.occurrence_id.clone())));
+        into.linked_line(line, Link::Go(Route::Event(first.occurrence_id.clone())));
         // Entries of one decision have the same time and arrive in random order.
         let mut of_event: Vec<_> = of_event.iter().collect();
         of_event.sort_by_key(|row| {
@@ -58,7 +58,7 @@ pub(super) fn write(into: &mut Document, model: &Model, read: &ListObligationsRe
         });
         for row in of_event {
             let at = millis(row.notify_time.as_ref());
-            let at = at.map(|ms| model.moment(ms)).unwrap_or_default();
+            let at = at.map(|ms| model.format_time(ms)).unwrap_or_default();
             let contact = match row.contact_name.as_str() {
                 "" => String::new(),
                 contact => format!("{contact} by "),
@@ -69,7 +69,7 @@ pub(super) fn write(into: &mut Document, model: &Model, read: &ListObligationsRe
                 span(Token::Dim, &format!(" by {}", row.rule_name)),
             ];
             let destination = Route::Object(Kind::Destination, row.destination_name.clone());
-            into.linked(line, Link::Go(destination));
+            into.linked_line(line, Link::Go(destination));
         }
     }
     if !read.next_page_token.is_empty() {

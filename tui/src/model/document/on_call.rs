@@ -59,15 +59,15 @@ fn schedule(into: &mut Document, model: &Model, schedule: &Object) {
         (true, true) => Token::Dim,
         (false, _) => Token::Text,
     };
-    let (until, next) = match schedule.moment("nextChangeTime") {
+    let (until, next) = match schedule.timestamp_ms("nextChangeTime") {
         Some(ms) => (
-            format!("until {}", model.moment(ms)),
+            format!("until {}", model.format_time(ms)),
             format!("then {}", names("nextNames")),
         ),
         None => ("no change ahead".to_owned(), String::new()),
     };
     let name = schedule.name();
-    into.linked(
+    into.linked_line(
         vec![
             span(Token::Link, &cell(name, NAME)),
             span(token, &cell(&names("onCallNames"), WHO)),
@@ -82,9 +82,9 @@ fn schedule(into: &mut Document, model: &Model, schedule: &Object) {
 fn write_response(into: &mut Document, model: &Model, response: &Object) {
     let severity = response::severity(response);
     let (token, words) = model.response_status(response);
-    into.linked(
+    into.linked_line(
         vec![
-            span(severity.into(), &cell(severity.word(), 8)),
+            span(severity.into(), &cell(severity.label(), 8)),
             span(Token::Link, response::subject(response)),
         ],
         Link::Go(Route::Object(Kind::Response, response.name().to_owned())),

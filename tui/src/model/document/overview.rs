@@ -26,7 +26,7 @@ pub(super) fn write(into: &mut Document, model: &Model) {
     open(into, overview);
     rate(into, overview);
     deliveries(into, model, overview);
-    loudest(into, model);
+    write_noisiest(into, model);
     service(into, model, overview);
 }
 
@@ -37,7 +37,7 @@ fn first_steps(into: &mut Document, model: &Model) {
     into.heading("First steps");
     let next = steps.iter().position(|(_, done)| !done);
     for (index, (step, done)) in steps.into_iter().enumerate() {
-        let words = model.expand_keys(step.words());
+        let words = model.expand_keys(step.description());
         if done {
             into.line(vec![span(Token::Good, "✓ "), span(Token::Dim, &words)]);
             continue;
@@ -56,7 +56,7 @@ fn first_steps(into: &mut Document, model: &Model) {
         } else {
             span(Token::Text, "· ")
         };
-        into.linked(vec![mark, span(Token::Link, &words)], link);
+        into.linked_line(vec![mark, span(Token::Link, &words)], link);
     }
 }
 
@@ -85,7 +85,7 @@ fn open(into: &mut Document, overview: &Overview) {
         let line = vec![
             span(
                 token,
-                &format!("{:<LABEL$} ", severity.word(), LABEL = document::LABEL),
+                &format!("{:<LABEL$} ", severity.label(), LABEL = document::LABEL),
             ),
             span(
                 token,
@@ -93,8 +93,8 @@ fn open(into: &mut Document, overview: &Overview) {
             ),
             span(token, &"█".repeat(cells)),
         ];
-        let link = Link::severity(severity.word());
-        into.linked(line, link);
+        let link = Link::severity(severity.label());
+        into.linked_line(line, link);
     }
     if let Some(count) = overview.acknowledged_count.filter(|count| *count > 0) {
         let count = text::group_digits(count.into());
@@ -118,7 +118,7 @@ fn unanswered(into: &mut Document, model: &Model) {
             span(token, &format!("  {words}")),
         ];
         let name = one.name().to_owned();
-        into.linked(line, Link::Go(Route::Object(Kind::Response, name)));
+        into.linked_line(line, Link::Go(Route::Object(Kind::Response, name)));
     }
     if more > 0 {
         let count = text::group_digits(i64::try_from(more).unwrap_or(i64::MAX));
@@ -179,12 +179,12 @@ fn deliveries(into: &mut Document, model: &Model, overview: &Overview) {
             span(token, &format!("{mark} ")),
             span(Token::Link, &name),
             span(Token::Text, &pad),
-            span(token, &format!("{:<8}", health.word())),
+            span(token, &format!("{:<8}", health.label())),
             count(one.delivered_count, "delivered", Token::Good),
             count(one.waiting_count, "waiting", Token::Info),
             count(one.dead_count, "dead", Token::Bad),
         ];
-        into.linked(
+        into.linked_line(
             line,
             Link::Go(Route::Object(
                 Kind::Destination,
@@ -194,12 +194,12 @@ fn deliveries(into: &mut Document, model: &Model, overview: &Overview) {
     }
     if let Some(oldest) = millis(overview.oldest_undelivered_time.as_ref()) {
         let age = duration(model.store.overview.received_ms.unwrap_or(oldest) - oldest);
-        let words = format!("{} ({age} ago)", model.moment(oldest));
+        let words = format!("{} ({age} ago)", model.format_time(oldest));
         into.link("oldest waiting", &words, Link::Go(Route::Deliveries));
     }
 }
 
-fn loudest(into: &mut Document, model: &Model) {
+fn write_noisiest(into: &mut Document, model: &Model) {
     for row in wall::frequent_sources(model) {
         let Some(link) = row.link else {
             into.heading(&format!("Noisiest {}", row.name));
@@ -207,7 +207,7 @@ fn loudest(into: &mut Document, model: &Model) {
         };
         let more = if row.or_more { "+" } else { "" };
         let count = format!("{:>8}{more}  ", text::group_digits(row.count));
-        into.linked(
+        into.linked_line(
             vec![span(row.token, &count), span(Token::Link, &row.name)],
             link,
         );
@@ -223,7 +223,7 @@ fn service(into: &mut Document, model: &Model, overview: &Overview) {
         &wall::service(model, overview).join(", "),
     );
     if let Some(start) = millis(overview.start_time.as_ref()) {
-        into.field("running since", Token::Text, &model.moment_in_full(start));
+        into.field("running since", Token::Text, &model.format_full_time(start));
     }
     into.link(
         "triggers",

@@ -23,7 +23,7 @@ pub(super) fn index(into: &mut Document, model: &Model, needle: &str) {
     for topic in TOPICS {
         let mut whole = Document::new(into.columns);
         self::topic(&mut whole, topic);
-        let lines = whole.lines.iter().map(Line::words).enumerate();
+        let lines = whole.lines.iter().map(Line::text).enumerate();
         let remaining: Vec<_> = lines
             .filter(|(_, line)| line.to_lowercase().contains(&needle))
             .collect();
@@ -35,7 +35,7 @@ pub(super) fn index(into: &mut Document, model: &Model, needle: &str) {
         for (at, line) in remaining {
             let words = format!("  {}", line.trim());
             let link = Link::Line(Route::Topic(topic.name.to_owned()), at);
-            into.linked(vec![span(Token::Text, &words)], link);
+            into.linked_line(vec![span(Token::Text, &words)], link);
         }
     }
     if !found {
@@ -53,7 +53,7 @@ fn contents(into: &mut Document, model: &Model) {
             if let Block::Heading(heading) = block {
                 let words = span(Token::Text, &format!("  {heading}"));
                 let link = Link::Heading(Route::Topic(topic.name.to_owned()), heading);
-                into.linked(vec![words], link);
+                into.linked_line(vec![words], link);
             }
         }
     }
@@ -62,7 +62,7 @@ fn contents(into: &mut Document, model: &Model) {
 fn title(into: &mut Document, topic: &Topic) {
     into.blank();
     let title = span(Token::Title, topic.title());
-    into.linked(vec![title], Link::Go(Route::Topic(topic.name.to_owned())));
+    into.linked_line(vec![title], Link::Go(Route::Topic(topic.name.to_owned())));
 }
 
 pub(super) fn of(into: &mut Document, name: &str) {
@@ -138,14 +138,14 @@ fn plain(cell: &str) -> String {
     words.collect()
 }
 
-struct Word {
+struct StyledWord {
     token: Token,
     space: bool,
     text: String,
     topic: Option<String>,
 }
 
-fn words(running: &str) -> Vec<Word> {
+fn split_words(running: &str) -> Vec<StyledWord> {
     let mut words = Vec::new();
     let mut space = false;
     for piece in pieces(running) {
@@ -157,7 +157,7 @@ fn words(running: &str) -> Vec<Word> {
         for (at, part) in shown.split(' ').enumerate() {
             space |= at > 0;
             if !part.is_empty() {
-                words.push(Word {
+                words.push(StyledWord {
                     token,
                     space,
                     text: part.to_owned(),
@@ -180,7 +180,7 @@ impl Document {
         };
         let mut used = text::width(first);
         let mut empty = true;
-        for word in words(running) {
+        for word in split_words(running) {
             let width = text::width(&word.text) + usize::from(word.space && !empty);
             if used + width > space && !empty {
                 let next = Line {
@@ -213,7 +213,7 @@ impl Document {
         let mut used = 0;
         let mut link = None;
         for (cell, width) in cells.iter().zip(widths) {
-            for word in words(cell) {
+            for word in split_words(cell) {
                 let shown = if word.space {
                     format!(" {}", word.text)
                 } else {

@@ -25,7 +25,7 @@ use crate::{
 
 pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
     into.text(Token::Title, 0, &report.title);
-    about(into, model, report);
+    describe_request(into, model, report);
     into.blank();
     if report.found.waiting.is_some() {
         return write_progress(into, model, report);
@@ -111,7 +111,7 @@ pub(super) fn previews(into: &mut Document, found: &PreviewRuleResponse) {
     }
 }
 
-fn about(into: &mut Document, model: &Model, report: &Report) {
+fn describe_request(into: &mut Document, model: &Model, report: &Report) {
     let event = match &report.inquiry {
         Inquiry::Destination { event_id, .. } | Inquiry::Rule { event_id, .. } => {
             Some(event_id.as_str())
@@ -123,11 +123,11 @@ fn about(into: &mut Document, model: &Model, report: &Report) {
             None
         }
         Inquiry::Obligations(request) => {
-            obligation::about(into, request);
+            obligation::describe_request(into, request);
             None
         }
         Inquiry::Audit(request) => {
-            audit::about(into, request);
+            audit::describe_request(into, request);
             None
         }
         Inquiry::Noise(by) => {
@@ -144,7 +144,7 @@ fn about(into: &mut Document, model: &Model, report: &Report) {
         }
         Some(id) => {
             let line = vec![span(Token::Dim, "with event "), span(Token::Link, id)];
-            into.linked(line, Link::Go(Route::Event(id.to_owned())));
+            into.linked_line(line, Link::Go(Route::Event(id.to_owned())));
         }
         None => {}
     }
@@ -183,10 +183,14 @@ fn write_mapped(into: &mut Document, found: &TestIntakeMappingResponse) {
 fn write_event(into: &mut Document, event: &Event) {
     into.field("name", Token::Title, &event.name);
     if event.severity() != Severity::Default {
-        into.field("severity", event.severity().into(), event.severity().word());
+        into.field(
+            "severity",
+            event.severity().into(),
+            event.severity().label(),
+        );
     }
     if event.status() != Status::Default {
-        into.field("status", Token::Text, event.status().word());
+        into.field("status", Token::Text, event.status().label());
     }
     if event.acknowledged == Some(true) {
         into.field("acknowledged", Token::Text, "yes");
@@ -215,7 +219,7 @@ fn write_progress(into: &mut Document, model: &Model, report: &Report) {
     if let Some(reached_ms) = progress.reached_ms {
         let share = share(model.now_ms, reached_ms, progress.start_ms);
         let share = share.map_or_else(String::new, |share| format!("  {share} %"));
-        let answer = format!("back to {}{share}", model.moment(reached_ms));
+        let answer = format!("back to {}{share}", model.format_time(reached_ms));
         into.field("looked", Token::Text, &answer);
     }
     let answer = format!("{} of {} so far", progress.matched, progress.scanned);
@@ -237,7 +241,7 @@ fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, inqui
         .matched_by_saved
         .map_or_else(String::new, |count| format!(" (now: {count})"));
     let time = match inquiry {
-        Inquiry::Trigger { span, .. } => span.words(),
+        Inquiry::Trigger { span, .. } => span.description(),
         _ => "",
     };
     let (matched, scanned) = (
@@ -266,7 +270,7 @@ fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, inqui
     if let Some(stopped_ms) = test.reached_time.filter(|_| test.stopped_early) {
         let answer = format!(
             "stopped early: only events last seen since {} were checked",
-            model.moment(stopped_ms)
+            model.format_time(stopped_ms)
         );
         into.text(Token::Warning, 0, &answer);
     }
@@ -286,13 +290,13 @@ fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, inqui
         let line = vec![
             span(
                 Token::Dim,
-                &format!("{:<17}", model.moment(row.last_seen_ms)),
+                &format!("{:<17}", model.format_time(row.last_seen_ms)),
             ),
-            span(row.severity.into(), &format!("{:<9}", row.severity.word())),
+            span(row.severity.into(), &format!("{:<9}", row.severity.label())),
             span(Token::Link, &row.summary),
             span(Token::Dim, &format!("  {}", row.entity)),
         ];
-        into.linked(line, Link::Go(Route::Event(row.id.to_string())));
+        into.linked_line(line, Link::Go(Route::Event(row.id.to_string())));
     }
 }
 

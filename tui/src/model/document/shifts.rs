@@ -67,7 +67,7 @@ fn shift(into: &mut Document, model: &Model, one: &Stretch<'_>) {
     let at = at.map_or_else(String::new, |at| {
         at.strftime("%a %Y-%m-%d %H:%M").to_string()
     });
-    into.linked(
+    into.linked_line(
         vec![
             span(Token::Text, &format!("{at:<22}{length:>8}  ")),
             span(token, &names),

@@ -82,7 +82,7 @@ pub(super) fn write(
     if signs.len() > 1 {
         into.line(signs);
     }
-    let (from, to) = (model.moment(start), model.moment(end));
+    let (from, to) = (model.format_time(start), model.format_time(end));
     let lasted = duration(end - start);
     let gap = columns.saturating_sub(from.len() + to.len() + lasted.len() + 2) / 2;
     let pad = " ".repeat(gap.max(1));
@@ -109,7 +109,7 @@ pub(super) fn write(
 fn sightings(into: &mut Document, model: &Model, occurrence: &Occurrence) {
     let count = occurrence.count.unwrap_or_default();
     if count > 1 {
-        let last = model.moment(occurrence.last_seen);
+        let last = model.format_time(occurrence.last_seen);
         let words = format!("seen {} times, last {last}", text::group_digits(count));
         let why = "; the times of the others are not stored";
         into.line(vec![

@@ -65,7 +65,7 @@ pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
     ];
     for (label, time) in moments {
         if let Some(ms) = millis(time.as_ref()) {
-            into.field(label, Token::Text, &model.moment_in_full(ms));
+            into.field(label, Token::Text, &model.format_full_time(ms));
         }
     }
     if !delivery.wait_reason.is_empty() {
@@ -79,10 +79,12 @@ pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
 
 fn write_state(into: &mut Document, model: &Model, delivery: &Delivery) {
     let resent = millis(delivery.retry_time.as_ref());
-    let resent = resent.map_or_else(String::new, |ms| format!(", resent {}", model.moment(ms)));
+    let resent = resent.map_or_else(String::new, |ms| {
+        format!(", resent {}", model.format_time(ms))
+    });
     into.line(vec![
         label("state"),
-        span(delivery.state().into(), delivery.state().word()),
+        span(delivery.state().into(), delivery.state().label()),
         span(Token::Text, &resent),
     ]);
     if !delivery.event_name.is_empty() {
@@ -93,7 +95,7 @@ fn write_state(into: &mut Document, model: &Model, delivery: &Delivery) {
             label("about"),
             span(
                 severity.into(),
-                &format!("{} {}", severity.sign(), severity.word()),
+                &format!("{} {}", severity.sign(), severity.label()),
             ),
             span(Token::Text, &format!(" {}", delivery.event_name)),
             span(Token::Dim, &pairs.collect::<String>()),
@@ -120,7 +122,7 @@ pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) 
     for one in delivery.attempts.iter().rev() {
         into.heading(&format!("Attempt {}", one.number));
         if let Some(start) = millis(one.start_time.as_ref()) {
-            into.field("began", Token::Text, &model.moment_in_full(start));
+            into.field("began", Token::Text, &model.format_full_time(start));
         }
         attempt(into, one);
     }
@@ -174,7 +176,7 @@ pub(super) fn write_response(into: &mut Document, attempt: &Attempt) {
         label("verdict"),
         span(
             outcome.into(),
-            &format!("{mark} {}", outcome.word().to_uppercase()),
+            &format!("{mark} {}", outcome.label().to_uppercase()),
         ),
         span(Token::Text, &took),
     ]);

@@ -57,9 +57,9 @@ fn values(field: &str, rows: &[&EventRow]) -> Vec<String> {
         Severity::Debug,
     ];
     let words: Vec<&str> = match field {
-        "severity" => severities.map(Severity::word).into(),
+        "severity" => severities.map(Severity::label).into(),
         "status" => [Status::Open, Status::Suppressed, Status::Closed]
-            .map(Status::word)
+            .map(Status::label)
             .into(),
         "acknowledged" | "acked" => vec!["yes", "no"],
         "assignee" => {

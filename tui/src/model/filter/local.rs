@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use bellwether_proto::filter::{self, Clause, Fault, Literal};
+use bellwether_proto::filter::{self, Clause, FilterError, Literal};
 use regex::{Regex, RegexBuilder};
 
 use super::Clock;
@@ -11,7 +11,7 @@ use super::Clock;
 pub(crate) trait Fields {
     /// Returns the values of a field; empty if the row does not have it.
     fn values(&self, field: &str) -> Vec<String>;
-    fn shown(&self) -> Vec<String>;
+    fn visible_values(&self) -> Vec<String>;
 }
 
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ impl LocalFilter {
     ///
     /// # Errors
     /// Returns an error such as an unknown field.
-    pub(crate) fn read(text: &str, known: &[String], clock: &Clock) -> Result<Self, Fault> {
+    pub(crate) fn read(text: &str, known: &[String], clock: &Clock) -> Result<Self, FilterError> {
         let text = text.trim();
         if text.is_empty() {
             return Ok(Self::All);
@@ -48,7 +48,7 @@ impl LocalFilter {
                 .into_iter()
                 .find(|(field, _)| *field == error.0);
             let at = at.map_or(0, |(_, at)| at);
-            return Err(Fault {
+            return Err(FilterError {
                 at,
                 message: error.1,
             });
@@ -67,7 +67,10 @@ impl LocalFilter {
     pub(crate) fn matches(&self, row: &dyn Fields) -> bool {
         match self {
             Self::All => true,
-            Self::Text(text) => row.shown().iter().any(|shown| shown.contains(text)),
+            Self::Text(text) => row
+                .visible_values()
+                .iter()
+                .any(|shown| shown.contains(text)),
             Self::Clause(clause, expressions) => clause_matches(clause, expressions, row),
         }
     }
@@ -122,7 +125,9 @@ fn clause_matches(clause: &Clause, expressions: &HashMap<String, Regex>, row: &d
     if filter::is_search(clause) {
         return search_text(clause).is_some_and(|text| {
             let text = text.to_lowercase();
-            row.shown().iter().any(|shown| shown.contains(&text))
+            row.visible_values()
+                .iter()
+                .any(|shown| shown.contains(&text))
         });
     }
     let any = |field: &str, test: &dyn Fn(&str) -> bool| {
@@ -207,7 +212,7 @@ mod tests {
             own.map(|(_, value)| (*value).to_owned()).collect()
         }
 
-        fn shown(&self) -> Vec<String> {
+        fn visible_values(&self) -> Vec<String> {
             self.0
                 .iter()
                 .map(|(_, value)| value.to_lowercase())
@@ -225,7 +230,7 @@ mod tests {
         ("tags", "db"),
     ]);
 
-    fn read(text: &str) -> Result<LocalFilter, Fault> {
+    fn read(text: &str) -> Result<LocalFilter, FilterError> {
         let known: Vec<String> = HOOK.0.iter().map(|(name, _)| (*name).to_owned()).collect();
         LocalFilter::read(text, &known, &Clock::new(0, TimeZone::UTC))
     }

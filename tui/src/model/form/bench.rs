@@ -51,7 +51,7 @@ impl FormTest {
         let mark = if is_good { "✓" } else { "✗" };
         let what = match &test.response {
             Some(response) => response.status.to_string(),
-            None => test.outcome().word().to_owned(),
+            None => test.outcome().label().to_owned(),
         };
         let took = test.duration.as_ref().map(span_ms);
         let took = took.map_or_else(String::new, |ms| format!(" in {}", duration(ms)));

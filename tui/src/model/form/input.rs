@@ -31,7 +31,7 @@ impl Input {
             FieldKind::Secret if spec.path.ends_with("privateKey") => {
                 Self::Text(TextField::new(text()).with_lines())
             }
-            FieldKind::Text | FieldKind::Moment | FieldKind::Secret | FieldKind::Number(..) => {
+            FieldKind::Text | FieldKind::Time | FieldKind::Secret | FieldKind::Number(..) => {
                 Self::Text(TextField::new(text()))
             }
             FieldKind::Length => {
@@ -146,7 +146,7 @@ impl Input {
         let lines = || TextField::new(text.replace("\\n", "\n")).with_lines();
         Ok(match spec.kind {
             FieldKind::Text
-            | FieldKind::Moment
+            | FieldKind::Time
             | FieldKind::Length
             | FieldKind::Secret
             | FieldKind::Number(..)
@@ -163,7 +163,7 @@ impl Input {
                 _ => return Err("expected yes or no".to_owned()),
             },
             FieldKind::Choice(_) | FieldKind::Named(_) => {
-                let words = spec.kind.words();
+                let words = spec.kind.choices();
                 let at = words.iter().position(|word| *word == text);
                 Self::Choice(at.ok_or_else(|| format!("expected one of {}", words.join(", ")))?)
             }

@@ -70,7 +70,7 @@ fn unsupported_condition_is_retained_unchanged() {
 }
 
 #[test]
-fn service_errors_appear_beside_their_fields() {
+fn service_errors_appear_next_to_their_fields() {
     let base = json!({"name":"w","type":{"webhook":{"url":"x"}}});
     let mut form = Form::new(Kind::Destination, None, base);
     let error = |path: &str| FieldError {

@@ -42,7 +42,7 @@ pub(crate) enum PaletteTarget {
     Act(Action),
     ActOn(Route, Action),
     Go(Route),
-    Look(Theme),
+    Theme(Theme),
     Sort(Sort),
     Group(String),
     View(String),
@@ -271,8 +271,8 @@ fn argument_items(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
         "theme" => Theme::ALL
             .map(|theme| {
                 Item::new(
-                    format!("theme {}", theme.word()),
-                    PaletteTarget::Look(theme),
+                    format!("theme {}", theme.as_str()),
+                    PaletteTarget::Theme(theme),
                 )
             })
             .to_vec(),
@@ -352,7 +352,7 @@ fn silence_item(model: &Model, typed: &str) -> Item {
             .map(|at| (filter.join(" "), end, at))
     });
     let (filter, end, until) = match read.next() {
-        Some((filter, end, at)) => (filter, end, model.until(at)),
+        Some((filter, end, at)) => (filter, end, model.format_silence_end(at)),
         None => (
             typed.to_owned(),
             SILENCE.to_owned(),
@@ -431,7 +431,7 @@ fn object_items(model: &Model, word: &str, action: Action) -> Vec<Item> {
 }
 
 fn resource_title(route: &Route) -> String {
-    let word = route.kind().map_or("", Kind::word);
+    let word = route.kind().map_or("", Kind::singular);
     format!("{word} {}", route.object())
 }
 

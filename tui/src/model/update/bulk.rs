@@ -74,7 +74,7 @@ pub(super) fn group(model: &mut Model, change: StatusChange, effects: &mut Vec<E
         },
         Err(error) => return model.show_notice(Token::Bad, error.to_string()),
     };
-    let events = EventBulk::new(EventTransition::Set(change), filter, group.words());
+    let events = EventBulk::new(EventTransition::Set(change), filter, group.description());
     begin(model, Work::Events(events), effects);
 }
 

@@ -1,6 +1,6 @@
 //! Edit conflicts: shows both versions, and resolves the conflict.
 
-use super::{carry_out::carry_out, confirm, forms, read};
+use super::{confirm, execute::execute, forms, read};
 use crate::{
     data::{Kind, Object},
     kind,
@@ -29,7 +29,11 @@ pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
     let theirs = model.store.object(kind, mine.name());
     let theirs = theirs.map(|it| (kind::draft(it), it.etag().to_owned()));
     let Some((theirs, etag)) = theirs else {
-        let words = format!("{} {} was deleted concurrently", kind.word(), mine.name());
+        let words = format!(
+            "{} {} was deleted concurrently",
+            kind.singular(),
+            mine.name()
+        );
         keep_draft(model, &mine, None);
         return model.show_notice(Token::Bad, words);
     };
@@ -68,17 +72,17 @@ pub(super) fn resolve(model: &mut Model, clash: Clash, effects: &mut Vec<Effect>
     let stored = Some((name.clone(), etag));
     match clash.choice {
         ClashChoice::Edit => keep_draft(model, &mine, stored),
-        ClashChoice::Theirs => {
+        ClashChoice::TakeTheirs => {
             if let Some(form) = model.page.form_mut() {
                 *form = Form::new(theirs.kind, stored, theirs.json);
             }
             model.show_notice(Token::Info, format!("{name} as stored now"));
         }
-        ClashChoice::Mine => {
+        ClashChoice::Overwrite => {
             keep_draft(model, &mine, stored.clone());
             // Both versions were shown, so the choice is the confirmation.
             let then = confirm::store_write(model, mine, stored.as_ref(), None);
-            carry_out(model, then, effects);
+            execute(model, then, effects);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use bellwether_proto::v1;
 
-use super::carry_out::{carry_out, undo_last};
+use super::execute::{execute, undo_last};
 use crate::{
     client::{Call, CallResult, StatusChange, deliveries, events, message, parse_empty, resources},
     data::{Kind, Named, Object, Status, Transition},
@@ -47,7 +47,7 @@ fn run_or_confirm(
         write.back = Some(back).filter(|back| !back.is_empty());
         write.at_once = true;
     }
-    carry_out(model, then, effects);
+    execute(model, then, effects);
 }
 
 pub(super) fn undo(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -73,7 +73,7 @@ pub(super) fn delete(model: &mut Model) {
         return;
     };
     let users: Vec<String> = object.texts("ruleNames").map(str::to_owned).collect();
-    let word = kind.word();
+    let word = kind.singular();
     let force = !users.is_empty();
     let call = resources::delete(kind, &name, object.etag(), force);
     let then = write_of(call, format!("{word} {name} deleted"));
@@ -121,7 +121,7 @@ fn describe_remaining(model: &Model, kind: Kind, rule: &str) -> String {
     let Some(stored) = model.store.object(Kind::Rule, rule) else {
         return rule.to_owned();
     };
-    let word = kind.word();
+    let word = kind.singular();
     let left = stored.texts(&format!("{word}Names")).len();
     match left {
         0 | 1 => format!("{rule}, which is left without a {word}"),
@@ -195,7 +195,7 @@ pub(super) fn send_waiting(model: &mut Model, effects: &mut Vec<Effect>) {
         "sending the {} waiting for {name}",
         text::group_digits(count)
     );
-    carry_out(model, write_of(pause_call(&name, false), done), effects);
+    execute(model, write_of(pause_call(&name, false), done), effects);
 }
 
 pub(super) fn release(model: &mut Model) {
@@ -258,7 +258,7 @@ pub(super) fn silence(
     let what = &scope.what;
     let then = write_of(call, format!("silenced {what} {until}"));
     if !scope.is_broad() && !model.asks_always {
-        return carry_out(model, then, effects);
+        return execute(model, then, effects);
     }
     let mut confirm = Confirm::new(format!("Silence {what} {until}?"), "Silence", then);
     for (token, line) in scope.lines() {
@@ -426,7 +426,7 @@ pub(super) fn delivery(model: &mut Model, transition: Transition) {
         .rows()
         .iter()
         .find(|row| row.id == id);
-    let line = row.map(|row| format!("{} to {}", row.state().word(), row.destination_name));
+    let line = row.map(|row| format!("{} to {}", row.state().label(), row.destination_name));
     let to = row.map_or_else(String::new, |row| format!(" to {}", row.destination_name));
     let (verb, title, done, words) = match transition {
         Transition::SendAgain => (
@@ -481,7 +481,7 @@ pub(super) fn store_write(
     stored: Option<&(String, String)>,
     text: Option<TextEdit>,
 ) -> Consequence {
-    let (word, name) = (draft.kind.word(), draft.name().to_owned());
+    let (word, name) = (draft.kind.singular(), draft.name().to_owned());
     let (call, done) = match stored {
         Some((_, etag)) => (resources::update(&draft, etag), "changed"),
         None => (resources::create(&draft), "created"),
@@ -504,7 +504,7 @@ pub(super) fn save(
     text: Option<TextEdit>,
 ) {
     let verb = if stored.is_some() { "Change" } else { "Create" };
-    let title = format!("{verb} {} {}?", draft.kind.word(), draft.name());
+    let title = format!("{verb} {} {}?", draft.kind.singular(), draft.name());
     let after = kind::text(&draft);
     let is_client = draft.kind == Kind::Client;
     let mut confirm = Confirm::new(title, verb, store_write(model, draft, stored, text));
@@ -522,7 +522,7 @@ pub(super) fn restore(model: &mut Model, version: Object) {
     let now = model.store.object(version.kind, version.name());
     let stored = now.map(|now| (now.name().to_owned(), now.etag().to_owned()));
     let before = now.map_or_else(String::new, |now| kind::text(&kind::draft(now)));
-    let (word, name) = (version.kind.word(), version.name().to_owned());
+    let (word, name) = (version.kind.singular(), version.name().to_owned());
     let after = kind::text(&version);
     let then = store_write(model, version, stored.as_ref(), None);
     let mut confirm = Confirm::new(

@@ -132,7 +132,7 @@ impl Model {
         if !self.page.route.is_list() {
             let lines = document::current(self).lines;
             let line = lines.get(self.page.reading.cursor);
-            return line.map_or_else(String::new, |line| line.words().trim().to_owned());
+            return line.map_or_else(String::new, |line| line.text().trim().to_owned());
         }
         let id = self.page.list.selected_id(&*self.rows());
         let cells = id.map(|id| self.cells_of(&id)).unwrap_or_default();
@@ -200,7 +200,7 @@ impl Model {
                 format!("explain {}", shell_quote(id))
             }
             Route::List(kind) | Route::Object(kind, _) if is_configuration(*kind) => {
-                format!("get {} {quoted}", kind.word())
+                format!("get {} {quoted}", kind.singular())
             }
             Route::Overview => "status".to_owned(),
             _ => return None,
@@ -210,7 +210,7 @@ impl Model {
 }
 
 fn is_configuration(kind: Kind) -> bool {
-    crate::api::ConfigKind::find(kind.word()).is_some()
+    crate::api::ConfigKind::find(kind.singular()).is_some()
 }
 
 fn rest_path(route: &Route, id: &str) -> Option<String> {

@@ -179,7 +179,7 @@ fn handle_key(form: &mut Form, key: KeyEvent) -> KeyOutcome {
     );
     let forward = key.code != KeyCode::Left;
     let choices = match form.spec().kind {
-        FieldKind::Choice(_) | FieldKind::Named(_) => form.spec().kind.words().len(),
+        FieldKind::Choice(_) | FieldKind::Named(_) => form.spec().kind.choices().len(),
         _ => 0,
     };
     let field = match form.input_mut() {
@@ -397,7 +397,7 @@ pub(super) fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     };
     if !form.is_changed() {
-        return navigate::back(model, effects);
+        return navigate::go_back(model, effects);
     }
     let title = format!("Leave «{}»?", form.title());
     let confirm = Confirm::new(title, "Leave", Consequence::LeaveForm)

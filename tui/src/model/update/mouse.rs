@@ -80,7 +80,7 @@ fn click_header(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
     if *route == Route::Report {
         let below = model.back.last().map_or("", |page| page.route.screen());
         if (start..start + below.len()).contains(&column) {
-            navigate::back(model, effects);
+            navigate::go_back(model, effects);
         }
     } else if (start..start + route.screen().len()).contains(&column)
         && let Some(above) = route.above()

@@ -49,7 +49,7 @@ pub(super) fn go_screen(model: &mut Model, route: Route, effects: &mut Vec<Effec
 }
 
 /// Replaces the screen with another of its tabs.
-pub(super) fn go_beside(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
+pub(super) fn switch_tab(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
     model.page = Page::new(route);
     read::refresh(model, effects);
 }
@@ -83,7 +83,7 @@ pub(super) fn push(model: &mut Model, page: Page) {
     model.forward.clear();
 }
 
-pub(super) fn back(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn go_back(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(page) = model.back.pop() {
         let left = std::mem::replace(&mut model.page, page);
         // A form that is left is discarded: its draft must not reappear unexpectedly.
@@ -115,7 +115,7 @@ pub(super) fn forward(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Closes a finished form and opens the page of its resource, or returns to the page from which it
 /// was opened.
 pub(super) fn leave_form(model: &mut Model, then: Option<Route>, effects: &mut Vec<Effect>) {
-    back(model, effects);
+    go_back(model, effects);
     let Some(route) = then else { return };
     if model.page.route.is_list() {
         if model.page.route.screen() == route.screen() {
@@ -154,7 +154,7 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
         Link::Heading(route, heading) => {
             go(model, route, effects);
             let lines = document::current(model).lines;
-            let line = lines.iter().position(|line| line.words() == heading);
+            let line = lines.iter().position(|line| line.text() == heading);
             let line = line.unwrap_or_default();
             model.page.reading = DocumentCursor {
                 cursor: line,
@@ -211,7 +211,7 @@ pub(super) fn next_match(model: &mut Model, forward: bool) {
     }
     let lines = document::current(model).lines;
     let cursor = model.page.reading.cursor.min(lines.len());
-    let holds = |at: &usize| lines[*at].words().to_lowercase().contains(&needle);
+    let holds = |at: &usize| lines[*at].text().to_lowercase().contains(&needle);
     let after = (cursor + 1).min(lines.len());
     let found = if forward {
         (after..lines.len()).chain(0..after).find(holds)

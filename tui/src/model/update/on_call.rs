@@ -4,8 +4,8 @@ use bellwether_proto::v1;
 use serde_json::json;
 
 use super::{
-    carry_out::carry_out,
     confirm::{show_question, write_of},
+    execute::execute,
     navigate,
 };
 use crate::{
@@ -28,7 +28,7 @@ pub(super) fn next_tab(model: &mut Model, effects: &mut Vec<Effect>) {
     let own = tabs.iter().position(|(_, it)| *it == model.page.route);
     let next = own.map_or(0, |at| (at + 1) % tabs.len());
     if let Some((_, route)) = tabs.into_iter().nth(next) {
-        navigate::go_beside(model, route, effects);
+        navigate::switch_tab(model, route, effects);
     }
 }
 
@@ -48,7 +48,7 @@ pub(super) fn acknowledge(model: &mut Model, effects: &mut Vec<Effect>) {
         "" => events::set_status(&[found.text("occurrenceId").to_owned()], &change),
         group => events::set_group_status(group, &change),
     };
-    carry_out(model, write_of(call, done), effects);
+    execute(model, write_of(call, done), effects);
 }
 
 pub(super) fn ask_acknowledge_for(model: &mut Model) {
@@ -106,7 +106,7 @@ pub(super) fn ask_override(model: &mut Model) {
 /// Formats ` from … until …` in the operator's time zone; an override of the current shift starts
 /// now.
 fn stretch(model: &Model, start_ms: i64, end_ms: i64) -> String {
-    let typed = |ms| model.typed_moment(ms);
+    let typed = |ms| model.format_input_time(ms);
     if start_ms <= model.now_ms {
         return format!(" until {}", typed(end_ms));
     }
@@ -228,9 +228,9 @@ fn override_shift(model: &Model, schedule: &str, typed: &str) -> Result<Conseque
     let request = json!({"name": schedule, "override": over});
     let call = Call::new("ScheduleService", "CreateOverride", request).into_write(parse_empty);
     let start = start.map_or_else(String::new, |it| {
-        format!(" from {}", model.moment(it.as_millisecond()))
+        format!(" from {}", model.format_time(it.as_millisecond()))
     });
-    let until = model.moment(end.as_millisecond());
+    let until = model.format_time(end.as_millisecond());
     let done = format!("{who} on call for {schedule}{start} until {until}");
     Ok(write_of(call, done))
 }

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
-    bulk, carry_out::carry_out, clash, confirm, copy, events, forms, heartbeats, navigate, on_call,
+    bulk, clash, confirm, copy, events, execute::execute, forms, heartbeats, navigate, on_call,
     report, screen, silencing, views,
 };
 use crate::{
@@ -72,8 +72,8 @@ fn handle_confirm_key(
     effects: &mut Vec<Effect>,
 ) {
     match key.code {
-        KeyCode::Char('y') => return carry_out(model, confirm.then, effects),
-        KeyCode::Enter if confirm.yes => return carry_out(model, confirm.then, effects),
+        KeyCode::Char('y') => return execute(model, confirm.then, effects),
+        KeyCode::Enter if confirm.yes => return execute(model, confirm.then, effects),
         KeyCode::Enter | KeyCode::Esc | KeyCode::Char('n' | 'q') => return,
         KeyCode::Tab | KeyCode::BackTab | KeyCode::Left | KeyCode::Right => {
             confirm.yes = !confirm.yes;
@@ -179,7 +179,7 @@ fn submit_prompt(
     effects: &mut Vec<Effect>,
 ) {
     match then {
-        Ok(then) => carry_out(model, then, effects),
+        Ok(then) => execute(model, then, effects),
         Err(message) => {
             model.show_notice(Token::Bad, message);
             model.overlay = Some(Overlay::Prompt(prompt));
@@ -204,7 +204,9 @@ fn handle_pick_key(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &m
             pick.needle.press(key);
         }
     }
-    pick.cursor = pick.cursor.min(pick.shown().len().saturating_sub(1));
+    pick.cursor = pick
+        .cursor
+        .min(pick.matching_items().len().saturating_sub(1));
     model.overlay = Some(Overlay::Pick(pick));
 }
 
@@ -240,11 +242,11 @@ pub(super) fn open_target(model: &mut Model, target: PaletteTarget, effects: &mu
             model.follow.push_back(action);
         }
         PaletteTarget::Go(route) => navigate::go(model, route, effects),
-        PaletteTarget::Look(theme) => {
+        PaletteTarget::Theme(theme) => {
             model.theme = theme;
             let words = format!(
                 "theme {}; set `theme` in bellwether.toml to keep it",
-                theme.word()
+                theme.as_str()
             );
             model.show_notice(Token::Info, words);
         }

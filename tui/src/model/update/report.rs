@@ -81,8 +81,8 @@ pub(super) fn pick_event(model: &mut Model) {
     let rows = (0..model.store.events.len().min(limits::PALETTE_EVENTS))
         .filter_map(|at| model.store.events.get(at));
     let event = |row: &EventRow| {
-        let moment = model.moment(row.last_seen_ms);
-        let words = [row.severity.word(), &row.summary, &row.name, &row.entity];
+        let moment = model.format_time(row.last_seen_ms);
+        let words = [row.severity.label(), &row.summary, &row.name, &row.entity];
         (format!("{moment} {}", words.join(" ")), row.id.to_string())
     };
     let sample = ("the sample event".to_owned(), String::new());
@@ -272,7 +272,7 @@ pub(super) fn history(model: &mut Model, effects: &mut Vec<Effect>) {
         // Written by the service only.
         Route::List(Kind::Group | Kind::Pending | Kind::Response)
         | Route::Object(Kind::Group | Kind::Pending | Kind::Response, _) => ("", None),
-        Route::List(kind) | Route::Object(kind, _) => (kind.word(), model.resource_name()),
+        Route::List(kind) | Route::Object(kind, _) => (kind.singular(), model.resource_name()),
         _ => ("", None),
     };
     let mut request = v1::ListAuditEntriesRequest::default();

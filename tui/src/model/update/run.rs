@@ -39,7 +39,7 @@ fn set(model: &mut Model, status: Status, effects: &mut Vec<Effect>) {
 }
 
 /// Assigns the group under the cursor, or the marked, selected or shown events, to the caller.
-fn mine(model: &mut Model, effects: &mut Vec<Effect>) {
+fn assign_to_caller(model: &mut Model, effects: &mut Vec<Effect>) {
     match &model.caller {
         Some(caller) if model.group().is_some() => {
             let change = StatusChange::Assigned(caller.name.clone());
@@ -74,8 +74,8 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Search => screen::search(model),
         Action::NextMatch => navigate::next_match(model, true),
         Action::MatchBefore => navigate::next_match(model, false),
-        Action::Back => screen::back(model, effects),
-        Action::PageBefore => navigate::back(model, effects),
+        Action::Back => screen::go_back(model, effects),
+        Action::PageBefore => navigate::go_back(model, effects),
         Action::Forward => navigate::forward(model, effects),
         Action::Up => navigate::move_by(model, -1, effects),
         Action::Down => navigate::move_by(model, 1, effects),
@@ -112,7 +112,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::CloseEvent => set(model, Status::Closed, effects),
         Action::Suppress => set(model, Status::Suppressed, effects),
         Action::Reopen => confirm::status(model, Status::Open, effects),
-        Action::Mine => mine(model, effects),
+        Action::Mine => assign_to_caller(model, effects),
         Action::Assign => events::assign(model),
         Action::Undo => confirm::undo(model, effects),
         Action::Release => confirm::release(model),

@@ -65,7 +65,7 @@ pub(super) fn retry_now(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Goes back: clears marks first, then restores the filter that the list was opened with.
-pub(super) fn back(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn go_back(model: &mut Model, effects: &mut Vec<Effect>) {
     let list = &mut model.page.list;
     if !list.marks.is_empty() {
         list.marks.clear();
@@ -73,7 +73,7 @@ pub(super) fn back(model: &mut Model, effects: &mut Vec<Effect>) {
         let given = list.given.clone();
         navigate::set_filter(model, given, effects);
     } else {
-        navigate::back(model, effects);
+        navigate::go_back(model, effects);
     }
 }
 

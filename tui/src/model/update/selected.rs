@@ -63,7 +63,7 @@ impl Model {
 
     fn describe(&self, id: &str) -> String {
         if let Some(row) = self.store.events.find(id) {
-            return format!("{}  {}  {}", row.severity.word(), row.summary, row.entity);
+            return format!("{}  {}  {}", row.severity.label(), row.summary, row.entity);
         }
         match &self.page {
             Page {
@@ -73,7 +73,7 @@ impl Model {
                 || id.to_owned(),
                 |event| {
                     let message =
-                        |it: &v1::Occurrence| format!("{}  {}", it.severity().word(), it.summary);
+                        |it: &v1::Occurrence| format!("{}  {}", it.severity().label(), it.summary);
                     occurrence(event).map_or_else(|| id.to_owned(), message)
                 },
             ),

@@ -189,7 +189,7 @@ fn confirm_or_create(model: &mut Model, end: Timestamp, effects: &mut Vec<Effect
         return;
     }
     let request = request(&scope, end);
-    let until = model.until(end);
+    let until = model.format_silence_end(end);
     confirm::silence(model, &scope, &until, request, effects);
 }
 

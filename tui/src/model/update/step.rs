@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::{
-    keymap::{self, Action, Meaning},
+    keymap::{self, Action, KeyMeaning},
     limits,
     model::Model,
     route::Route,
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Whether an action moves the cursor relative to its position.
-fn moves(action: Action) -> bool {
+fn is_cursor_move(action: Action) -> bool {
     use Action::{Bottom, Down, PageDown, PageUp, Top, Up};
     matches!(action, Up | Down | Top | Bottom | PageUp | PageDown)
 }
@@ -27,27 +27,27 @@ impl Model {
         keys.push(keymap::normalize(key));
         let places = self.page.route.places();
         let mut meaning = self.keymap.step(&keys, &places);
-        if matches!(meaning, Meaning::Nothing) {
+        if matches!(meaning, KeyMeaning::Nothing) {
             keys.pop();
             keys.push(keymap::normalize(keymap::to_latin_position(key)));
             meaning = self.keymap.step(&keys, &places);
         }
         match meaning {
-            Meaning::Act(entry) => {
-                if !moves(entry.action) {
+            KeyMeaning::Act(entry) => {
+                if !is_cursor_move(entry.action) {
                     self.select_seen();
                 }
                 self.follow.push_back(entry.action);
             }
-            Meaning::Wait => {
+            KeyMeaning::Wait => {
                 self.begun = keys;
                 self.begun_until_ms = Some(self.now_ms.saturating_add(limits::SEQUENCE_MS));
             }
-            Meaning::Nothing if keys.len() > 1 => {
+            KeyMeaning::Nothing if keys.len() > 1 => {
                 let keys = keymap::format_keys(&keys);
                 self.show_notice(Token::Info, format!("{keys} has no action here"));
             }
-            Meaning::Nothing => return false,
+            KeyMeaning::Nothing => return false,
         }
         true
     }

@@ -3,7 +3,7 @@
 use bellwether_proto::v1;
 use serde_json::Value;
 
-use super::carry_out::carry_out;
+use super::execute::execute;
 use crate::{
     client::{StatusChange, events},
     data::Status,
@@ -28,5 +28,5 @@ pub(super) fn close_created(
     let closed = StatusChange::Status(Status::Closed);
     let call = Box::new(events::set_status(&[id.to_owned()], &closed));
     let write = Box::new(Write::new("closed the event of the test"));
-    carry_out(model, Consequence::Write(call, write), effects);
+    execute(model, Consequence::Write(call, write), effects);
 }

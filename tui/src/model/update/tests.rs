@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    client::{CallResult, LinkState, News, Note, StatusChange, events},
+    client::{CallResult, LinkState, Note, ServerUpdate, StatusChange, events},
     data::{
         Caller, EventKey, EventRow, Failure, FailureKind, Kind, Object, Role, Severity, Status,
     },
@@ -39,12 +39,12 @@ fn model(role: Role) -> Model {
         name: "ops".to_owned(),
         role,
     };
-    handle_news(&mut model, News::Link(LinkState::Up(caller)));
+    handle_server_update(&mut model, ServerUpdate::Link(LinkState::Up(caller)));
     model
 }
 
-fn handle_news(model: &mut Model, news: News) {
-    let effects = update(model, Msg::News(news));
+fn handle_server_update(model: &mut Model, server_update: ServerUpdate) {
+    let effects = update(model, Msg::Server(server_update));
     reply(model, effects);
     settle(model);
 }
@@ -69,7 +69,7 @@ fn reply(model: &mut Model, effects: Vec<Effect>) -> Vec<Call> {
                 if call.is_write() {
                     writes.push(call);
                 }
-                let more = update(model, Msg::News(News::CallResult(ticket, found)));
+                let more = update(model, Msg::Server(ServerUpdate::CallResult(ticket, found)));
                 writes.extend(reply(model, more));
             }
             Effect::Edit(edit) => {
@@ -259,8 +259,8 @@ fn late_response_for_a_closed_page_is_ignored() {
     };
     let gone = update(&mut model, Msg::Key(keymap::parse("<Esc>").unwrap()[0]));
     assert!(gone.contains(&Effect::Send(Command::Abandon(*ticket))));
-    let late = News::CallResult(*ticket, Ok(Vec::new()));
-    assert!(update(&mut model, Msg::News(late)).is_empty());
+    let late = ServerUpdate::CallResult(*ticket, Ok(Vec::new()));
+    assert!(update(&mut model, Msg::Server(late)).is_empty());
     assert_eq!(model.page.route, Route::List(Kind::Destination));
 }
 
@@ -273,7 +273,7 @@ fn lost_connection_keeps_data_and_wakes_every_second() {
         failure,
         retry_in_ms: 4_000,
     };
-    handle_news(&mut model, News::Link(down));
+    handle_server_update(&mut model, ServerUpdate::Link(down));
     assert!(matches!(model.link, Connection::Down { .. }));
     assert_eq!(model.store.resources(Kind::Trigger).rows().len(), 1);
     let wait = model.wake_at_ms().unwrap() - model.now_ms;
@@ -302,8 +302,8 @@ fn older(model: &mut Model, effects: &[Effect], newest: i64, next: &str) -> Vec<
     });
     let page = found((newest - 4..=newest).map(occurrence).collect(), next);
     let answer = Ok(page.encode_to_vec());
-    let news = News::CallResult(ticket.expect("more rows are requested"), answer);
-    let effects = update(model, Msg::News(news));
+    let server_update = ServerUpdate::CallResult(ticket.expect("more rows are requested"), answer);
+    let effects = update(model, Msg::Server(server_update));
     settle(model);
     effects
 }
@@ -477,7 +477,7 @@ proptest! {
             if lost == Some(at) {
                 let failure = Failure::new(FailureKind::Unreachable, "refused");
                 let down = LinkState::Down { failure, retry_in_ms: 200 };
-                handle_news(&mut model, News::Link(down));
+                handle_server_update(&mut model, ServerUpdate::Link(down));
             }
             // The dialog for a silence already shows the counts.
             let is_confirming = matches!(

@@ -63,7 +63,7 @@ impl Wall<'_> {
             }
         });
         let through = if spark > SPARK_FROM {
-            format!("through, {}", self.period().words())
+            format!("through, {}", self.period().label())
         } else {
             String::new()
         };
@@ -147,7 +147,7 @@ const NAME: u16 = 18;
 const SHOWN: [ShownColumn; 6] = [
     ShownColumn {
         head: "Health",
-        cell: |pen, one| Line::from(pen.span(health(one).into(), health(one).word())),
+        cell: |pen, one| Line::from(pen.span(health(one).into(), health(one).label())),
         rank: 0,
     },
     ShownColumn {

@@ -81,7 +81,7 @@ impl Wall<'_> {
             "·".to_owned()
         };
         let y = row.y;
-        let label = format!("{} {:<9}", severity.sign(), severity.word());
+        let label = format!("{} {:<9}", severity.sign(), severity.label());
         let x = pen.put(row.x, y, row.width.into(), token, &label);
         let right = row.right();
         let style = pen.base_style().patch(pen.style(token));
@@ -109,7 +109,7 @@ impl Wall<'_> {
         if !is_large {
             at(&shown, right.saturating_sub(NEW), token);
         }
-        if self.is_marked(&Link::severity(severity.word())) {
+        if self.is_marked(&Link::severity(severity.label())) {
             for y in row.top()..row.bottom() {
                 pen.row(row, y, Token::Selected);
             }
@@ -145,7 +145,7 @@ impl Wall<'_> {
             return;
         }
         if most <= 0.0 {
-            let words = format!("none in the last {}", counted.back.words());
+            let words = format!("none in the last {}", counted.back.label());
             pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, &words);
             return;
         }
@@ -154,7 +154,7 @@ impl Wall<'_> {
 
     /// Draws the periods at the right of a title, with the current one highlighted.
     fn spans(&self, pen: &mut Pen<'_>, area: Rect, title: &str) {
-        let words: usize = ChartPeriod::ALL.iter().map(|it| it.words().len() + 3).sum();
+        let words: usize = ChartPeriod::ALL.iter().map(|it| it.label().len() + 3).sum();
         if usize::from(area.width) < text::width(title) + words + 8 {
             return;
         }
@@ -163,9 +163,9 @@ impl Wall<'_> {
             let is_own = back == self.period();
             let token = if is_own { Token::Heading } else { Token::Dim };
             let words = if is_own {
-                format!("[{}]", back.words())
+                format!("[{}]", back.label())
             } else {
-                format!(" {} ", back.words())
+                format!(" {} ", back.label())
             };
             x = pen.put(x, area.y, 8, token, &words) + 1;
         }
@@ -201,7 +201,7 @@ fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate], f64), b
     });
     draw_columns(pen, series.collect(), most, plot);
     let y = plot.bottom();
-    let start = format!("{} ago", back.words());
+    let start = format!("{} ago", back.label());
     pen.put(plot.x, y, plot.width.into(), Token::Dim, &start);
     let last = columns
         .iter()
@@ -225,14 +225,14 @@ fn shade(severity: Severity) -> &'static str {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a few thousand")]
-fn whole(number: f64) -> i64 {
+fn round_to_integer(number: f64) -> i64 {
     number.round() as i64
 }
 
 fn scale(number: f64) -> String {
     match number {
         ..10.0 if number.fract() != 0.0 => format!("{number:.1}"),
-        ..10_000.0 => text::group_digits(whole(number)),
+        ..10_000.0 => text::group_digits(round_to_integer(number)),
         ..1_000_000.0 => format!("{:.0}k", number / 1e3),
         _ => format!("{:.1}M", number / 1e6),
     }

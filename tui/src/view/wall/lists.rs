@@ -11,7 +11,7 @@ impl Wall<'_> {
         u16::try_from(rows).unwrap_or(u16::MAX)
     }
 
-    pub(super) fn missed(&self, pen: &mut Pen<'_>, area: Rect) {
+    pub(super) fn draw_missed(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Undelivered or late");
         let mut lines: Vec<(Token, String)> = Vec::new();
         let missed = wall::troubled_destinations(self.model, self.overview);
@@ -51,7 +51,7 @@ impl Wall<'_> {
         }
     }
 
-    pub(super) fn loudest(&self, pen: &mut Pen<'_>, area: Rect) {
+    pub(super) fn draw_noisiest(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Noisiest");
         let rows = wall::frequent_sources(self.model);
         if rows.is_empty() {

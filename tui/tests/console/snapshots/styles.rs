@@ -154,12 +154,12 @@ impl Letters {
                 if letter == 'p' {
                     continue;
                 }
-                if !self.seen.insert((letter, theme.word(), other.style())) {
+                if !self.seen.insert((letter, theme.as_str(), other.style())) {
                     continue;
                 }
                 let drawn = message(other.style());
                 let known = self.styles.entry(letter).or_default();
-                let before = known.entry(theme.word()).or_insert_with(|| drawn.clone());
+                let before = known.entry(theme.as_str()).or_insert_with(|| drawn.clone());
                 assert_eq!(*before, drawn, "{letter} in {theme:?} at {position}");
             }
         }

@@ -111,14 +111,14 @@ fn slots_are_handed_over_in_batches_once_vacated() {
 fn failing_node_releases_slots_and_rests_with_backoff() {
     let (claims, clock) = claims();
     claims.write_with([7; 16]);
-    claims.take_part(true);
+    claims.set_owns_slots(true);
     let division = Division::compute([2; 16], true, &living(&[1, 2]), &held_by(|_| 2));
     claims.publish(&division);
     assert!(claims.is_leader() && claims.is_owner());
     for round in 0..3 {
         assert_eq!(claims.active_writer(), Some([7; 16]));
-        assert!(claims.start_rest(true));
-        assert!(!claims.start_rest(true), "it already does");
+        assert!(claims.pause_ownership(true));
+        assert!(!claims.pause_ownership(true), "it already does");
         assert!(!claims.is_leader());
         claims.publish(&division);
         assert!(!claims.is_leader(), "it gave up leadership");
@@ -134,30 +134,30 @@ fn failing_node_releases_slots_and_rests_with_backoff() {
 }
 
 #[test]
-fn node_rests_only_while_another_node_owns() {
+fn node_pauses_ownership_only_while_another_node_owns_slots() {
     let (claims, clock) = claims();
     claims.write_with([7; 16]);
-    claims.take_part(true);
+    claims.set_owns_slots(true);
     assert!(
-        !claims.end_rest_if_needed(&living(&[1])),
+        !claims.resume_ownership_if_needed(&living(&[1])),
         "it does not pause ownership"
     );
-    assert!(claims.start_rest(true));
-    assert!(!claims.end_rest_if_needed(&living(&[1])));
+    assert!(claims.pause_ownership(true));
+    assert!(!claims.resume_ownership_if_needed(&living(&[1])));
     assert_eq!(claims.active_writer(), None);
     let mut nodes = living(&[1, 2]);
     for node in &mut nodes {
         node.owns = false;
     }
-    assert!(claims.end_rest_if_needed(&nodes));
+    assert!(claims.resume_ownership_if_needed(&nodes));
     assert_eq!(claims.active_writer(), Some([7; 16]));
     // The next rest is longer, although this one was cut short.
-    assert!(claims.start_rest(true));
+    assert!(claims.pause_ownership(true));
     clock.advance(STORE_REST_TIME_MIN.mul_f64(1.5));
     assert_eq!(claims.active_writer(), None);
     // A node that shuts down does not come back.
-    claims.take_part(false);
-    assert!(!claims.end_rest_if_needed(&nodes));
+    claims.set_owns_slots(false);
+    assert!(!claims.resume_ownership_if_needed(&nodes));
 }
 
 #[test]

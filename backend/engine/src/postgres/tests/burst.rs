@@ -4,11 +4,11 @@ use super::{
     super::{
         Address,
         burst::{self, Outcome},
-        error::Meaning,
+        error::CommitErrorKind,
         plan::{self, Token},
         query::Query,
         session::{Role, Session},
-        set::Set,
+        set::EncodedSet,
     },
     fresh, open,
 };
@@ -38,7 +38,7 @@ async fn registered(address: &Address) -> Session {
 }
 
 async fn send(session: &Session, token: Token, set: crate::ChangeSet) -> Outcome {
-    let set = Set::new(set).unwrap();
+    let set = EncodedSet::new(set).unwrap();
     burst::send(session, &plan::plan(&[&set], token)).await
 }
 
@@ -84,7 +84,7 @@ async fn stale_epoch_fence_or_expectation_rolls_back_the_set() {
     let made = made.unwrap();
     for (what, token, set) in wrong(made) {
         let outcome = send(&session, token, set).await;
-        let is_rolled_back = matches!(outcome, Outcome::RolledBack(Meaning::Unexpected));
+        let is_rolled_back = matches!(outcome, Outcome::RolledBack(CommitErrorKind::Unexpected));
         assert!(is_rolled_back, "{what}: {outcome:?}");
         let rows = engine.get(Kind::Occurrence, &[b"new".to_vec()]).await;
         assert_eq!(rows.unwrap(), [None], "{what}");

@@ -139,7 +139,7 @@ async fn tables_match_the_declared_kinds_and_indexes() {
     for index in Index::ALL {
         match layout::index_location(index) {
             IndexLocation::Column(name) => add(index.kind().table(), &[name]),
-            IndexLocation::Beside(name) => {
+            IndexLocation::SideTable(name) => {
                 add(layout::side_table(index.kind()).unwrap(), &["key", name]);
             }
             IndexLocation::Table(name) => add(name, &["entry", "record"]),

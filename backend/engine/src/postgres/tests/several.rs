@@ -171,7 +171,7 @@ async fn only_owner_writes_and_slots_move_only_when_idle() {
     let Some(address) = fresh().await else { return };
     let first = node(&address, "first").await;
     assert_eq!(claims(&first), []);
-    first.take_part(true);
+    first.set_owns_slots(true);
     until_owns(&first, &[], 256..257).await;
     let before = claims(&first);
     let set = owning(b"a", before.clone());
@@ -180,7 +180,7 @@ async fn only_owner_writes_and_slots_move_only_when_idle() {
 
     // Another node gets its share; sets planned before are refused for the slots that moved.
     let second = node(&address, "second").await;
-    second.take_part(true);
+    second.set_owns_slots(true);
     until_divided(&[&first, &second]).await;
     let (retained, got) = (claims(&first), claims(&second));
     assert_eq!(
@@ -218,10 +218,10 @@ async fn only_owner_writes_and_slots_move_only_when_idle() {
     first.apply(Lane::Owner, retained_set).await.unwrap();
 
     // A node without duties hands everything over, and no one waits for one that left.
-    first.take_part(false);
+    first.set_owns_slots(false);
     until_owns(&second, &[&first], 256..257).await;
     is_refused(&first.apply(Lane::Owner, owning(b"e", retained)).await);
-    first.take_part(true);
+    first.set_owns_slots(true);
     until_divided(&[&first, &second]).await;
     second.close().await.unwrap();
     until_owns(&first, &[], 256..257).await;
@@ -235,10 +235,10 @@ async fn only_owner_writes_and_slots_move_only_when_idle() {
 async fn dead_nodes_slot_is_claimed_only_after_its_open_commit() {
     let Some(address) = fresh().await else { return };
     let first = node(&address, "first").await;
-    first.take_part(true);
+    first.set_owns_slots(true);
     until_owns(&first, &[], 256..257).await;
     let second = node(&address, "second").await;
-    second.take_part(true);
+    second.set_owns_slots(true);
     until_owns(&second, &[&first], 1..257).await;
     let held = Session::open(&address, Role::Writer).await.unwrap();
     let schema = &address.schema;
@@ -263,9 +263,9 @@ async fn database_outage_for_all_nodes_moves_no_slots() {
         node(&address, "first").await,
         node(&address, "second").await,
     );
-    first.take_part(true);
+    first.set_owns_slots(true);
     until_owns(&first, &[], 256..257).await;
-    second.take_part(true);
+    second.set_owns_slots(true);
     until_divided(&[&first, &second]).await;
     let before = (claims(&first), claims(&second));
     // No node gets a response for longer than the time after which it counts as dead.

@@ -17,7 +17,7 @@ use crate::{
 const RECORDS: u32 = 600;
 
 /// Returns a disk with records, whose service was closed or killed.
-async fn filled(is_killed: bool) -> SimulatedDisk {
+async fn fill_disk(is_killed: bool) -> SimulatedDisk {
     let disk = SimulatedDisk::default();
     let engine = open_with(&disk, NARROW).unwrap();
     for number in 0..RECORDS {
@@ -85,7 +85,7 @@ async fn read_through(disk: &SimulatedDisk) -> Option<()> {
 
 #[tokio::test]
 async fn flipped_bit_is_detected_or_harmless() {
-    let (closed, killed) = (filled(false).await, filled(true).await);
+    let (closed, killed) = (fill_disk(false).await, fill_disk(true).await);
     let mut noticed = 0;
     for seed in 0..walk_length("BELLWETHER_FLIPS") {
         let disk = if seed % 3 == 2 { &killed } else { &closed };
@@ -100,11 +100,11 @@ async fn flipped_bit_is_detected_or_harmless() {
 
 #[tokio::test]
 async fn journal_avoids_full_scan_after_a_kill() {
-    let disk = filled(true).await;
+    let disk = fill_disk(true).await;
     disk.read_bytes();
     drop(open(&disk).unwrap());
     let with_journal = disk.read_bytes();
-    let disk = filled(true).await;
+    let disk = fill_disk(true).await;
     disk.forget_journal();
     disk.read_bytes();
     drop(open(&disk).unwrap());

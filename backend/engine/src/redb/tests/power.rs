@@ -124,7 +124,7 @@ async fn work(engine: &RedbEngine, model: &mut Model, random: &mut StdRng) -> Ve
         let mut unsure = Vec::new();
         for (step, result) in steps.into_iter().zip(join_all(applied).await) {
             match result {
-                Ok(_) => step.carry_out(model),
+                Ok(_) => step.apply_to(model),
                 Err(EngineError::Indeterminate(_)) => unsure.push(step),
                 Err(EngineError::Unavailable(_)) => {}
                 Err(other) => panic!("{other:?}"),
@@ -138,7 +138,7 @@ async fn work(engine: &RedbEngine, model: &mut Model, random: &mut StdRng) -> Ve
 }
 
 impl Step {
-    fn carry_out(self, model: &mut Model) {
+    fn apply_to(self, model: &mut Model) {
         for part in self.0 {
             match part.after {
                 Some(value) => drop(model.insert(part.key, value)),
@@ -158,7 +158,7 @@ async fn settle(engine: &RedbEngine, model: &mut Model, steps: Vec<Step>, seed: 
             parts.all(|part| found.get(&part.key) == value(part).as_ref())
         };
         if has(|part| &part.after) {
-            step.carry_out(model);
+            step.apply_to(model);
         } else {
             assert!(
                 has(|part| &part.before),

@@ -28,7 +28,7 @@ impl Message<'_> {
             .as_ref()
             .and_then(|(_, it)| it.unanswered_by().cloned());
         let mut deliveries = match &before {
-            Some((_, response)) => self.news(response, (content, group)),
+            Some((_, response)) => self.report_changes(response, (content, group)),
             None => Vec::new(),
         };
         let begins = self.first_member(before.as_ref().map(|(_, it)| &**it));
@@ -151,7 +151,7 @@ impl Message<'_> {
         deliveries
     }
 
-    fn news(&mut self, response: &Response, about: StepContext<'_>) -> Vec<Delivery> {
+    fn report_changes(&mut self, response: &Response, about: StepContext<'_>) -> Vec<Delivery> {
         let is_news = |it: &(MemberChange, _)| self.is_news(it.0);
         let Some(main) = self
             .main(|_| true)

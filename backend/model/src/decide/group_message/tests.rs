@@ -103,7 +103,7 @@ fn group() -> Group {
     }
 }
 
-fn decided(is_shadow: bool, group: Option<&Group>, waiting: Vec<Occurrence>) -> GroupDecision {
+fn decide_group(is_shadow: bool, group: Option<&Group>, waiting: Vec<Occurrence>) -> GroupDecision {
     decided_under(&snapshot(is_shadow), group, waiting)
 }
 
@@ -112,7 +112,7 @@ fn decided_under(
     group: Option<&Group>,
     waiting: Vec<Occurrence>,
 ) -> GroupDecision {
-    let (past, unacknowledged) = (Past::default(), BTreeSet::new());
+    let (past, unacknowledged) = (PastDefinitions::default(), BTreeSet::new());
     past.causes().set_group(
         crate::domain::GroupRef::Id(samples::id("group")),
         group.map(|it| crate::decide::GroupAt {
@@ -225,21 +225,21 @@ fn group_message_describes_its_most_severe_member() {
     let known = group();
     let table: [Row<'_>; 4] = [
         (
-            decided(false, None, joining()),
+            decide_group(false, None, joining()),
             &["hook", "mail"],
             "b",
             false,
             false,
         ),
         (
-            decided(true, None, joining()),
+            decide_group(true, None, joining()),
             &["hook", "mail"],
             "b",
             false,
             true,
         ),
         (
-            decided(false, Some(&known), closed()),
+            decide_group(false, Some(&known), closed()),
             &["mail"],
             "a",
             true,
@@ -247,7 +247,7 @@ fn group_message_describes_its_most_severe_member() {
         ),
         // The closing message is due although the rule only records now.
         (
-            decided(true, Some(&known), closed()),
+            decide_group(true, Some(&known), closed()),
             &["mail"],
             "a",
             true,
@@ -279,6 +279,6 @@ fn group_without_changes_creates_no_message() {
         pending: Vec::new(),
         ..member("a", Severity::Error, false)
     };
-    let decision = decided(false, Some(&group()), vec![quiet]);
+    let decision = decide_group(false, Some(&group()), vec![quiet]);
     assert!(decision.group.is_none() && decision.deliveries.is_empty());
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    decide::moment::format_time,
+    decide::time_format::format_time,
     domain::{
         Expectation, Heartbeat, HeartbeatEvent, NO_SNIPPETS, TemplateLanguage, hold::SharedValue,
         is_reserved,

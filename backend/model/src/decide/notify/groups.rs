@@ -90,7 +90,7 @@ impl Writer<'_> {
     /// Returns the hold of news about an occurrence reported with a group; `None` if it was not,
     /// the group has ended, or its message is being decided. A close is evaluated immediately,
     /// since it may be the last.
-    pub(super) fn news_hold(&self, entry: &Notified, is_close: bool) -> Option<HeldBy> {
+    pub(super) fn update_hold(&self, entry: &Notified, is_close: bool) -> Option<HeldBy> {
         let id = entry
             .group
             .filter(|_| self.current_group(entry.rule).is_none())?;
@@ -123,7 +123,7 @@ impl Writer<'_> {
         // A member of a group that has ended joins another one.
         let joins = !is_member && entry.is_none_or(|it| it.group.is_some() || it.cleared);
         let group = match entry {
-            Some(entry) if is_member => self.news_hold(entry, false),
+            Some(entry) if is_member => self.update_hold(entry, false),
             _ if joins => self.join_hold(rule),
             _ => None,
         };

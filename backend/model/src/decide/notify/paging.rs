@@ -257,7 +257,7 @@ impl Writer<'_> {
             response.restart(policy, now_ms);
         }
         // Steps for a group are run where its members are read.
-        if entry.group.is_some() && self.step.kind != StepKind::Look {
+        if entry.group.is_some() && self.step.kind != StepKind::Check {
             return response.schedule_evaluation();
         }
         let context = AdvanceContext {

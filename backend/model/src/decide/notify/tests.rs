@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    decide::{LoadedTrigger, Past, Silences, Transition, hand_over},
+    decide::{LoadedTrigger, PastDefinitions, Silences, Transition, hand_over},
     domain::{
         CloseReason, IncomingEvent, Pending, RevisedResource, Revision, Rule, Severity,
         SharedSettings,
@@ -30,7 +30,7 @@ struct Life {
     now_ms: i64,
     last_id: u128,
     stopped: usize,
-    past: Past,
+    past: PastDefinitions,
     sent: Vec<Delivery>,
     silences: Vec<Arc<LoadedSilence>>,
 }
@@ -51,7 +51,7 @@ impl Life {
             now_ms: START_MS,
             last_id: 0,
             stopped: 0,
-            past: Past::default(),
+            past: PastDefinitions::default(),
             sent: Vec::new(),
             silences: Vec::new(),
         }
@@ -142,7 +142,7 @@ impl Life {
         let Some(occurrence) = self.occurrence.take() else {
             return Vec::new();
         };
-        self.step(StepKind::Look, occurrence, Transition::default())
+        self.step(StepKind::Check, occurrence, Transition::default())
     }
 
     fn step(

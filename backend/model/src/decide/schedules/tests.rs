@@ -9,7 +9,7 @@ use crate::{
     samples::{self, name, rotation},
 };
 
-fn moment(text: &str) -> i64 {
+fn parse_ms(text: &str) -> i64 {
     text.parse::<jiff::Timestamp>().unwrap().as_millisecond()
 }
 
@@ -39,8 +39,8 @@ fn loaded(schedule: Schedule) -> LoadedSchedule {
     LoadedSchedule::new(schedule, &Calendars::default()).unwrap()
 }
 
-fn who(schedule: &LoadedSchedule, at: &str) -> String {
-    let contacts = schedule.on_call_at(moment(at)).contacts.iter();
+fn on_call_names(schedule: &LoadedSchedule, at: &str) -> String {
+    let contacts = schedule.on_call_at(parse_ms(at)).contacts.iter();
     contacts.map(Name::as_str).collect::<Vec<_>>().join(" ")
 }
 
@@ -71,7 +71,7 @@ fn turns_follow_local_time_over_both_clock_changes() {
         (&daily, "2027-10-31T00:30:00Z", "ana"),
     ];
     for (schedule, at, expected) in cases {
-        assert_eq!(who(schedule, at), expected, "{at}");
+        assert_eq!(on_call_names(schedule, at), expected, "{at}");
     }
 }
 
@@ -83,7 +83,7 @@ fn weekday_rotation_skips_no_contact_over_weekend() {
         &["ana", "ben", "cleo"],
     )]));
     let turns = (0..21).map(|day| {
-        let at_ms = moment("2027-01-04T12:00:00Z") + day * DAY_MS;
+        let at_ms = parse_ms("2027-01-04T12:00:00Z") + day * DAY_MS;
         weekdays.on_call_at(at_ms).contacts[0]
             .as_str()
             .chars()
@@ -102,8 +102,8 @@ fn later_layers_and_newer_overrides_take_precedence() {
     ]);
     let replaced = |from: &str, to: &str, contacts: &[&str]| Override {
         contacts: contacts.iter().map(|it| name(it)).collect(),
-        start_ms: moment(from),
-        end_ms: moment(to),
+        start_ms: parse_ms(from),
+        end_ms: parse_ms(to),
         ..samples::schedule("x").overrides.remove(0)
     };
     base.overrides = vec![
@@ -121,20 +121,20 @@ fn later_layers_and_newer_overrides_take_precedence() {
         ("2027-01-14T00:00:00Z", "ben"),
     ];
     for (at, expected) in cases {
-        assert_eq!(who(&base, at), expected, "{at}");
+        assert_eq!(on_call_names(&base, at), expected, "{at}");
     }
     let gap = base.first_gap(
-        moment("2027-01-10T00:00:00Z"),
-        moment("2027-02-01T00:00:00Z"),
+        parse_ms("2027-01-10T00:00:00Z"),
+        parse_ms("2027-02-01T00:00:00Z"),
     );
     let gap = gap.map(|it| (it.start_ms, it.end_ms));
     let expected = (
-        moment("2027-01-13T00:00:00Z"),
-        moment("2027-01-13T12:00:00Z"),
+        parse_ms("2027-01-13T00:00:00Z"),
+        parse_ms("2027-01-13T12:00:00Z"),
     );
     assert_eq!(gap, Some(expected));
-    let next = base.next(moment("2027-01-12T06:00:00Z")).unwrap();
-    assert_eq!(next.start_ms, moment("2027-01-13T00:00:00Z"));
+    let next = base.next(parse_ms("2027-01-12T06:00:00Z")).unwrap();
+    assert_eq!(next.start_ms, parse_ms("2027-01-13T00:00:00Z"));
     assert_eq!(next.contacts, []);
 }
 
@@ -162,8 +162,8 @@ fn shifts_match_a_minute_by_minute_search() {
     mixed.layers[1].calendar = Some(name("office hours"));
     let mixed = LoadedSchedule::new(mixed, &calendars).unwrap();
     let (start_ms, end_ms) = (
-        moment("2027-03-19T00:00:00Z"),
-        moment("2027-04-02T00:00:00Z"),
+        parse_ms("2027-03-19T00:00:00Z"),
+        parse_ms("2027-04-02T00:00:00Z"),
     );
     let found = mixed.shifts(start_ms, end_ms, usize::MAX);
     assert!(!found.stopped_early);
@@ -249,7 +249,7 @@ fn layers_respect_their_bounds_and_limits() {
     ];
     for (schedule, at, expected) in cases {
         assert_eq!(
-            who(&schedule, at),
+            on_call_names(&schedule, at),
             expected,
             "{at} {:?}",
             schedule.schedule.layers[1]
@@ -270,20 +270,20 @@ fn empty_slot_falls_through_to_earlier_layers() {
         ("2027-01-01T12:00:00Z", "ana", "ana"),
         ("2027-01-02T12:00:00Z", "cleo", ""),
     ] {
-        assert_eq!(who(&both, at), expected, "{at}");
-        assert_eq!(who(&alone, at), alone_expected, "{at}");
+        assert_eq!(on_call_names(&both, at), expected, "{at}");
+        assert_eq!(on_call_names(&alone, at), alone_expected, "{at}");
     }
 }
 
 #[test]
-fn turn_is_known_twenty_years_after_first_hand_off() {
+fn shift_is_computed_twenty_years_after_first_hand_off() {
     let daily = loaded(schedule(vec![layer(
         "2007-01-01T08:00:00",
         "FREQ=DAILY",
         &["ana", "ben", "cleo"],
     )]));
     // 7,305 days after the first one: a multiple of three.
-    let at_ms = moment("2027-01-01T12:00:00Z");
+    let at_ms = parse_ms("2027-01-01T12:00:00Z");
     assert_eq!(daily.on_call_at(at_ms).contacts, [name("ana")]);
     assert_eq!(daily.on_call_at(at_ms - DAY_MS).contacts, [name("cleo")]);
 }

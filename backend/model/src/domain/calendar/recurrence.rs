@@ -52,7 +52,7 @@ pub enum Until {
     /// The end of a local day.
     Day(Date),
     /// A point in time.
-    Moment(Timestamp),
+    Time(Timestamp),
 }
 
 /// A day of the week, optionally a specific one in the month or year.
@@ -259,7 +259,7 @@ fn parse_until(text: &str) -> Result<Until, String> {
     let moment = || {
         let local = jiff::civil::DateTime::strptime(MOMENT_FORMAT, text).ok()?;
         let moment = local.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
-        Some(Until::Moment(moment.timestamp()))
+        Some(Until::Time(moment.timestamp()))
     };
     day().or_else(moment).ok_or_else(|| {
         format!("has `UNTIL={text}`; expected a date such as 20271231 or a time such as 20271231T220000Z")
@@ -279,7 +279,7 @@ impl fmt::Display for Recurrence {
         }
         match self.until {
             Some(Until::Day(day)) => write!(out, ";UNTIL={}", day.strftime(DAY_FORMAT))?,
-            Some(Until::Moment(at)) => write!(out, ";UNTIL={}", at.strftime(MOMENT_FORMAT))?,
+            Some(Until::Time(at)) => write!(out, ";UNTIL={}", at.strftime(MOMENT_FORMAT))?,
             None => {}
         }
         write_list(out, "BYMONTH", &self.months)?;

@@ -38,7 +38,7 @@ impl Chance {
 
 /// An alert as known to a Prometheus or an Alertmanager; times in seconds of its clock.
 #[derive(Clone, Copy, Default)]
-struct Known {
+struct LastReport {
     began: Option<i64>,
     end: Option<i64>,
 }
@@ -47,7 +47,7 @@ struct Known {
 struct Prometheus {
     ahead: i64,
     phase: i64,
-    known: Known,
+    known: LastReport,
     sent: i64,
     down_until: i64,
 }
@@ -57,14 +57,14 @@ impl Prometheus {
         Self {
             ahead: chance.of(-60..=60),
             phase: chance.of(0..=14),
-            known: Known::default(),
+            known: LastReport::default(),
             sent: i64::MIN / 2,
             down_until: 0,
         }
     }
 
     /// Evaluates the alert; returns what it sends.
-    fn report(&mut self, now: i64, is_true: bool) -> Option<Known> {
+    fn report(&mut self, now: i64, is_true: bool) -> Option<LastReport> {
         if now < self.down_until || now % 15 != self.phase {
             return None;
         }
@@ -72,7 +72,7 @@ impl Prometheus {
         let is_firing = self.known.began.is_some() && self.known.end.is_none();
         let mut is_news = false;
         if is_true && !is_firing {
-            self.known = Known {
+            self.known = LastReport {
                 began: Some(own),
                 end: None,
             };
@@ -115,7 +115,7 @@ impl Alertmanager {
         }
     }
 
-    fn take(&mut self, from: usize, report: Known, lasts_until: i64) {
+    fn take(&mut self, from: usize, report: LastReport, lasts_until: i64) {
         let began = report.began.unwrap_or_default();
         self.known[from] = Some((began, report.end.unwrap_or(lasts_until)));
     }
@@ -139,7 +139,7 @@ impl Alertmanager {
 
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is on or off by itself")]
-struct Way {
+struct WalkOptions {
     by_prometheus: bool,
     by_alertmanager: bool,
     /// Whether senders restart and lose their state.
@@ -164,7 +164,7 @@ fn spans(chance: &mut Chance) -> Vec<(i64, i64)> {
     clippy::too_many_lines,
     reason = "one walk, and what holds at each step"
 )]
-fn walk(seed: u64, way: Way) {
+fn walk(seed: u64, way: WalkOptions) {
     let chance = &mut Chance(seed);
     let spans = spans(chance);
     let mut pair = [Prometheus::new(chance), Prometheus::new(chance)];
@@ -183,7 +183,7 @@ fn walk(seed: u64, way: Way) {
         for (at, name) in ["a", "b"].into_iter().enumerate() {
             let one = &mut pair[at];
             if way.restarts && chance.one_in(3_000) {
-                one.known = Known::default();
+                one.known = LastReport::default();
                 one.down_until = now + chance.of(0..=120);
                 interruptions += 1;
             }
@@ -266,7 +266,7 @@ fn alert_from_redundant_pairs_opens_once_and_closes() {
         for (by_prometheus, by_alertmanager) in [(true, false), (false, true), (true, true)] {
             for restarts in flags {
                 for losses in flags {
-                    let way = Way {
+                    let way = WalkOptions {
                         by_prometheus,
                         by_alertmanager,
                         restarts,

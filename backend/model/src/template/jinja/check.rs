@@ -35,18 +35,18 @@ const LISTING: [&str; 17] = [
 ];
 
 /// An error with the position of its construct.
-type Fault = (Span, String);
+type CheckError = (Span, String);
 
 /// Refuses unsupported constructs.
 pub(super) fn check(source: &str, template: &Stmt<'_>) -> Result<(), TemplateError> {
     check_statement(template).map_err(|(span, message)| scan::error_at(source, span, message))
 }
 
-fn check_statements(all: &[Stmt<'_>]) -> Result<(), Fault> {
+fn check_statements(all: &[Stmt<'_>]) -> Result<(), CheckError> {
     all.iter().try_for_each(check_statement)
 }
 
-fn check_statement(it: &Stmt<'_>) -> Result<(), Fault> {
+fn check_statement(it: &Stmt<'_>) -> Result<(), CheckError> {
     match it {
         Stmt::Template(it) => check_statements(&it.children),
         Stmt::EmitRaw(_) => Ok(()),
@@ -88,7 +88,7 @@ fn check_statement(it: &Stmt<'_>) -> Result<(), Fault> {
 }
 
 /// Refuses targets that are not plain names, and values that are lists or objects.
-fn check_assignment(target: &Expr<'_>, value: Option<&Expr<'_>>) -> Result<(), Fault> {
+fn check_assignment(target: &Expr<'_>, value: Option<&Expr<'_>>) -> Result<(), CheckError> {
     let Expr::Var(_) = target else {
         let message = "only a variable can be set, not part of a list or object; to count, sum or \
                      join, use filters such as `length`, `sum` and `join`";
@@ -120,11 +120,13 @@ fn is_listing(value: &Expr<'_>) -> bool {
     }
 }
 
-fn check_expressions<'e, 't: 'e>(all: impl IntoIterator<Item = &'e Expr<'t>>) -> Result<(), Fault> {
+fn check_expressions<'e, 't: 'e>(
+    all: impl IntoIterator<Item = &'e Expr<'t>>,
+) -> Result<(), CheckError> {
     all.into_iter().try_for_each(check_expression)
 }
 
-fn check_expression(it: &Expr<'_>) -> Result<(), Fault> {
+fn check_expression(it: &Expr<'_>) -> Result<(), CheckError> {
     match it {
         Expr::Var(_) | Expr::Const(_) => Ok(()),
         Expr::Slice(it) => {
@@ -165,7 +167,7 @@ fn check_expression(it: &Expr<'_>) -> Result<(), Fault> {
 }
 
 /// Checks the name of the test or filter that a filter applies to each item.
-fn check_applied_name(span: Span, filter: &str, all: &[CallArg<'_>]) -> Result<(), Fault> {
+fn check_applied_name(span: Span, filter: &str, all: &[CallArg<'_>]) -> Result<(), CheckError> {
     let at = match filter {
         "map" | "select" | "reject" => 0,
         "selectattr" | "rejectattr" => 1,
@@ -181,18 +183,18 @@ fn check_applied_name(span: Span, filter: &str, all: &[CallArg<'_>]) -> Result<(
     }
 }
 
-fn check_test(span: Span, name: &str) -> Result<(), Fault> {
+fn check_test(span: Span, name: &str) -> Result<(), CheckError> {
     if TESTS.contains(&name) {
         return Ok(());
     }
     Err((span, format!("unknown test `{name}`")))
 }
 
-fn no_filter(span: Span, name: &str) -> Fault {
+fn no_filter(span: Span, name: &str) -> CheckError {
     (span, format!("unknown filter `{name}`"))
 }
 
-fn check_arguments(span: Span, all: &[CallArg<'_>]) -> Result<(), Fault> {
+fn check_arguments(span: Span, all: &[CallArg<'_>]) -> Result<(), CheckError> {
     all.iter().try_for_each(|it| match it {
         CallArg::Pos(value) | CallArg::Kwarg(_, value) => check_expression(value),
         CallArg::PosSplat(_) | CallArg::KwargSplat(_) => {
@@ -201,7 +203,7 @@ fn check_arguments(span: Span, all: &[CallArg<'_>]) -> Result<(), Fault> {
     })
 }
 
-fn check_call(span: Span, it: &Call<'_>) -> Result<(), Fault> {
+fn check_call(span: Span, it: &Call<'_>) -> Result<(), CheckError> {
     match &it.expr {
         Expr::GetAttr(method) => check_expression(&method.expr),
         Expr::Var(name) if name.id == "dict" => Ok(()),

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_for_people() {
+    fn numbers_are_humanized() {
         #[expect(clippy::type_complexity, reason = "a table")]
         let cases: [(fn(f64) -> String, f64, &str); 19] = [
             (humanized, 0.0, "0"),

@@ -15,7 +15,7 @@ fn parse(source: &str) -> Result<AnyTemplate, crate::template::TemplateError> {
     AnyTemplate::parse(TemplateLanguage::Jinja, source)
 }
 
-fn rendered(source: &str, escape: Escape) -> Result<String, RenderError> {
+fn render_jinja(source: &str, escape: Escape) -> Result<String, RenderError> {
     let data =
         json!({"a": "<b> \"x\"", "n": 97.0, "l": [3, 1], "o": {"k": "v", "a.b": 1}, "e": ""});
     let budget = &mut Budget::for_message();
@@ -67,7 +67,7 @@ fn syntax_errors_report_line_and_column() {
 fn every_listed_test_exists() {
     for name in TESTS {
         let source = format!("{{{{ '{name}' is test }}}}");
-        let text = rendered(&source, Escape::None);
+        let text = render_jinja(&source, Escape::None);
         assert_eq!(text.as_deref(), Ok("true"), "{name}");
     }
 }
@@ -230,7 +230,7 @@ fn excessive_nesting_is_refused_before_parsing() {
             "{what}: {accepted}: {:?}",
             parse(&accepted)
         );
-        let _ = rendered(&accepted, Escape::Html);
+        let _ = render_jinja(&accepted, Escape::Html);
         for count in [most + 2, most * 20, 3_000] {
             let refused = template(count);
             if refused.len() > crate::limits::TEMPLATE_BYTES_MAX {
@@ -250,9 +250,9 @@ fn excessive_nesting_is_refused_before_parsing() {
     }
     // A long list is not a deep one.
     let long = format!("{{{{ [{}1]|length }}}}", "a.b ~ 1, ".repeat(3_000));
-    assert_eq!(rendered(&long, Escape::None).as_deref(), Ok("3001"));
+    assert_eq!(render_jinja(&long, Escape::None).as_deref(), Ok("3001"));
     let calls = format!("{{{{ a{} }}}}", "|replace('x','y')".repeat(50));
-    assert!(rendered(&calls, Escape::None).is_ok());
+    assert!(render_jinja(&calls, Escape::None).is_ok());
 }
 
 #[test]
@@ -285,10 +285,10 @@ fn exponentially_nested_lists_are_refused() {
         "{{ X + X }}",
         "",
     ] {
-        let few = rendered(&doubled(2, last), Escape::None);
+        let few = render_jinja(&doubled(2, last), Escape::None);
         assert!(few.is_ok(), "{last}: {few:?}");
         for times in [14, 30] {
-            let error = rendered(&doubled(times, last), Escape::None).unwrap_err();
+            let error = render_jinja(&doubled(times, last), Escape::None).unwrap_err();
             assert!(
                 matches!(error, RenderError::TooManySteps(_) | RenderError::Failed(_)),
                 "{last}: {error}"
@@ -300,7 +300,7 @@ fn exponentially_nested_lists_are_refused() {
         .collect();
     let deeper = deeper.concat();
     let source = format!("{{% for x0 in [1] %}}{deeper}{}", "{% endfor %}".repeat(21));
-    let error = rendered(&source, Escape::None).unwrap_err();
+    let error = render_jinja(&source, Escape::None).unwrap_err();
     assert!(error.to_string().contains("nested too deeply"), "{error}");
 }
 
@@ -469,7 +469,7 @@ fn values_are_escaped_but_template_markup_is_not() {
     ];
     for (source, escape, expected) in cases {
         assert_eq!(
-            rendered(source, escape).as_deref(),
+            render_jinja(source, escape).as_deref(),
             Ok(expected),
             "{source}"
         );
@@ -586,7 +586,7 @@ fn expressions_evaluate_as_in_jinja() {
     ];
     for (source, expected) in cases {
         assert_eq!(
-            rendered(source, Escape::None).as_deref(),
+            render_jinja(source, Escape::None).as_deref(),
             Ok(expected),
             "{source}"
         );
@@ -605,7 +605,7 @@ fn expressions_evaluate_as_in_jinja() {
         ),
         ("{{ a|regex_replace('(a{100}){100}', '') }}", "is too large"),
     ] {
-        let error = rendered(source, Escape::None).unwrap_err().to_string();
+        let error = render_jinja(source, Escape::None).unwrap_err().to_string();
         assert!(error.contains(message), "{source}: {error}");
     }
 }
@@ -635,7 +635,7 @@ fn matching_searches_texts_for_a_regular_expression() {
     ];
     for (source, expected) in cases {
         assert_eq!(
-            rendered(source, Escape::None).as_deref(),
+            render_jinja(source, Escape::None).as_deref(),
             Ok(expected),
             "{source}"
         );
@@ -646,7 +646,7 @@ fn matching_searches_texts_for_a_regular_expression() {
 fn invalid_pattern_of_matching_fails_and_is_quoted() {
     let (longest, too_long_message) = ("a".repeat(1_000), "a".repeat(1_001));
     assert_eq!(
-        rendered(
+        render_jinja(
             &format!("{{{{ a is matching('{longest}') }}}}"),
             Escape::None
         )
@@ -662,14 +662,14 @@ fn invalid_pattern_of_matching_fails_and_is_quoted() {
         (&too_long_message, "has 1001 bytes; the limit is 1000"),
     ];
     for (pattern, message) in cases {
-        let error = rendered(
+        let error = render_jinja(
             &format!("{{{{ a is matching('{pattern}') }}}}"),
             Escape::None,
         );
         let error = error.unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
     }
-    let error = rendered("{{ ('x' * 65537) is matching('y') }}", Escape::None);
+    let error = render_jinja("{{ ('x' * 65537) is matching('y') }}", Escape::None);
     let error = error.unwrap_err().to_string();
     assert!(error.contains("has 65537 bytes; at most 65536"), "{error}");
 }

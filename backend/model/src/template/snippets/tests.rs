@@ -18,7 +18,7 @@ fn snippets(pairs: &[(&str, &str)]) -> Snippets {
         .collect()
 }
 
-fn rendered(language: TemplateLanguage, source: &str, snippets: &Snippets) -> String {
+fn render_with(language: TemplateLanguage, source: &str, snippets: &Snippets) -> String {
     let data = json!({
         "event": {"name": "<disk>"},
         "group": {"events": [{"name": "a"}, {"name": "b"}]},
@@ -78,7 +78,11 @@ fn included_templates_are_rendered_where_they_are_included() {
         ),
     ];
     for (language, source, expected) in cases {
-        assert_eq!(rendered(language, source, &snippets), expected, "{source}");
+        assert_eq!(
+            render_with(language, source, &snippets),
+            expected,
+            "{source}"
+        );
     }
 }
 

@@ -121,7 +121,7 @@ async fn thirty_pages_reach_a_one_a_second_receiver_within_forty_seconds() {
 }
 
 #[tokio::test]
-async fn storm_arrives_at_ten_chats_in_little_more_than_the_time_of_their_limits() {
+async fn storm_reaches_ten_chats_at_close_to_their_rate_limits() {
     const SLACK: &[Window] = &[window(1, 1_000)];
     const DISCORD: &[Window] = &[window(5, 2_000), window(30, 60_000)];
     const TELEGRAM: &[Window] = &[window(1, 1_000), window(20, 60_000)];
@@ -304,7 +304,7 @@ async fn refused_form_is_followed_by_the_reduced_one() {
 }
 
 #[tokio::test]
-async fn dead_severe_message_is_reported_immediately_and_its_destination_is_failing() {
+async fn dead_severe_message_is_reported_and_marks_destination_failing() {
     for (severity, reported) in [(Severity::Critical, 1), (Severity::Warning, 0)] {
         let mut world = World::new();
         let (receiver, reply) = switch(Reply::status(400)).await;

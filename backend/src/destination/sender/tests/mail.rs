@@ -110,53 +110,53 @@ async fn update_mail_replies_to_the_first_mail() {
 /// the greeting; an empty reply closes the connection, `...` never replies.
 #[rustfmt::skip]
 const ANSWERS: &[(&str, &str, Outcome, Advice)] = {
-    use Advice::{Again, FewMore, Later, Mend, Reduce};
+    use Advice::{Again, FewMore, Later, Fix, Reduce};
     use Outcome::{Delivered, Rejected, Unknown, Unreachable};
     &[
     // Before the text, any refusal concerns the destination.
-    ("HI", "554 5.7.1 mx.example.net ESMTP service not accepting messages", Rejected, Mend),
-    ("HI", "554-gmx.net (mxgmx015) Nemesis ESMTP Service not available\r\n554 No SMTP service", Rejected, Mend),
-    ("HI", "521 5.3.2 mail.example.net does not accept mail", Rejected, Mend),
-    ("HI", "550 5.7.1 Service unavailable, Client host [192.0.2.1] blocked using Spamhaus", Rejected, Mend),
+    ("HI", "554 5.7.1 mx.example.net ESMTP service not accepting messages", Rejected, Fix),
+    ("HI", "554-gmx.net (mxgmx015) Nemesis ESMTP Service not available\r\n554 No SMTP service", Rejected, Fix),
+    ("HI", "521 5.3.2 mail.example.net does not accept mail", Rejected, Fix),
+    ("HI", "550 5.7.1 Service unavailable, Client host [192.0.2.1] blocked using Spamhaus", Rejected, Fix),
     ("HI", "421 4.3.2 Service not available, closing transmission channel", Rejected, Again),
     ("HI", "421 4.7.0 [TSS04] Messages temporarily deferred due to user complaints", Rejected, Again),
     ("HI", "450 4.7.1 too many connections", Rejected, Again),
     ("HI", "SSH-2.0-OpenSSH_9.6", Unreachable, Again),
     ("HI", "", Unreachable, Again),
     ("HI", "...", Unreachable, Again),
-    ("EHLO", "504 5.5.2 <localhost>: Helo command rejected: need fully-qualified hostname", Rejected, Mend),
-    ("EHLO", "550 5.7.1 Access denied - Invalid HELO name (See RFC2821 4.1.1.1)", Rejected, Mend),
+    ("EHLO", "504 5.5.2 <localhost>: Helo command rejected: need fully-qualified hostname", Rejected, Fix),
+    ("EHLO", "550 5.7.1 Access denied - Invalid HELO name (See RFC2821 4.1.1.1)", Rejected, Fix),
     ("EHLO", "501 5.5.4 Invalid domain name", Delivered, Again),
     ("EHLO", "502 5.5.1 command not implemented", Delivered, Again),
     ("EHLO", "421 4.4.2 timeout", Rejected, Again),
-    ("AUTH", "535 5.7.3 Authentication unsuccessful [FR0P281CA0001.DEUP281.PROD.OUTLOOK.COM]", Rejected, Mend),
-    ("AUTH", "535-5.7.8 Username and Password not accepted. For more information, go to\r\n535 5.7.8 https://support.google.com/mail/?p=BadCredentials", Rejected, Mend),
-    ("AUTH", "535 5.7.139 Authentication unsuccessful, basic authentication is disabled.", Rejected, Mend),
-    ("AUTH", "534 5.7.9 Application-specific password required", Rejected, Mend),
-    ("AUTH", "504 5.7.4 Unrecognized authentication type", Rejected, Mend),
+    ("AUTH", "535 5.7.3 Authentication unsuccessful [FR0P281CA0001.DEUP281.PROD.OUTLOOK.COM]", Rejected, Fix),
+    ("AUTH", "535-5.7.8 Username and Password not accepted. For more information, go to\r\n535 5.7.8 https://support.google.com/mail/?p=BadCredentials", Rejected, Fix),
+    ("AUTH", "535 5.7.139 Authentication unsuccessful, basic authentication is disabled.", Rejected, Fix),
+    ("AUTH", "534 5.7.9 Application-specific password required", Rejected, Fix),
+    ("AUTH", "504 5.7.4 Unrecognized authentication type", Rejected, Fix),
     ("AUTH", "454 4.7.0 Temporary authentication failure: Connection lost to authentication server", Rejected, Again),
-    ("MAIL", "530 5.7.57 Client not authenticated to send mail", Rejected, Mend),
-    ("MAIL", "553 5.7.1 <bell@example.com>: Sender address rejected: not owned by user bell", Rejected, Mend),
-    ("MAIL", "554 5.7.1 Relay access denied", Rejected, Mend),
-    ("MAIL", "501 5.1.7 Invalid address", Rejected, Mend),
+    ("MAIL", "530 5.7.57 Client not authenticated to send mail", Rejected, Fix),
+    ("MAIL", "553 5.7.1 <bell@example.com>: Sender address rejected: not owned by user bell", Rejected, Fix),
+    ("MAIL", "554 5.7.1 Relay access denied", Rejected, Fix),
+    ("MAIL", "501 5.1.7 Invalid address", Rejected, Fix),
     ("MAIL", "454 Throttling failure: Maximum sending rate exceeded.", Rejected, Again),
     ("MAIL", "452 4.3.1 Insufficient system storage", Rejected, Again),
     ("MAIL", "451 4.7.1 Authentication failed: Maximum credits exceeded", Rejected, Again),
     ("MAIL", "", Unreachable, Again),
-    ("DATA", "554 5.5.1 Error: no valid recipients", Rejected, Mend),
+    ("DATA", "554 5.5.1 Error: no valid recipients", Rejected, Fix),
     ("DATA", "451 4.3.0 Error: queue file write error", Rejected, Again),
     // A recipient; if it is the only one, nothing can be delivered to the destination.
-    ("RCPT", "550 5.1.1 <ops@example.com>: Recipient address rejected: User unknown in virtual mailbox table", Rejected, Mend),
-    ("RCPT", "550-5.1.1 The email account that you tried to reach does not exist.\r\n550 5.1.1 https://support.google.com/mail/?p=NoSuchUser", Rejected, Mend),
-    ("RCPT", "550 5.7.54 SMTP; Unable to relay recipient in non-accepted domain", Rejected, Mend),
-    ("RCPT", "554 5.7.1 <ops@example.com>: Relay access denied", Rejected, Mend),
-    ("RCPT", "554 5.7.1 <ops@example.com>: Recipient address rejected: Access denied", Rejected, Mend),
-    ("RCPT", "553 sorry, that domain isn't in my list of allowed rcpthosts (#5.7.1)", Rejected, Mend),
-    ("RCPT", "521 5.2.1 mailbox does not accept mail", Rejected, Mend),
+    ("RCPT", "550 5.1.1 <ops@example.com>: Recipient address rejected: User unknown in virtual mailbox table", Rejected, Fix),
+    ("RCPT", "550-5.1.1 The email account that you tried to reach does not exist.\r\n550 5.1.1 https://support.google.com/mail/?p=NoSuchUser", Rejected, Fix),
+    ("RCPT", "550 5.7.54 SMTP; Unable to relay recipient in non-accepted domain", Rejected, Fix),
+    ("RCPT", "554 5.7.1 <ops@example.com>: Relay access denied", Rejected, Fix),
+    ("RCPT", "554 5.7.1 <ops@example.com>: Recipient address rejected: Access denied", Rejected, Fix),
+    ("RCPT", "553 sorry, that domain isn't in my list of allowed rcpthosts (#5.7.1)", Rejected, Fix),
+    ("RCPT", "521 5.2.1 mailbox does not accept mail", Rejected, Fix),
     ("RCPT", "450 4.7.1 <ops@example.com>: Recipient address rejected: Greylisted, see http://postgrey", Rejected, Again),
     ("RCPT", "451-response to RCPT TO from localhost\r\n451 Temporary local problem - please try later", Rejected, Again),
-    ("RCPT", "550 relay not permitted", Rejected, Mend),
-    ("RCPT", "550 Unrouteable address", Rejected, Mend),
+    ("RCPT", "550 relay not permitted", Rejected, Fix),
+    ("RCPT", "550 Unrouteable address", Rejected, Fix),
     ("RCPT", "450 4.2.0 <ops@example.com>: Recipient address rejected: Greylisted by postgrey for 300 s", Rejected, Again),
     ("RCPT", "451 4.7.500 Server busy. Please try again later from [192.0.2.1]. (S77714) [PROD.OUTLOOK.COM]", Rejected, Again),
     ("RCPT", "452 4.5.3 Error: too many recipients", Rejected, Again),
@@ -373,7 +373,7 @@ async fn oauth_token_replaces_the_password() {
             let report = send_with(&sender, &email()).await;
             assert_eq!(report.verdict.outcome, outcome, "{report:?}");
             if outcome == Outcome::Rejected {
-                assert_eq!(report.verdict.advice, Advice::Mend, "{report:?}");
+                assert_eq!(report.verdict.advice, Advice::Fix, "{report:?}");
             }
         }
         // Cached while valid, and requested again after a refusal.

@@ -254,16 +254,16 @@ async fn success_requires_the_expected_status_and_body() {
         ),
         (expect(&[409, 200], None), answer(409, ""), None),
         (expect(&[201], None), answer(200, ""), Some(Advice::FewMore)),
-        (expect(&[201], None), answer(404, ""), Some(Advice::Mend)),
+        (expect(&[201], None), answer(404, ""), Some(Advice::Fix)),
         (
             expect(&[201], None),
             answer(400, "{\"code\": 21211}"),
-            Some(Advice::Mend),
+            Some(Advice::Fix),
         ),
         (
             expect(&[], Some(&ok)),
             answer(200, "{\"ok\": false, \"code\": 10003}"),
-            Some(Advice::Mend),
+            Some(Advice::Fix),
         ),
         (
             expect(&[201], None),
@@ -278,7 +278,7 @@ async fn success_requires_the_expected_status_and_body() {
         (
             expect(&[], None),
             answer(200, " <!DOCTYPE html><title>Sign in</title>"),
-            Some(Advice::Mend),
+            Some(Advice::Fix),
         ),
     ];
     for (expect, reply, advice) in table {
@@ -355,7 +355,7 @@ async fn web_page_in_response_to_json_is_a_failure() {
         let is_delivered = verdict.outcome == Outcome::Delivered;
         assert_eq!(is_delivered, is_accepted, "{reply:?}: {verdict:?}");
         if !is_accepted {
-            assert_eq!(verdict.advice, Advice::Mend, "{verdict:?}");
+            assert_eq!(verdict.advice, Advice::Fix, "{verdict:?}");
             assert!(verdict.explanation.contains("web page"), "{verdict:?}");
         }
     }

@@ -109,7 +109,7 @@ async fn lived_through(world: &World) {
     world.wait(HOUR).await;
 }
 
-async fn sent(world: &World) -> usize {
+async fn count_sent(world: &World) -> usize {
     let all = samples::all::<Delivery>(&world.store).await;
     let is_sent = |it: &&Delivery| it.state != DeliveryState::Shadowed;
     all.iter().filter(is_sent).count()
@@ -130,8 +130,8 @@ async fn replay_of_stored_configuration_matches_sent_messages() {
 
     let impact = impact(&world, vec![trigger("error")]).await;
 
-    assert!(sent(&world).await > 8);
-    assert_eq!(impact.messages, sent(&world).await);
+    assert!(count_sent(&world).await > 8);
+    assert_eq!(impact.messages, count_sent(&world).await);
     assert_eq!(impact.messages_before, impact.messages);
     assert_eq!(
         (impact.no_longer_notified_count, impact.newly_notified_count),

@@ -2,14 +2,14 @@
 
 use super::*;
 
-async fn found(world: &World, text: &str) -> Vec<i64> {
+async fn find_ids(world: &World, text: &str) -> Vec<i64> {
     let (condition, _) = world.deliveries.condition("filter", text).await.unwrap();
     world
         .list(&Filter::default().with_condition(condition), 7)
         .await
 }
 
-async fn refused(world: &World, text: &str) -> String {
+async fn rejection_of(world: &World, text: &str) -> String {
     match world.deliveries.condition("filter", text).await {
         Err(Error::Invalid(violations)) => {
             assert!(violations.iter().all(|it| it.field == "filter"));
@@ -55,15 +55,18 @@ async fn filter_text_matches_across_pages() {
     ];
     for (text, passes) in cases {
         let wanted: Vec<i64> = (0..60).rev().filter(|it| passes(*it)).collect();
-        assert_eq!(found(&world, text).await, wanted, "{text}");
+        assert_eq!(find_ids(&world, text).await, wanted, "{text}");
     }
     let from = |number: i64| {
         let moment = jiff::Timestamp::from_millisecond(samples::START_MS + number);
         format!("since={}", moment.unwrap())
     };
-    assert_eq!(found(&world, &from(57)).await, [59, 58, 57]);
+    assert_eq!(find_ids(&world, &from(57)).await, [59, 58, 57]);
     let event = sample::occurrence(0).event;
-    assert_eq!(found(&world, &format!("event=\"{event}\"")).await.len(), 60);
+    assert_eq!(
+        find_ids(&world, &format!("event=\"{event}\"")).await.len(),
+        60
+    );
 }
 
 #[tokio::test]
@@ -126,10 +129,10 @@ async fn filter_errors_report_their_position() {
         ("digest=x", "at character 1: `x` is not a delivery id"),
         ("error~\"(\"", "at character 1: "),
     ] {
-        let said = refused(&world, text).await;
+        let said = rejection_of(&world, text).await;
         assert!(said.starts_with(wanted), "{text}: {said}");
     }
     let many = "a=1 ".repeat(501);
-    let said = refused(&world, &many).await;
+    let said = rejection_of(&world, &many).await;
     assert!(said.contains("more than 500 conditions"), "{said}");
 }

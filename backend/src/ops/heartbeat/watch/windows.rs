@@ -128,7 +128,7 @@ impl HeartbeatWatch {
     ) -> Result<bool, Error> {
         let place = by_beat(loaded.heartbeat.id, Standing::Awaited);
         let missed = Range {
-            end: Some(place.moment(window.first_service_ms()).build()),
+            end: Some(place.time_ms(window.first_service_ms()).build()),
             ..Range::with_prefix(&by_beat(loaded.heartbeat.id, Standing::Awaited).build())
         };
         let missed = self.read_range(missed).await?;

@@ -375,7 +375,7 @@ impl<'a> Batch<'a> {
             }
             let mut next = stored.value.clone();
             let step = Step {
-                kind: StepKind::Look,
+                kind: StepKind::Check,
                 transition: Transition::default(),
                 matches: &snapshot.matches(&next),
                 now_ms,

@@ -58,7 +58,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn waiting_method_is_used_on_time_whatever_the_rounds() {
+async fn waiting_method_is_used_on_time_across_rounds() {
     // Seconds to wait, number of rounds, seconds of the step, then the expected pages and the end.
     type Case<'a> = (i64, i32, i64, &'a [(&'a str, i64)], i64);
     let cases: [Case<'_>; 6] = [
@@ -192,7 +192,7 @@ async fn waiting_method_is_found_by_its_identity() {
 }
 
 #[tokio::test]
-async fn waiting_method_of_an_earlier_version_is_found_by_its_position() {
+async fn waiting_method_without_id_is_found_by_position() {
     let world = world(&[&[contact("ana")]], |_| {}).await;
     world
         .methods("ana", &[method("push", 0), method("call", 120)])

@@ -170,7 +170,7 @@ async fn withdrawn_acknowledgement_is_in_the_history() {
 }
 
 #[tokio::test]
-async fn acknowledgement_stated_with_the_severity_counts() {
+async fn severity_change_with_acknowledgement_starts_no_round() {
     for is_operator in [false, true] {
         let world = paging(&[&[contact("ana")]], |_| {}).await;
         world.severity("db-1", Warning).await;

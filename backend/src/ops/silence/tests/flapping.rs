@@ -25,7 +25,7 @@ impl World {
     }
 }
 
-fn begun() -> Vec<(String, bool)> {
+fn flapping_start() -> Vec<(String, bool)> {
     let two = [about("a", false), about("a", true)];
     let mut all = [two.clone(), two].concat();
     all.push(about("a", false));
@@ -36,14 +36,14 @@ fn begun() -> Vec<(String, bool)> {
 async fn settling_during_downtime_sends_one_closing_at_start() {
     let world = World::under(&[calm()]).await;
     world.swing(5).await;
-    assert_eq!(world.sent().await, begun());
+    assert_eq!(world.sent().await, flapping_start());
     let held = world.explained("a").await;
     let reason = held.main.reason_text();
     let begins = "Notified. An update is held: flapping (opened 3 times within 1 h; ";
     assert!(reason.starts_with(begins), "{reason}");
     world.restart(60).await;
     world.review().await;
-    assert_eq!(world.sent().await, begun(), "it has not settled");
+    assert_eq!(world.sent().await, flapping_start(), "it has not settled");
     world.restart(3 * 3_600).await;
     world.review().await;
     world.review().await;
@@ -58,7 +58,7 @@ async fn flapping_event_settles_when_due() {
     world.swing(3).await;
     world.event("a", |_| {}).await;
     world.wait(15 * 60 - 1).await;
-    assert_eq!(world.sent().await, begun());
+    assert_eq!(world.sent().await, flapping_start());
     world.wait(1).await;
     assert_eq!(world.sent().await[5..], [about("a", true)]);
     assert_eq!(world.occurrence("a").await.status, Status::Open);
@@ -101,7 +101,7 @@ async fn flapping_group_member_counts_as_open_until_settled() {
     .await;
     // Each occurrence has its own group until it flaps.
     world.swing(5).await;
-    assert_eq!(world.sent().await, begun());
+    assert_eq!(world.sent().await, flapping_start());
     let groups = samples::all::<crate::domain::Group>(&world.store).await;
     assert_eq!(groups.len(), 3);
     assert!(groups[2].end_ms.is_none(), "it is not over");

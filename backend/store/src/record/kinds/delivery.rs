@@ -13,7 +13,7 @@ use crate::{
     audit::AuditSnapshot,
     domain::{
         Attempt, BudgetWindow, Delivery, DeliveryState, Health, RecordId, ThreadStanding,
-        counter::CountedIn,
+        counter::CounterTally,
     },
     engine::{EngineError, Entry, Index, Kind},
     metrics::CommitStep,
@@ -82,7 +82,7 @@ impl Record for Delivery {
         ];
         // A test is in progress only while its caller waits; no one else may lease it.
         if let (Some(due_ms), false) = (self.due_ms(), self.test) {
-            let due = Key::new().id(self.destination).moment(due_ms).id(self.id);
+            let due = Key::new().id(self.destination).time_ms(due_ms).id(self.id);
             entries.push(entry(Index::DeliveryByDue, due));
         }
         let is_shadowed = self.state == DeliveryState::Shadowed;
@@ -131,7 +131,7 @@ impl Record for Delivery {
         entries
     }
 
-    fn counter_entries(&self) -> Vec<CountedIn> {
+    fn counter_entries(&self) -> Vec<CounterTally> {
         Self::counter_entries(self)
     }
 

@@ -21,10 +21,10 @@ impl Record for Expectation {
     }
 
     fn entries(&self) -> Vec<Entry> {
-        let place = by_beat(self.heartbeat, self.standing()).moment(self.beat_service_ms);
+        let place = by_beat(self.heartbeat, self.standing()).time_ms(self.beat_service_ms);
         let place = entry(Index::ExpectationByBeat, place.id(self.key));
         let running = self.run_in_progress().map(|run| {
-            let place = by_start(self.heartbeat).moment(run.since_service_ms);
+            let place = by_start(self.heartbeat).time_ms(run.since_service_ms);
             entry(Index::ExpectationByBeat, place.id(self.key))
         });
         [place].into_iter().chain(running).collect()

@@ -70,7 +70,7 @@ fn add_holds(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
         entry(Index::OccurrenceByCause, key.id(occurrence.key))
     }));
     if let Some(due_ms) = occurrence.due_ms() {
-        let key = Key::new().moment(due_ms).id(occurrence.key);
+        let key = Key::new().time_ms(due_ms).id(occurrence.key);
         entries.push(entry(Index::OccurrenceByDue, key));
     }
 }
@@ -90,7 +90,7 @@ fn add_memberships(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
         let how = if pending.is_opening {
             Membership::Joining
         } else {
-            Membership::News
+            Membership::Updated
         };
         let key = standing(how, hold.id).id(occurrence.key);
         entries.push(entry(Index::OccurrenceByGroup, key));
@@ -136,7 +136,7 @@ impl Record for Occurrence {
         let state = Key::new()
             .byte(self.status as u8)
             .byte(self.severity as u8)
-            .moment(self.last_seen_ms)
+            .time_ms(self.last_seen_ms)
             .tie(self)
             .id(self.key);
         let severity = Key::new()
@@ -153,7 +153,7 @@ impl Record for Occurrence {
             entry(Index::OccurrenceByStart, Key::new().tie(self).id(self.key)),
             entry(
                 Index::OccurrenceByReview,
-                Key::new().moment(self.review_ms).id(self.key),
+                Key::new().time_ms(self.review_ms).id(self.key),
             ),
             entry(Index::OccurrenceBySeverity, severity),
         ];
@@ -197,7 +197,7 @@ impl Record for Group {
             entries.push(entry(Index::GroupByKey, key));
         }
         if let Some(end_ms) = self.end_ms {
-            let key = Key::new().moment(end_ms).id(self.id);
+            let key = Key::new().time_ms(end_ms).id(self.id);
             entries.push(entry(Index::GroupByEnd, key));
         }
         entries

@@ -21,7 +21,7 @@ impl Record for Receipt {
     }
 
     fn entries(&self) -> Vec<Entry> {
-        let time = Key::new().moment(self.create_ms).rest(&self.key());
+        let time = Key::new().time_ms(self.create_ms).rest(&self.key());
         vec![entry(Index::ReceiptByTime, time)]
     }
 
@@ -42,7 +42,7 @@ impl Record for Revision {
     }
 
     fn entries(&self) -> Vec<Entry> {
-        let end = Key::new().moment(self.until_ms).rest(&self.key());
+        let end = Key::new().time_ms(self.until_ms).rest(&self.key());
         vec![entry(Index::RevisionByEnd, end)]
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::webhook::More;
+use super::webhook::WebhookExtras;
 use crate::{
     domain::{
         Budget, DeliverySettings, Destination, DestinationKind, Health, HealthState,
@@ -51,7 +51,10 @@ pub(super) fn milliseconds(duration: Duration) -> u64 {
 /// one meaning.
 impl Table for DestinationKind {
     fn write(&self, to: &mut Writer<'_>) {
-        KindCode { word: word(self) }.write(to);
+        KindCode {
+            word: kind_code(self),
+        }
+        .write(to);
         match self {
             Self::Webhook(webhook) => webhook.write(to),
             Self::Email(email) => email.write(to),
@@ -89,7 +92,7 @@ struct KindCode {
 
 record! { KindCode { 1 word } }
 
-fn word(kind: &DestinationKind) -> i32 {
+fn kind_code(kind: &DestinationKind) -> i32 {
     match kind {
         DestinationKind::Webhook(_) => 1,
         DestinationKind::Email(_) => 2,
@@ -114,10 +117,10 @@ fn check_types(from: Reader<'_>) -> Result<(), Unreadable> {
             2 | 5 | 7..=10 | 14 | 16 | 18..=20 | 27 => drop(from.text(wire_type)?),
             6 | 11..=13 | 15 | 17 | 22 | 24..=26 | 28 => drop(from.delimited(wire_type)?),
             4 => drop(Header::read(from.message(wire_type)?)?),
-            23 => drop(More::read(from.message(wire_type)?)?),
-            29 => drop(MoreOfMail::read(from.message(wire_type)?)?),
-            40 => drop(MoreOfSlack::read(from.message(wire_type)?)?),
-            41 => drop(MoreOfPagerDuty::read(from.message(wire_type)?)?),
+            23 => drop(WebhookExtras::read(from.message(wire_type)?)?),
+            29 => drop(MailExtras::read(from.message(wire_type)?)?),
+            40 => drop(SlackExtras::read(from.message(wire_type)?)?),
+            41 => drop(PagerDutyExtras::read(from.message(wire_type)?)?),
             _ => from.skip(tag, wire_type)?,
         }
     }
@@ -129,7 +132,7 @@ record! {
         2 url, 3 method, 4 headers, 5 payload,
         6 signing_key = secrets.seal(SIGNING_SECRET, &it.signing_secret),
         22 address = secrets.seal(SECRET_URL, &it.secret_url),
-        23 more as Filled = More {
+        23 more as Filled = WebhookExtras {
             auth: it.auth.clone(),
             on_clear: it.on_clear.clone(),
             values: it.values.clone(),
@@ -141,7 +144,7 @@ record! {
         26 client_secret = seal_auth(it, 26, secrets),
         28 private_key = seal_auth(it, 28, secrets),
     } => {
-        let More { mut auth, on_clear, values, expect, compress } = more;
+        let WebhookExtras { mut auth, on_clear, values, expect, compress } = more;
         let sealed = [(24, password), (25, bearer), (26, client_secret), (28, private_key)];
         if let Some(auth) = &mut auth {
             open_auth(auth, sealed, secrets)?;
@@ -252,7 +255,7 @@ fn header_secret(header: &str) -> String {
 record! {
     Email as it {
         7 to, 8 subject, 9 body, 27 cc,
-        29 more as Filled = MoreOfMail {
+        29 more as Filled = MailExtras {
             bcc: it.bcc.clone(),
             from: it.from.clone(),
             reply_to: it.reply_to.clone(),
@@ -260,13 +263,13 @@ record! {
             priority: it.priority,
         },
     } => {
-        let MoreOfMail { bcc, from, reply_to, list_id, priority } = more;
+        let MailExtras { bcc, from, reply_to, list_id, priority } = more;
         Some(Self { to, cc, bcc, from, reply_to, list_id, priority, subject, body })
     }
 }
 
 /// Email settings in addition to addresses, subject and body.
-struct MoreOfMail {
+struct MailExtras {
     bcc: String,
     from: String,
     reply_to: String,
@@ -274,7 +277,7 @@ struct MoreOfMail {
     priority: MailPriority,
 }
 
-record! { MoreOfMail { 1 bcc, 2 from, 3 reply_to, 4 list_id, 5 priority } }
+record! { MailExtras { 1 bcc, 2 from, 3 reply_to, 4 list_id, 5 priority } }
 
 numbers! { MailPriority { 0 Normal, 1 High, 2 Low, 3 BySeverity } }
 
@@ -282,26 +285,26 @@ record! {
     Slack as it, secrets {
         10 channel,
         11 sealed = secrets.seal("slack.token", &it.token),
-        40 more as Filled = MoreOfSlack {
+        40 more as Filled = SlackExtras {
             blocks: it.blocks.clone(),
             update_first: it.update_first,
             broadcast_replies: it.broadcast_replies,
         },
     } => {
-        let MoreOfSlack { blocks, update_first, broadcast_replies } = more;
+        let SlackExtras { blocks, update_first, broadcast_replies } = more;
         let token = secrets.open("slack.token", sealed)?;
         Some(Self { channel, token, blocks, update_first, broadcast_replies })
     }
 }
 
 /// Slack settings in addition to channel and token.
-struct MoreOfSlack {
+struct SlackExtras {
     blocks: String,
     update_first: bool,
     broadcast_replies: bool,
 }
 
-record! { MoreOfSlack { 1 blocks, 2 update_first, 3 broadcast_replies } }
+record! { SlackExtras { 1 blocks, 2 update_first, 3 broadcast_replies } }
 
 record! {
     MsTeams as it, secrets {
@@ -312,7 +315,7 @@ record! {
 record! {
     PagerDuty as it, secrets {
         13 sealed = secrets.seal("pagerduty.routing_key", &it.routing_key),
-        41 more as Filled = MoreOfPagerDuty {
+        41 more as Filled = PagerDutyExtras {
             class: it.class.clone(),
             component: it.component.clone(),
             group: it.group.clone(),
@@ -321,14 +324,14 @@ record! {
             images: it.images.clone(),
         },
     } => {
-        let MoreOfPagerDuty { class, component, group, custom_details, links, images } = more;
+        let PagerDutyExtras { class, component, group, custom_details, links, images } = more;
         let routing_key = secrets.open("pagerduty.routing_key", sealed)?;
         Some(Self { routing_key, class, component, group, custom_details, links, images })
     }
 }
 
 /// PagerDuty settings in addition to the integration key.
-struct MoreOfPagerDuty {
+struct PagerDutyExtras {
     class: String,
     component: String,
     group: String,
@@ -337,7 +340,7 @@ struct MoreOfPagerDuty {
     images: String,
 }
 
-record! { MoreOfPagerDuty {
+record! { PagerDutyExtras {
     1 class, 2 component, 3 group, 4 custom_details, 5 links, 6 images,
 } }
 

@@ -34,7 +34,7 @@ numbers! { ClauseKind {
 
 record! {
     Clause as it {
-        1 word = word(it),
+        1 word = clause_kind(it),
         2 field = field(it),
         3 literals = &*literals(it),
         4 clauses = clauses(it),
@@ -55,7 +55,7 @@ impl Table for Query {
 
 message!(Query);
 
-fn word(clause: &Clause) -> ClauseKind {
+fn clause_kind(clause: &Clause) -> ClauseKind {
     match clause {
         Clause::And(_) => ClauseKind::And,
         Clause::Or(_) => ClauseKind::Or,

@@ -12,7 +12,7 @@ use crate::{
 
 /// All further settings; omitted if there are none.
 #[derive(Debug)]
-pub(super) struct More {
+pub(super) struct WebhookExtras {
     pub(super) auth: Option<Box<Auth>>,
     pub(super) on_clear: Option<Box<OnClear>>,
     pub(super) values: BTreeMap<String, ValueMap>,
@@ -20,7 +20,7 @@ pub(super) struct More {
     pub(super) compress: bool,
 }
 
-record! { More { 1 auth, 2 on_clear, 3 values, 4 expect, 5 compress } }
+record! { WebhookExtras { 1 auth, 2 on_clear, 3 values, 4 expect, 5 compress } }
 
 record! { OnClear { 1 url, 2 method, 3 payload } }
 

@@ -47,7 +47,7 @@ async fn into(config: &Location, setup: &Setup) -> Result<Restored, RestoreError
     restore(config, &how, &|_, _, _| {}).await
 }
 
-fn said<T: std::fmt::Debug, E: std::fmt::Display>(result: Result<T, E>) -> String {
+fn message_of<T: std::fmt::Debug, E: std::fmt::Display>(result: Result<T, E>) -> String {
     result.map_or_else(|error| error.to_string(), |found| panic!("{found:?}"))
 }
 
@@ -71,10 +71,10 @@ async fn backup_is_restored_into_a_database_only_once() {
         async move { engine.log_head().await.unwrap() }
     };
     assert!(head(&new).await.steps_since(head(&old).await) > 1 << 40);
-    let refused = said(into(&config, &setup).await);
+    let refused = message_of(into(&config, &setup).await);
     assert!(refused.contains("stop these: restores"), "{refused}");
     new.engine().close().await.unwrap();
-    let refused = said(into(&config, &setup).await);
+    let refused = message_of(into(&config, &setup).await);
     assert!(
         refused.contains("the schema already has a store"),
         "{refused}"
@@ -98,17 +98,17 @@ async fn interrupted_database_restore_is_unusable_but_restartable() {
     changes.insert(&samples::occurrence(1));
     let filled = draft.store().apply(Lane::Bulk, changes).await;
     filled.unwrap();
-    let refused = said(into(&config, &setup).await);
+    let refused = message_of(into(&config, &setup).await);
     assert!(refused.contains("stop these: restores"), "{refused}");
     draft.store().engine().close().await.unwrap();
     drop(draft);
 
-    let refused = said(open(&config).await);
+    let refused = message_of(open(&config).await);
     assert!(
         refused.contains("`bellwether restore` was interrupted"),
         "{refused}"
     );
-    let refused = said(make_in_database(database).await);
+    let refused = message_of(make_in_database(database).await);
     assert!(
         refused.contains("`bellwether restore` was interrupted"),
         "{refused}"
@@ -134,7 +134,7 @@ async fn refused_database_restore_leaves_no_store_or_key() {
         use std::os::unix::fs::PermissionsExt;
         fs::set_permissions(&key_file, fs::Permissions::from_mode(0o600)).unwrap();
     }
-    let refused = said(into(&config, &setup).await);
+    let refused = message_of(into(&config, &setup).await);
     assert!(
         refused.contains("keys other than those of the backup"),
         "{refused}"
@@ -150,7 +150,7 @@ async fn refused_database_restore_leaves_no_store_or_key() {
     );
     draft.await.unwrap().discard().await;
     assert!(!key_file.exists(), "it was created for this");
-    let refused = said(open(&config).await);
+    let refused = message_of(open(&config).await);
     assert!(refused.contains("it is missing"), "{refused}");
     into(&config, &setup).await.unwrap();
 }

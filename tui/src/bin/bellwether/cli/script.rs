@@ -428,7 +428,7 @@ pub(crate) enum ByChoice {
 
 impl ByChoice {
     /// Returns the name on the wire.
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Rule => "RULE",
             Self::Trigger => "TRIGGER",
@@ -477,7 +477,7 @@ pub(crate) enum StatusChoice {
 
 fn parse_kind(word: &str) -> Result<ConfigKind, String> {
     ConfigKind::find(word).ok_or_else(|| {
-        let words: Vec<_> = ConfigKind::all().map(ConfigKind::word).collect();
+        let words: Vec<_> = ConfigKind::all().map(ConfigKind::singular).collect();
         format!("expected one of {}", words.join(", "))
     })
 }

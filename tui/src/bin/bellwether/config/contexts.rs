@@ -76,7 +76,7 @@ fn context(name: String, table: Table) -> Result<Context, (String, String)> {
     for (key, value) in table {
         if key == COLOUR {
             let colour = value.as_str().and_then(Colour::find);
-            let words = Colour::ALL.map(Colour::word).join(", ");
+            let words = Colour::ALL.map(Colour::as_str).join(", ");
             let message = || (key.clone(), format!("expected one of {words}"));
             context.colour = Some(colour.ok_or_else(message)?);
         } else if KEYS.contains(&key.as_str()) {

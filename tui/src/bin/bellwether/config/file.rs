@@ -91,7 +91,7 @@ fn flatten(
 }
 
 fn unknown(key: &str, path: &Path) -> ConfigError {
-    let why = setting::removed(key).unwrap_or_else(|| {
+    let why = setting::removal_message(key).unwrap_or_else(|| {
         let nearest = setting::nearest(key);
         format!("unknown setting; the nearest is {nearest}")
     });

@@ -24,7 +24,7 @@ use bellwether_gateway::{Config as GatewayConfig, Severity};
 use bellwether_process::plain_file;
 
 use super::{
-    ConfigError, Given, Part, Source,
+    ConfigError, ConfiguredValue, Part, Source,
     entry::Setting,
     value::{self, Read},
 };
@@ -258,7 +258,7 @@ pub(super) const SETTINGS: &[Setting] = &[
             ("starttls", SmtpSecurity::StartTls),
             ("none", SmtpSecurity::None),
         ];
-        settings.service.smtp.security = Some(value::word(value, &words)?);
+        settings.service.smtp.security = Some(value::one_of_names(value, &words)?);
         Ok(())
     }),
     Setting::new("smtp.from", |settings, value| {
@@ -515,9 +515,9 @@ fn origins(listed: Vec<String>) -> Read<Origins> {
 }
 
 fn severity(value: &toml::Value) -> Read<Severity> {
-    value::word(
+    value::one_of_names(
         value,
-        &Severity::ALL.map(|severity| (severity.word(), severity)),
+        &Severity::ALL.map(|severity| (severity.as_str(), severity)),
     )
 }
 
@@ -615,7 +615,8 @@ impl super::Settings {
     }
 
     pub(crate) fn selects_store(&self) -> bool {
-        let is_flag = |it: &Given| it.key == "store.url" && matches!(it.source, Source::Flag(_));
+        let is_flag =
+            |it: &ConfiguredValue| it.key == "store.url" && matches!(it.source, Source::Flag(_));
         self.given.iter().any(is_flag)
     }
 

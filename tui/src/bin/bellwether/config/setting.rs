@@ -88,13 +88,13 @@ const COMMAND: &[Setting] = &[
         Ok(())
     }),
     Setting::new("theme", |settings, value| {
-        let words = Theme::ALL.map(|theme| (theme.word(), theme));
-        settings.theme = value::word(value, &words)?;
+        let words = Theme::ALL.map(|theme| (theme.as_str(), theme));
+        settings.theme = value::one_of_names(value, &words)?;
         Ok(())
     }),
     Setting::new("log_format", |settings, value| {
         let words = [("text", LogFormat::Text), ("json", LogFormat::Json)];
-        settings.log_format = value::word(value, &words)?;
+        settings.log_format = value::one_of_names(value, &words)?;
         Ok(())
     }),
     Setting::new("log_filter", |settings, value| {
@@ -152,7 +152,7 @@ const REMOVED: [(&str, &str); 1] = [(
     "every commit needs two syncs, since one alone relies on a sync that may have failed",
 )];
 
-pub(crate) fn removed(key: &str) -> Option<String> {
+pub(crate) fn removal_message(key: &str) -> Option<String> {
     let mut removed = REMOVED.iter();
     let (_, why) = removed.find(|(removed, _)| *removed == key)?;
     Some(format!("this setting was removed: {why}; delete it"))

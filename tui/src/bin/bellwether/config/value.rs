@@ -88,7 +88,7 @@ pub(crate) fn parse<T: FromStr>(value: &Value, expected: &str) -> Read<T> {
         .ok_or_else(|| invalid(expected, value))
 }
 
-pub(crate) fn word<T: Copy>(value: &Value, words: &[(&str, T)]) -> Read<T> {
+pub(crate) fn one_of_names<T: Copy>(value: &Value, words: &[(&str, T)]) -> Read<T> {
     let found = words
         .iter()
         .find(|(word, _)| value.as_str() == Some(*word))

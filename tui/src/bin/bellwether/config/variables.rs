@@ -76,7 +76,7 @@ pub(super) fn check_known(variables: &Variables) -> Result<(), ConfigError> {
     let is_of = |key: &&str| variables_of(key).contains(name);
     if let Some(why) = setting::removed_keys()
         .find(is_of)
-        .and_then(setting::removed)
+        .and_then(setting::removal_message)
     {
         return Err(ConfigError(format!("{name}: {why}")));
     }

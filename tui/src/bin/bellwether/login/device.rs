@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use bellwether_process::oidc::{DeviceCode, Fault, Provider, Tokens};
+use bellwether_process::oidc::{DeviceCode, Provider, ProviderError, Tokens};
 use bellwether_proto::text;
 use tokio::time::{Duration, Instant, sleep};
 
@@ -95,11 +95,13 @@ async fn poll_tokens(
         let answer = provider.poll_tokens(endpoint, request.client_id, code);
         match answer.await {
             Ok(tokens) => return Ok(tokens),
-            Err(Fault::Away(_)) => pause += SLOWER,
-            Err(Fault::Refused { code, .. }) if code == "slow_down" => pause += SLOWER,
-            Err(Fault::Refused { code, .. }) if code == "authorization_pending" => {}
-            Err(Fault::Refused { code, .. }) if code == "expired_token" => return Err(expired()),
-            Err(Fault::Refused { code, .. }) if code == "access_denied" => {
+            Err(ProviderError::Unreachable(_)) => pause += SLOWER,
+            Err(ProviderError::Refused { code, .. }) if code == "slow_down" => pause += SLOWER,
+            Err(ProviderError::Refused { code, .. }) if code == "authorization_pending" => {}
+            Err(ProviderError::Refused { code, .. }) if code == "expired_token" => {
+                return Err(expired());
+            }
+            Err(ProviderError::Refused { code, .. }) if code == "access_denied" => {
                 return Err(Failure::not_allowed(
                     "the sign-in was declined at the provider",
                 ));
@@ -117,9 +119,9 @@ fn expired() -> Failure {
     clippy::needless_pass_by_value,
     reason = "the signature that `map_err` requires"
 )]
-fn provider_failure(error: Fault) -> Failure {
+fn provider_failure(error: ProviderError) -> Failure {
     match &error {
-        Fault::Away(_) => Failure::unreachable(error.to_string()),
+        ProviderError::Unreachable(_) => Failure::unreachable(error.to_string()),
         _ => Failure::new(error.to_string()),
     }
 }

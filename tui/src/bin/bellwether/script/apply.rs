@@ -69,7 +69,7 @@ impl ApplyRequest {
         let named = |field: &str| {
             let (at, below) = field.strip_prefix("documents[")?.split_once(']')?;
             let document = self.documents.get(at.parse::<usize>().ok()?)?;
-            let (source, kind, name) = (&document.source, document.kind.word(), &document.name);
+            let (source, kind, name) = (&document.source, document.kind.singular(), &document.name);
             let field = below.trim_start_matches('.');
             let field = field.strip_prefix(kind).unwrap_or(field);
             let field = field.trim_start_matches('.');

@@ -32,11 +32,11 @@ impl Document {
     pub(super) fn resolve_secrets(&self) -> Result<Value, Failure> {
         let mut body = self.body.clone();
         resolve(&mut body, "").map_err(|why| self.invalid(&why))?;
-        Ok(json!({self.kind.word(): body}))
+        Ok(json!({self.kind.singular(): body}))
     }
 
     pub(super) fn invalid(&self, why: &str) -> Failure {
-        let (source, kind, name) = (&self.source, self.kind.word(), &self.name);
+        let (source, kind, name) = (&self.source, self.kind.singular(), &self.name);
         Failure::usage(format!("{source}: {kind} `{name}`: {why}"))
     }
 }
@@ -193,7 +193,7 @@ fn document(source: String, value: Value) -> Result<Document, String> {
         return Err(wrong("is not an object with the fields `kind` and `name`"));
     };
     let kinds = || {
-        let words: Vec<_> = ConfigKind::all().map(ConfigKind::word).collect();
+        let words: Vec<_> = ConfigKind::all().map(ConfigKind::singular).collect();
         words.join(", ")
     };
     let kind = match fields.remove("kind") {
@@ -214,7 +214,7 @@ fn document(source: String, value: Value) -> Result<Document, String> {
     };
     let name = match fields.get("name") {
         None | Some(Value::Null) => {
-            let word = kind.word();
+            let word = kind.singular();
             return Err(wrong(&format!("the {word} has no `name`, its identity")));
         }
         Some(Value::String(name)) => name.clone(),

@@ -55,7 +55,7 @@ pub(super) fn inline(value: &Value) -> String {
 }
 
 /// Formats milliseconds since 1970 as a time, to the second.
-pub(super) fn moment(value: &Value) -> String {
+pub(super) fn format_time(value: &Value) -> String {
     let number = value
         .as_i64()
         .or_else(|| value.as_str().and_then(|text| text.parse().ok()));
@@ -75,7 +75,7 @@ pub(super) fn event_line(event: &Value) -> String {
         format!("{key}={}", inline(value))
     });
     let cells = [
-        moment(&occurrence["lastSeen"]),
+        format_time(&occurrence["lastSeen"]),
         word("severity", "SEVERITY_"),
         word("status", "STATUS_"),
         inline(&event["id"]),

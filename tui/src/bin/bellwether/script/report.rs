@@ -26,7 +26,7 @@ async fn noise(arguments: NoiseArguments, api: &mut Api) -> Result<(), Failure> 
     let start = start.map_err(|_far| Failure::usage("--since reaches back too far"))?;
     let request = json!({
         "start": start.to_string(),
-        "by": arguments.by.word(),
+        "by": arguments.by.as_str(),
         "timeZone": arguments.time_zone.unwrap_or_default(),
     });
     let answer = api.call("InsightService", "GetNoise", &request).await;

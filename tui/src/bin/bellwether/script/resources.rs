@@ -45,8 +45,8 @@ pub(super) async fn export(arguments: ExportArguments, mut api: Api) -> Result<(
         for stored in api.list(kind).await.map_err(call_failure)? {
             let mut body = kind.authored(stored);
             let name = body["name"].as_str().unwrap_or_default().to_owned();
-            name_secrets(&mut body, &[kind.word(), &name]);
-            documents.push((kind.word(), body));
+            name_secrets(&mut body, &[kind.singular(), &name]);
+            documents.push((kind.singular(), body));
         }
     }
     document::write(documents, arguments.output)
@@ -80,7 +80,7 @@ pub(super) async fn delete(arguments: DeleteArguments, mut api: Api) -> Result<(
     let (kind, name) = (arguments.kind, &arguments.name);
     let deleted = api.delete(kind, name, arguments.force).await;
     deleted.map_err(call_failure)?;
-    output::write(&format!("deleted {} {name}\n", kind.word()))
+    output::write(&format!("deleted {} {name}\n", kind.singular()))
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ fn event(arguments: SendArguments) -> Result<Value, Failure> {
 }
 
 fn severity(word: &str) -> Result<&'static str, Failure> {
-    let known = severity::of_word(word).map(|severity| severity.as_str_name());
+    let known = severity::from_name(word).map(|severity| severity.as_str_name());
     known.ok_or_else(|| {
         Failure::usage(format!(
             "--severity: unknown severity `{word}`; expected debug, info, warning, error or critical"

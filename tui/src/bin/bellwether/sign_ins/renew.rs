@@ -1,6 +1,6 @@
 //! Renewal of sign-in tokens before they expire.
 
-use bellwether_process::oidc::Fault;
+use bellwether_process::oidc::ProviderError;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
@@ -60,7 +60,7 @@ async fn renew(sign_in: &mut SignIn, settings: &Settings, address: &str) -> Resu
     let tokens = provider.refresh_tokens(endpoint, client_id, refresh_token);
     match tokens.await.map(|tokens| sign_in.apply(tokens)) {
         Ok(true) => Ok(()),
-        Ok(false) | Err(Fault::Refused { .. }) => Err(ended()),
+        Ok(false) | Err(ProviderError::Refused { .. }) => Err(ended()),
         Err(error) => Err(Failure::unreachable(format!(
             "your sign-in has expired and was not renewed: {error}; try again, or run `{login}`"
         ))),

@@ -30,7 +30,7 @@ pub(crate) struct SignIn {
     /// that.
     pub(crate) token: String,
     pub(crate) is_access_token: bool,
-    #[serde(with = "moment")]
+    #[serde(with = "rfc3339")]
     pub(crate) ends: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) refresh_token: Option<String>,
@@ -90,7 +90,7 @@ impl SignIn {
 }
 
 /// Serializes times in RFC 3339, such as `2027-01-31T00:00:00Z`.
-mod moment {
+mod rfc3339 {
     use jiff::Timestamp;
     use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
 

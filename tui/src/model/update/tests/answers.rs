@@ -41,7 +41,10 @@ pub(super) fn answer(call: &Call) -> CallResult {
     }
     let detailed = |kind: &&Kind| kind::spec(**kind).detail == Some(call.method);
     if let Some(kind) = Kind::ALL.iter().find(detailed) {
-        return Ok(wire(call.method, &json!({kind.word(): object(*kind).json})));
+        return Ok(wire(
+            call.method,
+            &json!({kind.singular(): object(*kind).json}),
+        ));
     }
     let occurrences: Vec<v1::Occurrence> = (0..5).map(occurrence).collect();
     let answer = match call.method {

@@ -12,7 +12,10 @@ fn copied(model: &mut Model, keys: &str) -> Vec<String> {
                 Effect::Copy(text) => copied.push(text),
                 Effect::Send(Command::Call(ticket, call)) => {
                     let found = answer(&call);
-                    effects.extend(update(model, Msg::News(News::CallResult(ticket, found))));
+                    effects.extend(update(
+                        model,
+                        Msg::Server(ServerUpdate::CallResult(ticket, found)),
+                    ));
                 }
                 _ => {}
             }
@@ -91,7 +94,7 @@ fn search_next_and_previous_wrap_around() {
     let mut model = model(Role::Admin);
     press(&mut model, "9<Tab><Enter>/template<Enter>");
     let lines = document::current(&model).lines;
-    let holds = |at: &usize| lines[*at].words().to_lowercase().contains("template");
+    let holds = |at: &usize| lines[*at].text().to_lowercase().contains("template");
     let all: Vec<usize> = (0..lines.len()).filter(holds).collect();
     assert!(all.len() > 2, "{all:?}");
     let first = model.page.reading.cursor;

@@ -4,7 +4,7 @@
 use super::*;
 
 /// Responds to the counting calls, each after a delay; returns their number.
-fn counted(model: &mut Model, mut effects: Vec<Effect>, took_ms: i64) -> usize {
+fn respond_to_counts(model: &mut Model, mut effects: Vec<Effect>, took_ms: i64) -> usize {
     let mut calls = 0;
     while let Some(effect) = effects.pop() {
         let Effect::Send(Command::Call(ticket, call)) = effect else {
@@ -19,7 +19,10 @@ fn counted(model: &mut Model, mut effects: Vec<Effect>, took_ms: i64) -> usize {
             }
             _ => answer(&call),
         };
-        effects.extend(update(model, Msg::News(News::CallResult(ticket, found))));
+        effects.extend(update(
+            model,
+            Msg::Server(ServerUpdate::CallResult(ticket, found)),
+        ));
     }
     calls
 }
@@ -33,7 +36,7 @@ fn pause(took_ms: i64) -> i64 {
         model.store.overview.revision += 1;
         let before_ms = model.now_ms;
         let effects = update(&mut model, Msg::Tick);
-        if counted(&mut model, effects, took_ms) > 0 {
+        if respond_to_counts(&mut model, effects, took_ms) > 0 {
             begun.push((before_ms, model.now_ms));
         }
     }
@@ -51,14 +54,19 @@ fn count_interval_grows_with_count_duration() {
 }
 
 /// Responds to the calls of a method among the effects; returns the next effects.
-fn answered(model: &mut Model, effects: &[Effect], method: &str, answer: &[u8]) -> Vec<Effect> {
+fn respond_to_calls(
+    model: &mut Model,
+    effects: &[Effect],
+    method: &str,
+    answer: &[u8],
+) -> Vec<Effect> {
     let tickets = effects.iter().filter_map(|effect| match effect {
         Effect::Send(Command::Call(ticket, call)) => (call.method == method).then_some(*ticket),
         _ => None,
     });
     let tickets: Vec<_> = tickets.collect();
-    let answer = |ticket| News::CallResult(ticket, Ok(answer.to_vec()));
-    let follow = |ticket| update(model, Msg::News(answer(ticket)));
+    let answer = |ticket| ServerUpdate::CallResult(ticket, Ok(answer.to_vec()));
+    let follow = |ticket| update(model, Msg::Server(answer(ticket)));
     tickets.into_iter().flat_map(follow).collect()
 }
 
@@ -77,22 +85,22 @@ fn event_total_is_requested_after_the_first_page() {
     let count = count.encode_to_vec();
     press(&mut model, "2/severity>=warning");
     let effects = update(&mut model, Msg::Key(keymap::parse("<Enter>").unwrap()[0]));
-    let effects = answered(&mut model, &effects, "SearchEvents", &many("more"));
+    let effects = respond_to_calls(&mut model, &effects, "SearchEvents", &many("more"));
     assert_eq!(model.store.events.total, None);
-    answered(&mut model, &effects, "CountEvents", &count);
+    respond_to_calls(&mut model, &effects, "CountEvents", &count);
     assert_eq!(model.store.events.total, Some(20_346));
     // Later pages and complete lists request no total.
     let effects = update(&mut model, Msg::Key(keymap::parse("G").unwrap()[0]));
-    let effects = answered(&mut model, &effects, "SearchEvents", &many(""));
+    let effects = respond_to_calls(&mut model, &effects, "SearchEvents", &many(""));
     assert_eq!(effects, []);
     assert_eq!(model.store.events.total, Some(20_346));
 
     // The total of another filter is discarded.
     press(&mut model, "/severity>=error");
     let effects = update(&mut model, Msg::Key(keymap::parse("<Enter>").unwrap()[0]));
-    let effects = answered(&mut model, &effects, "SearchEvents", &many("more"));
+    let effects = respond_to_calls(&mut model, &effects, "SearchEvents", &many("more"));
     press(&mut model, "/severity>=info<Enter>");
     let total = model.store.events.total;
-    answered(&mut model, &effects, "CountEvents", &count);
+    respond_to_calls(&mut model, &effects, "CountEvents", &count);
     assert_eq!(model.store.events.total, total);
 }

@@ -50,7 +50,7 @@ fn apply(model: &mut Model, step: &Step) {
     let on_events = model.page.route == Route::Events;
     let msg = match step {
         Step::Stream(rows, left) => {
-            let news = News::Watched {
+            let server_update = ServerUpdate::Watched {
                 generation: model.store.events.generation,
                 rows: rows
                     .iter()
@@ -63,7 +63,7 @@ fn apply(model: &mut Model, step: &Step) {
                 token: "token".to_owned(),
                 gap: false,
             };
-            Msg::News(news)
+            Msg::Server(server_update)
         }
         Step::Read(ids) => {
             let effects = update(model, Msg::Act(keymap::Action::RetryNow));
@@ -72,7 +72,7 @@ fn apply(model: &mut Model, step: &Step) {
                     && call.method == "ListTriggers"
                 {
                     let answer = Ok(listing(Kind::Trigger, &triggers(ids)));
-                    update(model, Msg::News(News::CallResult(ticket, answer)));
+                    update(model, Msg::Server(ServerUpdate::CallResult(ticket, answer)));
                 }
             }
             return;

@@ -47,7 +47,7 @@ fn new_deliveries_are_paged_until_they_reach_known_ones() {
             .insert(ticket, ReplyPurpose::Deliveries { more });
         model.store.deliveries.waiting = Some(ticket);
         let answer = Ok(page.encode_to_vec());
-        let effects = update(model, Msg::News(News::CallResult(ticket, answer)));
+        let effects = update(model, Msg::Server(ServerUpdate::CallResult(ticket, answer)));
         effects.into_iter().find_map(|effect| match effect {
             Effect::Send(Command::Call(_, call)) if call.method == "ListDeliveries" => {
                 call.body["pageToken"].as_str().map(str::to_owned)

@@ -53,7 +53,7 @@ impl Life {
 }
 
 /// The first four openings with their closings, and the fifth opening.
-fn begun() -> Vec<(u32, bool, bool)> {
+fn flapping_start() -> Vec<(u32, bool, bool)> {
     let each = |number| [(number, false, false), (number, false, true)];
     let mut all: Vec<_> = (1..5).flat_map(each).collect();
     all.push((5, true, false));
@@ -63,7 +63,7 @@ fn begun() -> Vec<(u32, bool, bool)> {
 #[test]
 fn flapping_ending_closed_sends_one_closing_in_thread() {
     let mut life = Life::under(vec![calm()]);
-    assert_eq!(life.swing(10), begun());
+    assert_eq!(life.swing(10), flapping_start());
     assert_eq!(life.settled(900 - 60), [(5, false, true)]);
     assert!(life.review().is_empty());
     life.wait(3_600);
@@ -75,7 +75,7 @@ fn flapping_ending_closed_sends_one_closing_in_thread() {
 #[test]
 fn flapping_ending_open_sends_one_settled_update() {
     let mut life = Life::under(vec![calm()]);
-    assert_eq!(life.swing(9), begun());
+    assert_eq!(life.swing(9), flapping_start());
     life.event(|_| {});
     assert!(life.messages().is_empty());
     assert_eq!(life.settled(900), [(5, false, true)]);

@@ -189,7 +189,7 @@ fn change_while_rule_was_disabled_is_not_notified_later() {
 }
 
 #[test]
-fn pending_state_of_an_earlier_version_is_compared() {
+fn pending_update_from_an_earlier_version_is_sent_only_if_state_differs() {
     for (known, expected) in [
         (Severity::Warning, vec![notification("page", "hook", true)]),
         (Severity::Error, Vec::new()),

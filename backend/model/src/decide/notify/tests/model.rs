@@ -136,7 +136,7 @@ fn rule_of(repeat: Option<u32>, send_updates: bool) -> Rule {
     }
 }
 
-fn carry_out(life: &mut Life, act: Act) -> Vec<Sent> {
+fn perform(life: &mut Life, act: Act) -> Vec<Sent> {
     match act {
         Act::Event(severity, status) => life.event(|event| {
             event.severity = severity;
@@ -182,7 +182,7 @@ proptest! {
             if model.status.is_none() && matches!(act, Act::Acknowledge(_) | Act::Status(_)) {
                 continue;
             }
-            let sent = carry_out(&mut life, act);
+            let sent = perform(&mut life, act);
             let expected = model.act(act).map(|clear| notification("page", "hook", clear));
             prop_assert_eq!(sent, Vec::from_iter(expected), "after {:?}", act);
         }

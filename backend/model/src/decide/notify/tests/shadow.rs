@@ -10,7 +10,7 @@ fn shadow(is_shadow: bool) -> Rule {
     }
 }
 
-fn made(life: &Life) -> Vec<DeliveryState> {
+fn delivery_states(life: &Life) -> Vec<DeliveryState> {
     life.sent.iter().map(|it| it.state).collect()
 }
 
@@ -24,14 +24,14 @@ fn pending(life: &Life) -> DeliveryState {
 fn shadow_rule_records_deliveries_without_sending() {
     let mut life = Life::under(vec![shadow(true)]);
     assert_eq!(life.event(|_| {}), [notification("page", "hook", false)]);
-    assert_eq!(made(&life), [Shadowed]);
+    assert_eq!(delivery_states(&life), [Shadowed]);
     assert_eq!(life.sent[0].end_ms, Some(START_MS));
     life.wait(1);
     assert!(life.event(|_| {}).is_empty(), "once for an occurrence");
     life.event(|it| it.severity = Some(Severity::Critical));
-    assert_eq!(made(&life), [Shadowed]);
+    assert_eq!(delivery_states(&life), [Shadowed]);
     assert_eq!(life.event(close), [notification("page", "hook", true)]);
-    assert_eq!(made(&life), [Shadowed]);
+    assert_eq!(delivery_states(&life), [Shadowed]);
 }
 
 #[test]
@@ -42,9 +42,9 @@ fn rule_leaving_shadow_opens_at_the_next_match() {
     life.wait(1);
     assert!(life.review().is_empty(), "an edit alone notifies no one");
     assert_eq!(life.event(|_| {}), [notification("page", "hook", false)]);
-    assert_eq!(made(&life), [pending(&life)]);
+    assert_eq!(delivery_states(&life), [pending(&life)]);
     assert_eq!(life.event(close), [notification("page", "hook", true)]);
-    assert_eq!(made(&life), [pending(&life)]);
+    assert_eq!(delivery_states(&life), [pending(&life)]);
 }
 
 #[test]
@@ -74,23 +74,23 @@ fn rule_entering_shadow_sends_only_owed_closings() {
         notification("page", "mail", false),
     ];
     assert_eq!(life.event(|_| {}), both);
-    assert_eq!(made(&life), [Shadowed, Shadowed]);
+    assert_eq!(delivery_states(&life), [Shadowed, Shadowed]);
     life.event(|it| it.severity = Some(Severity::Critical));
-    assert!(made(&life).iter().all(|it| *it == Shadowed));
+    assert!(delivery_states(&life).iter().all(|it| *it == Shadowed));
     life.wait(1);
     assert_eq!(
         life.event(close),
         [notification("page", "hook", true)],
         "a receiver of dry runs is owed nothing"
     );
-    assert_eq!(made(&life), [pending(&life)]);
+    assert_eq!(delivery_states(&life), [pending(&life)]);
     life.wait(1);
     life.status(Status::Open);
-    assert!(made(&life).iter().all(|it| *it == Shadowed));
+    assert!(delivery_states(&life).iter().all(|it| *it == Shadowed));
     life.wait(1);
     life.event(close);
     assert!(
-        made(&life).iter().all(|it| *it == Shadowed),
+        delivery_states(&life).iter().all(|it| *it == Shadowed),
         "the reopening was not notified"
     );
 }
@@ -104,5 +104,5 @@ fn held_shadow_delivery_is_recorded_when_hold_ends() {
     assert!(life.event(|_| {}).is_empty());
     life.wait(60);
     assert_eq!(life.review(), [notification("page", "hook", false)]);
-    assert_eq!(made(&life), [Shadowed]);
+    assert_eq!(delivery_states(&life), [Shadowed]);
 }

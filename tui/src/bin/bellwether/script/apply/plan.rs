@@ -39,7 +39,7 @@ impl Plan {
             .iter()
             .zip(changes)
             .map(|(document, change)| PlannedChange {
-                kind: document.kind.word().to_owned(),
+                kind: document.kind.singular().to_owned(),
                 name: document.name.clone(),
                 action: text(&change["action"]),
                 etag: text(&change["etag"]),

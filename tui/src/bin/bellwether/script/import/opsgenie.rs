@@ -17,7 +17,7 @@ use super::{
     fields::{Fields, invalid},
     folder::File,
     imported::Imported,
-    people::{self, People, Person},
+    people::{self, ImportedUsers, Person},
     rotation::{self, Restriction, Rotation},
 };
 use crate::failure::Failure;
@@ -66,7 +66,7 @@ const WEEKDAYS: [(&str, Weekday); 7] = [
 
 #[derive(Default)]
 struct Entities {
-    people: People,
+    people: ImportedUsers,
     teams: BTreeMap<String, Vec<String>>,
     /// Schedules by id and name: one per rotation, as all rotations are on call.
     schedules: BTreeMap<String, Vec<String>>,

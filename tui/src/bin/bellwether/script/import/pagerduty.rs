@@ -14,7 +14,7 @@ use super::{
     fields::{Fields, invalid},
     folder::File,
     imported::Imported,
-    people::{self, People, Person},
+    people::{self, ImportedUsers, Person},
     rotation::{self, LAYERS_MAX, Restriction, Rotation},
 };
 use crate::failure::Failure;
@@ -57,7 +57,7 @@ pub(super) const IGNORED: [&str; 23] = [
 
 #[derive(Default)]
 struct Entities {
-    people: People,
+    people: ImportedUsers,
     schedules: BTreeMap<String, String>,
     policies: BTreeMap<String, String>,
     timeouts: BTreeMap<String, BTreeSet<Option<i64>>>,

@@ -56,11 +56,11 @@ pub(super) fn add_number(
 }
 
 #[derive(Default)]
-pub(super) struct People {
+pub(super) struct ImportedUsers {
     contacts: BTreeMap<String, String>,
 }
 
-impl People {
+impl ImportedUsers {
     pub(super) fn add(&mut self, person: Person<'_>, imported: &mut Imported) {
         let Some(mail) = person.mail.filter(|mail| mail.contains('@')) else {
             let why = "has no mail address; a contact needs a method";

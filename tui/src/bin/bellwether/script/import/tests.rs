@@ -8,11 +8,11 @@ use super::{folder::File, imported::Imported, opsgenie, pagerduty};
 use crate::failure::Failure;
 
 /// The result of an import: documents and report, or the error.
-type Made = Result<(String, Vec<String>), String>;
+type ImportResult = Result<(String, Vec<String>), String>;
 
 type Import = fn(Vec<File>, &mut Imported) -> Result<(), Failure>;
 
-fn made(import: Import, files: &BTreeMap<String, Value>) -> (Made, Vec<String>) {
+fn run_import(import: Import, files: &BTreeMap<String, Value>) -> (ImportResult, Vec<String>) {
     let mut imported = Imported::new("test", false);
     let files = files.iter().map(|(path, content)| File {
         path: path.clone(),
@@ -122,7 +122,7 @@ fn every_export_field_is_imported_or_reported() {
     ];
     for (product, files, import, ignored, repeated) in exports {
         let files: BTreeMap<String, Value> = serde_json::from_str(files).unwrap();
-        let (before, left_out) = made(import, &files);
+        let (before, left_out) = run_import(import, &files);
         assert!(before.is_ok(), "{before:?}");
         let mut unused = Vec::new();
         let mut seen = 0;
@@ -140,7 +140,7 @@ fn every_export_field_is_imported_or_reported() {
                 let leaf = files.get_mut(file).and_then(|it| it.pointer_mut(pointer));
                 let leaf = leaf.unwrap();
                 *leaf = changed(leaf);
-                if made(import, &files).0 == before {
+                if run_import(import, &files).0 == before {
                     unused.push(path.to_owned());
                 }
             });

@@ -9,7 +9,7 @@ use bellwether_proto::{
 };
 
 pub(crate) trait Named: Copy {
-    fn word(self) -> &'static str;
+    fn label(self) -> &'static str;
 }
 
 /// A value with a symbol that distinguishes it without colour.
@@ -29,17 +29,17 @@ impl Sign for Severity {
     }
 }
 
-macro_rules! words {
+macro_rules! labels {
     ($($type:ty { $($value:ident $word:literal),+ })+) => {
         $(impl Named for $type {
-            fn word(self) -> &'static str {
+            fn label(self) -> &'static str {
                 match self { $(Self::$value => $word,)+ }
             }
         })+
     };
 }
 
-words! {
+labels! {
     Severity {
         Default "unknown", Debug "debug", Info "info", Warning "warning", Error "error",
         Critical "critical"

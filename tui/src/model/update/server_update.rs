@@ -7,7 +7,7 @@ use bellwether_proto::v1;
 use super::{bulk, charts, clash, copy, forms, keys, navigate, read, report, silencing, tested};
 use crate::{
     client::{
-        self, CallResult, LinkState, News, Page, Ticket, WriteOutcome, deliveries, message,
+        self, CallResult, LinkState, Page, ServerUpdate, Ticket, WriteOutcome, deliveries, message,
         resources,
     },
     data::{EventRow, Failure, FailureKind, GroupedEvents, Kind, Object},
@@ -27,19 +27,22 @@ use crate::{
     theme::Token,
 };
 
-pub(super) fn handle(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
-    let is_data = !matches!(news, News::Link(_) | News::Progress(..));
-    apply(model, news, effects);
+pub(super) fn handle(model: &mut Model, server_update: ServerUpdate, effects: &mut Vec<Effect>) {
+    let is_data = !matches!(
+        server_update,
+        ServerUpdate::Link(_) | ServerUpdate::Progress(..)
+    );
+    apply(model, server_update, effects);
     if is_data && model.touched {
         model.last_received_ms = Some(model.now_ms);
     }
 }
 
-fn apply(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
-    match news {
-        News::Link(state) => handle_link_state(model, state, effects),
-        News::CallResult(ticket, found) => handle_response(model, ticket, found, effects),
-        News::Progress(ticket, progress) => {
+fn apply(model: &mut Model, server_update: ServerUpdate, effects: &mut Vec<Effect>) {
+    match server_update {
+        ServerUpdate::Link(state) => handle_link_state(model, state, effects),
+        ServerUpdate::CallResult(ticket, found) => handle_response(model, ticket, found, effects),
+        ServerUpdate::Progress(ticket, progress) => {
             model.touched = false;
             if let Content::Report(report) = &mut model.page.content
                 && report.found.waiting == Some(ticket)
@@ -48,7 +51,7 @@ fn apply(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
                 model.touched = true;
             }
         }
-        News::Watched {
+        ServerUpdate::Watched {
             generation,
             rows,
             left,
@@ -80,7 +83,7 @@ fn apply(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
                 read::first_page(model, effects);
             }
         }
-        News::WatchRejected {
+        ServerUpdate::WatchRejected {
             generation,
             failure,
         } => {

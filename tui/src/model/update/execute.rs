@@ -10,9 +10,9 @@ use crate::{
 };
 
 /// Executes an action. Apart from bulk changes, all writes are sent here.
-pub(super) fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<Effect>) {
+pub(super) fn execute(model: &mut Model, then: Consequence, effects: &mut Vec<Effect>) {
     match then {
-        Consequence::LeaveForm => navigate::back(model, effects),
+        Consequence::LeaveForm => navigate::go_back(model, effects),
         Consequence::Quit => model.quit = true,
         Consequence::Undo => undo_last(model, false, effects),
         Consequence::Test(None, inquiry) if model.page.form().is_some() => {
@@ -45,6 +45,6 @@ pub(super) fn undo_last(model: &mut Model, at_once: bool, effects: &mut Vec<Effe
     for call in calls {
         let mut write = Box::new(Write::new(format!("undone: {what}")));
         write.at_once = at_once;
-        carry_out(model, Consequence::Write(Box::new(call), write), effects);
+        execute(model, Consequence::Write(Box::new(call), write), effects);
     }
 }

@@ -42,7 +42,7 @@ fn round(number: u32, versions: Option<u64>) -> Vec<Change> {
     (0..KEYS).map(change).collect()
 }
 
-async fn is_of_one_moment(engine: &RedbEngine, direction: Direction) {
+async fn assert_is_one_snapshot(engine: &RedbEngine, direction: Direction) {
     let all = Range::with_prefix(b"");
     let page = engine.page(Kind::Occurrence, all.clone(), direction, 100);
     let page = page.await.unwrap();
@@ -95,13 +95,13 @@ async fn scans_during_flushes_and_merges_see_whole_sets() {
         };
         let read = async {
             while !is_over.load(Ordering::Relaxed) {
-                is_of_one_moment(&engine, Direction::Ascending).await;
-                is_of_one_moment(&engine, Direction::Descending).await;
+                assert_is_one_snapshot(&engine, Direction::Ascending).await;
+                assert_is_one_snapshot(&engine, Direction::Descending).await;
                 tokio::task::yield_now().await;
             }
         };
         tokio::join!(write, read);
-        is_of_one_moment(&engine, Direction::Ascending).await;
+        assert_is_one_snapshot(&engine, Direction::Ascending).await;
     }
 }
 

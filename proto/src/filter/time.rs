@@ -44,7 +44,7 @@ impl Now {
 }
 
 /// Parses a time in one of these forms; `None` for any other text.
-pub(super) fn moment(text: &str, now: Option<&Now>) -> Option<Result<Literal, String>> {
+pub(super) fn parse_time(text: &str, now: Option<&Now>) -> Option<Result<Literal, String>> {
     let Some(now) = now else {
         if parse_age(text).is_some() || time_of_day(text).is_some() {
             return Some(Err(format!(

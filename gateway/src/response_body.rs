@@ -15,12 +15,12 @@ use crate::{limits, owner::Owner};
 /// A body in memory. Retains the request's in-flight permit until the connection has received the
 /// last chunk.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ResponseBody {
     rest: Bytes,
     _place: Option<Permit<Owner>>,
 }
 
-impl Answer {
+impl ResponseBody {
     pub(crate) fn new(rest: Bytes, permit: Option<Permit<Owner>>) -> Self {
         Self {
             rest,
@@ -29,7 +29,7 @@ impl Answer {
     }
 }
 
-impl Body for Answer {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Infallible;
 

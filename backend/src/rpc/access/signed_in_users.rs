@@ -20,7 +20,7 @@ use crate::{
 
 /// Users who called and whose tokens have not expired.
 #[derive(Debug)]
-pub struct People {
+pub struct SignedInUsers {
     sign_ins: Arc<SignIns>,
     clock: Arc<dyn Clock>,
     known: Mutex<HashMap<[u8; 32], CachedToken>>,
@@ -35,7 +35,7 @@ struct CachedToken {
     meter: Arc<Meter>,
 }
 
-impl People {
+impl SignedInUsers {
     /// Creates the set of users of these sign-ins.
     pub fn new(sign_ins: Arc<SignIns>, clock: Arc<dyn Clock>) -> Self {
         Self {

@@ -36,7 +36,7 @@ fn comes(key: &str) -> Change {
 }
 
 /// Returns a change that replaces these entries of an existing record.
-fn moves(key: &str, version: u64, entries: &[(Index, &str, &str)]) -> Change {
+fn move_change(key: &str, version: u64, entries: &[(Index, &str, &str)]) -> Change {
     let (remove, add) = entries
         .iter()
         .map(|(index, old, new)| (entry(*index, old), entry(*index, new)))
@@ -72,25 +72,25 @@ async fn replacing_one_entry_keeps_the_others() {
     };
     let [_, _, review, severity] = BESIDE;
     let version = apply(vec![comes("a"), comes("b")]).await.unwrap();
-    let one = moves("a", version, &[(review, "a", "r")]);
-    let other = moves("b", version, &[(severity, "b", "s"), (review, "b", "t")]);
+    let one = move_change("a", version, &[(review, "a", "r")]);
+    let other = move_change("b", version, &[(severity, "b", "s"), (review, "b", "t")]);
     let version = apply(vec![one, other]).await.unwrap();
     let expected = ["a>a b>b", "a>a b>b", "r>a t>b", "a>a s>b"];
     assert_eq!(lying(&engine).await, expected);
 
     // The two records swap entries.
-    let one = moves("a", version, &[(review, "r", "t")]);
-    let other = moves("b", version, &[(review, "t", "r")]);
+    let one = move_change("a", version, &[(review, "r", "t")]);
+    let other = move_change("b", version, &[(review, "t", "r")]);
     let version = apply(vec![one, other]).await.unwrap();
     assert_eq!(lying(&engine).await[2], "r>b t>a");
 
-    let wrong = moves("a", version, &[(review, "r", "u")]);
+    let wrong = move_change("a", version, &[(review, "r", "u")]);
     let refused = apply(vec![wrong]).await;
     assert!(
         matches!(refused, Err(EngineError::Corrupt(_))),
         "{refused:?}"
     );
-    let conflicting = moves("a", version, &[(severity, "a", "s")]);
+    let conflicting = move_change("a", version, &[(severity, "a", "s")]);
     let refused = apply(vec![conflicting]).await;
     assert!(
         matches!(refused, Err(EngineError::Conflict(_))),
