@@ -150,6 +150,7 @@ impl ClockWatch {
         // A decision that takes longer waits for the store, and may find its times outdated.
         let _still = timeout(CLOCK_STILL_WAIT_MAX, self.store.lock_clock_exclusive()).await;
         known.stepped_ms = fact.stepped_ms;
+        known.indexed = None;
         self.store.set_shift_ms(fact.shift_ms);
         self.clock.apply(step_ms);
     }
@@ -176,6 +177,10 @@ impl ClockWatch {
         // time is due.
         if step_ms <= millis(CLOCK_FORWARD_MAX) {
             fact.shift_ms = before.shift_ms.saturating_add(step_ms);
+        }
+        // After a step forth and back, some entries may have been rewritten in between.
+        if step_ms != 0 && fact.indexed_ms == fact.shift_ms {
+            fact.indexed_ms = before.shift_ms;
         }
         let drift_ms = fact.offset_ms.saturating_sub(before.offset_ms);
         if step_ms != 0 || fact.boot != before.boot || drift_ms.saturating_abs() >= DRIFT_MS {

@@ -188,6 +188,26 @@ async fn clock_steps_preserve_remaining_waits() {
 }
 
 #[tokio::test]
+async fn step_forth_and_back_within_a_minute_leaves_no_outdated_index_entry() {
+    for by_ms in [-HOUR_MS, HOUR_MS] {
+        let world = World::new();
+        let (leader, other) = (world.start().await, world.start().await);
+        leader.apply().await;
+        leader.wait_an_hour().await;
+        for (seconds, step_ms) in [(0, by_ms), (30, -by_ms)] {
+            world.clock.advance(Duration::from_secs(seconds));
+            world.clock.set(step_ms);
+            leader.apply().await;
+            other.watch.apply_recorded().await.unwrap();
+        }
+        let left_ms = vec![HOUR_MS - 30_000; 8];
+        assert_eq!(leader.left_ms().await, left_ms, "{by_ms}");
+        assert_eq!(leader.indexed_ms().await, left_ms[..4], "{by_ms}");
+        leader.check().await;
+    }
+}
+
+#[tokio::test]
 async fn oversized_clock_step_leaves_waits_unshifted() {
     let world = World::new();
     let process = world.start().await;
