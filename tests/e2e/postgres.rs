@@ -452,9 +452,7 @@ async fn node_requiring_a_standby_is_not_ready_without_one() {
     let data_dir = folder.path().join("data");
     fs::write(folder.path().join("bellwether.toml"), &lines).unwrap();
     init(&data_dir);
-    let mut alone = process::command(folder.path(), ["serve", "--config"]);
-    alone.arg(folder.path().join("bellwether.toml"));
-    let refused = process::run(alone);
+    let refused = process::run(serve(&data_dir));
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(
         !refused.status.success() && said.contains("no synchronous standby is configured"),

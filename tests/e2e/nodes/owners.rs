@@ -141,6 +141,14 @@ async fn three_nodes_share_deliveries_without_duplicates() {
         sent(&worlds[at % 3].rest(), from..from + DESTINATIONS).await;
     }
     receiver.wait_for(events).await;
+    eventually("every attempt to be counted", async || {
+        let mut counted = 0;
+        for world in &worlds {
+            counted += attempts(world).await;
+        }
+        (counted >= events).then_some(())
+    })
+    .await;
     let mut all = 0;
     for (world, name) in worlds.iter().zip(["one", "two", "three"]) {
         let (slots, made) = (owned(world).await, attempts(world).await);

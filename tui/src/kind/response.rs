@@ -113,19 +113,20 @@ fn rank(response: &Object) -> i64 {
 }
 
 fn step(response: &Object) -> String {
-    let number = |field| response.number(field).unwrap_or_default();
-    let (count, (round, rounds)) = (number("stepCount"), round(response));
-    // After all rounds, the service counts no step.
-    let step = if response.flag("unanswered") {
-        count
-    } else {
-        number("step")
-    };
-    if rounds > 1 {
-        format!("{step}/{count} ·{round}/{rounds}")
-    } else {
-        format!("{step}/{count}")
+    let (step, count) = step_number(response);
+    match round(response) {
+        (round, rounds @ 2..) => format!("{step}/{count} ·{round}/{rounds}"),
+        _ => format!("{step}/{count}"),
     }
+}
+
+/// Returns the step of the round, and the number of steps.
+fn step_number(response: &Object) -> (i64, i64) {
+    let number = |field| response.number(field).unwrap_or_default();
+    let count = number("stepCount");
+    // After all rounds, the service counts no step.
+    let is_over = response.flag("unanswered");
+    (if is_over { count } else { number("step") }, count)
 }
 
 /// Returns the round since the last start of the response, and the number of rounds.
@@ -177,7 +178,11 @@ fn document(into: &mut Document, around: &dyn RenderContext, response: &Object) 
         let name = response.text(path);
         into.link(label, name, Link::Go(Route::Object(kind, name.to_owned())));
     }
-    into.field("step", Token::Text, &step(response));
+    let (step, count) = step_number(response);
+    into.field("step", Token::Text, &format!("{step} of {count}"));
+    if let (round, rounds @ 2..) = round(response) {
+        into.field("round", Token::Text, &format!("{round} of {rounds}"));
+    }
     for (label, path) in [
         ("next step", "nextStepTime"),
         ("ack ends", "acknowledgedUntilTime"),

@@ -40,7 +40,7 @@ pub(super) fn filter(
     let is_sorted = compared.is_some() && name != "groupby";
     let is_shallow = is_list && (SHALLOW.contains(&name) || is_sorted);
     let weight = match compared {
-        Some(path) => meter.weigh_members(state, &value, path)?,
+        Some(paths) => weigh_members(state, meter, &value, paths)?,
         // It reads a member of each item, or has a filter that charges for it.
         None if is_shallow || (is_list && name == "map") => 1,
         None => meter.weigh(state, &value)?,
@@ -214,8 +214,24 @@ fn compared_member<'a>(
     attribute?.as_str()
 }
 
+/// Charges for reading the members of each item at comma-separated paths; returns the steps.
+fn weigh_members(
+    state: &State<'_, '_>,
+    meter: &Meter,
+    list: &Value,
+    paths: &str,
+) -> Result<u64, Error> {
+    let mut steps = 0;
+    for item in meter.items(state, list)? {
+        for path in paths.split(',') {
+            steps += meter.weigh(state, &item_member(&item, &path.into()))?;
+        }
+    }
+    Ok(steps)
+}
+
 /// Returns the member of an item at a dotted path or an index.
-pub(super) fn item_member(item: &Value, path: &Value) -> Value {
+fn item_member(item: &Value, path: &Value) -> Value {
     let Some(path) = path.as_str() else {
         return item.get_item(path).unwrap_or_default();
     };

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use minijinja::{Error, ErrorKind, State, Value, value::ValueKind};
 
-use super::{apply::item_member, error::invalid_operation};
+use super::error::invalid_operation;
 use crate::{effort, template::RenderError};
 
 pub(super) const VALUE_DEPTH_MAX: usize = 16;
@@ -71,22 +71,6 @@ impl Meter {
     /// Charges for reading a whole value; returns the steps.
     pub(super) fn weigh(&self, state: &State<'_, '_>, value: &Value) -> Result<u64, Error> {
         self.charge(state, value, VARIABLE_DEPTH_MAX)
-    }
-
-    /// Charges for reading the members of each item at comma-separated paths; returns the steps.
-    pub(super) fn weigh_members(
-        &self,
-        state: &State<'_, '_>,
-        list: &Value,
-        paths: &str,
-    ) -> Result<u64, Error> {
-        let mut steps = 0;
-        for item in self.items(state, list)? {
-            for path in paths.split(',') {
-                steps += self.weigh(state, &item_member(&item, &path.into()))?;
-            }
-        }
-        Ok(steps)
     }
 
     /// Charges for a whole value up to a maximum depth; returns the steps.
