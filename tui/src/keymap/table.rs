@@ -269,7 +269,7 @@ actions! {
     Back ["<Esc>", "h", "<Left>", "<Backspace>"] in ANYWHERE, Requirement::None, 58
         "back": "Back: clear marks and filter first, then leave the screen";
     PageBefore ["["] in ANYWHERE, Requirement::None, 0
-        "page before": "Go back to the previous page";
+        "page before": "Go back one page";
     Forward ["]"] in ANYWHERE, Requirement::None, 0
         "forward": "Go forward to the next page";
     GoOverview ["1"] in ANYWHERE, Requirement::None, 0
