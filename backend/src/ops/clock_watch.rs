@@ -150,7 +150,6 @@ impl ClockWatch {
         // A decision that takes longer waits for the store, and may find its times outdated.
         let _still = timeout(CLOCK_STILL_WAIT_MAX, self.store.lock_clock_exclusive()).await;
         known.stepped_ms = fact.stepped_ms;
-        known.indexed = None;
         self.store.set_shift_ms(fact.shift_ms);
         self.clock.apply(step_ms);
     }
