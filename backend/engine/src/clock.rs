@@ -29,7 +29,7 @@ const PASSED: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
 const PASSED: ClockId = ClockId::Monotonic;
 
-/// Identifies a boot of the kernel, during which [`Clock::passed`] is continuous.
+/// Identifies a boot of the kernel, during which [`Clock::elapsed`] is continuous.
 pub type Boot = [u8; 16];
 
 /// A source of time that can be waited on.
@@ -41,13 +41,13 @@ pub trait Clock: Debug + Send + Sync + 'static {
     /// Time elapsed since an arbitrary moment, unaffected by clock steps.
     fn elapsed(&self) -> Duration;
 
-    /// Difference between the wall clock and [`Clock::passed`], in milliseconds. A change of
+    /// Difference between the wall clock and [`Clock::elapsed`], in milliseconds. A change of
     /// [`STEP_MIN_MS`] or more means that the clock was stepped.
     fn offset_ms(&self) -> i64 {
         self.now_ms().saturating_sub(millis(self.elapsed()))
     }
 
-    /// Returns the boot that [`Clock::passed`] belongs to, or `None` if it is unknown.
+    /// Returns the boot that [`Clock::elapsed`] belongs to, or `None` if it is unknown.
     fn boot(&self) -> Option<Boot> {
         machine_boot()
     }

@@ -113,7 +113,7 @@ impl SignIns {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Self::start`] and [`Self::person`], and [`Error::Unauthenticated`]
+    /// Returns the errors of [`Self::start`] and [`Self::authenticate`], and [`Error::Unauthenticated`]
     /// if the provider rejects the code.
     pub async fn finish(
         &self,

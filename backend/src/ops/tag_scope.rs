@@ -140,7 +140,7 @@ pub(super) fn check_owner<T: Resource>(
     Ok(())
 }
 
-/// Like [`own`], for an event.
+/// Like [`check_owner`], for an event.
 ///
 /// # Errors
 /// Returns an error in the same cases as [`TagScope::check_event`].
@@ -155,7 +155,7 @@ pub(super) fn check_event_owner(
     Ok(())
 }
 
-/// Like [`own`], for the messages of a rule.
+/// Like [`check_owner`], for the messages of a rule.
 ///
 /// # Errors
 /// Returns [`Error::PermissionDenied`] with the rule, also if it was deleted, or an error if the
@@ -174,7 +174,7 @@ pub(super) async fn check_rule_owner(
     }
 }
 
-/// Like [`own`], for a delivery: checks its rule or its destination.
+/// Like [`check_owner`], for a delivery: checks its rule or its destination.
 ///
 /// # Errors
 /// Returns [`Error::PermissionDenied`], naming the delivery, if neither has a tag of the scope, or

@@ -63,7 +63,7 @@ impl LoadedInhibition {
         is_up.then(|| self.was_source(occurrence))?
     }
 
-    /// Like [`Self::of_source`], but also for a source that has closed.
+    /// Like [`Self::source_values`], but also for a source that has closed.
     pub fn was_source(&self, occurrence: &Occurrence) -> Option<EqualValues> {
         let is_source = self.source.matches(occurrence);
         is_source.then(|| equal_values(&self.source_fields, occurrence))?

@@ -129,7 +129,7 @@ impl Deliveries {
         }
     }
 
-    /// Returns the reason of a single delivery, like [`WaitReasons::of`].
+    /// Returns the reason of a single delivery, like [`WaitReasons::reason`].
     ///
     /// # Errors
     /// Returns an error if the store fails.

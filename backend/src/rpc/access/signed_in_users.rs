@@ -54,7 +54,7 @@ impl SignedInUsers {
     /// Returns the user of a token.
     ///
     /// # Errors
-    /// Same as [`SignIns::person`].
+    /// Same as [`SignIns::authenticate`].
     pub async fn find(&self, shown: &str) -> Result<Caller, Error> {
         // Checked on each call, since the provider can withdraw its keys.
         let person = self.sign_ins.authenticate(shown).await?;
