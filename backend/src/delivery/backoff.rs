@@ -30,8 +30,8 @@ pub(crate) struct AttemptCounts {
 }
 
 impl AttemptCounts {
-    /// Counts the attempts of a delivery without those that do not use one up: interrupted,
-    /// deferred by the receiver, and the refused one before the reduced form.
+    /// Counts the attempts that the limit applies to. Interrupted and deferred attempts do not
+    /// count, nor does the one whose content was rejected before the reduced form.
     pub(crate) fn of(delivery: &Delivery, attempts: u32, cut_off: u32) -> Self {
         let unused = cut_off + delivery.deferrals + u32::from(delivery.is_reduced);
         Self {

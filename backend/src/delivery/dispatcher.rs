@@ -194,7 +194,7 @@ impl Dispatcher {
             self.collect_ended();
         }
         self.store.engine().cluster().set_owns_slots(false);
-        // Nothing about them is cached here any more.
+        // The next owner reports the receivers that it cannot reach.
         self.report_unreached(Vec::new());
         self.drain().await;
         self.holds.forget();

@@ -185,7 +185,7 @@ impl Pty {
         )
     }
 
-    /// Waits for the awaited frame, and returns the time it was complete.
+    /// Waits for the expected frame; returns the time at which it was complete.
     pub(crate) fn met(&self) -> Instant {
         let (seen, changed) = &*self.seen;
         let seen = seen.lock().expect("a lock that is not poisoned");

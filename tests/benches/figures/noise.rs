@@ -29,7 +29,7 @@ const HELD: usize = 100_000;
 const FREED_MAX: Duration = Duration::from_secs(120);
 /// Number of groups of one event each that are due at the same time.
 const GROUPS: usize = 10_000;
-/// Time for which these wait for members: long enough to send all events.
+/// Wait of the groups, long enough to send all events before it ends.
 const GROUP_WAIT: Duration = Duration::from_secs(10);
 
 pub(crate) async fn measure(report: &mut Report) {

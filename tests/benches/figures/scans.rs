@@ -13,7 +13,7 @@ use crate::{
 
 /// Concurrent calls of that client.
 const CALLS: usize = 64;
-/// Events that they scan, and the bytes of each body.
+/// Number of scanned events, and the size of each body.
 const EVENTS: usize = 4_000;
 const BODY_BYTES: usize = 30_000;
 /// Clauses of the query.
