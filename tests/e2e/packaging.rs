@@ -380,7 +380,7 @@ fn crates() -> BTreeSet<String> {
         "tree",
         "--offline",
         "--package",
-        "bellwether-tui",
+        "bellwether",
         "--target",
         "all",
     ]);
@@ -437,8 +437,8 @@ fn release_sbom_is_complete_and_machine_independent() {
     let list: Value = serde_json::from_str(&lists[0]).unwrap();
     assert_eq!(list["bomFormat"], "CycloneDX");
     let program = &list["metadata"]["component"];
-    assert_eq!(program["name"], "bellwether-tui");
-    let mut listed = BTreeSet::from([format!("bellwether-tui {}", env!("CARGO_PKG_VERSION"))]);
+    assert_eq!(program["name"], "bellwether");
+    let mut listed = BTreeSet::from([format!("bellwether {}", env!("CARGO_PKG_VERSION"))]);
     for component in list["components"].as_array().unwrap() {
         let text = |field: &str| component[field].as_str().unwrap().to_owned();
         let name = format!("{} {}", text("name"), text("version"));

@@ -46,7 +46,7 @@ pub fn binary() -> &'static Path {
             // Built like `cargo run`, so that nothing is compiled twice.
             build.arg("--workspace");
         } else {
-            build.args(["--package", "bellwether-tui", "--release"]);
+            build.args(["--package", "bellwether", "--release"]);
         }
         build.args(["--message-format", "json-render-diagnostics"]);
         let output = build.stderr(Stdio::inherit()).output().unwrap();

@@ -39,8 +39,8 @@ struct LastCheck {
     stepped_ms: i64,
     /// A step that no node has applied yet, and the time of the check that first found it.
     waits: Option<(i64, Duration)>,
-    /// The shift for which index entries were last rewritten, and the time of that.
-    indexed: Option<(i64, Duration)>,
+    /// Time of the first rewrite of index entries after the last step; `None` if there was none.
+    indexed: Option<Duration>,
 }
 
 impl ClockWatch {
@@ -150,6 +150,7 @@ impl ClockWatch {
         // A decision that takes longer waits for the store, and may find its times outdated.
         let _still = timeout(CLOCK_STILL_WAIT_MAX, self.store.lock_clock_exclusive()).await;
         known.stepped_ms = fact.stepped_ms;
+        known.indexed = None;
         self.store.set_shift_ms(fact.shift_ms);
         self.clock.apply(step_ms);
     }
@@ -196,13 +197,12 @@ impl ClockWatch {
         // Index twice: until all nodes notice the step, or are lost, they store records with the
         // earlier shift.
         let passed = self.clock.elapsed();
-        let first = known.indexed.filter(|(shift, _)| *shift == fact.shift_ms);
-        match first {
+        match known.indexed {
             None => {
                 Self::index(store).await?;
-                known.indexed = Some((fact.shift_ms, passed));
+                known.indexed = Some(passed);
             }
-            Some((_, since)) if passed.saturating_sub(since) >= CLOCK_INDEX_AGAIN_AFTER => {
+            Some(since) if passed.saturating_sub(since) >= CLOCK_INDEX_AGAIN_AFTER => {
                 Self::index(store).await?;
                 let stored = store.clock_fact().await?;
                 let same = stored.filter(|(_, it)| it.shift_ms == fact.shift_ms);

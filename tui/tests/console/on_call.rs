@@ -1,213 +1,210 @@
 //! The on-call screen with its tabs: acknowledging for a period, overriding a shift and testing a
 //! contact. The overview, the event list and the event page show the responder.
 
-#[cfg(feature = "embedded")]
-mod against_the_service {
-    use std::sync::Arc;
+use std::sync::Arc;
 
-    use serde_json::{Value, json};
+use serde_json::{Value, json};
 
-    use super::super::{flows::assert_shows, *};
-    use crate::backend::{ManualClock, Real};
+use super::{flows::assert_shows, *};
+use crate::backend::{ManualClock, Real};
 
-    async fn create(real: &Real, kind: &str, word: &str, body: &Value) {
-        let (service, method) = (format!("{kind}Service"), format!("Create{kind}"));
-        real.call(&service, &method, &json!({word: body})).await;
+async fn create(real: &Real, kind: &str, word: &str, body: &Value) {
+    let (service, method) = (format!("{kind}Service"), format!("Create{kind}"));
+    real.call(&service, &method, &json!({word: body})).await;
+}
+
+/// Starts a service that pages ana for an open event; she is on call until a day in 2027.
+async fn paging() -> Real {
+    let real = Real::start().await;
+    let chat = json!({"name": "push", "type": {"webhook": {"url": "https://push.invalid/"}}});
+    create(&real, "Destination", "destination", &chat).await;
+    for name in ["ana", "ben"] {
+        let contact = json!({"name": name, "methods": [{"destinationName": "push"}]});
+        create(&real, "Contact", "contact", &contact).await;
     }
+    let layer = json!({
+        "slots": [{"contactNames": ["ana"]}, {"contactNames": ["ben"]}],
+        "dtstart": "2026-01-05T08:00:00",
+        "rrule": "FREQ=YEARLY",
+    });
+    let schedule = json!({"name": "nights", "timeZone": "UTC", "layers": [layer]});
+    create(&real, "Schedule", "schedule", &schedule).await;
+    let policy = json!({
+        "name": "db",
+        "steps": [
+            {"targets": [{"scheduleName": "nights"}], "wait": "7200s"},
+            {"targets": [{"contactName": "ben"}]},
+        ],
+    });
+    create(&real, "EscalationPolicy", "policy", &policy).await;
+    let trigger = json!({"name": "disks", "type": {"event": {"filter": "name=disk"}}});
+    create(&real, "Trigger", "trigger", &trigger).await;
+    let rule = json!({
+        "name": "page",
+        "enabled": true,
+        "triggerNames": ["disks"],
+        "escalationPolicyName": "db",
+    });
+    create(&real, "Rule", "rule", &rule).await;
+    real.send(Severity::Critical, std::iter::once("db-1".to_owned()))
+        .await;
+    real
+}
 
-    /// Starts a service that pages ana for an open event; she is on call until a day in 2027.
-    async fn paging() -> Real {
-        let real = Real::start().await;
-        let chat = json!({"name": "push", "type": {"webhook": {"url": "https://push.invalid/"}}});
-        create(&real, "Destination", "destination", &chat).await;
-        for name in ["ana", "ben"] {
-            let contact = json!({"name": name, "methods": [{"destinationName": "push"}]});
-            create(&real, "Contact", "contact", &contact).await;
-        }
-        let layer = json!({
-            "slots": [{"contactNames": ["ana"]}, {"contactNames": ["ben"]}],
-            "dtstart": "2026-01-05T08:00:00",
-            "rrule": "FREQ=YEARLY",
-        });
-        let schedule = json!({"name": "nights", "timeZone": "UTC", "layers": [layer]});
-        create(&real, "Schedule", "schedule", &schedule).await;
-        let policy = json!({
-            "name": "db",
-            "steps": [
-                {"targets": [{"scheduleName": "nights"}], "wait": "7200s"},
-                {"targets": [{"contactName": "ben"}]},
-            ],
-        });
-        create(&real, "EscalationPolicy", "policy", &policy).await;
-        let trigger = json!({"name": "disks", "type": {"event": {"filter": "name=disk"}}});
-        create(&real, "Trigger", "trigger", &trigger).await;
-        let rule = json!({
-            "name": "page",
-            "enabled": true,
-            "triggerNames": ["disks"],
-            "escalationPolicyName": "db",
-        });
-        create(&real, "Rule", "rule", &rule).await;
-        real.send(Severity::Critical, std::iter::once("db-1".to_owned()))
-            .await;
-        real
-    }
+async fn responses(real: &Real) -> Value {
+    let request = json!({"states": ["ACTIVE", "ACKNOWLEDGED"]});
+    let found = real
+        .call("ResponseService", "ListResponses", &request)
+        .await;
+    found["responses"][0].clone()
+}
 
-    async fn responses(real: &Real) -> Value {
-        let request = json!({"states": ["ACTIVE", "ACKNOWLEDGED"]});
-        let found = real
-            .call("ResponseService", "ListResponses", &request)
-            .await;
-        found["responses"][0].clone()
+#[tokio::test(flavor = "multi_thread")]
+async fn pending_response_is_shown_everywhere_until_acknowledged() {
+    let real = paging().await;
+    let mut console = real.console().await;
+    press(&mut console, "1").await;
+    until(&mut console, "ana (nights)").await;
+    press(&mut console, "2").await;
+    until(&mut console, "On call").await;
+    press(&mut console, "<Enter>").await;
+    until(&mut console, "· step 2 in").await;
+    press(&mut console, "<A-w>").await;
+    until(&mut console, "On call now").await;
+    let screen = console.screen();
+    for part in [
+        "[Now]",
+        "nights",
+        "paging",
+        "until 2027-01-05 08:00",
+        "step 2 in",
+    ] {
+        assert_shows(&screen, part);
     }
+    // The cursor is on the schedule, with the response below it.
+    let screen = press(&mut console, "j").await;
+    assert_shows(&screen, "A ack for");
+    let screen = press(&mut console, "A").await;
+    assert_shows(&screen, "pages again");
+    let screen = press(&mut console, "soon<Enter>").await;
+    assert_shows(&screen, "`soon` is not a valid duration");
+    press(&mut console, "<C-u>2h<Enter>").await;
+    until(&mut console, "responds until").await;
+    let found = responses(&real).await;
+    assert_eq!(found["state"], "ACKNOWLEDGED");
+    assert!(found["acknowledgedUntilTime"].is_string(), "{found}");
+}
 
-    #[tokio::test(flavor = "multi_thread")]
-    async fn pending_response_is_shown_everywhere_until_acknowledged() {
-        let real = paging().await;
-        let mut console = real.console().await;
-        press(&mut console, "1").await;
-        until(&mut console, "ana (nights)").await;
-        press(&mut console, "2").await;
-        until(&mut console, "On call").await;
-        press(&mut console, "<Enter>").await;
-        until(&mut console, "· step 2 in").await;
-        press(&mut console, "<A-w>").await;
-        until(&mut console, "On call now").await;
-        let screen = console.screen();
-        for part in [
-            "[Now]",
-            "nights",
-            "paging",
-            "until 2027-01-05 08:00",
-            "step 2 in",
-        ] {
-            assert_shows(&screen, part);
-        }
-        // The cursor is on the schedule, with the response below it.
-        let screen = press(&mut console, "j").await;
-        assert_shows(&screen, "A ack for");
-        let screen = press(&mut console, "A").await;
-        assert_shows(&screen, "pages again");
-        let screen = press(&mut console, "soon<Enter>").await;
-        assert_shows(&screen, "`soon` is not a valid duration");
-        press(&mut console, "<C-u>2h<Enter>").await;
-        until(&mut console, "responds until").await;
-        let found = responses(&real).await;
-        assert_eq!(found["state"], "ACKNOWLEDGED");
-        assert!(found["acknowledgedUntilTime"].is_string(), "{found}");
-    }
+#[tokio::test(flavor = "multi_thread")]
+async fn rule_shows_the_policy_it_uses() {
+    let real = paging().await;
+    let mut console = real.console().await;
+    press(&mut console, "5").await;
+    until(&mut console, "policy db").await;
+    press(&mut console, "<Enter>").await;
+    until(&mut console, "escalation policy").await;
+    let screen = console.screen();
+    assert!(!screen.contains("notifies no one"), "{screen}");
+}
 
-    #[tokio::test(flavor = "multi_thread")]
-    async fn rule_shows_the_policy_it_uses() {
-        let real = paging().await;
-        let mut console = real.console().await;
-        press(&mut console, "5").await;
-        until(&mut console, "policy db").await;
-        press(&mut console, "<Enter>").await;
-        until(&mut console, "escalation policy").await;
-        let screen = console.screen();
-        assert!(!screen.contains("notifies no one"), "{screen}");
+#[tokio::test(flavor = "multi_thread")]
+async fn feed_address_is_shown_and_revoked() {
+    let real = paging().await;
+    let mut console = real.console().await;
+    press(&mut console, "<A-w><Tab>").await;
+    until(&mut console, "[Schedules]").await;
+    for (key, title) in [("f", "Show"), ("F", "Revoke")] {
+        press(&mut console, key).await;
+        let title = format!("{title} the address of the feed of nights?");
+        until(&mut console, &title).await;
+        press(&mut console, "y").await;
+        until(&mut console, "/schedules/nights.ics").await;
+        press(&mut console, "<Esc>").await;
     }
+}
 
-    #[tokio::test(flavor = "multi_thread")]
-    async fn feed_address_is_shown_and_revoked() {
-        let real = paging().await;
-        let mut console = real.console().await;
-        press(&mut console, "<A-w><Tab>").await;
-        until(&mut console, "[Schedules]").await;
-        for (key, title) in [("f", "Show"), ("F", "Revoke")] {
-            press(&mut console, key).await;
-            let title = format!("{title} the address of the feed of nights?");
-            until(&mut console, &title).await;
-            press(&mut console, "y").await;
-            until(&mut console, "/schedules/nights.ics").await;
-            press(&mut console, "<Esc>").await;
-        }
-    }
+#[tokio::test(flavor = "multi_thread")]
+async fn shift_override_is_created_and_drawn() {
+    let real = paging().await;
+    let mut console = real.console().await;
+    press(&mut console, "<A-w><Tab>").await;
+    until(&mut console, "[Schedules]").await;
+    press(&mut console, "<Enter>").await;
+    until(&mut console, "Next 30 days").await;
+    until(&mut console, "layer 1").await;
+    assert_shows(&console.screen(), "█");
+    press(&mut console, "Go").await;
+    until(&mut console, "Override for nights").await;
+    assert_shows(&console.screen(), "no one");
+    press(&mut console, "ben for 3h").await;
+    // The cursor moves past the suggestion for the whole shift.
+    press(&mut console, "<C-k><Enter>").await;
+    until(&mut console, "override").await;
+    let request = json!({"name": "nights"});
+    let found = real.call("ScheduleService", "GetSchedule", &request).await;
+    let over = &found["schedule"]["overrides"][0];
+    assert_eq!(over["contactNames"], json!(["ben"]));
+    assert_eq!(found["schedule"]["onCallNames"], json!(["ben"]));
+}
 
-    #[tokio::test(flavor = "multi_thread")]
-    async fn shift_override_is_created_and_drawn() {
-        let real = paging().await;
-        let mut console = real.console().await;
-        press(&mut console, "<A-w><Tab>").await;
-        until(&mut console, "[Schedules]").await;
-        press(&mut console, "<Enter>").await;
-        until(&mut console, "Next 30 days").await;
-        until(&mut console, "layer 1").await;
-        assert_shows(&console.screen(), "█");
-        press(&mut console, "Go").await;
-        until(&mut console, "Override for nights").await;
-        assert_shows(&console.screen(), "no one");
-        press(&mut console, "ben for 3h").await;
-        // The cursor moves past the suggestion for the whole shift.
-        press(&mut console, "<C-k><Enter>").await;
-        until(&mut console, "override").await;
-        let request = json!({"name": "nights"});
-        let found = real.call("ScheduleService", "GetSchedule", &request).await;
-        let over = &found["schedule"]["overrides"][0];
-        assert_eq!(over["contactNames"], json!(["ben"]));
-        assert_eq!(found["schedule"]["onCallNames"], json!(["ben"]));
-    }
+#[tokio::test(flavor = "multi_thread")]
+async fn every_method_of_a_contact_is_tested() {
+    let real = paging().await;
+    let mut console = real.console().await;
+    press(&mut console, "<A-2>").await;
+    until(&mut console, "[Contacts]").await;
+    press(&mut console, "t").await;
+    until(&mut console, "Test of the methods of ana").await;
+    until(&mut console, "not delivered").await;
+}
 
-    #[tokio::test(flavor = "multi_thread")]
-    async fn every_method_of_a_contact_is_tested() {
-        let real = paging().await;
-        let mut console = real.console().await;
-        press(&mut console, "<A-2>").await;
-        until(&mut console, "[Contacts]").await;
-        press(&mut console, "t").await;
-        until(&mut console, "Test of the methods of ana").await;
-        until(&mut console, "not delivered").await;
-    }
+/// Returns the input listed in `docs/console/on-call.md`, line by line.
+fn typed_lines() -> Vec<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/console/on-call.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let blocks = page.split("```keys\n").skip(1);
+    let blocks = blocks.filter_map(|it| it.split("```").next());
+    let lines = blocks.flat_map(str::lines).map(str::trim);
+    // Must not send anything outside this machine.
+    let lines = lines.map(|it| it.replace("push.example.com", "push.invalid"));
+    lines.filter(|it| !it.is_empty()).collect()
+}
 
-    /// Returns the input listed in `docs/console/on-call.md`, line by line.
-    fn typed_lines() -> Vec<String> {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/console/on-call.md");
-        let page = std::fs::read_to_string(path).unwrap();
-        let blocks = page.split("```keys\n").skip(1);
-        let blocks = blocks.filter_map(|it| it.split("```").next());
-        let lines = blocks.flat_map(str::lines).map(str::trim);
-        // Must not send anything outside this machine.
-        let lines = lines.map(|it| it.replace("push.example.com", "push.invalid"));
-        lines.filter(|it| !it.is_empty()).collect()
+#[tokio::test(flavor = "multi_thread")]
+async fn on_call_setup_and_escalation_work_from_the_console() {
+    let now_ms = jiff::Timestamp::now().as_millisecond();
+    let clock = Arc::new(ManualClock::at(now_ms));
+    let real = Real::start_at(clock.clone()).await;
+    let mut console = real.console().await;
+    let lines = typed_lines();
+    assert_eq!(lines.len(), 7, "{lines:?}");
+    for line in &lines {
+        let form = line.strip_suffix("<C-s>y").unwrap();
+        press(&mut console, form).await;
+        press(&mut console, "<C-s>").await;
+        until(&mut console, "Create ").await;
+        press(&mut console, "y").await;
+        until(&mut console, " created").await;
     }
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn on_call_setup_and_escalation_work_from_the_console() {
-        let now_ms = jiff::Timestamp::now().as_millisecond();
-        let clock = Arc::new(ManualClock::at(now_ms));
-        let real = Real::start_at(clock.clone()).await;
-        let mut console = real.console().await;
-        let lines = typed_lines();
-        assert_eq!(lines.len(), 7, "{lines:?}");
-        for line in &lines {
-            let form = line.strip_suffix("<C-s>y").unwrap();
-            press(&mut console, form).await;
-            press(&mut console, "<C-s>").await;
-            until(&mut console, "Create ").await;
-            press(&mut console, "y").await;
-            until(&mut console, " created").await;
-        }
-        real.send(Severity::Critical, std::iter::once("db-1".to_owned()))
-            .await;
-        // The contact on call this week.
-        let first = responses(&real).await["notified"][0]["contactName"].clone();
-        let (first, other) = match first.as_str() {
-            Some("ana") => ("ana", "ben"),
-            _ => ("ben", "ana"),
-        };
-        press(&mut console, "<A-w>").await;
-        until(&mut console, &format!("{first} (nights)")).await;
-        clock.advance(std::time::Duration::from_secs(301));
-        until(&mut console, &format!("paging     {other}")).await;
-        press(&mut console, "ja").await;
-        until(&mut console, "responds").await;
-        assert_eq!(responses(&real).await["state"], "ACKNOWLEDGED");
-        press(&mut console, "2/name=disk<Enter>").await;
-        until(&mut console, "1/1").await;
-        press(&mut console, "<Enter>").await;
-        until(&mut console, "acknowledged by").await;
-        let reported = format!("decided to notify {other} by push");
-        assert_shows(&console.screen(), &reported);
-    }
+    real.send(Severity::Critical, std::iter::once("db-1".to_owned()))
+        .await;
+    // The contact on call this week.
+    let first = responses(&real).await["notified"][0]["contactName"].clone();
+    let (first, other) = match first.as_str() {
+        Some("ana") => ("ana", "ben"),
+        _ => ("ben", "ana"),
+    };
+    press(&mut console, "<A-w>").await;
+    until(&mut console, &format!("{first} (nights)")).await;
+    clock.advance(std::time::Duration::from_secs(301));
+    until(&mut console, &format!("paging     {other}")).await;
+    press(&mut console, "ja").await;
+    until(&mut console, "responds").await;
+    assert_eq!(responses(&real).await["state"], "ACKNOWLEDGED");
+    press(&mut console, "2/name=disk<Enter>").await;
+    until(&mut console, "1/1").await;
+    press(&mut console, "<Enter>").await;
+    until(&mut console, "acknowledged by").await;
+    let reported = format!("decided to notify {other} by push");
+    assert_shows(&console.screen(), &reported);
 }

@@ -1,0 +1,73 @@
+//! The configuration file: TOML that may contain only known keys.
+
+use std::path::Path;
+
+use toml::{Table, Value};
+
+use super::{ConfigError, contexts, setting, views};
+
+/// The section of key bindings, which [`super::keys`] reads with their lines.
+pub(super) const KEYS_SECTION: &str = "keys";
+
+pub(crate) struct Values {
+    pub(crate) settings: Vec<(String, Value)>,
+    pub(crate) contexts: Option<Value>,
+    pub(crate) views: Option<Value>,
+}
+
+/// Returns the settings of a file, and its contexts and views unparsed.
+///
+/// # Errors
+/// Returns an error with line and column if the text is not TOML, or with the nearest known key if
+/// a key is unknown.
+pub(crate) fn values(text: &str, path: &Path) -> Result<Values, ConfigError> {
+    let mut table: Table = toml::from_str(text).map_err(|error| {
+        let (line, column) = position(text, error.span().map_or(0, |span| span.start));
+        let (path, message) = (path.display(), error.message());
+        ConfigError(format!("{path}:{line}:{column}: {message}"))
+    })?;
+    table.remove(KEYS_SECTION);
+    let contexts = table.remove(contexts::SECTION);
+    let views = table.remove(views::SECTION);
+    let mut settings = Vec::new();
+    flatten("", table, &mut settings, path)?;
+    Ok(Values {
+        settings,
+        contexts,
+        views,
+    })
+}
+
+fn flatten(
+    prefix: &str,
+    table: Table,
+    values: &mut Vec<(String, Value)>,
+    path: &Path,
+) -> Result<(), ConfigError> {
+    for (name, value) in table {
+        let key = format!("{prefix}{name}");
+        match value {
+            value if setting::find(&key).is_some() => values.push((key, value)),
+            Value::Table(section) if setting::is_section(&key) => {
+                flatten(&format!("{key}."), section, values, path)?;
+            }
+            _ => return Err(unknown(&key, path)),
+        }
+    }
+    Ok(())
+}
+
+fn unknown(key: &str, path: &Path) -> ConfigError {
+    let why = setting::removal_message(key).unwrap_or_else(|| {
+        let nearest = setting::nearest(key);
+        format!("unknown setting; the nearest is {nearest}")
+    });
+    ConfigError(format!("{key} (in {}): {why}", path.display()))
+}
+
+pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = before.matches('\n').count() + 1;
+    (line, before[line_start..].chars().count() + 1)
+}

@@ -1,0 +1,165 @@
+//! The table of all settings: each key, and a function that applies its value.
+
+use bellwether_tui::{ESCAPE_DELAY_MAX, Theme};
+
+use super::service;
+use super::{KeySource, LogFormat, Part, entry::Setting, value};
+
+const COMMAND: &[Setting] = &[
+    Setting::new("data_dir", |settings, value| {
+        settings.data_dir = value::path(value)?;
+        Ok(())
+    }),
+    Setting::new("grpc_listen", |settings, value| {
+        settings.grpc_listen = Some(value::address(value)?);
+        Ok(())
+    }),
+    Setting::new("rest_listen", |settings, value| {
+        settings.rest_listen = Some(value::address(value)?);
+        Ok(())
+    }),
+    Setting::new("backend", |settings, value| {
+        settings.backend = value::url(value)?;
+        Ok(())
+    }),
+    Setting::new("connect", |settings, value| {
+        settings.connect = Some(value::url(value)?);
+        Ok(())
+    }),
+    Setting::new("tls_cert", |settings, value| {
+        settings.tls.cert = Some(value::path(value)?);
+        Ok(())
+    }),
+    Setting::new("tls_key", |settings, value| {
+        settings.tls.key = Some(value::path(value)?);
+        Ok(())
+    }),
+    Setting::new("tls_client_ca", |settings, value| {
+        settings.tls.client_ca = Some(value::path(value)?);
+        Ok(())
+    }),
+    Setting::new("tls_client_crl", |settings, value| {
+        settings.tls.client_crl = Some(value::path(value)?);
+        Ok(())
+    }),
+    Setting::new("tls_client_optional", |settings, value| {
+        settings.tls.client_optional = value::flag(value)?;
+        Ok(())
+    }),
+    Setting::new("tls_client_cert", |settings, value| {
+        settings.tls.client_cert = Some(value::path(value)?);
+        Ok(())
+    }),
+    Setting::new("tls_client_key", |settings, value| {
+        settings.tls.client_key = Some(value::path(value)?);
+        Ok(())
+    }),
+    Setting::new("tls_ca", |settings, value| {
+        settings.tls.ca = Some(value::path(value)?);
+        Ok(())
+    }),
+    Setting::new("tls_name", |settings, value| {
+        settings.tls.name = Some(value::text(value)?);
+        Ok(())
+    }),
+    Setting::new("key_file", |settings, value| {
+        settings.key = KeySource::File(value::path(value)?);
+        Ok(())
+    }),
+    Setting::new("read_only", |settings, value| {
+        settings.read_only = value::flag(value)?;
+        Ok(())
+    }),
+    Setting::new("plain", |settings, value| {
+        settings.plain = value::flag(value)?;
+        Ok(())
+    }),
+    Setting::new("mouse", |settings, value| {
+        settings.mouse = value::flag(value)?;
+        Ok(())
+    }),
+    Setting::new("escape_delay", |settings, value| {
+        let delay = value::duration(value)?;
+        if delay > ESCAPE_DELAY_MAX {
+            return Err(value::invalid("a duration from \"0ms\" to \"1s\"", value));
+        }
+        settings.escape_delay = delay;
+        Ok(())
+    }),
+    Setting::new("theme", |settings, value| {
+        let words = Theme::ALL.map(|theme| (theme.as_str(), theme));
+        settings.theme = value::one_of_names(value, &words)?;
+        Ok(())
+    }),
+    Setting::new("log_format", |settings, value| {
+        let words = [("text", LogFormat::Text), ("json", LogFormat::Json)];
+        settings.log_format = value::one_of_names(value, &words)?;
+        Ok(())
+    }),
+    Setting::new("log_filter", |settings, value| {
+        let expected = "a level such as \"info\", or levels by module such as \
+                        \"warn,bellwether_backend=debug\"";
+        settings.log_filter = value::parse(value, expected)?;
+        Ok(())
+    }),
+    Setting::new("insecure", |settings, value| {
+        settings.insecure = value::flag(value)?;
+        Ok(())
+    }),
+];
+
+pub(crate) fn all() -> impl Iterator<Item = &'static Setting> {
+    COMMAND.iter().chain(service::SETTINGS)
+}
+
+pub(crate) fn part(key: &str) -> Part {
+    const SERVED: [&str; 5] = [
+        "rest_listen",
+        "backend",
+        "tls_client_ca",
+        "tls_client_crl",
+        "tls_client_optional",
+    ];
+
+    let is_of_the_command = COMMAND.iter().any(|setting| setting.key == key);
+    match key {
+        _ if key.starts_with("store.") => Part::Store,
+        _ if is_of_the_command && !SERVED.contains(&key) => Part::Client,
+        _ => Part::Service,
+    }
+}
+
+pub(crate) fn find(key: &str) -> Option<&'static Setting> {
+    all().find(|setting| setting.key == key)
+}
+
+pub(crate) fn is_section(name: &str) -> bool {
+    all().any(|setting| {
+        setting
+            .key
+            .split_once('.')
+            .is_some_and(|(section, _)| section == name)
+    })
+}
+
+const REMOVED: [(&str, &str); 1] = [(
+    "store.two_phase_commit",
+    "every commit needs two syncs, since one alone relies on a sync that may have failed",
+)];
+
+pub(crate) fn removal_message(key: &str) -> Option<String> {
+    let mut removed = REMOVED.iter();
+    let (_, why) = removed.find(|(removed, _)| *removed == key)?;
+    Some(format!("this setting was removed: {why}; delete it"))
+}
+
+pub(crate) fn removed_keys() -> impl Iterator<Item = &'static str> {
+    REMOVED.iter().map(|(key, _)| *key)
+}
+
+pub(crate) fn nearest(key: &str) -> &'static str {
+    all()
+        .map(|setting| setting.key)
+        .min_by_key(|known| strsim::damerau_levenshtein(known, key))
+        .expect("there are settings")
+}

@@ -1,0 +1,57 @@
+//! The target and format of log lines.
+
+use bellwether_process::plain_file;
+use tracing::Subscriber;
+use tracing_subscriber::{
+    Layer, Registry, fmt::MakeWriter, layer::SubscriberExt, registry::LookupSpan,
+};
+
+use crate::config::{LogFormat, Settings};
+use crate::failure::Failure;
+
+pub(crate) fn to_standard_error(settings: &Settings) {
+    install(settings, std::io::stderr);
+}
+
+pub(crate) fn to_file(settings: &Settings, path: &std::path::Path) -> Result<(), Failure> {
+    let file = plain_file::append(path)
+        .map_err(|error| Failure::new(format!("failed to write {}: {error}", path.display())))?;
+    install(settings, std::sync::Mutex::new(file));
+    Ok(())
+}
+
+fn install<W>(settings: &Settings, writer: W)
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let lines = match settings.log_format {
+        LogFormat::Text => text(writer),
+        LogFormat::Json => json(writer),
+    };
+    let subscriber = Registry::default().with(lines.with_filter(settings.log_filter.clone()));
+    // Called once per process; a second call would fail and change nothing.
+    drop(tracing::subscriber::set_global_default(subscriber));
+    for message in &settings.loose {
+        tracing::warn!("{message}");
+    }
+}
+
+type Lines<S> = Box<dyn Layer<S> + Send + Sync>;
+
+fn text<S, W>(writer: W) -> Lines<S>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let layer = tracing_subscriber::fmt::layer().with_ansi(false);
+    Box::new(layer.with_writer(writer))
+}
+
+fn json<S, W>(writer: W) -> Lines<S>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let layer = tracing_subscriber::fmt::layer().json();
+    Box::new(layer.flatten_event(true).with_writer(writer))
+}

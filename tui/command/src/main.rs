@@ -1,0 +1,221 @@
+//! The `bellwether` command: reads the command line and the settings, and starts the parts.
+
+mod audit;
+mod cli;
+mod clients;
+mod config;
+mod embedded;
+mod failure;
+mod key;
+mod log;
+mod login;
+mod maintenance;
+mod memory;
+mod operate;
+mod output;
+mod permissions;
+mod ready;
+mod script;
+mod serve;
+mod sign_ins;
+mod store_client;
+mod systemd;
+mod tls;
+mod version;
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use crate::{
+    cli::{Cli, Command, ConfigCommand, Flags},
+    config::{Part, Settings, Variables},
+    failure::Failure,
+};
+
+/// Most memory of an event is freed by another thread, which mimalloc does without a lock.
+/// `docs/benchmarks.md` compares it with glibc's allocator.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    memory::disable_core_dumps();
+    let cli = Cli::read();
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            for line in failure.to_string().lines() {
+                // If standard error is closed too, there is no way left to report.
+                drop(writeln!(io::stderr(), "bellwether: {line}"));
+            }
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
+    if cli.default_config {
+        return output::write(config::DEFAULT_FILE);
+    }
+    let frame = frame(&cli);
+    let used = part_selector(&cli);
+    let flags = cli.flags;
+    let mut settings = Settings::load(&flags, &variables(), used)?;
+    settings.wall = cli.wall;
+    if cli.keys {
+        return output::write(&settings.keys.reference());
+    }
+    let is_only_console = cli.command.is_none() && settings.connect.is_some();
+    if is_only_console {
+        memory::disable_huge_pages();
+    }
+    let runtime = runtime(is_only_console)?;
+    let (command, wall) = (cli.command, cli.wall);
+    let done = runtime.block_on(async {
+        match command {
+            None => console(flags, wall, settings, frame).await,
+            Some(command) => Box::pin(run_command(command, &settings)).await,
+        }
+    });
+    // Threads that wait for the disk or the keyboard must not delay the exit.
+    runtime.shutdown_background();
+    done
+}
+
+/// Returns a function that returns the part of the program that will run, given whether a running
+/// service is named.
+fn part_selector(cli: &Cli) -> fn(bool) -> Part {
+    match &cli.command {
+        None => console_part,
+        Some(Command::Serve(_) | Command::Backend(_) | Command::Gateway | Command::Config(_)) => {
+            |_| Part::Service
+        }
+        Some(Command::Check(_) | Command::Backup(_)) => {
+            |is_named| if is_named { Part::Client } else { Part::Store }
+        }
+        Some(Command::Restore(_)) => |_| Part::Store,
+        Some(Command::Store(_) | Command::Secrets(_)) => |_| Part::Store,
+        Some(
+            Command::Audit(_)
+            | Command::Client(_)
+            | Command::Login
+            | Command::Logout
+            | Command::Script(_),
+        ) => |_| Part::Client,
+    }
+}
+
+fn console_part(is_named: bool) -> Part {
+    if is_named {
+        Part::Client
+    } else {
+        Part::Service
+    }
+}
+
+async fn run_command(command: Command, settings: &Settings) -> Result<(), Failure> {
+    match command {
+        Command::Audit(arguments) => {
+            log::to_standard_error(settings);
+            audit::run(arguments, settings, io::stdout()).await
+        }
+        Command::Client(command) => {
+            log::to_standard_error(settings);
+            clients::run(command, settings, io::stdout()).await
+        }
+        Command::Login => {
+            log::to_standard_error(settings);
+            login::run(settings, io::stdout()).await
+        }
+        Command::Logout => login::forget(settings, io::stdout()).await,
+        Command::Config(ConfigCommand::Check) => show_config(settings),
+        Command::Script(command) => {
+            log::to_standard_error(settings);
+            script::run(command, settings).await
+        }
+        Command::Serve(how) => {
+            let settings = settings.with_accept_loss(how.accept_loss);
+            Box::pin(serve::run(&settings, embedded::Parts::Both)).await
+        }
+        Command::Backend(how) => {
+            let settings = settings.with_accept_loss(how.accept_loss);
+            Box::pin(serve::run(&settings, embedded::Parts::Backend)).await
+        }
+        Command::Gateway => Box::pin(serve::run(settings, embedded::Parts::Gateway)).await,
+        Command::Check(arguments) => {
+            maintenance::check::run(arguments, settings, io::stdout()).await
+        }
+        Command::Backup(arguments) => {
+            maintenance::backup::run(arguments, settings, io::stdout()).await
+        }
+        Command::Restore(arguments) => {
+            maintenance::restore::run(arguments, settings, io::stdout()).await
+        }
+        Command::Secrets(command) => {
+            log::to_standard_error(settings);
+            maintenance::secrets::run(command, settings, io::stdout()).await
+        }
+        Command::Store(command) => {
+            log::to_standard_error(settings);
+            maintenance::store::run(command, settings, io::stdout()).await
+        }
+    }
+}
+
+/// Returns the frame to draw once instead of opening the console.
+fn frame(cli: &Cli) -> Option<operate::Frame> {
+    let screen = cli.snapshot.clone()?;
+    Some(operate::Frame {
+        screen,
+        size: cli.size,
+        json: cli.json,
+        svg: cli.svg,
+        press: cli.press.clone(),
+    })
+}
+
+async fn console(
+    mut flags: Flags,
+    wall: bool,
+    mut settings: Settings,
+    mut frame: Option<operate::Frame>,
+) -> Result<(), Failure> {
+    while let Some(context) = Box::pin(operate::run(&settings, frame.take())).await? {
+        flags.switch_context(context);
+        settings = Settings::load(&flags, &variables(), console_part)?;
+        settings.wall = wall;
+    }
+    Ok(())
+}
+
+fn runtime(is_only_console: bool) -> Result<tokio::runtime::Runtime, Failure> {
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    if is_only_console {
+        // One worker thread serves the connection; a second one would only cause wake-ups.
+        threads.worker_threads(1);
+    }
+    threads
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("failed to start threads: {error}")))
+}
+
+/// Prints the settings with their sources; all of them have been validated.
+fn show_config(settings: &Settings) -> Result<(), Failure> {
+    tls::check(settings)?;
+    let lines = settings.effective().into_values().map(|given| {
+        let (key, shown, source) = (given.key, &given.shown, &given.source);
+        format!("{key} = {shown}  # {source}\n")
+    });
+    output::write(&format!(
+        "{}# all settings are valid\n",
+        lines.collect::<String>()
+    ))
+}
+
+fn variables() -> Variables {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}

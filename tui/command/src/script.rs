@@ -1,0 +1,76 @@
+//! Commands for scripts: each calls a running service, prints the result, and reflects it in the
+//! exit code.
+
+mod apply;
+mod doctor;
+mod document;
+mod events;
+mod format;
+mod generate;
+mod health;
+mod import;
+mod report;
+mod resources;
+mod send;
+mod trial;
+
+use crate::{
+    cli::script::Script, clients::unreachable_failure, config::Settings, failure::Failure, key,
+    operate, ready,
+};
+use bellwether_tui::api::{Api, CallError, CallErrorKind};
+
+pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Failure> {
+    match command {
+        Script::Get(arguments) => resources::get(arguments, connect(settings).await?).await,
+        Script::Export(arguments) => resources::export(arguments, connect(settings).await?).await,
+        Script::Delete(arguments) => resources::delete(arguments, connect(settings).await?).await,
+        Script::Diff(arguments) => apply::diff(arguments, settings).await,
+        Script::Apply(arguments) => apply::apply(arguments, settings).await,
+        Script::Send(arguments) => send::run(arguments, settings).await,
+        Script::Events(arguments) => events::events(arguments, connect(settings).await?).await,
+        Script::Watch(arguments) => events::watch(arguments, settings).await,
+        Script::Explain(arguments) => events::explain(arguments, connect(settings).await?).await,
+        Script::Test(arguments) => trial::test(arguments, connect(settings).await?).await,
+        Script::Try(arguments) => trial::try_trigger(arguments, connect(settings).await?).await,
+        Script::Preview(arguments) => trial::preview(arguments, connect(settings).await?).await,
+        Script::Report(arguments) => report::run(arguments, connect(settings).await?).await,
+        Script::Status(arguments) => health::status(arguments, connect(settings).await?).await,
+        Script::Quiet(arguments) => health::quiet(&arguments, connect(settings).await?).await,
+        Script::Health => health::health(settings).await,
+        Script::Import(arguments) => import::run(&arguments),
+        Script::Doctor => doctor::run(settings).await,
+        Script::Completions(arguments) => generate::completions(&arguments),
+        Script::Man => generate::man(),
+    }
+}
+
+async fn connect(settings: &Settings) -> Result<Api, Failure> {
+    let address = ready::grpc_address(settings);
+    let key = key::read(settings, &address).await?;
+    let options = operate::connect_options(settings, &address, key.as_deref())?;
+    Api::connect(options).await.map_err(|error| {
+        if error.kind == CallErrorKind::Unreachable {
+            return unreachable_failure(&address, &error.message);
+        }
+        call_failure(error)
+    })
+}
+
+fn call_failure(error: CallError) -> Failure {
+    let mut lines = vec![error.message];
+    for (field, why) in &error.fields {
+        if error.fields.len() > 1 || !lines[0].contains(why) {
+            lines.push(format!("{field}: {why}"));
+        }
+    }
+    let sentence = lines.join("\n");
+    match error.kind {
+        CallErrorKind::Unreachable => Failure::unreachable(sentence),
+        CallErrorKind::NotAllowed => Failure::not_allowed(sentence),
+        CallErrorKind::NotFound | CallErrorKind::Conflict | CallErrorKind::Refused => {
+            Failure::rejected(sentence)
+        }
+        CallErrorKind::Failed => Failure::new(sentence),
+    }
+}

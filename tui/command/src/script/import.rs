@@ -1,0 +1,58 @@
+//! `import`: prints the configuration of other products as documents.
+
+mod folder;
+
+use std::{
+    io::{self, Write as _},
+    path::Path,
+};
+
+use bellwether_import::{Imported, alertmanager, opsgenie, pagerduty};
+use bellwether_process::plain_file;
+use bellwether_proto::text;
+use serde_json::Value;
+
+use super::document;
+use crate::{
+    cli::script::{ImportArguments, ImportSource, Output},
+    failure::Failure,
+};
+
+const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Prints the documents, and the report on standard error.
+pub(super) fn run(arguments: &ImportArguments) -> Result<(), Failure> {
+    let (imported, output) = match &arguments.source {
+        ImportSource::Alertmanager { file, printed } => (
+            alertmanager(read(file)?, printed.with_secrets),
+            printed.output,
+        ),
+        ImportSource::Opsgenie { folder, output } => (opsgenie(folder::read(folder)?), *output),
+        ImportSource::Pagerduty { folder, output } => (pagerduty(folder::read(folder)?), *output),
+    };
+    let imported = imported.map_err(|error| Failure::usage(error.to_string()))?;
+    write(&imported, output)
+}
+
+fn write(imported: &Imported, output: Output) -> Result<(), Failure> {
+    document::write(imported.documents().to_vec(), output)?;
+    let report = text::visible(&(imported.report().join("\n") + "\n"), true);
+    // If standard error is closed too, there is no way left to report.
+    drop(io::stderr().write_all(report.as_bytes()));
+    Ok(())
+}
+
+fn read_text(file: &Path) -> Result<String, Failure> {
+    let text = plain_file::read_text(file, FILE_BYTES_MAX);
+    text.map_err(|error| Failure::usage(format!("{} cannot be read: {error}", file.display())))
+}
+
+fn read(file: &Path) -> Result<Value, Failure> {
+    let shown = file.display();
+    let text = read_text(file)?;
+    // Strict booleans, so that `no` stays a text. No snippets in errors, since a line of the file
+    // can contain a secret.
+    let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
+    serde_saphyr::from_str_with_options(&text, options)
+        .map_err(|error| Failure::usage(format!("{shown} is not YAML or JSON: {error}")))
+}

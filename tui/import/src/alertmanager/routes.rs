@@ -1,0 +1,340 @@
+//! Import of routes: each reachable one becomes a trigger, and rules for its receiver.
+//!
+//! Rules are independent of each other. The condition of a route therefore combines its own
+//! matchers, those of its parents, and the negation of earlier siblings without `continue`.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    super::{
+        fields::{Fields, invalid},
+        imported::Imported,
+    },
+    condition::{Condition, FilterOrQuery, exists},
+    duration,
+    intervals::{Intervals, Times},
+    matcher::{self, ALERT, Matcher},
+    receivers::Receiver,
+};
+use crate::ImportError;
+
+const DEPTH_MAX: usize = 32;
+const ROUTES_MAX: usize = 5_000;
+const GROUP_BY_MAX: usize = 10;
+/// Limits in milliseconds: the longest wait, interval and repeat interval.
+const WAIT_MAX_MS: u64 = 3_600_000;
+const INTERVAL_MS: std::ops::RangeInclusive<u64> = 10_000..=86_400_000;
+const REPEAT_MAX_MS: u64 = 31_536_000_000;
+
+#[derive(Debug, Clone)]
+struct Options {
+    receiver: String,
+    group_by: Inherited<Vec<String>>,
+    wait_ms: Inherited<u64>,
+    interval_ms: Inherited<u64>,
+    repeat_ms: Inherited<u64>,
+}
+
+#[derive(Debug, Clone)]
+struct Inherited<T> {
+    path: String,
+    value: T,
+}
+
+impl<T: Clone> Inherited<T> {
+    fn default(value: T) -> Self {
+        Self {
+            path: "route".to_owned(),
+            value,
+        }
+    }
+
+    fn or(path: String, value: Option<T>, around: &Self) -> Self {
+        value.map_or_else(|| around.clone(), |value| Self { path, value })
+    }
+}
+
+struct Route {
+    path: String,
+    options: Options,
+    matchers: Vec<Matcher>,
+    continues: bool,
+    muted: Vec<String>,
+    active: Vec<String>,
+    routes: Vec<Self>,
+}
+
+pub(crate) fn read(
+    fields: &mut Fields,
+    receivers: &BTreeMap<String, Receiver>,
+    intervals: &mut Intervals,
+    imported: &mut Imported,
+) -> Result<(), ImportError> {
+    let defaults = Options {
+        receiver: String::new(),
+        group_by: Inherited::default(Vec::new()),
+        wait_ms: Inherited::default(30_000),
+        interval_ms: Inherited::default(300_000),
+        repeat_ms: Inherited::default(14_400_000),
+    };
+    let root = route(fields.object("route")?, &defaults, 0, imported)?;
+    let (mut routes, mut matchers) = (0, Vec::new());
+    collect(&root, &mut routes, &mut matchers);
+    if routes > ROUTES_MAX {
+        let why = format!("expected at most {ROUTES_MAX} routes; found {routes}");
+        return Err(invalid("route", &why));
+    }
+    matcher::check_case(matchers.into_iter(), imported);
+    let mut writer = Writer {
+        receivers,
+        intervals,
+        imported,
+    };
+    writer.write(&root, &[], &[])
+}
+
+impl Route {
+    fn times(&self) -> Times<'_> {
+        Times {
+            path: &self.path,
+            active: &self.active,
+            muted: &self.muted,
+        }
+    }
+}
+
+fn route(
+    mut fields: Fields,
+    around: &Options,
+    depth: usize,
+    imported: &mut Imported,
+) -> Result<Route, ImportError> {
+    if depth == DEPTH_MAX {
+        let why = format!("expected at most {DEPTH_MAX} levels of nested routes");
+        return Err(invalid(&fields.path, &why));
+    }
+    let matchers = matcher::read(&mut fields, ["matchers", "match", "match_re"], imported)?;
+    let groups = fields.has("group_by").then(|| fields.texts("group_by"));
+    let receiver = fields.text("receiver")?;
+    let mut length = |name: &str, around: &Inherited<u64>| -> Result<Inherited<u64>, ImportError> {
+        let value = duration::field(&mut fields, name)?;
+        Ok(Inherited::or(fields.at(name), value, around))
+    };
+    let wait_ms = length("group_wait", &around.wait_ms)?;
+    let interval_ms = length("group_interval", &around.interval_ms)?;
+    let repeat_ms = length("repeat_interval", &around.repeat_ms)?;
+    let options = Options {
+        receiver: receiver.unwrap_or_else(|| around.receiver.clone()),
+        group_by: Inherited::or(fields.at("group_by"), groups.transpose()?, &around.group_by),
+        wait_ms,
+        interval_ms,
+        repeat_ms,
+    };
+    let continues = fields.flag("continue")?.unwrap_or_default();
+    let muted = fields.texts("mute_time_intervals")?;
+    let active = fields.texts("active_time_intervals")?;
+    let inner = fields.objects("routes")?.into_iter();
+    let inner = inner.map(|inner| route(inner, &options, depth + 1, imported));
+    let routes = inner.collect::<Result<_, _>>()?;
+    let path = fields.path.clone();
+    fields.finish(imported);
+    Ok(Route {
+        path,
+        options,
+        matchers,
+        continues,
+        muted,
+        active,
+        routes,
+    })
+}
+
+fn collect<'a>(route: &'a Route, routes: &mut usize, matchers: &mut Vec<&'a Matcher>) {
+    *routes += 1;
+    matchers.extend(&route.matchers);
+    for inner in &route.routes {
+        collect(inner, routes, matchers);
+    }
+}
+
+struct Writer<'a> {
+    receivers: &'a BTreeMap<String, Receiver>,
+    intervals: &'a mut Intervals,
+    imported: &'a mut Imported,
+}
+
+impl Writer<'_> {
+    /// Converts a route and its children. `required` are the matchers of its parents, `excluded`
+    /// those of earlier siblings without `continue`.
+    fn write(
+        &mut self,
+        route: &Route,
+        required: &[Matcher],
+        excluded: &[Vec<Matcher>],
+    ) -> Result<(), ImportError> {
+        let required = [required, &route.matchers].concat();
+        let mut earlier = excluded.to_vec();
+        for inner in &route.routes {
+            self.write(inner, &required, &earlier)?;
+            if !inner.continues {
+                earlier.push(inner.matchers.clone());
+            }
+        }
+        // A parent route handles alerts that none of its children match, including those with
+        // `continue`.
+        let inner = route.routes.iter().map(|inner| inner.matchers.clone());
+        let excluded: Vec<_> = excluded.iter().cloned().chain(inner).collect();
+        self.write_own(route, &matcher::condition(&required, &excluded))
+    }
+
+    fn write_own(&mut self, route: &Route, condition: &Condition) -> Result<(), ImportError> {
+        let name = &route.options.receiver;
+        let path = &route.path;
+        let receiver = self.receivers.get(name).ok_or_else(|| {
+            invalid(
+                &format!("{path}.receiver"),
+                "expected the name of a receiver",
+            )
+        })?;
+        if *condition == Condition::Never {
+            let why = "no alert reaches it: other routes match all of its alerts, or it has \
+                       matchers that exclude each other";
+            // The condition of a parent route often matches nothing.
+            if route.routes.is_empty() {
+                self.imported.leave_out(path, why);
+            }
+            return Ok(());
+        }
+        if receiver.is_silent {
+            let what = "its receiver notifies no one, so there is no rule for it";
+            self.imported.note(path, what);
+            return Ok(());
+        }
+        let condition = if condition.is_open_ended() {
+            Condition::all([exists(ALERT), condition.clone()])
+        } else {
+            condition.clone()
+        };
+        let matched = match condition.to_filter() {
+            Ok(FilterOrQuery::Filter(text)) => json!({"filter": text}),
+            Ok(FilterOrQuery::Query(query)) => json!({"query": query}),
+            Err(why) => {
+                self.imported.leave_out(path, why);
+                return Ok(());
+            }
+        };
+        let description = format!("Alertmanager: {path}");
+        let trigger = self.imported.name("trigger", name);
+        self.imported.add(
+            "trigger",
+            json!({
+                "name": trigger, "description": description,
+                "type": {"event": matched},
+            }),
+        );
+        let calendar = self.intervals.calendar(&route.times(), self.imported)?;
+        let shared = self.shared(route, &trigger, &description, calendar);
+        if receiver.destinations.is_empty() {
+            let what =
+                "its receiver has no counterpart, so its rule is disabled and has no destinations";
+            self.imported.note(path, what);
+            self.rule(name, &shared, false, &[]);
+            return Ok(());
+        }
+        for updates in [true, false] {
+            let destinations: Vec<_> = { receiver.destinations.iter() }
+                .filter(|it| it.send_resolved == updates)
+                .map(|it| &*it.name)
+                .collect();
+            if !destinations.is_empty() {
+                self.rule(name, &shared, updates, &destinations);
+            }
+        }
+        Ok(())
+    }
+
+    fn shared(
+        &mut self,
+        route: &Route,
+        trigger: &str,
+        description: &str,
+        calendar: Option<String>,
+    ) -> Map<String, Value> {
+        let options = &route.options;
+        let repeat_ms = self.clamp_setting(&options.repeat_ms, 0..=REPEAT_MAX_MS);
+        let mut rule = Map::new();
+        rule.insert("description".into(), json!(description));
+        rule.insert("triggerNames".into(), json!([trigger]));
+        rule.insert("repeat".into(), json!(true));
+        rule.insert("repeatInterval".into(), json!(repeat_ms / 1_000));
+        if let Some(calendar) = calendar {
+            rule.insert("activeCalendarName".into(), json!(calendar));
+        }
+        if !options.group_by.value.iter().any(|label| label == "...") {
+            let wait_ms = self.clamp_setting(&options.wait_ms, 0..=WAIT_MAX_MS);
+            let interval_ms = self.clamp_setting(&options.interval_ms, INTERVAL_MS);
+            let by = self.group_by(&options.group_by);
+            let group = json!({
+                "by": by, "wait": duration::wire(wait_ms), "interval": duration::wire(interval_ms),
+            });
+            rule.insert("group".into(), group);
+        }
+        rule
+    }
+
+    fn group_by(&mut self, labels: &Inherited<Vec<String>>) -> Vec<String> {
+        let path = &labels.path;
+        let mut by = Vec::new();
+        for label in &labels.value {
+            match matcher::field(label) {
+                Some(field) if by.len() < GROUP_BY_MAX && !by.contains(&field) => by.push(field),
+                Some(field) if by.contains(&field) => {}
+                Some(_) => {
+                    let why = format!("`{label}`: a group has at most {GROUP_BY_MAX} fields");
+                    self.imported.leave_out(path, &why);
+                }
+                None => {
+                    let why = format!(
+                        "the label `{label}` is not part of events (`senders.replica_labels`)"
+                    );
+                    self.imported.leave_out(path, &why);
+                }
+            }
+        }
+        by
+    }
+
+    fn clamp_setting(
+        &mut self,
+        given: &Inherited<u64>,
+        range: std::ops::RangeInclusive<u64>,
+    ) -> u64 {
+        let limited = given.value.clamp(*range.start(), *range.end());
+        if limited != given.value {
+            let what = format!(
+                "{} instead of {}",
+                duration::wire(limited),
+                duration::wire(given.value)
+            );
+            self.imported.note(&given.path, &what);
+        }
+        limited
+    }
+
+    fn rule(
+        &mut self,
+        name: &str,
+        shared: &Map<String, Value>,
+        updates: bool,
+        destinations: &[&str],
+    ) {
+        let mut rule = shared.clone();
+        rule.insert("name".into(), json!(self.imported.name("rule", name)));
+        rule.insert("enabled".into(), json!(!destinations.is_empty()));
+        rule.insert("sendUpdates".into(), json!(updates));
+        rule.insert("destinationNames".into(), json!(destinations));
+        self.imported.add("rule", Value::Object(rule));
+    }
+}

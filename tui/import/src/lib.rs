@@ -1,0 +1,64 @@
+//! Converts the configuration of other products to documents, and reports parts without a
+//! counterpart. Reads and writes no files.
+
+mod alertmanager;
+mod error;
+mod escalation;
+mod fields;
+mod imported;
+mod opsgenie;
+mod pagerduty;
+mod people;
+mod rotation;
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+pub use self::{
+    error::ImportError,
+    imported::{Imported, secret_name},
+};
+
+/// A JSON file of an export.
+#[derive(Debug, Clone)]
+pub struct File {
+    /// Path within the export, for messages.
+    pub path: String,
+    /// The kind of its content, in lower case: the parent folder's name; for a file at the top, its
+    /// name without extension.
+    pub word: String,
+    /// The parsed JSON.
+    pub content: Value,
+}
+
+/// Converts the configuration of Alertmanager. `with_secrets` includes the values of secrets rather
+/// than names of variables.
+///
+/// # Errors
+/// Returns an error if a field has the wrong type or an invalid value.
+pub fn alertmanager(config: Value, with_secrets: bool) -> Result<Imported, ImportError> {
+    let mut imported = Imported::new("alertmanager", with_secrets);
+    alertmanager::import(config, &mut imported)?;
+    Ok(imported)
+}
+
+/// Converts a configuration export of Opsgenie.
+///
+/// # Errors
+/// Returns an error if a field has the wrong type or an invalid value.
+pub fn opsgenie(files: Vec<File>) -> Result<Imported, ImportError> {
+    let mut imported = Imported::new("opsgenie", false);
+    opsgenie::import(files, &mut imported)?;
+    Ok(imported)
+}
+
+/// Converts responses of the REST API of PagerDuty.
+///
+/// # Errors
+/// Returns an error if a field has the wrong type or an invalid value.
+pub fn pagerduty(files: Vec<File>) -> Result<Imported, ImportError> {
+    let mut imported = Imported::new("pagerduty", false);
+    pagerduty::import(files, &mut imported)?;
+    Ok(imported)
+}
