@@ -90,7 +90,6 @@ const EVENT_PAUSE: Duration = Duration::from_secs(1);
 /// Interval at which the log is polled for commits of others.
 const FOLLOW_EVERY: Duration = Duration::from_millis(25);
 
-/// An engine that keeps records in a database.
 #[derive(Debug)]
 pub struct PostgresEngine {
     known: Arc<LogCache>,

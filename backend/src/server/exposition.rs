@@ -64,7 +64,6 @@ pub(super) struct Exposition {
     pub(super) data_dir: PathBuf,
 }
 
-/// The backlog of one destination, or of several together.
 #[derive(Debug, Default)]
 struct Waiting {
     count: i64,

@@ -163,7 +163,6 @@ async fn run_command(command: Command, settings: &Settings) -> Result<(), Failur
     }
 }
 
-/// Returns the frame to draw once instead of opening the console.
 fn frame(cli: &Cli) -> Option<operate::Frame> {
     let screen = cli.snapshot.clone()?;
     Some(operate::Frame {

@@ -112,8 +112,6 @@ fn format_upgrade(before: Layout) -> String {
     }
 }
 
-/// Formats the settings that a node reports: their digest, and differences from those of the
-/// leader.
 fn format_settings(about: &str, leader: &NodeReport) -> Vec<String> {
     let settings = NodeReport::read(about);
     let mut lines = Vec::new();
