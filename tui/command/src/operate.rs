@@ -14,7 +14,9 @@ use crate::{
     cli::Size,
     config::Settings,
     failure::{Failure, sentence},
-    key, output, sign_ins, tls,
+    key, output,
+    ready::{self, Addresses},
+    sign_ins, tls,
 };
 
 #[derive(Debug)]
@@ -36,8 +38,12 @@ pub(crate) async fn run(
     settings: &Settings,
     frame: Option<Frame>,
 ) -> Result<Option<String>, Failure> {
-    match &settings.connect {
-        Some(address) => open(settings, address, true, frame).await,
+    let running = || match frame {
+        Some(_) => Addresses::read_note(settings)?.grpc,
+        None => ready::running_service(settings),
+    };
+    match settings.connect.clone().or_else(running) {
+        Some(address) => open(settings, &address, true, frame).await,
         None => {
             let own = Box::pin(own_service::open(settings, frame));
             own.await.map(|()| None)
