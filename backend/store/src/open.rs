@@ -32,7 +32,7 @@ pub(super) use self::{
 pub use self::{
     database::{database_script, database_status, make_in_database, migrate_database},
     error::OpenError,
-    folder::replace_file,
+    folder::{is_in_use, replace_file},
     rotate::{Rotated, rotate_key},
 };
 use self::{

@@ -144,7 +144,7 @@ impl Service {
             traces: None,
         };
         if service.backend.is_some() {
-            service.addresses().write_note(&settings.data_dir);
+            service.addresses().write_notes(settings);
         }
         Ok(service)
     }
@@ -311,7 +311,7 @@ async fn with_metrics(
 fn start_failure(error: &StartError, settings: &Settings) -> Failure {
     let sentence = sentence(error);
     let in_use = matches!(error, StartError::Store(OpenError::InUse(_)));
-    match Addresses::read_note(&settings.data_dir).and_then(|noted| noted.grpc) {
+    match Addresses::read_note(settings).and_then(|noted| noted.grpc) {
         Some(address) if in_use => Failure::new(format!(
             "{sentence}; connect to it with `bellwether --connect {address}`"
         )),

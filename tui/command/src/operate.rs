@@ -14,7 +14,9 @@ use crate::{
     cli::Size,
     config::Settings,
     failure::{Failure, sentence},
-    key, output, sign_ins, tls,
+    key, output,
+    ready::{self, Addresses},
+    sign_ins, tls,
 };
 
 #[derive(Debug)]
@@ -36,11 +38,15 @@ pub(crate) async fn run(
     settings: &Settings,
     frame: Option<Frame>,
 ) -> Result<Option<String>, Failure> {
-    let Some(address) = &settings.connect else {
+    let running = || match frame {
+        Some(_) => Addresses::read_note(settings)?.grpc,
+        None => ready::running_service(settings),
+    };
+    let Some(address) = settings.connect.clone().or_else(running) else {
         let own = Box::pin(own_service::open(settings, frame));
         return own.await.map(|()| None);
     };
-    open(settings, address, true, frame).await
+    open(settings, &address, true, frame).await
 }
 
 #[expect(

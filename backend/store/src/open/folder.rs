@@ -212,6 +212,13 @@ impl Folder {
     }
 }
 
+/// Returns whether a process, such as a service, has the folder locked for writing. False if this
+/// user may not read the lock.
+pub fn is_in_use(folder: &Path) -> bool {
+    let lock = plain_file::open(&folder.join(LOCK));
+    lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
 fn acquire_lock(path: &Path, lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), OpenError> {
     let begin = Instant::now();
     loop {
