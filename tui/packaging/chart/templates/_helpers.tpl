@@ -21,7 +21,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
 {{- define "bellwether.serviceAccount" -}}
-{{- .Values.serviceAccount.name | default (ternary .Release.Name "default" .Values.serviceAccount.create) }}
+{{- .Values.serviceAccount.name | default (and .Values.serviceAccount.create .Release.Name) | default "default" }}
 {{- end }}
 
 {{/* Parts shared by the service and the migration job. */}}
