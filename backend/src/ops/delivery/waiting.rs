@@ -34,7 +34,7 @@ const REQUESTED: &str = "the receiver requested a retry at that time (`Retry-Aft
 /// A reason for holding all deliveries to a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// Paused until a user saves the destination.
+    /// Paused until the destination is resumed or edited.
     Paused,
     /// The circuit breaker is open; one message is attempted at the given time.
     Breaker {
