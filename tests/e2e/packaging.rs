@@ -387,6 +387,8 @@ fn chart_values_add_ingresses_monitoring_and_pod_settings() {
             "affinity.nodeAffinity.of=the-values",
         ],
     );
+    let version = &all["Service bell"]["metadata"]["labels"]["app.kubernetes.io/version"];
+    assert_eq!(*version, env!("CARGO_PKG_VERSION"));
     for (port, host) in [("rest", "bell.example.net"), ("grpc", "grpc.example.net")] {
         let ingress = &all[&format!("Ingress bell-{port}")]["spec"];
         assert_eq!(ingress["ingressClassName"], "nginx");
@@ -540,6 +542,37 @@ fn links_in_packaged_documents_stay_in_the_package() {
     ] {
         assert!(installed.contains(&PathBuf::from(part)), "{part}");
     }
+}
+
+const INSTALL: &str = include_str!("../../docs/install.md");
+
+#[test]
+fn documented_commands_reach_an_installed_service() {
+    let world = World::start();
+    let (_, block) = INSTALL.split_once("\n```sh talk\n").unwrap();
+    let (block, _) = block.split_once("\n```").unwrap();
+    let data_dir = world.data_dir();
+    let block = block.replace("/var/lib/bellwether", data_dir.to_str().unwrap());
+    let binary = process::binary().display();
+    // Without root, and without changing the groups of this machine.
+    let script = format!(
+        "sudo() {{ \"$@\"; }}\nadduser() {{ :; }}\nbellwether() {{ {binary} \"$@\"; }}\n{block}"
+    );
+    let arguments = ["-euc", &script];
+    let mut bash = process::command_of(Path::new("bash"), world.folder(), arguments);
+    bash.env("USER", "me").env("BELLWETHER_DATA_DIR", &data_dir);
+    let output = process::run(bash);
+    assert!(output.status.success(), "{output:?}");
+    let config = world.folder().join(".config/bellwether");
+    let settings = fs::read_to_string(config.join("bellwether.toml")).unwrap();
+    let key = config.join("own.key");
+    assert_eq!(settings, format!("key_file = \"{}\"\n", key.display()));
+    assert_eq!(fs::metadata(&key).unwrap().mode() & 0o077, 0);
+    let mut events = world.command(&["events"]);
+    events.arg("--key-file").arg(key);
+    let events = process::run(events);
+    let events = String::from_utf8_lossy(&events.stdout);
+    assert!(events.contains("the first event"), "{events}");
 }
 
 fn commands(script: &str) -> Vec<Vec<String>> {
