@@ -56,7 +56,7 @@ pub use self::{
     address::{Address, SCHEMA},
     migration::{Layout, clear_tables, migrate},
     node::Node,
-    status::{Status, StoreStatus, status},
+    status::{Status, StoreStatus, running_nodes, status},
 };
 use self::{
     log_cache::LogCache,

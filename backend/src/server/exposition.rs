@@ -194,7 +194,7 @@ impl Exposition {
             ),
             (
                 "destination_paused",
-                "Whether the destination is paused until it is saved",
+                "Whether the destination is paused until it is resumed or edited",
                 by_name_of(&by_name, |it| it.paused),
             ),
             (

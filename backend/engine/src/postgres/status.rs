@@ -116,6 +116,36 @@ pub async fn status(address: &Address) -> Result<Status, EngineError> {
     })
 }
 
+/// Returns the names of the live nodes of a store, which may have an earlier layout.
+///
+/// # Errors
+///
+/// Returns an error if the database does not respond.
+pub async fn running_nodes(address: &Address) -> Result<Vec<String>, EngineError> {
+    let session = Session::open(address, Role::Reader).await?;
+    let table = format!("{}.node", address.schema);
+    let names = async {
+        // The first layouts do not have the table.
+        let row = session
+            .client
+            .query_one("SELECT to_regclass($1)::text", &[&table])
+            .await?;
+        if row.try_get::<_, Option<String>>(0)?.is_none() {
+            return Ok(Vec::new());
+        }
+        let text = format!(
+            "SELECT name FROM {table} \
+             WHERE renewed > clock_timestamp() - $1 * interval '1 second' ORDER BY name"
+        );
+        let seconds = STORE_NODE_TIME_MAX.as_secs_f64();
+        let rows = session.client.query(&text, &[&seconds]).await?;
+        rows.iter().map(|row| row.try_get(0)).collect()
+    };
+    names
+        .await
+        .map_err(|error: Error| error::read_error(&error))
+}
+
 async fn read_store_status(session: &Session, schema: &str) -> Result<StoreStatus, Error> {
     let head = session.statement(Query::Head).await?;
     let head: Option<i64> = session.client.query_one(&head, &[]).await?.try_get(0)?;

@@ -31,7 +31,7 @@ const REQUESTED: &str = "the receiver requested a retry at that time (`Retry-Aft
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// Paused until a user saves the destination.
+    /// Paused until the destination is resumed or edited.
     Paused,
     /// The circuit breaker is open; one message is attempted at the given time.
     Breaker {

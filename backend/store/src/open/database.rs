@@ -23,7 +23,7 @@ use crate::{
     domain::Secret,
     engine::{
         EngineError,
-        postgres::{Address, Layout, Node, PostgresEngine, Status, migrate, status},
+        postgres::{Address, Layout, Node, PostgresEngine, Status, migrate, running_nodes, status},
     },
     location::DatabaseConfig,
     record::Store,
@@ -255,8 +255,12 @@ pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store
     })
 }
 
-/// Upgrades the tables of a store to the newest layout. Returns the previous layout.
-pub fn migrate_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Layout, OpenError>> {
+/// Upgrades the tables of a store to the newest layout, with `if_stopped` only if no node is
+/// running. Returns the previous layout.
+pub fn migrate_database(
+    database: &DatabaseConfig,
+    if_stopped: bool,
+) -> BoxFuture<'_, Result<Layout, OpenError>> {
     Box::pin(async move {
         let location = DatabaseLocation::from_config(database)?;
         let found = location.status().await?;
@@ -266,9 +270,17 @@ pub fn migrate_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Layou
             return Err(location.refusal(why));
         };
         if layout.version < Layout::NEWEST {
-            for node in found.store.iter().flat_map(|store| &store.nodes) {
+            let running = running_nodes(&location.address).await;
+            let running = running.map_err(|source| location.store_error(source))?;
+            if if_stopped && !running.is_empty() {
+                return Err(location.refusal(format!(
+                    "nodes of another version are running: {}; stop them first",
+                    running.join(", ")
+                )));
+            }
+            for name in running {
                 tracing::info!(
-                    node = node.name,
+                    node = name,
                     "a node is using the store during the migration"
                 );
             }

@@ -43,12 +43,14 @@ pub(crate) async fn run(
             admin_key_file,
             if_absent,
         } => init(database, &admin_key_file, if_absent).await?,
-        StoreCommand::Migrate { print_sql: true } => {
+        StoreCommand::Migrate {
+            print_sql: true, ..
+        } => {
             let script = database_script(database).await;
             script.map_err(|error| Failure::new(sentence(&error)))?
         }
-        StoreCommand::Migrate { print_sql: false } => {
-            let raised = migrate_database(database).await;
+        StoreCommand::Migrate { if_stopped, .. } => {
+            let raised = migrate_database(database, if_stopped).await;
             let before = raised.map_err(|error| Failure::new(sentence(&error)))?;
             format_upgrade(before)
         }
