@@ -76,6 +76,7 @@ mod scopes;
 mod script;
 mod secrets;
 mod settings;
+mod settings_page;
 mod settled;
 mod shadow;
 mod silences;
