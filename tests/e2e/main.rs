@@ -66,6 +66,7 @@ mod postgres;
 mod presets;
 mod protocol;
 mod rates;
+mod recipes;
 mod reference;
 mod resources;
 mod roles;
