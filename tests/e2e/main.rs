@@ -56,6 +56,7 @@ mod model;
 mod nodes;
 mod oidc;
 mod on_call;
+mod operate;
 mod overload;
 mod own_events;
 mod packaging;

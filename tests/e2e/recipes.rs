@@ -97,8 +97,9 @@ async fn recipes_report_their_events() {
     fs::set_permissions(bin.join("docker"), fs::Permissions::from_mode(0o755)).unwrap();
     let blocks = page::code_blocks(&PAGE.replace(ADDRESS, &address));
     let commands = blocks.iter().filter_map(|it| commands(world.folder(), it));
-    let script: String = commands.collect();
-    let output = page::run_script(&world, &(script + "bellwether events --status all\n"));
+    let mut script: String = commands.collect();
+    script += "bellwether events --status all\n";
+    let output = page::run_script(world.folder(), &world.data_dir(), &script);
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{printed}\n{errors}");

@@ -34,7 +34,7 @@ async fn getting_started_commands_work_and_alerts_arrive() {
         .replace("127.0.0.1:9000", &receiver.address().to_string());
     // The exit code of the last command may reflect a destination without any delivery yet.
     let commands = commands.replace("\nbellwether status", "\nbellwether status || true");
-    let output = page::run_script(&world, &commands);
+    let output = page::run_script(world.folder(), &world.data_dir(), &commands);
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert!(output.status.success(), "{said}");
 

@@ -3,10 +3,11 @@
 use std::{
     fs, iter,
     os::unix::fs::symlink,
+    path::Path,
     process::{Command, Output},
 };
 
-use crate::{process, world::World};
+use crate::process;
 
 /// A code block of a document.
 #[derive(Debug)]
@@ -30,13 +31,13 @@ pub fn code_blocks(page: &str) -> Vec<CodeBlock> {
     blocks.map(block).collect()
 }
 
-/// Runs a bash script in the folder of `world` and stops at the first failed command. `bellwether`
-/// is the program under test, with the service's data folder.
+/// Runs a bash script in a folder and stops at the first failed command. `bellwether` is the
+/// program under test, with this data folder.
 ///
 /// # Panics
 /// Panics if bash cannot be started.
-pub fn run_script(world: &World, script: &str) -> Output {
-    let bin = world.folder().join("bin");
+pub fn run_script(folder: &Path, data_dir: &Path, script: &str) -> Output {
+    let bin = folder.join("bin");
     fs::create_dir_all(&bin).unwrap();
     let program = bin.join("bellwether");
     if !program.exists() {
@@ -45,7 +46,7 @@ pub fn run_script(world: &World, script: &str) -> Output {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = iter::once(bin).chain(std::env::split_paths(&path));
     // Isolated from this machine's settings, like all commands of the program.
-    let clean = process::command(world.folder(), [""; 0]);
+    let clean = process::command(folder, [""; 0]);
     let mut bash = Command::new("bash");
     for (name, value) in clean.get_envs() {
         match value {
@@ -54,9 +55,9 @@ pub fn run_script(world: &World, script: &str) -> Output {
         };
     }
     bash.args(["-euc", script])
-        .current_dir(world.folder())
+        .current_dir(folder)
         .env("PATH", std::env::join_paths(folders).unwrap())
-        .env("BELLWETHER_DATA_DIR", world.data_dir())
+        .env("BELLWETHER_DATA_DIR", data_dir)
         .output()
         .unwrap()
 }
