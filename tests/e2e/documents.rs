@@ -12,11 +12,8 @@ fn links_between_documents_resolve() {
         let folder = Path::new(&path).parent().unwrap();
         for target in targets(&text) {
             let (file, anchor) = target.split_once('#').unwrap_or((&target, ""));
-            // Links between reference topics are names of topics.
-            let topic = path.starts_with("proto/reference/") && !file.contains('.');
             let file = match file {
                 "" => root.join(&path),
-                topic_name if topic => root.join(folder).join(format!("{topic_name}.md")),
                 relative => root.join(folder).join(relative),
             };
             assert!(file.exists(), "{path} links to {target}");
