@@ -12,6 +12,7 @@ use std::{
 };
 
 use bellwether_tests::{
+    engine::Engine,
     eventually::eventually_blocking,
     postgres::{PASSWORD, Postgres},
     process::{self, Service},
@@ -546,28 +547,48 @@ fn links_in_packaged_documents_stay_in_the_package() {
 
 const INSTALL: &str = include_str!("../../docs/install.md");
 
-#[test]
-fn documented_commands_reach_an_installed_service() {
-    let world = World::start();
-    let (_, block) = INSTALL.split_once("\n```sh talk\n").unwrap();
+/// Runs a block of the install page on a service of this user: without root, and without changing
+/// users and units of this machine.
+fn run_documented(world: &World, address: &str, name: &str) {
+    let (_, block) = INSTALL.split_once(&format!("\n```sh {name}\n")).unwrap();
     let (block, _) = block.split_once("\n```").unwrap();
     let data_dir = world.data_dir();
-    let block = block.replace("/var/lib/bellwether", data_dir.to_str().unwrap());
+    let backups = world.folder().join("backups");
+    let block = block
+        .replace("127.0.0.1:8481", address)
+        .replace("/var/lib/bellwether", data_dir.to_str().unwrap())
+        .replace("/var/backups", backups.to_str().unwrap());
     let binary = process::binary().display();
-    // Without root, and without changing the groups of this machine.
     let script = format!(
-        "sudo() {{ \"$@\"; }}\nadduser() {{ :; }}\nbellwether() {{ {binary} \"$@\"; }}\n{block}"
+        "sudo() {{ \"$@\"; }}\nadduser() {{ :; }}\nchown() {{ :; }}\nsystemctl() {{ :; }}\n\
+         bellwether() {{ {binary} \"$@\"; }}\n{block}"
     );
     let arguments = ["-euc", &script];
     let mut bash = process::command_of(Path::new("bash"), world.folder(), arguments);
     bash.env("USER", "me").env("BELLWETHER_DATA_DIR", &data_dir);
     let output = process::run(bash);
     assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn documented_commands_work_on_an_installed_service() {
+    if Engine::only_in_a_folder() {
+        return;
+    }
+    let mut world = World::start();
+    let address = world.service().address("grpc").to_owned();
+    run_documented(&world, &address, "talk");
     let config = world.folder().join(".config/bellwether");
     let settings = fs::read_to_string(config.join("bellwether.toml")).unwrap();
     let key = config.join("own.key");
     assert_eq!(settings, format!("key_file = \"{}\"\n", key.display()));
     assert_eq!(fs::metadata(&key).unwrap().mode() & 0o077, 0);
+
+    run_documented(&world, &address, "backup");
+    assert!(world.terminate().success());
+    run_documented(&world, &address, "restore");
+    world.start_again();
+    // The client and its event are in the backup.
     let mut events = world.command(&["events"]);
     events.arg("--key-file").arg(key);
     let events = process::run(events);
