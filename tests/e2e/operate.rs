@@ -69,6 +69,14 @@ fn documented_first_event_is_held() {
 }
 
 #[test]
+fn documented_fixes_can_be_applied() {
+    let world = World::start();
+    run_in(&world, "bellwether quiet on");
+    let printed = run_in(&world, &blocks("docs/troubleshooting.md", &["sh run"]));
+    assert!(printed.contains("everything is sent"), "{printed}");
+}
+
+#[test]
 fn documented_mail_settings_are_valid() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bellwether.toml");
