@@ -76,6 +76,30 @@ fn each_error_reason_is_explained_on_the_troubleshooting_page() {
 }
 
 #[test]
+fn messages_on_the_troubleshooting_page_exist() {
+    let sources = tree::files("rs").into_iter();
+    let sources = sources.filter(|(path, _)| !path.starts_with("tests/"));
+    let unbroken = |text: &str| text.split("\\\n").map(str::trim_start).collect();
+    let sources: Vec<String> = sources.map(|(_, text)| unbroken(&text)).collect();
+    let page = read("docs/troubleshooting.md");
+    let mut messages = 0;
+    for row in page.lines().filter(|line| line.contains("](#")) {
+        let message = row.split('|').nth(1).unwrap();
+        let quoted = message.split('`').skip(1).step_by(2);
+        for text in quoted.flat_map(|it| it.split('\u{2026}')) {
+            let text = text.trim_matches([' ', ',', '/']);
+            if text.len() < 5 {
+                continue;
+            }
+            let exists = sources.iter().any(|it| it.contains(text));
+            assert!(exists, "no message contains {text:?}");
+            messages += 1;
+        }
+    }
+    assert!(messages > 15, "only {messages} messages were found");
+}
+
+#[test]
 fn every_path_in_the_architecture_exists() {
     let text = read("ARCHITECTURE.md");
     let mut paths = 0;

@@ -1,4 +1,4 @@
-//! The commands of the pages for operators, run as written with the folders and addresses of a test.
+//! The commands of the pages about concepts and operation, run as written in a test.
 
 use std::{fs, path::Path};
 
@@ -59,6 +59,21 @@ fn here(world: &World, script: &str) -> String {
         .replace("/backups", &format!("{folder}/backups"))
         .replace("/mnt/other", &format!("{folder}/other"))
         .replace("/etc/bellwether", &format!("{folder}/etc"))
+}
+
+#[test]
+fn documented_first_event_is_held() {
+    let world = World::start();
+    let printed = run_in(&world, &blocks("docs/concepts.md", &["sh run"]));
+    assert!(printed.contains("Held: delay"), "{printed}");
+}
+
+#[test]
+fn documented_fixes_can_be_applied() {
+    let world = World::start();
+    run_in(&world, "bellwether quiet on");
+    let printed = run_in(&world, &blocks("docs/troubleshooting.md", &["sh run"]));
+    assert!(printed.contains("everything is sent"), "{printed}");
 }
 
 #[test]

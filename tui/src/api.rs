@@ -232,7 +232,11 @@ impl Api {
             });
         };
         let spec = kind::spec(stored);
-        let request = json!({"name": name, "force": force});
+        let mut request = json!({"name": name});
+        // Some kinds cannot be deleted while they are in use, and have no such field.
+        if force {
+            request["force"] = true.into();
+        }
         self.call(spec.service, spec.delete.unwrap_or_default(), &request)
             .await?;
         Ok(())
