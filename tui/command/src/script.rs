@@ -5,6 +5,7 @@ mod apply;
 mod doctor;
 mod document;
 mod events;
+mod explain;
 mod format;
 mod generate;
 mod health;
@@ -30,7 +31,7 @@ pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Fail
         Script::Send(arguments) => send::run(arguments, settings).await,
         Script::Events(arguments) => events::events(arguments, connect(settings).await?).await,
         Script::Watch(arguments) => events::watch(arguments, settings).await,
-        Script::Explain(arguments) => events::explain(arguments, connect(settings).await?).await,
+        Script::Explain(arguments) => explain::run(arguments, connect(settings).await?).await,
         Script::Test(arguments) => trial::test(arguments, connect(settings).await?).await,
         Script::Try(arguments) => trial::try_trigger(arguments, connect(settings).await?).await,
         Script::Preview(arguments) => trial::preview(arguments, connect(settings).await?).await,
