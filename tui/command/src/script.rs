@@ -10,6 +10,7 @@ mod format;
 mod generate;
 mod health;
 mod import;
+mod preset;
 mod report;
 mod resources;
 mod send;
@@ -39,6 +40,7 @@ pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Fail
         Script::Status(arguments) => health::status(arguments, connect(settings).await?).await,
         Script::Quiet(arguments) => health::quiet(&arguments, connect(settings).await?).await,
         Script::Health => health::health(settings).await,
+        Script::Preset(command) => preset::run(command, settings).await,
         Script::Import(arguments) => import::run(&arguments),
         Script::Doctor => doctor::run(settings).await,
         Script::Completions(arguments) => generate::completions(&arguments),
