@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bellwether_proto::v1;
 
 use crate::{
-    decide::{Causes, Step, StepKind, Transition, notify},
+    decide::{Causes, Snapshot, Step, StepKind, Transition, notify},
     domain::{
         Contact, EventId, Field, GroupId, Name, Notified, Occurrence, OccurrenceId, RecordId,
         Response, ResponseState, Status,
@@ -160,19 +160,8 @@ impl Responses {
         Err(not_found(text))
     }
 
-    /// Converts a response for the wire. A contact who acknowledged as a client or user is named
-    /// like one who used a link.
     fn response_view(&self, occurrence: &Occurrence, of: (&Notified, &Response)) -> v1::Response {
-        let snapshot = self.deciding.ruleset.current();
-        let by = acknowledged_by(occurrence);
-        let contact = by.and_then(|by| {
-            let is_of = |it: &&Arc<Contact>| {
-                it.client.as_ref() == Some(by) || Name::for_user(&it.subject).as_ref() == Some(by)
-            };
-            snapshot.responders().contacts.values().find(is_of)
-        });
-        let contact = contact.map(|it| Name::for_contact(&it.name));
-        response_to_wire(occurrence, of, contact.as_ref().or(by))
+        response_view(occurrence, of, &self.deciding.ruleset.current())
     }
 
     /// Runs the next step of a response now; `seen` are the round and the step that the caller
@@ -373,6 +362,31 @@ pub fn acknowledged_by(occurrence: &Occurrence) -> Option<&Name> {
     let mut history = occurrence.history.iter().rev();
     let last = history.find(|it| it.field == Field::Acknowledged)?;
     last.author.as_ref().filter(|_| occurrence.acknowledged)
+}
+
+/// Converts the responses about an occurrence for the wire.
+pub fn responses_to_wire(occurrence: &Occurrence, snapshot: &Snapshot) -> Vec<v1::Response> {
+    let all = responses(occurrence);
+    all.map(|it| response_view(occurrence, it, snapshot))
+        .collect()
+}
+
+/// Converts a response for the wire. A contact who acknowledged as a client or user is named like
+/// one who used a link.
+fn response_view(
+    occurrence: &Occurrence,
+    of: (&Notified, &Response),
+    snapshot: &Snapshot,
+) -> v1::Response {
+    let by = acknowledged_by(occurrence);
+    let contact = by.and_then(|by| {
+        let is_of = |it: &&Arc<Contact>| {
+            it.client.as_ref() == Some(by) || Name::for_user(&it.subject).as_ref() == Some(by)
+        };
+        snapshot.responders().contacts.values().find(is_of)
+    });
+    let contact = contact.map(|it| Name::for_contact(&it.name));
+    response_to_wire(occurrence, of, contact.as_ref().or(by))
 }
 
 fn response_to_wire(

@@ -25,8 +25,8 @@ use crate::{
     error::Error,
     limits::{OCCURRENCES_PER_REQUEST_MAX, ROUTES_PER_REQUEST_MAX},
     ops::{
-        delivery::Deliveries, explain, fields::FieldsSeen, find, route, ruleset::Ruleset, search,
-        watch::Watch,
+        delivery::Deliveries, explain, fields::FieldsSeen, find, response::responses_to_wire,
+        route, ruleset::Ruleset, search, watch::Watch,
     },
     scan,
     store::Store,
@@ -285,6 +285,7 @@ impl EventQueryService for EventQueries {
             rules: rules.into_iter().map(explanation).collect(),
             time: now_ms,
             last_decision_time: occurrence.evaluation.map(|evaluation| evaluation.at_ms),
+            responses: responses_to_wire(&occurrence, &snapshot),
         }))
     }
 }

@@ -5,10 +5,12 @@ mod apply;
 mod doctor;
 mod document;
 mod events;
+mod explain;
 mod format;
 mod generate;
 mod health;
 mod import;
+mod preset;
 mod report;
 mod resources;
 mod send;
@@ -30,7 +32,7 @@ pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Fail
         Script::Send(arguments) => send::run(arguments, settings).await,
         Script::Events(arguments) => events::events(arguments, connect(settings).await?).await,
         Script::Watch(arguments) => events::watch(arguments, settings).await,
-        Script::Explain(arguments) => events::explain(arguments, connect(settings).await?).await,
+        Script::Explain(arguments) => explain::run(arguments, connect(settings).await?).await,
         Script::Test(arguments) => trial::test(arguments, connect(settings).await?).await,
         Script::Try(arguments) => trial::try_trigger(arguments, connect(settings).await?).await,
         Script::Preview(arguments) => trial::preview(arguments, connect(settings).await?).await,
@@ -38,6 +40,7 @@ pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Fail
         Script::Status(arguments) => health::status(arguments, connect(settings).await?).await,
         Script::Quiet(arguments) => health::quiet(&arguments, connect(settings).await?).await,
         Script::Health => health::health(settings).await,
+        Script::Preset(command) => preset::run(command, settings).await,
         Script::Import(arguments) => import::run(&arguments),
         Script::Doctor => doctor::run(settings).await,
         Script::Completions(arguments) => generate::completions(&arguments),

@@ -200,6 +200,11 @@ fn delivery(sent: SentDelivery) -> v1::ExplainedDelivery {
         }),
         wait_reason: sent.waiting.reason,
         wait_code: sent.waiting.code.into(),
+        contact_name: delivery
+            .content
+            .contact
+            .map(|it| it.name.to_string())
+            .unwrap_or_default(),
     }
 }
 

@@ -29,6 +29,13 @@ const APPLY_EXAMPLES: &str = "A document is {kind, name, …} with the fields of
     bellwether apply -f config/ --prune --owner team-a\n  \
     bellwether diff -f config/ --save plan.json; bellwether apply --plan plan.json";
 
+const PRESET_EXAMPLES: &str = "A preset is a document for `apply`. Its secrets come from --set, or from \
+    the variables that `show` names.\n\n\
+    Examples:\n  \
+    bellwether preset apply slack-webhook --set url=https://hooks.slack.com/services/T0/B0/XXXX\n  \
+    TELEGRAM_URL=… bellwether preset apply telegram --set chat_id=@alerts --set name=alerts\n  \
+    bellwether preset show ntfy > ntfy.yaml; edit it; bellwether apply -f ntfy.yaml";
+
 const IMPORT_EXAMPLES: &str = "Standard error lists what has no counterpart, with its place in the \
     file, and the variables to set for `apply`. Nothing is sent to a service.\n\n\
     Examples:\n  \
@@ -82,6 +89,9 @@ pub(crate) enum Script {
     /// Apply configuration documents: all of them or none.
     #[command(after_help = APPLY_EXAMPLES)]
     Apply(ApplyArguments),
+    /// Show and apply ready-made destinations and ingest mappings for other products.
+    #[command(subcommand, after_help = PRESET_EXAMPLES)]
+    Preset(PresetCommand),
     /// Print the configuration of another product as documents for `apply`.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportArguments),
@@ -228,6 +238,35 @@ pub(crate) struct ApplyArguments {
     #[command(flatten)]
     pub(crate) impact: ImpactArguments,
     /// Set the format: text or json.
+    #[arg(long, short, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PresetCommand {
+    /// List the presets: name, kind and description.
+    List,
+    /// Print a preset as a document for `apply`.
+    Show {
+        /// The name of the preset.
+        name: String,
+    },
+    /// Store a preset, or update it.
+    Apply(PresetApplyArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PresetApplyArguments {
+    /// The name of the preset.
+    pub(crate) name: String,
+    /// Set a parameter: `name`, `url`, a header such as `authorization`, or a constant of the
+    /// message such as `chat_id`; repeatable.
+    #[arg(long = "set", value_name = "PARAMETER=VALUE", value_parser = parse_pair)]
+    pub(crate) values: Vec<(String, String)>,
+    /// Only show what would change.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Set the format.
     #[arg(long, short, value_enum, default_value_t)]
     pub(crate) output: Output,
 }

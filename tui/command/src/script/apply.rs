@@ -17,13 +17,13 @@ use crate::{
 
 use plan::Plan;
 
-struct ApplyRequest {
+pub(super) struct ApplyRequest {
     documents: Vec<Document>,
     request: Value,
 }
 
 impl ApplyRequest {
-    fn new(documents: Vec<Document>, owner: Option<&str>) -> Result<Self, Failure> {
+    pub(super) fn new(documents: Vec<Document>, owner: Option<&str>) -> Result<Self, Failure> {
         let resolved: Result<Vec<_>, _> = documents.iter().map(Document::resolve_secrets).collect();
         let request = json!({"documents": resolved?, "pruneOwner": owner.unwrap_or_default()});
         Ok(Self { documents, request })
@@ -40,7 +40,11 @@ impl ApplyRequest {
         Self::new(documents, source.owner.as_deref())
     }
 
-    async fn call(&mut self, api: &mut Api, validate_only: bool) -> Result<Vec<Value>, Failure> {
+    pub(super) async fn call(
+        &mut self,
+        api: &mut Api,
+        validate_only: bool,
+    ) -> Result<Vec<Value>, Failure> {
         self.request["validateOnly"] = validate_only.into();
         let answer = api
             .call_checked("ConfigService", "ApplyConfig", &self.request)
@@ -138,7 +142,7 @@ pub(super) async fn apply(arguments: ApplyArguments, settings: &Settings) -> Res
     write(&changes, impact.as_ref(), arguments.output)
 }
 
-fn write(changes: &[Value], impact: Option<&Value>, how: Output) -> Result<(), Failure> {
+pub(super) fn write(changes: &[Value], impact: Option<&Value>, how: Output) -> Result<(), Failure> {
     if let Output::Text = how {
         let impact = impact.map(impact::text).unwrap_or_default();
         return output::write(&(changes::text(changes)? + &impact));

@@ -184,7 +184,11 @@ fn parse(
     }
 }
 
-fn document(source: String, value: Value) -> Result<Document, String> {
+/// Converts a value to a document.
+///
+/// # Errors
+/// Returns an error that names the source if the value is not a document.
+pub(super) fn document(source: String, value: Value) -> Result<Document, String> {
     let wrong = |why: &str| format!("{source}: {why}");
     let Value::Object(mut fields) = value else {
         return Err(wrong("is not an object with the fields `kind` and `name`"));

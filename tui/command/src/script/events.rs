@@ -1,4 +1,4 @@
-//! `events`, `watch` and `explain`: searches, follows and explains events.
+//! `events` and `watch`: searches and follows events.
 
 use std::{
     io::{self, Write as _},
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Api, CallErrorKind, call_failure, connect, format};
 use crate::{
-    cli::script::{EventsArguments, ExplainArguments, Output, StatusChoice, WatchArguments},
+    cli::script::{EventsArguments, StatusChoice, WatchArguments},
     config::Settings,
     failure::Failure,
     output,
@@ -136,29 +136,4 @@ fn write_token(file: &Path, token: &str) -> Result<(), Failure> {
 fn token_file_failure(file: &Path, error: &io::Error) -> Failure {
     let shown = file.display();
     Failure::usage(format!("--token-file: {shown} is unusable: {error}"))
-}
-
-pub(super) async fn explain(arguments: ExplainArguments, mut api: Api) -> Result<(), Failure> {
-    let (event, _number) = arguments.id.split_once(':').unwrap_or((&arguments.id, ""));
-    let occurrence = if event == arguments.id {
-        ""
-    } else {
-        &arguments.id
-    };
-    let request = json!({"id": event, "occurrenceId": occurrence});
-    let answer = api
-        .call("EventQueryService", "ExplainEvent", &request)
-        .await;
-    let answer = answer.map_err(call_failure)?;
-    if arguments.output.output == Output::Text && answer["rules"].is_null() {
-        return output::write("there are no rules\n");
-    }
-    format::write(&answer, arguments.output.output, |answer| {
-        let rules = answer["rules"].as_array().into_iter().flatten();
-        let lines = rules.map(|rule| {
-            let (name, reason) = (&rule["ruleName"], &rule["reason"]);
-            format!("{}\t{}\n", format::inline(name), format::inline(reason))
-        });
-        lines.collect::<Vec<_>>().concat()
-    })
 }

@@ -166,6 +166,15 @@ fn write_summary(into: &mut Document, model: &Model, matched: &[&RuleExplanation
     }
 }
 
+/// Returns the name of the destination, or of the contact and its destination.
+fn receiver(delivery: &ExplainedDelivery) -> String {
+    let destination = &delivery.destination_name;
+    match &*delivery.contact_name {
+        "" => destination.clone(),
+        contact => format!("{contact} by {destination}"),
+    }
+}
+
 fn ended_at_ms(delivery: &ExplainedDelivery) -> Option<i64> {
     let digest = delivery.digest.as_ref();
     digest.map_or(delivery.end_time, |it| it.end_time)
@@ -192,7 +201,7 @@ fn next_try(model: &Model, delivery: &ExplainedDelivery) -> String {
 /// 21:58`.
 fn describe_waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
     let decided = model.format_time(delivery.create_time);
-    let name = &delivery.destination_name;
+    let name = receiver(delivery);
     // The reason already contains an error of the destination.
     let why = match &delivery.last_error[..] {
         error if error.is_empty() || delivery.wait_reason.contains(error) => String::new(),
@@ -511,7 +520,7 @@ fn delivery(into: &mut Document, model: &Model, delivery: &ExplainedDelivery) {
     into.linked_line(
         vec![
             span(Token::Dim, "    delivery to "),
-            span(Token::Link, &delivery.destination_name),
+            span(Token::Link, &receiver(delivery)),
             span(Token::Text, &format!("  {}", delivery.state.to_lowercase())),
             span(Token::Dim, &next.unwrap_or_default()),
         ],

@@ -1,0 +1,330 @@
+//! `explain`: why each rule did or did not notify about an event, and what happens next.
+
+use bellwether_proto::text::enum_word;
+use serde_json::{Value, json};
+
+use super::{Api, call_failure, format};
+use crate::{
+    cli::script::{ExplainArguments, Output},
+    failure::Failure,
+    output,
+};
+
+/// Limit on the clauses shown per trigger.
+const CLAUSES_MAX: usize = 10;
+
+pub(super) async fn run(arguments: ExplainArguments, mut api: Api) -> Result<(), Failure> {
+    let (event, _number) = arguments.id.split_once(':').unwrap_or((&arguments.id, ""));
+    let occurrence = if event == arguments.id {
+        ""
+    } else {
+        &arguments.id
+    };
+    let request = json!({"id": event, "occurrenceId": occurrence});
+    let answer = api
+        .call("EventQueryService", "ExplainEvent", &request)
+        .await;
+    let answer = answer.map_err(call_failure)?;
+    if arguments.output.output == Output::Text && answer["rules"].is_null() {
+        return output::write("there are no rules\n");
+    }
+    format::write(&answer, arguments.output.output, explanation_text)
+}
+
+fn explanation_text(answer: &Value) -> String {
+    let mut lines = Vec::new();
+    for rule in items(&answer["rules"]) {
+        let (name, reason) = (&rule["ruleName"], &rule["reason"]);
+        lines.push(format!(
+            "{}\t{}",
+            format::inline(name),
+            format::inline(reason)
+        ));
+        lines.extend(
+            rule_details(rule)
+                .into_iter()
+                .map(|line| format!("  {line}")),
+        );
+        let responses = items(&answer["responses"]).filter(|it| it["ruleName"] == *name);
+        lines.extend(responses.map(|it| format!("  {}", response_line(it))));
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// Returns the failed clauses and conditions of a rule, its holds and its deliveries, one per line.
+fn rule_details(rule: &Value) -> Vec<String> {
+    let mut lines = Vec::new();
+    let is_notified = rule["notified"] == true;
+    let is_matched = items(&rule["triggers"]).any(|it| it["matched"] == true);
+    if !is_notified && !is_matched {
+        let triggers = items(&rule["triggers"]);
+        lines.extend(triggers.flat_map(failed_clauses));
+    }
+    let holds: Vec<_> = items(&rule["holds"]).collect();
+    let is_held = |gate: &Value| {
+        let kinds = holds.iter().map(|hold| hold_kind(hold));
+        { kinds }.any(|kind| text(gate, "name").replace('-', " ") == kind)
+    };
+    let failed = items(&rule["gates"]).filter(|gate| gate["passed"] != true && !is_held(gate));
+    lines.extend(failed.map(|gate| {
+        let (name, detail) = (text(gate, "name"), text(gate, "detail"));
+        format!("condition {name} is not met: {detail}")
+    }));
+    lines.extend(holds.iter().map(|hold| hold_line(hold)));
+    lines.extend(items(&rule["deliveries"]).map(delivery_line));
+    let mut others = items(&rule["others"]);
+    let now = others.find(|it| it["basis"] == "DECISION_BASIS_NOW");
+    let differs = now.filter(|it| (it["notifies"] == true) != is_notified && holds.is_empty());
+    lines.extend(differs.map(|it| format!("now: {}", text(it, "reason"))));
+    lines
+}
+
+/// Returns the clauses because of which a trigger did not match, with the actual values.
+fn failed_clauses(trigger: &Value) -> Vec<String> {
+    let name = text(trigger, "triggerName");
+    let clause = &trigger["clause"];
+    if trigger["matched"] == true || trigger["unknown"] == true {
+        return Vec::new();
+    }
+    if clause.is_null() {
+        return vec![format!("trigger {name} does not exist")];
+    }
+    let mut failed = Vec::new();
+    collect_clauses(clause, false, &mut failed);
+    let lines = failed.into_iter().take(CLAUSES_MAX);
+    lines
+        .map(|clause| format!("trigger {name} needs {clause}"))
+        .collect()
+}
+
+/// Collects the comparisons with this result that decide the result of a clause.
+fn collect_clauses(clause: &Value, result: bool, into: &mut Vec<String>) {
+    if (clause["result"] == true) != result || clause["unknown"] == true {
+        return;
+    }
+    let is_not = clause["type"] == "not";
+    let nested = clause["clauses"].as_array().filter(|it| !it.is_empty());
+    if let Some(nested) = nested {
+        for clause in nested {
+            collect_clauses(clause, result != is_not, into);
+        }
+        return;
+    }
+    if clause["field"].is_null() {
+        return;
+    }
+    let not = if result { "not " } else { "" };
+    into.push(format!("{not}{}", comparison(clause)));
+}
+
+fn comparison(clause: &Value) -> String {
+    let operator = match clause["type"].as_str().unwrap_or_default() {
+        "equals" => "=",
+        "greaterAndEquals" => ">=",
+        "lessAndEquals" => "<=",
+        "greater" => ">",
+        "less" => "<",
+        "startsWith" => "starts with",
+        "endsWith" => "ends with",
+        other => other,
+    };
+    let field = text(clause, "field");
+    let expected = match &clause["expected"] {
+        Value::Null => String::new(),
+        expected => format!(" {}", display_value(expected)),
+    };
+    let actual = match &clause["actual"] {
+        Value::Null => "missing".to_owned(),
+        actual => display_value(actual),
+    };
+    format!("{field} {operator}{expected}, found {actual}")
+}
+
+/// Formats a compared value, with the word of a severity or status instead of its wire name.
+fn display_value(value: &Value) -> String {
+    let Some(name) = value.as_str() else {
+        return format::inline(value);
+    };
+    let prefixes = ["SEVERITY_", "STATUS_"].into_iter();
+    let mut words = prefixes.filter(|prefix| name.starts_with(prefix));
+    match words.next() {
+        Some(prefix) => enum_word(name, prefix),
+        None => output::escape(&value.to_string()),
+    }
+}
+
+fn hold_kind(hold: &Value) -> String {
+    let kind = hold["kind"].as_str().unwrap_or_default();
+    enum_word(kind, "HOLD_KIND_").replace('_', " ")
+}
+
+fn hold_line(hold: &Value) -> String {
+    let end = match hold["until"].as_str() {
+        Some(until) => format!("until {until}"),
+        None => "without an end time".to_owned(),
+    };
+    let name = prefixed(" ", &text(hold, "name"));
+    let author = prefixed(" by ", &text(hold, "author"));
+    let detail = prefixed(": ", &text(hold, "detail"));
+    let kind = hold_kind(hold);
+    format!("held by {kind}{name}{author} {end}{detail}")
+}
+
+fn delivery_line(delivery: &Value) -> String {
+    let destination = text(delivery, "destinationName");
+    let receiver = match text(delivery, "contactName") {
+        contact if contact.is_empty() => destination,
+        contact => format!("{contact} by {destination}"),
+    };
+    let digest = &delivery["digest"];
+    // A message in a digest is sent with it.
+    let sent = if digest.is_null() { delivery } else { digest };
+    let state = enum_word(sent["state"].as_str().unwrap_or_default(), "");
+    let within = match digest["messageCount"].as_u64() {
+        Some(count) => format!(" in a digest of {count} messages"),
+        None => String::new(),
+    };
+    let end = prefixed(" at ", &time(&sent["endTime"]));
+    let attempts = match delivery["attemptCount"].as_u64() {
+        None | Some(0) => String::new(),
+        Some(1) => ", 1 attempt".to_owned(),
+        Some(count) => format!(", {count} attempts"),
+    };
+    let (reason, error) = (text(delivery, "waitReason"), text(delivery, "lastError"));
+    let waits = prefixed(", waits: ", &reason);
+    let next = prefixed(", next attempt ", &time(&sent["nextAttemptTime"]));
+    // The reason may already contain the error.
+    let error = prefixed(": ", if reason.contains(&error) { "" } else { &error });
+    format!("delivery to {receiver}: {state}{within}{end}{attempts}{waits}{next}{error}")
+}
+
+fn response_line(response: &Value) -> String {
+    let policy = text(response, "policyName");
+    let state = enum_word(response["state"].as_str().unwrap_or_default(), "");
+    let by = prefixed(" by ", &text(response, "acknowledgedBy"));
+    let number = |field: &str| response[field].as_u64().unwrap_or_default();
+    let (step, steps) = (number("step"), number("stepCount"));
+    let notified = items(&response["notified"]).map(|it| {
+        let (contact, destination) = (text(it, "contactName"), text(it, "destinationName"));
+        let step = it["step"].as_u64().unwrap_or_default();
+        let receiver = if contact.is_empty() {
+            destination
+        } else {
+            format!("{contact} by {destination}")
+        };
+        format!("{receiver} in step {step}")
+    });
+    let notified = notified.collect::<Vec<_>>().join(", ");
+    let notified = prefixed("; notified ", &notified);
+    let next = prefixed("; next step ", &text(response, "nextStepTime"));
+    let unanswered = match response["unanswered"] {
+        Value::Bool(true) => "; nobody acknowledged",
+        _ => "",
+    };
+    format!("escalation {policy}: {state}{by}, step {step} of {steps}{notified}{next}{unanswered}")
+}
+
+fn items(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn text(value: &Value, field: &str) -> String {
+    format::inline(&value[field])
+}
+
+fn time(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        value => format::format_time(value),
+    }
+}
+
+fn prefixed(prefix: &str, text: &str) -> String {
+    match text {
+        "" => String::new(),
+        text => format!("{prefix}{text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn comparing(kind: &str, expected: &Value, actual: &Value, result: bool) -> Value {
+        json!({"type": kind, "field": "severity", "expected": expected, "actual": actual,
+            "result": result})
+    }
+
+    #[test]
+    fn clauses_that_decide_are_shown_with_actual_values() {
+        let low = comparing(
+            "greaterAndEquals",
+            &json!("SEVERITY_ERROR"),
+            &json!("SEVERITY_WARNING"),
+            false,
+        );
+        let equal = comparing("equals", &json!("a"), &json!("a"), true);
+        let missing = comparing("contains", &json!("b"), &Value::Null, false);
+        let group = |kind: &str, result: bool, clauses: &[&Value]| json!({"type": kind, "result": result, "clauses": clauses});
+        let needs_low = "trigger disk needs severity >= error, found warning";
+        let needs_text = "trigger disk needs severity contains \"b\", found missing";
+        let excluded = group("not", false, &[&equal]);
+        let cases = [
+            (low.clone(), vec![needs_low]),
+            (group("and", false, &[&equal, &low]), vec![needs_low]),
+            (
+                group("or", false, &[&low, &missing]),
+                vec![needs_low, needs_text],
+            ),
+            (
+                group("and", false, &[&excluded]),
+                vec!["trigger disk needs not severity = \"a\", found \"a\""],
+            ),
+        ];
+        for (clause, expected) in cases {
+            let trigger = json!({"triggerName": "disk", "matched": false, "clause": clause});
+            assert_eq!(failed_clauses(&trigger), expected, "{trigger}");
+        }
+    }
+
+    #[test]
+    fn rule_lines_state_holds_deliveries_and_the_escalation() {
+        let answer = json!({
+            "rules": [{
+                "ruleName": "disks",
+                "notified": true,
+                "reason": "Notified: trigger `disk` matched",
+                "gates": [
+                    {"name": "enabled", "passed": true},
+                    {"name": "silence", "passed": false, "detail": "shown as a hold"},
+                    {"name": "budget", "passed": false, "detail": "used up"},
+                ],
+                "holds": [{"kind": "HOLD_KIND_SILENCE", "name": "night", "author": "ana",
+                    "until": "2026-11-28T23:00:00Z"}],
+                "deliveries": [
+                    {"destinationName": "hook", "state": "RETRY", "attemptCount": 2,
+                        "nextAttemptTime": "1000", "lastError": "HTTP 503",
+                        "waitReason": "the destination is failing"},
+                    {"destinationName": "push", "contactName": "ana", "state": "DELIVERED",
+                        "attemptCount": 1, "endTime": "2000"},
+                    {"destinationName": "mail", "state": "FOLDED", "endTime": "1000",
+                        "digest": {"state": "PENDING", "messageCount": 3, "nextAttemptTime": "5000"}},
+                ],
+            }],
+            "responses": [{"ruleName": "disks", "policyName": "database", "state": "ACTIVE",
+                "step": 1, "stepCount": 3, "nextStepTime": "2026-11-28T22:10:00Z",
+                "notified": [{"contactName": "ana", "destinationName": "push", "step": 1}]}],
+        });
+        let expected = "disks\tNotified: trigger `disk` matched\n  \
+            condition budget is not met: used up\n  \
+            held by silence night by ana until 2026-11-28T23:00:00Z\n  \
+            delivery to hook: retry, 2 attempts, waits: the destination is failing, \
+            next attempt 1970-01-01T00:00:01Z: HTTP 503\n  \
+            delivery to ana by push: delivered at 1970-01-01T00:00:02Z, 1 attempt\n  \
+            delivery to mail: pending in a digest of 3 messages, \
+            next attempt 1970-01-01T00:00:05Z\n  \
+            escalation database: active, step 1 of 3; notified ana by push in step 1; \
+            next step 2026-11-28T22:10:00Z\n";
+        assert_eq!(explanation_text(&answer), expected);
+    }
+}

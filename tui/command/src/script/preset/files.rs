@@ -1,0 +1,84 @@
+//! The files of the presets: destinations and a heartbeat as YAML, and ingest mappings as JSON.
+
+#[derive(Debug)]
+pub(super) struct File {
+    pub(super) name: &'static str,
+    pub(super) text: &'static str,
+    pub(super) is_json: bool,
+}
+
+macro_rules! files {
+    ($folder:literal, $ending:literal, $($name:literal),* $(,)?) => {
+        &[$(File {
+            name: $name,
+            text: include_str!(concat!(
+                "../../../../../tests/examples/", $folder, "/", $name, ".", $ending
+            )),
+            is_json: matches!($ending.as_bytes(), b"json"),
+        }),*]
+    };
+}
+
+const PRESETS: &[File] = files!(
+    "presets",
+    "yaml",
+    "alertmanager",
+    "apprise",
+    "better-stack",
+    "cloudevents",
+    "discord",
+    "github-issue",
+    "google-chat",
+    "gotify",
+    "grafana-oncall",
+    "incident-io",
+    "jira-service-management",
+    "matrix",
+    "mattermost",
+    "ntfy",
+    "opsgenie",
+    "rocket-chat",
+    "slack-webhook",
+    "splunk-on-call",
+    "squadcast",
+    "telegram",
+    "twilio-sms",
+    "watchdog",
+    "webex",
+    "zulip",
+);
+
+const MAPPINGS: &[File] = files!(
+    "mappings",
+    "json",
+    "datadog",
+    "github",
+    "sentry",
+    "statuspage",
+    "uptime-kuma",
+    "zabbix",
+);
+
+pub(super) fn all() -> impl Iterator<Item = &'static File> {
+    PRESETS.iter().chain(MAPPINGS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::*;
+
+    #[test]
+    fn every_file_is_part_of_the_program() {
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/examples");
+        for (folder, files) in [("presets", PRESETS), ("mappings", MAPPINGS)] {
+            let found = fs::read_dir(examples.join(folder)).unwrap();
+            let found = found.map(|entry| entry.unwrap().path());
+            let found = found.filter(|path| path.extension().is_some_and(|it| it != "md"));
+            let found = found.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned());
+            let known = files.iter().map(|file| file.name.to_owned());
+            assert_eq!(known.collect::<BTreeSet<_>>(), found.collect());
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The parameters of a preset: fields of its document whose values differ between users.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+/// Placeholder for the signing secret in a mapping.
+const SECRET: &str = "SECRET";
+const URLS: [&str; 2] = ["/type/webhook/url", "/type/webhook/secretUrl"];
+const HEADERS: &str = "/type/webhook/headers";
+const PAYLOAD: &str = "/type/webhook/payload";
+
+#[derive(Debug)]
+pub(super) struct Parameter {
+    pub(super) name: String,
+    /// Whether the document contains only a placeholder.
+    pub(super) is_open: bool,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// A field, as a JSON pointer.
+    Field(String),
+    /// A constant in the payload, between these bytes.
+    Payload(usize, usize, Syntax),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Syntax {
+    Json,
+    Form,
+}
+
+/// Returns the parameters of a document: its scalar fields, the address, the headers, the constants
+/// of the payload, and a signing secret.
+pub(super) fn all(body: &Value) -> Vec<Parameter> {
+    let mut found = Vec::new();
+    let mut add = |name: &str, is_open, place| {
+        found.push(Parameter {
+            name: name.to_owned(),
+            is_open,
+            place,
+        });
+    };
+    let is_template = |value: &Value| value.as_str().is_some_and(is_template);
+    let fields = |pointer: &str| body.pointer(pointer).and_then(Value::as_object);
+    add("name", false, Place::Field("/name".into()));
+    for (name, value) in fields("").into_iter().flatten() {
+        let is_other = ["name", "description", "templateLanguage"].contains(&&**name);
+        let is_scalar = !value.is_object() && !value.is_array();
+        if is_scalar && !is_other {
+            add(name, false, Place::Field(format!("/{name}")));
+        }
+    }
+    for pointer in URLS {
+        if body.pointer(pointer).is_some_and(|it| !is_template(it)) {
+            add("url", false, Place::Field(pointer.into()));
+        }
+    }
+    for (name, value) in fields(HEADERS).into_iter().flatten() {
+        if name != "content-type" && !is_template(value) {
+            add(name, false, Place::Field(format!("{HEADERS}/{name}")));
+        }
+    }
+    let payload = body.pointer(PAYLOAD).and_then(Value::as_str);
+    for (name, place) in constants(payload.unwrap_or_default()) {
+        add(name, false, place);
+    }
+    if let Some(pointer) = find_secret(body, "") {
+        add("secret", true, Place::Field(pointer));
+    }
+    found
+}
+
+fn is_template(text: &str) -> bool {
+    text.contains("{{") || text.contains("{%")
+}
+
+/// Returns the constants in a payload, which is JSON or a form.
+fn constants(payload: &str) -> Vec<(&str, Place)> {
+    let start = |part: &str| part.as_ptr() as usize - payload.as_ptr() as usize;
+    let place = |value: &str, syntax| {
+        let start = start(value);
+        Place::Payload(start, start + value.len(), syntax)
+    };
+    let is_constant = |value: &str| !value.is_empty() && !is_template(value);
+    if !payload.trim_start().starts_with('{') {
+        let pairs = payload.split('&').filter_map(|pair| pair.split_once('='));
+        let pairs = pairs.filter(|(_, value)| is_constant(value));
+        return pairs
+            .map(|(name, value)| (name, place(value, Syntax::Form)))
+            .collect();
+    }
+    let parts: Vec<_> = payload.split('"').collect();
+    let triples = parts.windows(3).skip(1).step_by(2);
+    let pairs = triples.filter(|it| it[1].trim() == ":" && is_constant(it[2]));
+    pairs
+        .map(|it| (it[0], place(it[2], Syntax::Json)))
+        .collect()
+}
+
+fn find_secret(value: &Value, pointer: &str) -> Option<String> {
+    match value {
+        Value::String(text) => (text == SECRET).then(|| pointer.to_owned()),
+        Value::Object(fields) => {
+            let mut fields = fields.iter();
+            fields.find_map(|(name, value)| find_secret(value, &format!("{pointer}/{name}")))
+        }
+        _ => None,
+    }
+}
+
+impl Parameter {
+    pub(super) fn set(&self, body: &mut Value, value: &str) {
+        match &self.place {
+            Place::Field(pointer) => {
+                let field = body.pointer_mut(pointer).expect("it was found there");
+                *field = match field {
+                    Value::Bool(_) | Value::Number(_) => {
+                        serde_json::from_str(value).unwrap_or_else(|_other| json!(value))
+                    }
+                    _ => json!(value),
+                };
+            }
+            Place::Payload(start, end, syntax) => {
+                let payload = body.pointer_mut(PAYLOAD).expect("it was found there");
+                let text = payload.as_str().unwrap_or_default();
+                let value = syntax.encode(value);
+                *payload = json!(format!("{}{value}{}", &text[..*start], &text[*end..]));
+            }
+        }
+    }
+}
+
+impl Syntax {
+    /// Encodes a text as part of a payload.
+    fn encode(self, text: &str) -> String {
+        match self {
+            Self::Json => {
+                let quoted = Value::from(text).to_string();
+                quoted[1..quoted.len() - 1].to_owned()
+            }
+            Self::Form => {
+                let mut encoded = String::new();
+                for byte in text.bytes() {
+                    if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+                        encoded.push(char::from(byte));
+                    } else {
+                        let _ = write!(encoded, "%{byte:02X}");
+                    }
+                }
+                encoded
+            }
+        }
+    }
+}
