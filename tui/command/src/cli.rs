@@ -258,8 +258,17 @@ impl Flags {
     }
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct DemoArguments {
+    /// Serve without a console until stopped; print the addresses and the file with the key.
+    #[arg(long)]
+    pub(crate) serve: bool,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Show the console on a service with a moving story. Nothing leaves this machine, and nothing is kept.
+    Demo(DemoArguments),
     /// Run the service: backend and REST gateway, without a console.
     Serve(ServeArguments),
     /// Run the backend only (gRPC).

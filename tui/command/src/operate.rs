@@ -1,6 +1,6 @@
 //! `bellwether` without a command: the console of a running service, or of one in this process.
 
-mod own_service;
+pub(crate) mod own_service;
 mod sending;
 
 use std::{
@@ -86,6 +86,14 @@ fn renewal(settings: &Settings, address: &str) -> Renewal {
             key.map_err(|error| sentence(&error))
         })
     })
+}
+
+/// Opens the console for the service of this process.
+///
+/// # Errors
+/// Returns an error if there is no terminal.
+pub(crate) async fn open_own(settings: &Settings, address: &str) -> Result<(), Failure> {
+    open(settings, address, false, None).await.map(drop)
 }
 
 /// Opens the console for the service at this address. `far` is set if the service runs in another
