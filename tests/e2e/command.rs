@@ -1,6 +1,6 @@
 //! The command line: ready line, exit codes and messages.
 
-use std::{fs, process::Output};
+use std::{fs, path::Path, process::Output};
 
 use bellwether_tests::{
     engine::Engine,
@@ -276,6 +276,55 @@ fn data_folder_in_use_is_rejected_with_how_to_connect() {
         "{sentence}"
     );
     assert!(output.stdout.is_empty());
+}
+
+/// Runs a command in an empty home folder, with the runtime folder of a service.
+fn run_elsewhere(runtime: &Path, arguments: &[&str]) -> Output {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = process::command(home.path(), arguments);
+    command.env("RUNTIME_DIRECTORY", runtime);
+    process::run(command)
+}
+
+#[test]
+fn commands_of_other_users_find_the_service_by_its_runtime_folder() {
+    let runtime = tempfile::tempdir().unwrap();
+    let folder = runtime.path().to_str().unwrap().to_owned();
+    let variables = vec![("RUNTIME_DIRECTORY", folder)];
+    let mut world = World::with_variables(|_| (), "", variables);
+    for arguments in [&["health"][..], &["get", "rules"], &["status"], &["check"]] {
+        let output = run_elsewhere(runtime.path(), arguments);
+        let said = stderr(&output);
+        assert!(output.status.success(), "{arguments:?}: {said}");
+    }
+    let console = run_elsewhere(runtime.path(), &["--plain"]);
+    assert!(console.status.success(), "{}", stderr(&console));
+
+    let key = world.folder().join("own.key");
+    fs::write(&key, world.client("auditor", "viewer")).unwrap();
+    let key = key.to_str().unwrap();
+    let listed = run_elsewhere(runtime.path(), &["client", "list", "--key-file", key]);
+    assert_eq!(listed.status.code(), Some(4), "{}", stderr(&listed));
+
+    // As systemd does.
+    world.terminate();
+    fs::remove_file(runtime.path().join("addresses.json")).unwrap();
+    let stopped = run_elsewhere(runtime.path(), &["get", "rules"]);
+    assert_eq!(stopped.status.code(), Some(4), "{}", stderr(&stopped));
+}
+
+#[test]
+fn console_attaches_to_the_service_of_its_data_folder() {
+    if Engine::only_in_a_folder() {
+        return;
+    }
+    let mut world = World::start();
+    let console = process::run(world.command(&["--plain"]));
+    assert!(console.status.success(), "{}", stderr(&console));
+    let said = String::from_utf8(console.stdout).unwrap();
+    assert!(said.contains(world.service().address("grpc")), "{said}");
+    assert!(!world.data_dir().join("console.log").exists());
+    world.terminate();
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn links_between_documents_resolve() {
 }
 
 /// Returns the relative targets of a document's links and images, outside of code.
-fn targets(text: &str) -> Vec<String> {
+pub(crate) fn targets(text: &str) -> Vec<String> {
     let prose: String = text.split("```").step_by(2).collect();
     let text: String = prose.split('`').step_by(2).collect();
     let after = text.split("](").skip(1);

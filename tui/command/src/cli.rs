@@ -310,11 +310,14 @@ pub(crate) enum StoreCommand {
         #[arg(long)]
         if_absent: bool,
     },
-    /// Migrate the schema to the layout of this version. Stop the node that uses it first.
+    /// Migrate the schema to the layout of this version.
     Migrate {
         /// Print the SQL statements instead of executing them, for the owner of the schema.
         #[arg(long)]
         print_sql: bool,
+        /// Refuse a migration while nodes of another version are running.
+        #[arg(long, conflicts_with = "print_sql")]
+        if_stopped: bool,
     },
     /// Show layout, size, newest position and nodes of the store.
     Status,

@@ -34,6 +34,9 @@ use self::entry::Setting;
 use crate::{cli::Flags, permissions::Permissions};
 
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
+const FILE_NAME: &str = "bellwether.toml";
+/// The settings of the machine, for users without a file of their own.
+pub(crate) const SYSTEM_FILE: &str = "/etc/bellwether/bellwether.toml";
 
 pub(crate) const DEFAULT_FILE: &str = include_str!("../bellwether.default.toml");
 
@@ -65,6 +68,8 @@ pub(crate) enum Part {
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) data_dir: PathBuf,
+    /// Runtime folders that the service manager created for this process.
+    pub(crate) runtime_dirs: Vec<PathBuf>,
     /// Listen address of gRPC. `None` means the default, which the console may replace if it is in
     /// use.
     pub(crate) grpc_listen: Option<SocketAddr>,
@@ -99,7 +104,7 @@ pub(crate) struct Settings {
     pub(crate) insecure: bool,
     /// Warnings for the log about parts of the configuration file that other users can read.
     pub(crate) loose: Vec<String>,
-    /// Errors in settings of parts that may not run.
+    /// Errors in settings of parts that might not run.
     pub(crate) unusable: Vec<(Part, ConfigError)>,
     /// All settings from the file, variables and flags, in the order read; later ones override
     /// earlier ones.
@@ -123,7 +128,6 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Returns the prefix of messages about the setting.
     fn describe(&self, key: &str) -> String {
         match self {
             Self::File(path) => format!("{key} (in {})", path.display()),
@@ -213,7 +217,7 @@ impl Settings {
     pub(crate) const REST_LISTEN: SocketAddr = loopback(8480);
 
     /// Reads the file, the variables and the flags, in that order. `used` returns the part that
-    /// will run, given whether a running service is named.
+    /// will run with them, and may direct them to a running service.
     ///
     /// # Errors
     /// Returns an error that names the setting if a value in use is invalid, or a key of the file
@@ -221,17 +225,14 @@ impl Settings {
     pub(crate) fn load(
         flags: &Flags,
         variables: &Variables,
-        used: impl Fn(bool) -> Part,
+        used: impl Fn(&mut Self) -> Part,
     ) -> Result<Self, ConfigError> {
         let mut settings = Self::default();
         settings.apply_conventions(variables);
         let variable_file = variables.get("BELLWETHER_CONFIG").map(PathBuf::from);
-        if let Some(file) = flags.config.clone().or(variable_file) {
-            settings.read_file(&file)?;
-        } else if let Some(file) =
-            project_dirs().map(|folders| folders.config_dir().join("bellwether.toml"))
-            && file.exists()
-        {
+        let named = flags.config.clone().or(variable_file);
+        let own = project_dirs().map(|folders| folders.config_dir().join(FILE_NAME));
+        if let Some(file) = file::select(named, own, Path::new(SYSTEM_FILE)) {
             settings.read_file(&file)?;
         }
         variables::check_known(variables)?;
@@ -260,13 +261,17 @@ impl Settings {
             let flag = Source::Flag(format!("--{}", name.replace('_', "-")));
             settings.set(setting, &Value::String(text.to_owned()), flag)?;
         }
-        let part = used(settings.connect.is_some());
+        settings.locate_folders()?;
+        let part = used(&mut settings);
         settings.check(part)?;
         Ok(settings)
     }
 
-    /// Applies conventional terminal variables such as `NO_COLOR`.
+    /// Applies conventional variables such as `NO_COLOR`, and those of systemd.
     fn apply_conventions(&mut self, variables: &Variables) {
+        let folders = variables.get("RUNTIME_DIRECTORY").into_iter();
+        let folders = folders.flat_map(|folders| std::env::split_paths(folders));
+        self.runtime_dirs = folders.collect();
         let message = |name| variables.get(name).filter(|text| !text.is_empty());
         if message("NO_COLOR").is_some() {
             self.theme = Theme::Mono;
@@ -342,7 +347,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Returns the error, or only records it if the setting belongs to a part that may not run.
+    /// Returns the error, or only records it if the setting belongs to a part that might not run.
     fn reject(&mut self, setting: &Setting, error: ConfigError) -> Result<(), ConfigError> {
         match setting::part(setting.key) {
             Part::Client => Err(error),
@@ -357,10 +362,11 @@ impl Settings {
         self.given.iter().map(|given| (given.key, given)).collect()
     }
 
-    fn check(&mut self, part: Part) -> Result<(), ConfigError> {
-        if let Some(at) = self.unusable.iter().position(|(of, _)| *of <= part) {
-            return Err(self.unusable.swap_remove(at).1);
-        }
+    pub(crate) fn is_given(&self, key: &str) -> bool {
+        self.given.iter().any(|given| given.key == key)
+    }
+
+    fn locate_folders(&mut self) -> Result<(), ConfigError> {
         // Not in the data folder, which belongs to a service.
         self.sign_ins = project_dirs().map(|folders| {
             let own = folders.state_dir();
@@ -374,6 +380,13 @@ impl Settings {
                     ConfigError("data_dir: required, because this user has no home folder".into())
                 })?;
         }
+        Ok(())
+    }
+
+    fn check(&mut self, part: Part) -> Result<(), ConfigError> {
+        if let Some(at) = self.unusable.iter().position(|(of, _)| *of <= part) {
+            return Err(self.unusable.swap_remove(at).1);
+        }
         self.tls.check()?;
         if part == Part::Service {
             self.check_serving()?;
@@ -382,7 +395,6 @@ impl Settings {
         Ok(())
     }
 
-    /// Checks combinations of settings that a service needs.
     fn check_serving(&self) -> Result<(), ConfigError> {
         self.tls.check_serving()?;
         if !self.insecure && self.tls.cert.is_none() {
@@ -400,6 +412,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             data_dir: PathBuf::new(),
+            runtime_dirs: Vec::new(),
             grpc_listen: None,
             rest_listen: None,
             backend: format!("http://{}", Self::GRPC_LISTEN),

@@ -38,7 +38,6 @@ pub(crate) enum Parts {
     Gateway,
 }
 
-/// The parts of the service in this process, with bound listeners.
 pub(crate) struct Service {
     backend: Option<Backend>,
     gateway: Option<Gateway>,
@@ -145,7 +144,7 @@ impl Service {
             traces: None,
         };
         if service.backend.is_some() {
-            service.addresses().write_note(&settings.data_dir);
+            service.addresses().write_notes(settings);
         }
         Ok(service)
     }
@@ -200,7 +199,6 @@ impl Service {
         ended
     }
 
-    /// Pins the current addresses for a restart.
     fn pin_addresses(&self, settings: &mut Settings) {
         if let Some(gateway) = &self.gateway {
             settings.rest_listen = Some(gateway.addr());
@@ -313,7 +311,7 @@ async fn with_metrics(
 fn start_failure(error: &StartError, settings: &Settings) -> Failure {
     let sentence = sentence(error);
     let in_use = matches!(error, StartError::Store(OpenError::InUse(_)));
-    match Addresses::read_note(&settings.data_dir).and_then(|noted| noted.grpc) {
+    match Addresses::read_note(settings).and_then(|noted| noted.grpc) {
         Some(address) if in_use => Failure::new(format!(
             "{sentence}; connect to it with `bellwether --connect {address}`"
         )),

@@ -2,7 +2,7 @@
 //! token of a sign-in at the service, and the key in the data folder. A user who ran `bellwether
 //! login` expects to act under their own identity, even on a machine whose data folder has a key.
 
-use std::path::PathBuf;
+use std::{io::ErrorKind, path::PathBuf};
 
 use bellwether_process::plain_file;
 
@@ -55,9 +55,15 @@ pub(crate) fn read_api_key(settings: &Settings) -> Result<String, Failure> {
         _ => plain_file::read_text(&path, KEY_FILE_BYTES_MAX),
     };
     let text = read.map_err(|error| {
+        let administrator = match error.kind() {
+            ErrorKind::PermissionDenied => {
+                "; as root, `bellwether client create NAME --role ROLE` prints a key"
+            }
+            _ => "",
+        };
         Failure::not_allowed(format!(
             "no API key: cannot read {shown} ({error}); name a file with --key-file, set \
-             BELLWETHER_KEY, or sign in with `bellwether login`"
+             BELLWETHER_KEY, or sign in with `bellwether login`{administrator}"
         ))
     })?;
     if let Some(mode) = Permissions::at(&path).filter(|mode| mode.is_accessible_to_others()) {

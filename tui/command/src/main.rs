@@ -83,31 +83,37 @@ fn run(cli: Cli) -> Result<(), Failure> {
     done
 }
 
-/// Returns a function that returns the part of the program that will run, given whether a running
-/// service is named.
-fn part_selector(cli: &Cli) -> fn(bool) -> Part {
+/// Returns a function that directs the settings to a running service, if the command may call one,
+/// and returns the part of the program that will run.
+fn part_selector(cli: &Cli) -> fn(&mut Settings) -> Part {
     match &cli.command {
         None => console_part,
         Some(Command::Serve(_) | Command::Backend(_) | Command::Gateway | Command::Config(_)) => {
             |_| Part::Service
         }
-        Some(Command::Check(_) | Command::Backup(_)) => {
-            |is_named| if is_named { Part::Client } else { Part::Store }
-        }
-        Some(Command::Restore(_)) => |_| Part::Store,
-        Some(Command::Store(_) | Command::Secrets(_)) => |_| Part::Store,
+        Some(Command::Check(_) | Command::Backup(_)) => |settings| {
+            if ready::find_service(settings) {
+                Part::Client
+            } else {
+                Part::Store
+            }
+        },
+        Some(Command::Restore(_) | Command::Store(_) | Command::Secrets(_)) => |_| Part::Store,
         Some(
             Command::Audit(_)
             | Command::Client(_)
             | Command::Login
             | Command::Logout
             | Command::Script(_),
-        ) => |_| Part::Client,
+        ) => |settings| {
+            ready::find_service(settings);
+            Part::Client
+        },
     }
 }
 
-fn console_part(is_named: bool) -> Part {
-    if is_named {
+fn console_part(settings: &mut Settings) -> Part {
+    if ready::find_service(settings) {
         Part::Client
     } else {
         Part::Service
@@ -163,7 +169,6 @@ async fn run_command(command: Command, settings: &Settings) -> Result<(), Failur
     }
 }
 
-/// Returns the frame to draw once instead of opening the console.
 fn frame(cli: &Cli) -> Option<operate::Frame> {
     let screen = cli.snapshot.clone()?;
     Some(operate::Frame {

@@ -14,7 +14,9 @@ use crate::{
     cli::Size,
     config::Settings,
     failure::{Failure, sentence},
-    key, output, sign_ins, tls,
+    key, output,
+    ready::{self, Addresses},
+    sign_ins, tls,
 };
 
 #[derive(Debug)]
@@ -36,13 +38,15 @@ pub(crate) async fn run(
     settings: &Settings,
     frame: Option<Frame>,
 ) -> Result<Option<String>, Failure> {
-    match &settings.connect {
-        Some(address) => open(settings, address, true, frame).await,
-        None => {
-            let own = Box::pin(own_service::open(settings, frame));
-            own.await.map(|()| None)
-        }
-    }
+    let running = || match frame {
+        Some(_) => Addresses::read_note(settings)?.grpc,
+        None => ready::running_service(settings),
+    };
+    let Some(address) = settings.connect.clone().or_else(running) else {
+        let own = Box::pin(own_service::open(settings, frame));
+        return own.await.map(|()| None);
+    };
+    open(settings, &address, true, frame).await
 }
 
 #[expect(
@@ -84,7 +88,8 @@ fn renewal(settings: &Settings, address: &str) -> Renewal {
     })
 }
 
-/// Opens the console for the service at this address; `far` if it runs in another process.
+/// Opens the console for the service at this address. `far` is set if the service runs in another
+/// process.
 async fn open(
     settings: &Settings,
     address: &str,
@@ -148,7 +153,7 @@ async fn open(
     Ok(None)
 }
 
-/// Draws one frame. Fails if it shows no data from the service.
+/// Draws one frame. Returns an error if the frame shows no data from the service.
 async fn draw(mut options: Options, frame: Frame) -> Result<(), Failure> {
     // A frame is UTF-8 text, whatever the terminal supports.
     options.is_ascii = false;

@@ -18,7 +18,7 @@ pub(crate) fn list(kind: Kind, page_token: &str) -> Call {
     Call::new(spec.service, spec.list, body)
 }
 
-/// Returns the resources of a page, and the token of the next one; empty at the end.
+/// Returns the resources of a page, and the token of the next page, which is empty at the end.
 pub(crate) fn parse_list(kind: Kind, answer: CallResult) -> Result<(Vec<Object>, String), Failure> {
     let mut page = decode_json(kind::spec(kind).list, answer)?;
     let rows = match page[kind.plural()].take() {
@@ -95,7 +95,7 @@ pub(crate) fn create(draft: &Object) -> Call {
     })
 }
 
-/// The response for a new client contains its key.
+/// Parses the response for a new client, which contains its key.
 fn parse_key(answer: CallResult) -> Result<WriteOutcome, Failure> {
     let created: v1::CreateClientResponse = message(answer)?;
     Ok(WriteOutcome::Key {

@@ -1,6 +1,9 @@
 //! The configuration file: TOML that may contain only known keys.
 
-use std::path::Path;
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+};
 
 use toml::{Table, Value};
 
@@ -13,6 +16,18 @@ pub(crate) struct Values {
     pub(crate) settings: Vec<(String, Value)>,
     pub(crate) contexts: Option<Value>,
     pub(crate) views: Option<Value>,
+}
+
+/// Returns the file to read: the named one, else the user's own one, else that of the system if this
+/// user may read it.
+pub(super) fn select(
+    named: Option<PathBuf>,
+    own: Option<PathBuf>,
+    system: &Path,
+) -> Option<PathBuf> {
+    let own = own.filter(|file| file.exists());
+    let system = || File::open(system).is_ok().then(|| system.to_owned());
+    named.or(own).or_else(system)
 }
 
 /// Returns the settings of a file, and its contexts and views unparsed.

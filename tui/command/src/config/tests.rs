@@ -665,3 +665,20 @@ fn terminals_with_kitty_keys_are_detected_by_name() {
     assert!(!has(&[("TERM", "xterm-256color")]));
     assert!(!has(&[("TERM", "foot"), ("TMUX", "/tmp/tmux")]));
 }
+
+#[test]
+fn system_file_is_read_if_the_user_has_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (named, own, system) = (path("named"), path("own"), path("system"));
+    let selected = |named: Option<&Path>| {
+        let named = named.map(Path::to_owned);
+        file::select(named, Some(own.clone()), &system)
+    };
+    assert_eq!(selected(None), None);
+    fs::write(&system, "").unwrap();
+    assert_eq!(selected(None), Some(system.clone()));
+    fs::write(&own, "").unwrap();
+    assert_eq!(selected(None), Some(own.clone()));
+    assert_eq!(selected(Some(&named)), Some(named.clone()));
+}

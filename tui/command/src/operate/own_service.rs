@@ -15,7 +15,6 @@ use crate::{
     embedded::{Parts, Service},
     failure::Failure,
     log,
-    ready::Addresses,
 };
 
 /// Log file of the service, in the data folder; the console occupies the terminal.
@@ -30,8 +29,12 @@ const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCA
 /// # Errors
 /// Returns an error if the service fails to start or crashes, or there is no terminal.
 pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<(), Failure> {
-    if let Some(frame) = frame {
-        return Box::pin(attach(settings, frame)).await;
+    if frame.is_some() {
+        let folder = settings.data_dir.display();
+        return Err(Failure::unreachable(format!(
+            "no service runs on the data folder {folder}; start one with `bellwether serve`, or \
+             name one with --connect"
+        )));
     }
     let service = Box::pin(bind(settings)).await?;
     log::to_file(settings, &settings.data_dir.join(LOG_FILE))?;
@@ -54,19 +57,6 @@ pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<()
         Ok(Some(Err(panic))) => Err(Failure::new(format!("the service crashed: {panic}"))),
         Ok(None) | Err(_) => Ok(()),
     }
-}
-
-async fn attach(settings: &Settings, frame: Frame) -> Result<(), Failure> {
-    let noted = Addresses::read_note(&settings.data_dir).and_then(|noted| noted.grpc);
-    let Some(address) = noted else {
-        let folder = settings.data_dir.display();
-        return Err(Failure::unreachable(format!(
-            "no service runs on the data folder {folder}; start one with `bellwether serve`, or \
-             name one with --connect"
-        )));
-    };
-    let drawn = super::open(settings, &address, true, Some(frame)).await;
-    drawn.map(|_context| ())
 }
 
 /// Binds the default addresses, or free ports if another program uses them.

@@ -1,6 +1,10 @@
 //! Certificates with their private keys, for the listeners and for clients.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs::File,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
 
 use bellwether_process::plain_file;
 use rustls::{
@@ -17,7 +21,6 @@ use crate::{
 
 const KEY_BYTES_MAX: u64 = 64 * 1024;
 
-/// A certificate and its key: their files, and the settings that name them.
 #[derive(Debug, Clone)]
 pub(super) struct Pair {
     pub(super) certificate: (&'static str, PathBuf),
@@ -32,14 +35,22 @@ impl Pair {
         })
     }
 
-    /// Returns the client certificate: the one set for clients, else that of the listeners.
+    /// Returns the client certificate: the one set for clients, else that of the listeners if this
+    /// user may read its key.
     pub(super) fn of_caller(tls: &TlsSettings) -> Option<Self> {
         let own = tls.client_cert.clone().zip(tls.client_key.clone());
         let own = own.map(|(certificate, key)| Self {
             certificate: ("tls_client_cert", certificate),
             key: ("tls_client_key", key),
         });
-        own.or_else(|| Self::of_listeners(tls))
+        let is_readable = |pair: &Self| {
+            let opened = File::open(&pair.key.1);
+            opened.map_or_else(
+                |error| error.kind() != ErrorKind::PermissionDenied,
+                |_| true,
+            )
+        };
+        own.or_else(|| Self::of_listeners(tls).filter(is_readable))
     }
 
     pub(super) fn load(&self) -> Result<CertifiedKey, ConfigError> {
