@@ -62,7 +62,10 @@ pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Minimum time between two frames without a key press.
 pub(crate) const FRAME: Duration = Duration::from_millis(33);
 /// Refresh interval of a list that the service does not stream.
-pub(crate) const REFRESH_MS: i64 = 10_000;
+pub(crate) const REFRESH_MS: i64 = 9_000;
+/// Age of the last response after which the display is marked as stale; more than the time between
+/// two reads.
+pub(crate) const STALE_MS: i64 = 10_000;
 /// Maximum age of the counts in the tabs while something changes.
 pub(crate) const TABS_MS: i64 = 5_000;
 /// Refresh interval while nothing is stored, when only the passage of time changes what is shown.

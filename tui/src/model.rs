@@ -395,6 +395,7 @@ impl Model {
             tested,
             self.begun_until_ms,
             self.cycle,
+            self.stale_at_ms().filter(|at| *at > self.now_ms),
             self.notice.as_ref().and_then(|notice| notice.until_ms),
         ];
         due.into_iter().flatten().min()
@@ -411,6 +412,17 @@ impl Model {
 
     /// Returns the age of the data on the screen; for streamed data, the time since the connection
     /// broke. `None` if nothing was received.
+    /// Returns the time at which the display becomes stale, unless the service responds before.
+    pub(crate) fn stale_at_ms(&self) -> Option<i64> {
+        let received = self.last_received_ms.filter(|_| self.is_connected())?;
+        Some(received.saturating_add(limits::STALE_MS))
+    }
+
+    /// Whether the service has not responded for a while, although the connection is up.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.stale_at_ms().is_some_and(|at| at <= self.now_ms)
+    }
+
     pub(crate) fn age_ms(&self) -> Option<i64> {
         let received = match (&self.page.content, &self.page.route) {
             (Content::Event { detail, .. }, _) => detail.received_ms,

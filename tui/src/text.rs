@@ -221,11 +221,19 @@ pub(crate) fn shorten_error(reason: &str) -> String {
     reason.replacen("the receiver returned ", "", 1)
 }
 
-pub(crate) fn round_to_unit(number: i64) -> String {
+/// Abbreviates a count to two or three digits, rounded to the nearest.
+pub(crate) fn abbreviate(number: i64) -> String {
+    let rounded = |unit: i64, suffix: &str| {
+        let tenths = (number * 10 + unit / 2) / unit;
+        match tenths {
+            ..100 => format!("{}.{}{suffix}", tenths / 10, tenths % 10),
+            _ => format!("{}{suffix}", (number + unit / 2) / unit),
+        }
+    };
     match number {
         ..1_000 => number.to_string(),
-        1_000..1_000_000 => format!("{}k", number / 1_000),
-        _ => format!("{}M", number / 1_000_000),
+        ..999_500 => rounded(1_000, "k"),
+        _ => rounded(1_000_000, "M"),
     }
 }
 
@@ -269,6 +277,24 @@ mod tests {
         assert_eq!(bars(&[1, 1_000], 2), "▂█");
         // The first bar covers fewer counts.
         assert_eq!(bars(&[5, 0, 0, 5, 5], 3), "▅ █");
+    }
+
+    #[test]
+    fn abbreviated_counts_are_rounded() {
+        for (number, expected) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1.0k"),
+            (4_893, "4.9k"),
+            (9_949, "9.9k"),
+            (9_950, "10k"),
+            (26_310, "26k"),
+            (999_499, "999k"),
+            (999_500, "1.0M"),
+            (31_800_000, "32M"),
+        ] {
+            assert_eq!(abbreviate(number), expected);
+        }
     }
 
     #[test]

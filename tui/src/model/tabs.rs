@@ -59,9 +59,8 @@ fn all(model: &Model) -> Vec<Tab> {
     let open: i32 = overview.map_or(0, |it| it.open_by_severity.values().sum());
     let quiet = model.store.resources(Kind::Silence).rows().iter();
     let quiet = quiet.filter(|it| it.text("state") == "ACTIVE").count();
-    let count = |sign: &str, count: i64| {
-        (count > 0).then(|| format!("{sign}{}", text::round_to_unit(count)))
-    };
+    let count =
+        |sign: &str, count: i64| (count > 0).then(|| format!("{sign}{}", text::abbreviate(count)));
     let deliveries = match (dead, waiting) {
         (0, waiting) => (count("", waiting.into()), false),
         (dead, _) => (count("✗", dead.into()), true),

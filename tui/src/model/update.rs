@@ -105,7 +105,7 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     // Only countdowns, elapsed times and ages require redrawing as time passes.
     model.touched = model.counts_seconds() || model.has_ages();
     let wakes = model.page.list.anchor.wake_at_ms();
-    model.touched |= wakes.is_some_and(|at| at <= model.now_ms);
+    model.touched |= wakes.is_some_and(|at| at <= model.now_ms) || model.is_stale();
     model.touched |= model.page.form().is_some_and(|form| form.bench.count() > 0);
     if model.begun_until_ms.is_some_and(|at| at <= model.now_ms) {
         model.touched |= model.cancel_sequence();

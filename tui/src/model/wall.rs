@@ -24,7 +24,8 @@ pub(crate) struct FrequentSource {
     pub(crate) name: String,
     pub(crate) count: i64,
     pub(crate) or_more: bool,
-    pub(crate) most: i64,
+    /// The whole that the count is a share of.
+    pub(crate) total: i64,
     pub(crate) token: Token,
     pub(crate) link: Option<Link>,
 }
@@ -43,6 +44,9 @@ pub(crate) fn frequent_sources(model: &Model) -> Vec<FrequentSource> {
         rows.push(heading(&format!("rules, {}", counted.back.label())));
         rows.extend(rules);
     }
+    let overview = model.store.overview.value.as_ref();
+    let open = overview.map_or(0, |it| it.open_by_severity.values().sum::<i32>());
+    let open = i64::from(open);
     let groups = [
         ("name", "names", &counted.names, NAMES),
         ("host", "hosts", &counted.hosts, HOSTS),
@@ -52,13 +56,14 @@ pub(crate) fn frequent_sources(model: &Model) -> Vec<FrequentSource> {
         let or_more = found.complete != Some(true);
         let known = found.groups.iter().filter(|group| group.value.is_some());
         let known: Vec<_> = known.take(most).collect();
-        let Some(first) = known.first() else { continue };
-        let top = i64::from(first.count.unwrap_or_default());
+        if known.is_empty() {
+            continue;
+        }
         rows.push(heading(&format!("{title}, open now")));
         rows.extend(
             known
                 .iter()
-                .map(|group| of_group(field, group, top, or_more)),
+                .map(|group| of_group(field, group, open, or_more)),
         );
     }
     rows
@@ -69,13 +74,13 @@ fn heading(title: &str) -> FrequentSource {
         name: title.to_owned(),
         count: 0,
         or_more: false,
-        most: 0,
+        total: 0,
         token: Token::Heading,
         link: None,
     }
 }
 
-fn of_group(field: &str, group: &EventGroup, most: i64, or_more: bool) -> FrequentSource {
+fn of_group(field: &str, group: &EventGroup, total: i64, or_more: bool) -> FrequentSource {
     let value = group.value.clone().unwrap_or_default();
     let worst = WORST_FIRST
         .into_iter()
@@ -85,7 +90,7 @@ fn of_group(field: &str, group: &EventGroup, most: i64, or_more: bool) -> Freque
         name: value,
         count: group.count.unwrap_or_default().into(),
         or_more,
-        most,
+        total,
         token: worst.map_or(Token::Text, Token::from),
     }
 }
@@ -99,7 +104,7 @@ fn rules(counted: &ChartData) -> Vec<FrequentSource> {
     let mut all: Vec<_> = all.map(|one| (decided(one), one)).collect();
     all.retain(|(count, _)| *count > 0);
     all.sort_by_key(|(count, _)| Reverse(*count));
-    let most = all.first().map_or(0, |(count, _)| *count);
+    let total = all.iter().map(|(count, _)| count).sum();
     let rows = all
         .into_iter()
         .take(RULES)
@@ -107,7 +112,7 @@ fn rules(counted: &ChartData) -> Vec<FrequentSource> {
             name: one.name.clone(),
             count,
             or_more: false,
-            most,
+            total,
             token: Token::Info,
             link: Some(Link::Go(Route::Object(Kind::Rule, one.name.clone()))),
         });
@@ -190,6 +195,43 @@ pub(crate) fn troubled_destinations(
     rows.collect()
 }
 
+/// Returns the sentence about failing destinations and waiting messages; `None` if all is well.
+pub(crate) fn headline(model: &Model, overview: &Overview) -> Option<String> {
+    let all = overview.destinations.iter();
+    let troubled = |state| move |one: &&DestinationOverview| health(one) == state;
+    let failing = all.clone().filter(troubled(HealthState::Failing)).count();
+    let paused = all.clone().filter(troubled(HealthState::Paused)).count();
+    let mut parts: Vec<String> = Vec::new();
+    let be = |count: usize| if count == 1 { "is" } else { "are" };
+    let destinations = |count: usize| match count {
+        1 => "1 destination".to_owned(),
+        count => format!("{count} destinations"),
+    };
+    if failing > 0 {
+        parts.push(format!("{} {} failing", destinations(failing), be(failing)));
+    }
+    if paused > 0 {
+        parts.push(format!("{} {} paused", destinations(paused), be(paused)));
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    let waiting = all.clone().filter_map(|one| one.waiting_count).sum::<i32>();
+    if waiting > 0 {
+        let s = if waiting == 1 { " waits" } else { "s wait" };
+        parts.push(format!("{} message{s}", text::group_digits(waiting.into())));
+    }
+    let oldest = all.filter_map(|one| one.health.as_ref()?.oldest_waiting_time.as_ref());
+    let oldest = oldest.filter_map(|time| millis(Some(time))).min();
+    if let Some((oldest, now)) = oldest.zip(model.store.overview.received_ms) {
+        parts.push(format!(
+            "the oldest for {}",
+            duration((now - oldest).max(0))
+        ));
+    }
+    Some(parts.join(", "))
+}
+
 /// Returns the line shown if no destination is in trouble, with the number of healthy destinations.
 pub(crate) fn healthy_line(overview: &Overview) -> (Token, String) {
     let all = &overview.destinations;
@@ -214,6 +256,34 @@ pub(crate) fn health(one: &DestinationOverview) -> HealthState {
         .as_ref()
         .map(DestinationHealth::state)
         .unwrap_or_default()
+}
+
+/// Returns the class of the last failure in at most eight characters, or else the health.
+pub(crate) fn health_word(one: &DestinationOverview) -> String {
+    let state = health(one);
+    let error = one.health.as_ref().map_or("", |it| &*it.last_error);
+    let class = failure_class(error).filter(|_| state == HealthState::Failing);
+    class.unwrap_or_else(|| state.label().to_owned())
+}
+
+/// Returns the class of an attempt's error: a status, or the phase that failed.
+fn failure_class(error: &str) -> Option<String> {
+    const CLASSES: [(&str, &str); 8] = [
+        ("cannot be resolved", "DNS"),
+        ("another host name", "TLS name"),
+        ("certificate", "TLS"),
+        ("TLS", "TLS"),
+        ("connection refused", "refused"),
+        ("within", "timeout"),
+        ("no response", "timeout"),
+        ("not allowed", "blocked"),
+    ];
+    let is_status = |word: &&str| word.len() == 3 && word.starts_with(['4', '5']);
+    let mut words = error.split(|it: char| !it.is_ascii_alphanumeric());
+    let class = CLASSES.iter().find(|(part, _)| error.contains(part));
+    let class = class.map(|(_, class)| (*class).to_owned());
+    let status = words.find(|word| is_status(word) && word.parse::<u16>().is_ok());
+    status.map(str::to_owned).or(class)
 }
 
 pub(crate) fn sign(state: HealthState) -> &'static str {
@@ -292,6 +362,26 @@ pub(crate) fn service(model: &Model, overview: &Overview) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn failures_have_short_classes() {
+        for (error, class) in [
+            ("the receiver returned 401 Unauthorized", Some("401")),
+            ("the host name `a.example` cannot be resolved", Some("DNS")),
+            (
+                "cannot connect to 127.0.0.1:9: connection refused",
+                Some("refused"),
+            ),
+            ("cannot connect to `a.example` within 10s", Some("timeout")),
+            (
+                "the certificate is not valid for `a.example`",
+                Some("TLS name"),
+            ),
+            ("the template is empty", None),
+        ] {
+            assert_eq!(failure_class(error).as_deref(), class, "{error}");
+        }
+    }
 
     #[test]
     fn wall_counts_only_tried_destinations_as_healthy() {

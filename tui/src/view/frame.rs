@@ -14,8 +14,6 @@ use crate::{
     theme::Token,
 };
 
-const LAST_RECEIVED_COLUMNS: usize = 120;
-
 pub(super) fn too_small(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let words = ["Bellwether", "needs 40x8", "‹quit› quits"];
     for (y, word) in (area.top()..area.bottom()).zip(words) {
@@ -83,30 +81,35 @@ pub(crate) fn crumbs(model: &Model) -> Vec<String> {
 fn draw_header(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let width = usize::from(area.width);
     pen.put(area.x, area.y, width, Token::Bar, &" ".repeat(width));
-    let state = match &model.link {
-        Connection::Connecting => "… connecting",
-        Connection::Up => "● connected",
-        Connection::Down { .. } => "✗ not connected",
+    let is_stale = model.is_stale();
+    let (sign, state) = match &model.link {
+        Connection::Connecting => ("…", "connecting"),
+        Connection::Up if is_stale => ("○", "no response since"),
+        Connection::Up => ("●", "connected at"),
+        Connection::Down { .. } => ("✗", "not connected since"),
     };
-    let caller = model.caller.as_ref().map_or_else(String::new, |caller| {
-        format!("  {} ({})", caller.name, caller.role.label())
+    let caller = model.caller.as_ref();
+    let (name, role) = caller.map_or_else(Default::default, |caller| {
+        let name = format!("  {}", caller.name);
+        (name, format!(" ({})", caller.role.label()))
     });
-    let last_received = model
-        .last_received_ms
-        .filter(|_| width >= LAST_RECEIVED_COLUMNS);
-    let last_received = last_received.map_or_else(String::new, |ms| {
-        let before = match &model.link {
-            Connection::Up => " at",
-            _ => ", last heard",
-        };
-        format!("{before} {} {}", model.format_time(ms), model.zone_word())
+    let (time, zone) = model.last_received_ms.map_or_else(Default::default, |ms| {
+        let time = format!(" {}", model.format_time(ms));
+        (time, format!(" {}", model.zone_word()))
     });
-    let mut right = format!("{state}{last_received}{caller} ");
-    // The caller is more important than the time of the last response.
-    if text::width(&right) > width / 2 && matches!(model.link, Connection::Up) {
-        right = format!("{state}{caller} ");
-    }
-    let right = text::fit(&right, width / 2);
+    let state = if time.is_empty() {
+        state.rsplit_once(' ').map_or(state, |(state, _)| state)
+    } else {
+        state
+    };
+    let right = [
+        format!("{sign} {state}{time}{zone}{name}{role} "),
+        format!("{sign} {state}{time}{name} "),
+        format!("{sign}{time}{name} "),
+        format!("{sign}{time} "),
+    ];
+    let fitting = right.iter().find(|it| text::width(it) <= width / 2);
+    let right = text::fit(fitting.unwrap_or(&right[3]), width / 2);
     let right_width = text::width(&right);
     let mut space = width.saturating_sub(right_width + 1);
     let mut x = area.x;
@@ -121,7 +124,8 @@ fn draw_header(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let crumbs = crumbs(model).join(" › ");
     put(&mut x, Token::Bar, &format!("{CRUMB_GAP}{crumbs}"));
     let x = area.right() - u16::try_from(right_width).unwrap_or(area.width);
-    pen.put(x, area.y, right_width, Token::Bar, &right);
+    let token = if is_stale { Token::Dim } else { Token::Bar };
+    pen.put(x, area.y, right_width, token, &right);
 }
 
 fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {

@@ -28,9 +28,13 @@ mod lists;
 /// Minimum columns for two and for three columns of panels.
 const TWO: u16 = 100;
 const THREE: u16 = 150;
-/// Rows of the severity panel: with a line per severity, and with a large figure per severity.
+/// Rows of the severity panel: with a line per severity, and with large figures for the two worst.
 const SEVERITIES: u16 = 8;
-const FIGURES: u16 = 5 * (FIGURE_ROWS + 1) + 2;
+const FIGURES: u16 = 2 * (FIGURE_ROWS + 1) + 3 + 2;
+
+/// Minimum rows of the destinations with the worst three, and of the panels below them.
+const DESTINATIONS: u16 = 7;
+const BELOW: u16 = 6;
 
 pub(super) fn draw(model: &Model, overview: &Overview, pen: &mut Pen<'_>, area: Rect) {
     let wall = Wall {
@@ -39,12 +43,17 @@ pub(super) fn draw(model: &Model, overview: &Overview, pen: &mut Pen<'_>, area: 
         counted: model.store.wall.value.as_ref(),
         cursor: model.link_at_cursor().filter(|_| model.cycle.is_none()),
     };
+    let headline = wall::headline(model, overview);
     let rows = [
+        Constraint::Length(u16::from(headline.is_some())),
         Constraint::Length(wall.unanswered_rows()),
         Constraint::Min(0),
         Constraint::Length(1),
     ];
-    let [top, area, foot] = Layout::vertical(rows).areas(area);
+    let [first, top, area, foot] = Layout::vertical(rows).areas(area);
+    if let Some(words) = headline {
+        pen.put(first.x + 1, first.y, first.width.into(), Token::Bad, &words);
+    }
     wall.unanswered(pen, top);
     if area.width >= THREE {
         wall.draw_three_columns(pen, area);
@@ -117,10 +126,12 @@ impl Wall<'_> {
     }
 
     fn draw_one_column(&self, pen: &mut Pen<'_>, area: Rect) {
-        let table = self.table_rows(area.height.saturating_sub(SEVERITIES) / 2);
+        let rest = area.height.saturating_sub(SEVERITIES - 1);
+        let table = self.table_rows((rest / 2).max(DESTINATIONS));
+        let is_shown = rest.saturating_sub(table) >= BELOW;
         let rows = [
             Constraint::Length(SEVERITIES - 1),
-            Constraint::Length(table),
+            Constraint::Length(if is_shown { table } else { rest }),
             Constraint::Fill(1),
         ];
         let [top, table, below] = Layout::vertical(rows).areas(area);
@@ -130,6 +141,9 @@ impl Wall<'_> {
         self.open(pen, open);
         self.rate(pen, rate);
         self.destinations(pen, table);
+        if !is_shown {
+            return;
+        }
         self.deliveries(pen, deliveries);
         if area.height >= 32 {
             let missed = self.missed_rows().clamp(3, (right.height / 2).max(3));

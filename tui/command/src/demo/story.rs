@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bellwether_tui::api::{Api, CallError};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -41,11 +42,12 @@ pub(super) async fn run(mut api: Api) -> Result<(), CallError> {
 /// # Errors
 /// Returns an error if the service rejects it.
 pub(super) async fn silence_staging(api: &mut Api) -> Result<(), CallError> {
+    let end = Timestamp::now() + SignedDuration::from_mins(30);
     let silence = json!({
         "name": "staging-upgrade",
         "reason": "Staging is being upgraded",
         "filter": "env=staging",
-        "duration": "1800s",
+        "span": {"endTime": end.to_string()},
     });
     let request = json!({"silence": silence});
     api.call("SilenceService", "CreateSilence", &request)
@@ -63,7 +65,7 @@ fn events(tick: u64) -> Vec<Value> {
     if at.is_multiple_of(2) {
         events.push(routine(tick));
     }
-    if at.is_multiple_of(20) {
+    if at.is_multiple_of(30) {
         // The third host stops sending after the first minute.
         let hosts = if tick < 60 { 1..4 } else { 1..3 };
         events.extend(hosts.map(|number| {

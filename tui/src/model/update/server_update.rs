@@ -28,12 +28,18 @@ use crate::{
 };
 
 pub(super) fn handle(model: &mut Model, server_update: ServerUpdate, effects: &mut Vec<Effect>) {
-    let is_data = !matches!(
-        server_update,
-        ServerUpdate::Link(_) | ServerUpdate::Progress(..)
-    );
+    let is_from_service = match &server_update {
+        ServerUpdate::Link(_) => false,
+        ServerUpdate::CallResult(_, Err(failure)) | ServerUpdate::WatchRejected { failure, .. } => {
+            !matches!(
+                failure.kind,
+                FailureKind::Unreachable | FailureKind::TimedOut
+            )
+        }
+        _ => true,
+    };
     apply(model, server_update, effects);
-    if is_data && model.touched {
+    if is_from_service {
         model.last_received_ms = Some(model.now_ms);
     }
 }

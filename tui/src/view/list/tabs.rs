@@ -75,7 +75,7 @@ fn states(model: &Model, pen: &mut Pen<'_>, (x, y): (u16, u16)) -> u16 {
     for (index, (name, _)) in filter::DELIVERY_TABS.into_iter().enumerate() {
         let is_own = own == Some(index);
         let count = model.delivery_count(index).map(|count| match count {
-            count if is_narrow && !is_own => text::round_to_unit(count),
+            count if is_narrow && !is_own => text::abbreviate(count),
             count => text::group_digits(count),
         });
         let count = count.map_or_else(String::new, |it| format!(" {it}"));

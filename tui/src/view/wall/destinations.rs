@@ -9,9 +9,9 @@ use ratatui::{
 
 use super::{Wall, draw_columns, fill, numbers};
 use crate::{
-    data::{Kind, Named, span_ms},
+    data::{Kind, span_ms},
     document::{Link, duration},
-    model::wall::{harm_key, health, sign},
+    model::wall::{harm_key, health, health_word, sign},
     route::Route,
     text,
     theme::Token,
@@ -146,7 +146,7 @@ const NAME: u16 = 18;
 const SHOWN: [ShownColumn; 6] = [
     ShownColumn {
         head: "Health",
-        cell: |pen, one| Line::from(pen.span(health(one).into(), health(one).label())),
+        cell: |pen, one| Line::from(pen.span(health(one).into(), &health_word(one))),
         rank: 0,
     },
     ShownColumn {

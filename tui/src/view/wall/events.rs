@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use super::{FIGURES, Wall, draw_columns, fill, numbers, sum};
 use crate::{
-    data::{ChartPeriod, Named, Severity, Sign, WORST_FIRST},
+    data::{ChartPeriod, Named, Severity, Sign, WORST_FIRST, millis},
     document::Link,
     route::Route,
     text,
@@ -35,10 +35,14 @@ impl Wall<'_> {
                 &format!(" {named} "),
             );
         }
-        let is_large = inside.height >= FIGURES - 3;
-        let step = if is_large { FIGURE_ROWS + 1 } else { 1 };
-        let rows = (inside.top()..inside.bottom()).step_by(usize::from(step));
-        for (severity, y) in WORST_FIRST.into_iter().zip(rows) {
+        let is_large = inside.height >= FIGURES - 2;
+        let mut y = inside.top();
+        for severity in WORST_FIRST {
+            if y >= inside.bottom() {
+                break;
+            }
+            let is_urgent = matches!(severity, Severity::Critical | Severity::Error);
+            let is_large = is_large && is_urgent;
             let name = severity.as_str_name();
             let count = self.overview.open_by_severity.get(name);
             let opened = self.overview.opened_by_severity.get(name);
@@ -50,9 +54,9 @@ impl Wall<'_> {
                 ..inside
             };
             self.severity(pen, row, severity, counts);
+            y += if is_large { FIGURE_ROWS + 1 } else { 1 };
         }
         let acknowledged = self.overview.acknowledged_count.unwrap_or_default();
-        let y = inside.top() + 5 * step - u16::from(is_large);
         if y < inside.bottom() && acknowledged > 0 {
             let words = format!("✓ {} acknowledged", text::group_digits(acknowledged.into()));
             pen.put(inside.x, y, inside.width.into(), Token::Good, &words);
@@ -132,7 +136,17 @@ impl Wall<'_> {
             .collect();
         let count = columns.first().map_or(0, |(_, values)| values.len());
         let sums = (0..count).map(|at| columns.iter().map(|(_, values)| values[at]).sum::<f64>());
-        let most = sums.fold(0.0, f64::max);
+        let sums: Vec<f64> = sums.collect();
+        let (at, most) = sums
+            .iter()
+            .copied()
+            .enumerate()
+            .fold(
+                (0, 0.0),
+                |most, column| {
+                    if column.1 > most.1 { column } else { most }
+                },
+            );
         let total: i64 = all.iter().map(|(_, counts)| sum(counts)).sum();
         let total = text::group_digits(total);
         let mut title = format!("Events a minute, by severity  {total} in all");
@@ -149,7 +163,28 @@ impl Wall<'_> {
             pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, &words);
             return;
         }
-        plot_rate(pen, inside, (&columns, most), counted.back);
+        let limit = clipped(sums);
+        plot_rate(pen, inside, (&columns, limit.min(most)), counted.back);
+        if limit < most
+            && let Some(start_ms) = millis(counted.statistics.start_time.as_ref())
+        {
+            #[expect(clippy::cast_possible_truncation, reason = "a few hours at most")]
+            let step_ms = (step * 60_000.0) as i64;
+            let at = i64::try_from(at).unwrap_or(0);
+            let time = self
+                .model
+                .format_time(start_ms.saturating_add(at * step_ms));
+            let words = format!("▲ {} at {time}", scale(most));
+            let cells = u16::try_from(text::width(&words)).unwrap_or(0);
+            let x = inside.right().saturating_sub(cells);
+            pen.put(
+                x.max(inside.x),
+                inside.y,
+                cells.into(),
+                Token::Warning,
+                &words,
+            );
+        }
     }
 
     fn spans(&self, pen: &mut Pen<'_>, area: Rect, title: &str) {
@@ -173,20 +208,52 @@ impl Wall<'_> {
 
 type Rate = (Severity, Vec<f64>);
 
+/// Columns above this share of all non-empty ones are clipped, if they are much higher.
+const CLIPPED_FROM: f64 = 0.95;
+const CLIPPED_FACTOR: f64 = 2.0;
+/// Minimum number of non-empty columns for clipping.
+const CLIPPED_COLUMNS: usize = 10;
+
+/// Returns the value of a full column, so that a single peak does not flatten the rest.
+fn clipped(mut sums: Vec<f64>) -> f64 {
+    sums.retain(|sum| *sum > 0.0);
+    sums.sort_by(f64::total_cmp);
+    let most = sums.last().copied().unwrap_or_default();
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an index of few columns"
+    )]
+    let at = ((sums.len() as f64 - 1.0) * CLIPPED_FROM).max(0.0) as usize;
+    let usual = sums.get(at).copied().unwrap_or_default();
+    if sums.len() >= CLIPPED_COLUMNS && most > usual * CLIPPED_FACTOR {
+        usual
+    } else {
+        most
+    }
+}
+
 fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate], f64), back: ChartPeriod) {
-    let peak = scale(most);
-    let margin = u16::try_from(peak.len()).unwrap_or(0) + 1;
+    let (peak, half) = (scale(most), scale(most / 2.0));
+    let cells = peak.len().max(half.len());
+    let margin = u16::try_from(cells).unwrap_or(0) + 1;
     let plot = Rect {
         x: inside.x + margin,
         width: inside.width.saturating_sub(margin),
         height: inside.height - 1,
         ..inside
     };
-    pen.put(inside.x, plot.y, peak.len(), Token::Dim, &peak);
+    pen.put(
+        inside.x,
+        plot.y,
+        cells,
+        Token::Dim,
+        &format!("{peak:>cells$}"),
+    );
     if plot.height >= 6 {
-        let half = format!("{:>1$}", scale(most / 2.0), peak.len());
         let y = plot.y + plot.height / 2;
-        pen.put(inside.x, y, peak.len(), Token::Dim, &half);
+        pen.put(inside.x, y, cells, Token::Dim, &format!("{half:>cells$}"));
     }
     // The worst severities are at the bottom, where they are easiest to compare.
     let series = columns.iter().map(|(severity, values)| Series {
@@ -229,9 +296,11 @@ fn round_to_integer(number: f64) -> i64 {
 
 fn scale(number: f64) -> String {
     match number {
+        0.0 => "0".to_owned(),
+        ..0.01 => "<0.01".to_owned(),
+        ..0.1 => format!("{number:.2}"),
         ..10.0 if number.fract() != 0.0 => format!("{number:.1}"),
         ..10_000.0 => text::group_digits(round_to_integer(number)),
-        ..1_000_000.0 => format!("{:.0}k", number / 1e3),
-        _ => format!("{:.1}M", number / 1e6),
+        _ => text::abbreviate(round_to_integer(number)),
     }
 }

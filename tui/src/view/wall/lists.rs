@@ -92,7 +92,7 @@ impl Wall<'_> {
                 &count,
             );
             #[expect(clippy::cast_precision_loss, reason = "a share of few cells")]
-            let share = row.count as f64 / row.most.max(1) as f64;
+            let share = row.count as f64 / row.total.max(1) as f64;
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
