@@ -6,7 +6,9 @@ mod feeds;
 
 use std::time::Duration;
 
-use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};
+use bellwether_tests::{
+    eventually::eventually, process, receiver::Receiver, rest::Rest, world::World,
+};
 use serde_json::{Value, json};
 
 use crate::samples;
@@ -160,6 +162,15 @@ async fn escalation_stops_when_a_contact_acknowledges_by_link() {
         "the message to ben by push was delivered",
     ] {
         assert!(story.contains(&reported), "{story:#?}");
+    }
+    let command = world.command(&["explain", ended["eventId"].as_str().unwrap()]);
+    let said = String::from_utf8(process::run(command).stdout).unwrap();
+    for reported in [
+        "\n  delivery to ana by push: delivered at ",
+        "\n  escalation database: ended, step 2 of 2; notified ana by push in step 1, ben by push \
+         in step 2\n",
+    ] {
+        assert!(said.contains(reported), "{said}");
     }
 }
 
