@@ -42,13 +42,11 @@ pub(crate) async fn run(
         Some(_) => Addresses::read_note(settings)?.grpc,
         None => ready::running_service(settings),
     };
-    match settings.connect.clone().or_else(running) {
-        Some(address) => open(settings, &address, true, frame).await,
-        None => {
-            let own = Box::pin(own_service::open(settings, frame));
-            own.await.map(|()| None)
-        }
+    if let Some(address) = settings.connect.clone().or_else(running) {
+        return open(settings, &address, true, frame).await;
     }
+    let own = Box::pin(own_service::open(settings, frame));
+    own.await.map(|()| None)
 }
 
 #[expect(

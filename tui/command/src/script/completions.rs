@@ -43,7 +43,7 @@ complete -c bellwether -a "(bellwether completions fish -- (commandline -opc)[2.
 
 pub(super) async fn run(arguments: &CompletionsArguments) -> Result<(), Failure> {
     if !arguments.words.is_empty() {
-        return names::run(&arguments.words).await;
+        return Box::pin(names::run(&arguments.words)).await;
     }
     let mut text = Vec::new();
     let mut command = Cli::offered_command();

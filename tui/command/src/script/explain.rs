@@ -48,7 +48,7 @@ fn explanation_text(answer: &Value) -> String {
         let responses = items(&answer["responses"]).filter(|it| it["ruleName"] == *name);
         lines.extend(responses.map(|it| format!("  {}", response_line(it))));
     }
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    lines.join("\n") + "\n"
 }
 
 /// Returns the failed clauses and conditions of a rule, its holds and its deliveries, one per line.
