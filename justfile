@@ -23,6 +23,10 @@ format:
 keys:
     BELLWETHER_UPDATE_KEYS=1 cargo test --package bellwether-tui --lib key_table
 
+# Write the page of all settings from the annotated file.
+settings:
+    BELLWETHER_UPDATE_SETTINGS=1 cargo test --package bellwether-tests --test e2e settings_page
+
 # Update the snapshots of all console screens; review the differences before you commit them.
 snapshots:
     INSTA_UPDATE=always cargo test --package bellwether-tui --test console snapshots

@@ -7,7 +7,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::limits::{BACKGROUND_READERS_MAX, BACKGROUND_THREADS_MAX};
 
-/// Niceness of these threads: in competition with as many others they get a quarter of the
+/// Niceness of these threads: when competing with as many other threads, they get a quarter of the
 /// processor.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 5;
@@ -51,9 +51,10 @@ impl Background {
         runtime.expect("it is only removed on drop").handle()
     }
 
-    /// Runs some work there, and propagates its panics.
+    /// Runs the future on these threads and propagates its panics.
     ///
-    /// # Cancel safety
+    /// # Cancel
+    /// safety
     ///
     /// Cancelling ends the work at its next await.
     pub(crate) async fn run(self, work: impl Future<Output = ()> + Send + 'static) {

@@ -43,18 +43,15 @@ pub struct Config {
     pub link_template: String,
     /// Time for which signed links can be opened without a key; zero disables them.
     pub link_lifetime: Duration,
-    /// Options of the store.
     pub store: StoreConfig,
     /// The database of the store; `None` if it is in the data folder.
     pub database: Option<DatabaseConfig>,
-    /// Commits that the database lost before the service was restarted.
     pub losses: Option<StoreLosses>,
     /// Values in the file for settings that all nodes share; the stored ones take precedence, see
     /// [`crate::ops::settings`].
     pub shared: SharedSettings,
     /// Names of the settings that are set explicitly.
     pub given: Vec<String>,
-    /// Settings of the delivery.
     pub delivery: DeliveryConfig,
     /// Origins whose pages may call by gRPC-Web; all by default, as each call needs a key.
     pub origins: Origins,
@@ -62,7 +59,6 @@ pub struct Config {
     pub hosts: Hosts,
     /// Trusted proxies, whose forwarded client addresses are used.
     pub proxies: Proxies,
-    /// Restrictions on the targets of messages.
     pub egress: EgressConfig,
     /// The mail server; without it, deliveries to email destinations fail.
     pub smtp: Option<SmtpConfig>,
@@ -76,21 +72,17 @@ pub struct Config {
     pub logs: LogSettings,
 }
 
-/// An external monitor to ping.
 #[derive(Debug, Clone)]
 pub struct PingConfig {
-    /// URL, which may contain a secret.
     pub url: Secret,
-    /// Interval between pings.
     pub every: Duration,
 }
 
 /// Commits lost by a database, for example after a failover to a standby that lagged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreLosses {
-    /// Number of losses.
     pub count: u64,
-    /// Evidence of the last one.
+    /// Evidence of the last loss.
     pub why: String,
 }
 
@@ -121,7 +113,6 @@ impl Config {
         }
     }
 
-    /// Returns the location of the store.
     pub fn location(&self) -> Location {
         Location {
             data_dir: self.data_dir.clone(),
@@ -130,7 +121,6 @@ impl Config {
         }
     }
 
-    /// Returns the defaults for a data folder.
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         Self {
             data_dir: data_dir.into(),
@@ -159,7 +149,6 @@ impl Config {
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Settings of the delivery.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeliveryConfig {
     /// Delay before each attempt; the length is the number of attempts.
@@ -168,7 +157,6 @@ pub struct DeliveryConfig {
     pub page_schedule: Vec<Duration>,
     /// Maximum deviation of a delay, as a fraction of it.
     pub jitter: f64,
-    /// Timeout of connecting.
     pub connect_timeout: Duration,
     /// Timeout of an attempt, unless the destination sets one.
     pub timeout: Duration,
@@ -223,7 +211,6 @@ pub struct EgressConfig {
     pub proxy: Option<ProxyConfig>,
     /// Whether the proxy resolves names, in which case the guard checks no addresses.
     pub proxy_by_name: bool,
-    /// Hosts that are reached without the proxy.
     pub no_proxy: NoProxy,
 }
 
@@ -232,7 +219,6 @@ pub struct EgressConfig {
 pub struct ProxyConfig {
     /// Host name or address.
     pub host: String,
-    /// Its port.
     pub port: u16,
     /// Value of `proxy-authorization`; empty sends none.
     pub authorization: Secret,
@@ -272,14 +258,11 @@ impl ProxyConfig {
     }
 }
 
-/// The mail server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmtpConfig {
     /// Host name or address.
     pub host: String,
-    /// Its port.
     pub port: u16,
-    /// Encryption of the connection.
     pub security: SmtpSecurity,
     /// Sender of emails, unless the destination sets one.
     pub from: Mailbox,
@@ -289,25 +272,16 @@ pub struct SmtpConfig {
     pub login: Option<SmtpLogin>,
 }
 
-/// Credentials for the mail server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SmtpLogin {
     /// User name and password (PLAIN or LOGIN).
-    Password {
-        /// The user name.
-        user: String,
-        /// The password.
-        password: Secret,
-    },
+    Password { user: String, password: Secret },
     /// User name and OAuth 2 token (XOAUTH2).
     OAuth2 {
         /// The user name, usually an email address.
         user: String,
-        /// Endpoint that issues tokens.
         token_url: String,
-        /// Client id.
         client_id: String,
-        /// Client secret.
         client_secret: Secret,
         /// Refresh token; if empty, the client credentials grant is used.
         refresh_token: Secret,
@@ -338,10 +312,8 @@ impl SmtpConfig {
     }
 }
 
-/// Encryption of the connection to the mail server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SmtpSecurity {
-    /// None.
     None,
     /// STARTTLS, which the server must offer.
     StartTls,
@@ -349,7 +321,6 @@ pub enum SmtpSecurity {
     Tls,
 }
 
-/// Base URLs of providers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderConfig {
     /// Base URL of Slack, for `/api/chat.postMessage`.

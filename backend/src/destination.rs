@@ -74,7 +74,7 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
         false
     }
 
-    /// Whether a message sent with the settings `first` can be replied to with these.
+    /// Whether a message sent with the settings `first` can be replied to with these settings.
     fn continues(&self, _first: &Self) -> bool {
         false
     }
@@ -92,7 +92,6 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     /// Validates the settings, with secrets filled in.
     fn check(&self, checks: &mut Checks<'_>);
 
-    /// Returns the templates by field.
     fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {
         Vec::new()
     }
@@ -109,7 +108,6 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     /// without the parts of the author's templates that can be rejected.
     fn reduced_message(&self, facts: &mut Facts<'_>) -> Self::Message;
 
-    /// Returns the message as JSON for display.
     fn to_display(message: &Self::Message) -> Value;
 
     /// Returns the size of the message in bytes, without the HTTP or SMTP envelope.
@@ -141,13 +139,11 @@ macro_rules! with_type {
 }
 use with_type;
 
-/// Returns the settings if they are of type `T`.
 fn as_type<T: DestinationType>(kind: &DestinationKind) -> Option<&T> {
     let settings: &dyn Any = with_type!(kind, settings => settings);
     settings.downcast_ref()
 }
 
-/// A message in a chat that other messages reply to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatThread {
     /// Channel id in the chat; empty if unknown.
@@ -172,7 +168,6 @@ pub fn check(
     checks.found
 }
 
-/// Validates only the templates of a destination.
 pub fn template_violations(
     kind: &DestinationKind,
     language: TemplateLanguage,
@@ -188,7 +183,6 @@ pub fn accepts_digests(kind: &DestinationKind) -> bool {
     !with_type!(kind, settings => settings.keeps_state())
 }
 
-/// Whether later messages to a destination reply to the first one.
 pub fn has_threads(kind: &DestinationKind) -> bool {
     fn of<T: DestinationType>(_settings: &T) -> bool {
         T::THREADS
@@ -196,13 +190,10 @@ pub fn has_threads(kind: &DestinationKind) -> bool {
     with_type!(kind, settings => of(settings))
 }
 
-/// Whether a message sent to `first` can be replied to by one sent to `kind`.
 pub fn continues(kind: &DestinationKind, first: &DestinationKind) -> bool {
     with_type!(kind, settings => as_type(first).is_some_and(|first| settings.continues(first)))
 }
 
-/// Returns the first message as identified by its response; only the start of the response is
-/// stored.
 pub fn thread(kind: &DestinationKind, response: &str) -> Option<ChatThread> {
     fn of<T: DestinationType>(_settings: &T, response: &str) -> Option<ChatThread> {
         T::thread(response)
@@ -210,7 +201,6 @@ pub fn thread(kind: &DestinationKind, response: &str) -> Option<ChatThread> {
     with_type!(kind, settings => of(settings, response))
 }
 
-/// Returns the addresses that the secret of a field is sent to, by path.
 pub fn receivers(
     kind: &DestinationKind,
     language: TemplateLanguage,
@@ -239,19 +229,16 @@ fn normalized_address(text: &str) -> String {
 /// A message for display, without secrets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rendered {
-    /// The message as JSON.
     pub shown: Value,
     /// Size in bytes, without the HTTP or SMTP envelope.
     pub size_bytes: usize,
     /// Maximum size accepted by the provider, in bytes; `None` if unknown.
     pub limit_bytes: Option<usize>,
-    /// Human-readable problems found while rendering.
     pub warnings: Vec<String>,
     /// The first template that exceeded the rendering limits; the default text replaces it.
     pub exceeded: Option<ExceededLimit>,
 }
 
-/// Renders the message for the content's destination type, for display.
 pub fn render(content: &Content, around: &Context<'_>) -> Rendered {
     with_type!(&content.destination_kind, settings => render_display(settings, content, around))
 }
@@ -275,7 +262,6 @@ fn render_display<T: DestinationType>(
     }
 }
 
-/// A message, and the problems found while rendering it.
 struct RenderedMessage<M> {
     message: M,
     warnings: Vec<String>,
@@ -312,9 +298,6 @@ fn render_message<T: DestinationType>(
 
 /// Runs work that renders the templates of a destination, off the runtime unless they only insert
 /// values. Runs on behalf of the calling client if there is one, otherwise of the delivery.
-///
-/// # Errors
-/// Returns an error if [`Renderers::run`] does.
 async fn run_off_runtime<T: DestinationType, M: Send + 'static>(
     renderers: &Renderers,
     templates: &T,

@@ -12,59 +12,44 @@ pub use self::failure_log::log_failure;
 /// The reason why an operation failed. The messages are for users.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The request is invalid; correct the fields and send it again.
     #[error("{}", first_violation(.0))]
     Invalid(Vec<Violation>),
-    /// The resource does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// The name is already in use.
     #[error("{0}")]
     AlreadyExists(String),
-    /// The idempotency key was used for another request; use a new one.
     #[error(
         "the idempotency key was used for a request with another body; use a new key for each \
          request"
     )]
     KeyUsed,
-    /// The state does not allow it; change that first.
+    /// The state does not allow the operation; change the state first.
     #[error("{0}")]
     FailedPrecondition(String),
-    /// The state does not allow it, for a reason that callers can distinguish.
+    /// The state does not allow the operation, for a reason that callers can distinguish.
     #[error("{message}")]
-    Refused {
-        /// The reason.
-        reason: Reason,
-        /// A message for users.
-        message: String,
-    },
-    /// Changed by another client; read it again and retry.
+    Refused { reason: Reason, message: String },
+    /// The resource was changed by another client; read it again and retry.
     #[error("{0}")]
     Aborted(String),
-    /// The key is missing or wrong.
     #[error("{0}")]
     Unauthenticated(String),
-    /// The key's role does not allow it.
     #[error("{0}")]
     PermissionDenied(String),
-    /// A limit is reached; retry later.
     #[error("{message}")]
     Exhausted {
-        /// The exhausted resource.
         message: String,
         /// Retry delay; `None` if waiting does not help.
         retry_after: Option<Duration>,
     },
-    /// The service is temporarily unable to do it; nothing was changed.
+    /// The service is temporarily unable to perform the operation; nothing was changed.
     #[error("{0}")]
     Unavailable(String),
-    /// The store failed while writing; the outcome is unknown.
     #[error(
         "the store failed while writing, so it is unknown whether the change was made; check \
          before you retry"
     )]
     Indeterminate(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The service does not support this.
     #[error("{0}")]
     Unimplemented(String),
     /// An internal error; the chain of sources is logged and not sent to the caller.
@@ -77,14 +62,11 @@ pub enum Error {
 pub enum Reason {
     /// The silence covers more than the author probably intended.
     SilenceTooBroad,
-    /// The silence has ended.
     SilenceExpired,
-    /// It is in use.
     InUse,
 }
 
 impl Error {
-    /// Returns the error for one invalid field.
     pub fn invalid(field: impl Into<String>, description: impl Into<String>) -> Self {
         Self::Invalid(vec![Violation::new(field, description)])
     }

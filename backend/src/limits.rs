@@ -6,25 +6,18 @@ pub use bellwether_backend_engine::limits::*;
 pub use bellwether_backend_model::limits::*;
 pub use bellwether_backend_store::limits::*;
 
-/// Events in one request.
 pub const EVENTS_PER_REQUEST_MAX: usize = 1_000;
 /// Events in one request of another dialect, including one that reports what was left out.
 pub const DIALECT_EVENTS_MAX: usize = bellwether_proto::bulk::EVENTS_MAX + 1;
 /// Items in one annotate or status request.
 pub const ITEMS_PER_REQUEST_MAX: usize = 1_000;
-/// Size of a request message in bytes.
 pub const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Size in bytes of a request message with events in another dialect.
 pub use bellwether_proto::bulk::BYTES_MAX as DIALECT_BYTES_MAX;
 /// Maximum count of deliveries per state without a filter.
 pub const DELIVERIES_COUNTED_MAX: usize = 1_000_000;
-/// Number of contacts; schedules and escalation policies have the same limit.
 pub const CONTACTS_MAX: usize = 1_000;
-/// See [`CONTACTS_MAX`].
 pub const SCHEDULES_MAX: usize = 1_000;
-/// See [`CONTACTS_MAX`].
 pub const POLICIES_MAX: usize = 1_000;
-/// Methods per contact.
 pub const CONTACT_METHODS_MAX: usize = 10;
 /// Latest time after paging a contact at which a method is used.
 pub const CONTACT_AFTER_MAX: Duration = Duration::from_secs(3_600);
@@ -32,80 +25,61 @@ pub const CONTACT_AFTER_MAX: Duration = Duration::from_secs(3_600);
 pub const CONTACT_CALENDAR_AHEAD: Duration = Duration::from_secs(400 * 86_400);
 /// Length of the user name of a contact, in characters.
 pub const CONTACT_SUBJECT_CHARACTERS_MAX: usize = 200;
-/// Variables per method, and length of a value in characters.
+/// Variables per contact method.
 pub const CONTACT_VARIABLES_MAX: usize = 20;
-/// See [`CONTACT_VARIABLES_MAX`].
 pub const CONTACT_VALUE_CHARACTERS_MAX: usize = 500;
-/// Layers per schedule, slots per layer, and contacts per slot or override.
 pub const SCHEDULE_LAYERS_MAX: usize = 10;
-/// See [`SCHEDULE_LAYERS_MAX`].
+/// Slots per layer.
 pub const SCHEDULE_SLOTS_MAX: usize = 100;
-/// See [`SCHEDULE_LAYERS_MAX`].
+/// Contacts per slot or override.
 pub const SCHEDULE_CONTACTS_MAX: usize = 10;
-/// Length of the name of a layer, in characters.
 pub const LAYER_NAME_CHARACTERS_MAX: usize = 100;
 /// Current and future overrides per schedule.
 pub const OVERRIDES_MAX: usize = 100;
-/// The longest override.
 pub const OVERRIDE_LENGTH_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
 /// Time for which an override is kept after its end.
 pub const OVERRIDE_RETENTION: Duration = Duration::from_secs(30 * 24 * 3_600);
-/// Length of the reason of an override, in characters.
 pub const OVERRIDE_REASON_CHARACTERS_MAX: usize = 250;
-/// Shifts in one response, and the time span of a request.
+/// Shifts in one response.
 pub const SHIFTS_MAX: usize = 1_000;
-/// See [`SHIFTS_MAX`].
+/// Longest time span of a request for shifts.
 pub const SHIFTS_TIME_MAX: Duration = Duration::from_secs(400 * 24 * 3_600);
-/// Interval at which schedules are checked for hand-offs, longest time between checks of one
-/// schedule, and how far ahead a gap is reported.
+/// Interval at which schedules are checked for hand-offs.
 pub const ON_CALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
-/// See [`ON_CALL_CHECK_INTERVAL`].
+/// Longest time between checks of one schedule.
 pub const ON_CALL_CHECK_MAX: Duration = Duration::from_secs(600);
 /// Time after which the event of a hand-off closes.
 pub const ON_CALL_NEWS_AGE: Duration = Duration::from_secs(900);
-/// See [`ON_CALL_CHECK_INTERVAL`].
+/// Time ahead within which a gap in a schedule is reported.
 pub const ON_CALL_AHEAD: Duration = Duration::from_secs(24 * 3_600);
-/// Steps per escalation policy, targets per step, and rounds.
 pub const ESCALATION_STEPS_MAX: usize = 20;
-/// See [`ESCALATION_STEPS_MAX`].
+/// Targets per step.
 pub const ESCALATION_TARGETS_MAX: usize = 20;
-/// See [`ESCALATION_STEPS_MAX`].
 pub const ESCALATION_ROUNDS_MAX: u32 = 10;
-/// Messages in the preview of a policy.
 pub const ESCALATION_NOTICES_MAX: usize = 1_000;
-/// Longest delay before the next step, and the default.
+/// Longest delay before the next step.
 pub const ESCALATION_WAIT_MAX: Duration = Duration::from_secs(24 * 3_600);
-/// See [`ESCALATION_WAIT_MAX`].
+/// Default delay before the next step.
 pub const ESCALATION_WAIT_DEFAULT: Duration = Duration::from_secs(300);
-/// Shortest and longest duration of a temporary acknowledgement.
+/// Shortest duration of a temporary acknowledgement.
 pub const ACKNOWLEDGEMENT_MIN: Duration = Duration::from_secs(60);
-/// See [`ACKNOWLEDGEMENT_MIN`].
 pub const ACKNOWLEDGEMENT_MAX: Duration = Duration::from_secs(7 * 24 * 3_600);
-/// Number of heartbeats.
 pub const HEARTBEATS_MAX: usize = 1_000;
 /// Fields whose values identify a beat.
 pub const HEARTBEAT_FIELDS_MAX: usize = 5;
-/// Additional dimensions in an event of a heartbeat.
 pub const HEARTBEAT_DIMENSIONS_MAX: usize = 10;
-/// Shortest and longest time between two beats.
 pub const HEARTBEAT_EVERY_MIN: Duration = Duration::from_secs(30);
-/// See [`HEARTBEAT_EVERY_MIN`].
 pub const HEARTBEAT_EVERY_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
-/// Shortest default grace of a heartbeat, and the longest grace.
+/// Shortest default grace of a heartbeat.
 pub const HEARTBEAT_GRACE_MIN: Duration = Duration::from_secs(10);
-/// See [`HEARTBEAT_GRACE_MIN`].
 pub const HEARTBEAT_GRACE_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// Default grace of a heartbeat with a cron expression.
 pub const HEARTBEAT_GRACE_OF_CRON: Duration = Duration::from_secs(3_600);
-/// Default and longest time for which a set of values is expected after its last beat.
+/// Default time for which a set of values is expected after its last beat.
 pub const HEARTBEAT_FORGET_DEFAULT: Duration = Duration::from_secs(30 * 24 * 3_600);
-/// See [`HEARTBEAT_FORGET_DEFAULT`].
 pub const HEARTBEAT_FORGET_MAX: Duration = Duration::from_secs(3_660 * 24 * 3_600);
-/// Shortest and longest time limit of a run.
 pub const HEARTBEAT_RUN_MIN: Duration = Duration::from_secs(1);
-/// See [`HEARTBEAT_RUN_MIN`].
 pub const HEARTBEAT_RUN_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
-/// Interval of the check whether the clock was stepped.
 pub const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Largest forward clock step to which due times are adjusted. After a larger one, the clock was
 /// plainly wrong before, and everything due by the new time is due.
@@ -118,17 +92,14 @@ pub const CLOCK_STEP_OWN_AFTER: Duration = Duration::from_secs(60);
 pub const CLOCK_INDEX_AGAIN_AFTER: Duration = Duration::from_secs(60);
 /// Longest wait for commits in progress when a clock step is applied.
 pub const CLOCK_STILL_WAIT_MAX: Duration = Duration::from_secs(1);
-/// Smallest clock step that temporarily widens the windows of heartbeats,
+/// Smallest clock step that temporarily widens the windows of heartbeats.
 pub const CLOCK_STEP_MIN: Duration = Duration::from_secs(2);
-/// the largest amount by which it does,
+/// Largest amount by which a clock step widens the windows of heartbeats.
 pub const CLOCK_SLACK_MAX: Duration = Duration::from_secs(48 * 3_600);
-/// and for how long.
+/// Time for which a clock step widens the windows of heartbeats.
 pub const CLOCK_SLACK_TIME: Duration = Duration::from_secs(24 * 3_600);
-/// Timeout of a ping to an external monitor.
 pub const PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// Shortest and longest time between two pings.
 pub const PING_EVERY_MIN: Duration = Duration::from_secs(10);
-/// See [`PING_EVERY_MIN`].
 pub const PING_EVERY_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Expected sets of values per heartbeat.
 pub const EXPECTATIONS_MAX: usize = 10_000;
@@ -136,7 +107,6 @@ pub const EXPECTATIONS_MAX: usize = 10_000;
 pub const ALL_EXPECTATIONS_MAX: usize = 100_000;
 /// Time within which beats of a heartbeat without fields count as one.
 pub const BEATS_APART: Duration = Duration::from_secs(1);
-/// Longest time between two checks of heartbeats.
 pub const HEARTBEAT_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 /// Interval at which the time of service is stored; nodes may differ by as much.
 pub const SERVICE_TIME_INTERVAL: Duration = Duration::from_secs(5);
@@ -144,9 +114,7 @@ pub const SERVICE_TIME_INTERVAL: Duration = Duration::from_secs(5);
 pub const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Timeout of a unary request.
 pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
-/// Records per page of a list.
 pub const PAGE_SIZE_MAX: usize = 1_000;
-/// Default number of records per page.
 pub const PAGE_SIZE_DEFAULT: usize = 50;
 /// Bytes of triggers, destinations or rules on one page, unless a single one is larger. With the
 /// overhead on the wire, a page fits into the default limit of gRPC clients, 4 MiB.
@@ -156,16 +124,13 @@ pub const LIST_STEP_FIRST: usize = 16;
 /// Triggers, destinations or rules that a list reads per step.
 pub const LIST_STEP_MAX: usize = 256;
 
-/// Size of a sign-in token in bytes.
 pub const TOKEN_BYTES_MAX: usize = 16 * 1024;
 /// Tolerated difference between the clocks of the service and an identity provider.
 pub const TOKEN_CLOCK_LEEWAY: Duration = Duration::from_secs(60);
 /// Tokens tracked in order to end their calls on expiry; above it, the one that expires first is
 /// dropped together with its calls.
 pub const TOKENS_KNOWN_MAX: usize = 10_000;
-/// Keys of an identity provider.
 pub const PROVIDER_KEYS_MAX: usize = 64;
-/// Interval at which the provider's keys are fetched.
 pub const PROVIDER_KEYS_INTERVAL: Duration = Duration::from_secs(600);
 /// Shortest time between two fetches, whatever tokens are presented.
 pub const PROVIDER_KEYS_PAUSE: Duration = Duration::from_secs(5);
@@ -186,19 +151,13 @@ pub const COUNTER_MINUTES: u32 = 25 * 60;
 pub const COUNTER_HOURS: u32 = 31 * 24;
 /// Retention of the counters of noise, in days.
 pub const NOISE_DAYS: u32 = 400;
-/// Default time span of a noise report.
 pub const NOISE_SPAN: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Rows per noise report.
 pub const NOISE_ROWS_MAX: usize = 1_000;
-/// Counters read for a noise report.
 pub const NOISE_COUNTERS_MAX: usize = 2_000_000;
 /// Deliveries, and occurrences, read for a noise report, the newest first.
 pub const NOISE_RECORDS_MAX: usize = 50_000;
-/// Events named per row.
 pub const NOISE_EVENTS_MAX: usize = 5;
-/// Longest time span of statistics.
 pub const STATISTICS_SPAN_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
-/// Columns of statistics.
 pub const STATISTICS_COLUMNS_MAX: u32 = 120;
 /// Destinations, and rules, covered by statistics.
 pub const STATISTICS_SUBJECTS_MAX: usize = 200;
@@ -206,11 +165,8 @@ pub const STATISTICS_SUBJECTS_MAX: usize = 200;
 /// Steps for the templates and conditions of a mapping per document.
 pub const MAPPING_STEPS_MAX: usize = 4_000_000;
 
-/// Size of an event's summary in bytes.
 pub const EVENT_SUMMARY_BYTES_MAX: usize = 1024;
-/// Size of an event's body in bytes.
 pub const EVENT_BODY_BYTES_MAX: usize = 64 * 1024;
-/// Dimensions per event.
 pub const EVENT_DIMENSIONS_MAX: usize = 64;
 /// Total size of the keys and values of an event's dimensions, in bytes.
 pub const EVENT_DIMENSION_BYTES_MAX: usize = 64 * 1024;
@@ -218,63 +174,42 @@ pub const EVENT_DIMENSION_BYTES_MAX: usize = 64 * 1024;
 pub const EVENT_METADATA_BYTES_MAX: usize = 64 * 1024;
 /// Size in bytes to which dimension values are truncated if their total is too large.
 pub const FITTED_DIMENSION_BYTES: usize = 512;
-/// Greatest age of an event's timestamp.
 pub const EVENT_AGE_MAX: Duration = Duration::from_secs(24 * 3600);
-/// Maximum time by which an event's timestamp may be in the future.
 pub const EVENT_AHEAD_MAX: Duration = Duration::from_secs(3600);
-/// Length of the name of a reporter in bytes.
 pub const REPORTER_BYTES_MAX: usize = 256;
-/// Annotations per occurrence.
 pub const ANNOTATIONS_MAX: usize = 100;
-/// Size of an annotation in bytes.
 pub const ANNOTATION_BYTES_MAX: usize = 16 * 1024;
-/// Length of a destination's URL, in characters.
 pub const URL_CHARACTERS_MAX: usize = 2_048;
-/// Length of the name of a variable, in characters.
 pub const VALUE_NAME_MAX: usize = 50;
 /// Mapped values per variable.
 pub const VALUE_MAP_MAX: usize = 100;
-/// Expected statuses per webhook.
 pub const STATUSES_MAX: usize = 20;
-/// Number of intake mappings.
 pub const MAPPINGS_MAX: usize = 1_000;
-/// Length of a path into a document, in bytes.
 pub const MAPPING_PATH_BYTES_MAX: usize = 256;
 /// Total output of a mapping for one document, in bytes.
 pub const MAPPED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Nesting depth of the stored part of a document.
 pub const MAPPED_DATA_DEPTH_MAX: usize = 24;
-/// Size of a test document for a mapping, in bytes.
 pub const MAPPING_TEST_BYTES_MAX: usize = 1024 * 1024;
 /// Request headers visible to a mapping.
 pub const MAPPING_HEADERS_MAX: usize = 100;
 /// Greatest age of a request whose signature covers its time.
 pub const SIGNATURE_AGE_MAX: Duration = Duration::from_secs(300);
-/// Addresses per mail.
 pub const MAIL_ADDRESSES_MAX: usize = 20;
-/// Length of the display name of a mail address, in characters.
 pub const MAIL_NAME_CHARACTERS_MAX: usize = 200;
-/// Length of the name of a mailing list, in characters.
 pub const MAIL_LIST_ID_CHARACTERS_MAX: usize = 255;
-/// Length of a line in a mail server's reply, in bytes.
 pub const MAIL_REPLY_LINE_BYTES_MAX: usize = 4 * 1024;
-/// Size of a mail server's reply in bytes.
 pub const MAIL_REPLY_BYTES_MAX: usize = 64 * 1024;
 /// Longest timeout for a mail server's reply to DATA (RFC 5321, 4.5.3.2.6).
 pub const MAIL_ANSWER_TIMEOUT_MAX: Duration = Duration::from_secs(600);
-/// Headers per webhook.
 pub const HEADERS_MAX: usize = 50;
 /// Total size of a header's name and value, in bytes.
 pub const HEADER_VALUE_BYTES_MAX: usize = 8 * 1024;
 /// Size of a secret, and of other single-line settings of a destination, in bytes.
 pub const SETTING_BYTES_MAX: usize = 4 * 1024;
-/// Size of a certificate or key in PEM, in bytes.
 pub const PEM_BYTES_MAX: usize = 16 * 1024;
-/// Length of a description, in characters.
 pub const DESCRIPTION_CHARACTERS_MAX: usize = 1_000;
-/// Tags per resource.
 pub const TAGS_MAX: usize = 20;
-/// Length of a tag, in characters.
 pub const TAG_CHARACTERS_MAX: usize = 100;
 /// Longest delay of a rule between the first match and its notification.
 pub const RULE_DELAY_MAX: Duration = Duration::from_secs(24 * 3_600);
@@ -282,11 +217,9 @@ pub const RULE_DELAY_MAX: Duration = Duration::from_secs(24 * 3_600);
 pub const GROUP_BY_MAX: usize = 10;
 /// Default time that the first message of a group waits for more members.
 pub const GROUP_WAIT_DEFAULT: Duration = Duration::from_secs(30);
-/// Longest time that the first message of a group waits for more members.
 pub const GROUP_WAIT_MAX: Duration = Duration::from_secs(3_600);
 /// Shortest interval between two messages of a group.
 pub const GROUP_INTERVAL_MIN: Duration = Duration::from_secs(10);
-/// Longest interval between two messages of a group.
 pub const GROUP_INTERVAL_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Occurrences that can join a group in one message, or be reported as changed in one.
 pub const GROUP_JOINING_MAX: usize = 1_000;
@@ -300,54 +233,38 @@ pub const TOGETHER_FROM_MAX: u32 = 1_000_000;
 pub const BUDGET_MESSAGES_MAX: u32 = 10_000;
 /// Shortest window of a budget.
 pub const BUDGET_PER_MIN: Duration = Duration::from_secs(10);
-/// Longest window of a budget.
 pub const BUDGET_PER_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Default share of a budget that is reserved for critical messages, in percent.
 pub const BUDGET_CRITICAL_SHARE_DEFAULT: u32 = 20;
 /// Shortest delay of a rule for events that usually close automatically.
 pub const RULE_AUTO_PAUSE_MIN: Duration = Duration::from_secs(30);
-/// Longest delay of a rule for events that usually close automatically.
 pub const RULE_AUTO_PAUSE_MAX: Duration = Duration::from_secs(3_600);
-/// Minimum number of openings that count as flapping.
 pub const FLAPPING_OPENINGS_MIN: u32 = 3;
-/// Maximum number of openings that count as flapping.
 pub const FLAPPING_OPENINGS_MAX: u32 = 50;
-/// Shortest time for counting these openings, and for the quiet time that ends flapping.
+/// Shortest time for counting openings, and for the quiet time that ends flapping.
 pub const FLAPPING_TIME_MIN: Duration = Duration::from_secs(60);
-/// Longest time for counting these openings, and for the quiet time that ends flapping.
 pub const FLAPPING_TIME_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Triggers, or destinations, per rule.
 pub const RULE_NAMES_MAX: usize = 100;
 /// Earlier revisions stored per trigger or rule.
 pub const REVISIONS_OF_ONE_MAX: u64 = 100;
-/// Total number of earlier revisions stored.
 pub const REVISIONS_MAX: usize = 10_000;
 /// Revisions deleted in one commit.
 pub const REVISIONS_STEP: usize = 100;
-/// Longest repeat interval of a rule in seconds: a year.
 pub const REPEAT_INTERVAL_SECONDS_MAX: u32 = 31_536_000;
 
-/// Number of calendars.
 pub const CALENDARS_MAX: usize = 1_000;
-/// Windows per calendar.
 pub const CALENDAR_WINDOWS_MAX: usize = 50;
-/// Calendars that a calendar excludes.
 pub const CALENDAR_EXCEPT_MAX: usize = 10;
-/// Calendar spans in one response.
 pub const CALENDAR_SPANS_MAX: usize = 1_000;
-/// Number of inhibitions.
 pub const INHIBITIONS_MAX: usize = 500;
-/// Number of saved views.
 pub const VIEWS_MAX: usize = 500;
-/// Columns per view.
 pub const VIEW_COLUMNS_MAX: usize = 20;
-/// Length of a column title, in characters.
 pub const VIEW_COLUMN_CHARACTERS_MAX: usize = 40;
 /// Pairs of fields per inhibition.
 pub const INHIBITION_EQUAL_MAX: usize = 8;
 /// Default time for which an inhibition continues after its source closed.
 pub const INHIBITION_LINGER_DEFAULT: Duration = Duration::from_secs(60);
-/// Longest time for which an inhibition continues after its source closed.
 pub const INHIBITION_LINGER_MAX: Duration = Duration::from_secs(3_600);
 /// Sources with the same values read in the first step. More are read until an active one is found,
 /// or all are read.
@@ -361,58 +278,49 @@ pub const SILENCES_MAX: usize = 10_000;
 pub const SILENCE_COVERS_MAX: usize = 1_000;
 /// Number of open events from which a silence that covers half of them needs confirmation.
 pub const SILENCE_SHARE_FROM: usize = 20;
-/// Longest duration of a silence.
 pub const SILENCE_LENGTH_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// Longest time that a silence may cover nothing before it ends.
 pub const SILENCE_IDLE_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
 /// Length of a silence's reason, and of a comment, in characters.
 pub const SILENCE_TEXT_CHARACTERS_MAX: usize = 1_000;
-/// Comments per silence.
 pub const SILENCE_COMMENTS_MAX: usize = 100;
 /// Silences on a page that are counted again because they were edited concurrently.
 pub const SILENCES_RECOUNTED_MAX: usize = 10;
 /// Maximum count of what a silence covers, holds or skipped.
 pub const SILENCES_COUNTED_MAX: usize = 100_000;
-/// Timeline entries per occurrence.
 pub const TIMELINE_MAX: usize = 1_000;
 /// Holds shown per occurrence or rule.
 pub const HOLDS_SHOWN_MAX: usize = 16;
 
 /// Occurrences scanned by a trigger test without progress reports.
 pub const TRIGGER_TEST_OCCURRENCES_MAX: usize = 200_000;
-/// Time limit of such a test.
 pub const TRIGGER_TEST_TIME_MAX: Duration = Duration::from_secs(10);
 /// Occurrences that a trigger test scans between two progress reports.
 pub const TRIGGER_TEST_STEP: usize = 2_000;
-/// Matches shown by a trigger test.
 pub const TRIGGER_TEST_SHOWN_MAX: usize = 100;
 
-/// Days that can be replayed.
 pub const REPLAY_DAYS_MAX: u32 = 30;
-/// Default number of days to replay.
 pub const REPLAY_DAYS: u32 = 7;
 /// Occurrences in a replay, the newest first.
 pub const REPLAY_OCCURRENCES_MAX: usize = 10_000;
-/// Steps of these occurrences in a replay.
 pub const REPLAY_STEPS_MAX: usize = 200_000;
-/// Repeats of one occurrence among these steps.
+/// Repeats of one occurrence among the steps of a replay.
 pub const REPLAY_REPEATS_MAX: u64 = 1_000;
 /// Rows of about 1.3 kB that a replay keeps in memory: occurrences and messages, with about six
 /// index entries each, and commits.
 pub const REPLAY_ROWS_MAX: u64 = 200_000;
-/// Steps after which the limits are checked.
+/// Steps of a replay after which the limits are checked.
 pub const REPLAY_STEP: usize = 100;
 /// Time limit of a replay; an impact consists of two.
 pub const REPLAY_TIME_MAX: Duration = Duration::from_secs(10);
 /// Time before the reported days at which a replay begins.
 pub const REPLAY_WARM_UP: Duration = Duration::from_secs(24 * 3_600);
-/// Occurrences without a notification that an impact shows.
 pub const IMPACT_SHOWN_MAX: usize = 20;
 
 /// Threads for searches, previews, explanations and exports, and the same number for reviews,
 /// releases and retention, but at most half of the processors.
 pub const BACKGROUND_THREADS_MAX: usize = 4;
-/// Threads that read the store for them.
+/// Threads that read the store for the background threads.
 pub const BACKGROUND_READERS_MAX: usize = 8;
 /// Concurrent searches, previews, explanations and exports. One client may use a quarter of these
 /// and of the waiting ones.
@@ -427,13 +335,12 @@ pub const RENDER_TIME_MAX: Duration =
     Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 200 });
 /// Duration of a rendering after which its thread counts as stuck.
 pub const RENDER_STUCK_AFTER: Duration = Duration::from_secs(10);
-/// Interval at which stuck threads are searched for.
 pub const RENDER_STUCK_CHECK_INTERVAL: Duration = Duration::from_secs(2);
-/// Concurrent steps of streams, such as watches, on these threads.
+/// Concurrent steps of streams, such as watches, on the background threads.
 pub const SCAN_STEPS_RUNNING_MAX: usize = 16;
-/// Time slice of such a step.
+/// Time slice of one step of a stream.
 pub const SCAN_TURN: Duration = Duration::from_millis(2);
-/// Bytes of records that such a step reads at a time, unless a single one is larger.
+/// Bytes of records that one step of a stream reads at a time, unless a single record is larger.
 pub const SCAN_BATCH_BYTES: usize = 2 * 1024 * 1024;
 
 /// Time limit for filling a page of events, deliveries, outstanding resolutions, groups or audit
@@ -442,22 +349,19 @@ pub const PAGE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Occurrences, the newest first, read to collect the fields of events.
 pub const FIELDS_READ_MAX: usize = 20_000;
-/// Occurrences changed since then that are read individually, before all are read again.
+/// Changed occurrences that are read individually; if there are more, all are read again.
 pub const FIELDS_NEWS_MAX: usize = 2_000;
-/// Number of field names cached.
 pub const FIELD_NAMES_MAX: usize = 10_000;
 
-/// Concurrent connections.
 pub const CONNECTIONS_MAX: usize = 10_240;
 /// Concurrent unauthenticated connections; above it, the oldest are closed.
 pub const UNAUTHENTICATED_MAX: usize = 1_024;
 /// Concurrent unauthenticated connections per address (for IPv6, per /64 network).
 pub const UNAUTHENTICATED_OF_ADDRESS_MAX: usize = 512;
-/// Concurrent calls on such connections; above it, the oldest connections are closed.
+/// Concurrent calls on unauthenticated connections; above it, the oldest connections are closed.
 pub const UNAUTHENTICATED_CALLS_MAX: usize = 4_096;
-/// Concurrent calls on such connections per address.
 pub const UNAUTHENTICATED_CALLS_OF_ADDRESS_MAX: usize = 2_048;
-/// Idle timeout of such a connection.
+/// Idle timeout of an unauthenticated connection.
 pub const UNAUTHENTICATED_QUIET_MAX: Duration = Duration::from_secs(30);
 /// Size in bytes of the request of a call that needs no key.
 pub const UNAUTHENTICATED_REQUEST_BYTES_MAX: usize = 4 * 1024;
@@ -469,50 +373,39 @@ pub const STREAMS_PER_CONNECTION_MAX: u32 = 256;
 /// assumes an attack. This leaves room for a small message on each of
 /// [`STREAMS_PER_CONNECTION_MAX`] calls.
 pub const WINDOW_BYTES: u32 = 1024 * 1024;
-/// Size of one request's headers in bytes.
 pub const HEADER_BYTES_MAX: usize = 16 * 1024;
-/// Timeout of the TLS handshake.
 pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
-/// Time until the first call on a connection.
 pub const FIRST_CALL_TIME_MAX: Duration = Duration::from_secs(20);
-/// Idle timeout of a connection between calls.
 pub const CONNECTION_IDLE_MAX: Duration = Duration::from_secs(600);
 /// Calls per connection that were reset before they were accepted.
 pub const RESETS_PENDING_MAX: usize = 200;
-/// Timeout for receiving headers.
 pub const HEADER_READ_TIME_MAX: Duration = Duration::from_secs(10);
 /// Interval of keepalive pings on an idle HTTP/2 connection.
 pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(20);
-/// Timeout of the response to a keepalive ping.
 pub const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time for calls in flight to end at shutdown.
 pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
 /// Occurrences of one event per request.
 pub const OCCURRENCES_PER_REQUEST_MAX: usize = 100;
-/// Occurrences routed per request.
 pub const ROUTES_PER_REQUEST_MAX: usize = 1_000;
 /// Interrupted attempts after which a delivery is given up, since its message may be crashing the
 /// service. They do not count as regular attempts.
 pub const CUT_OFFS_MAX: u32 = 16;
-/// Attempts of one delivery that are stored in full though the receiver deferred them; of further ones only the
-/// error is.
+/// Attempts of one delivery that are stored in full though the receiver deferred them; of further
+/// ones, only the error is stored.
 pub const DEFERRALS_MAX: u32 = 50;
 /// Deliveries to a destination with a backlog that are sorted by severity; later ones follow in order of time.
 pub const RANKED_MAX: usize = 20_000;
-/// Additional parameters of a request for an OAuth token.
 pub const OAUTH_PARAMS_MAX: usize = 20;
 /// Consecutive messages that a destination rejects with the same response before the destination is
 /// considered to be at fault, not each message.
 pub const REFUSALS_ALIKE_MAX: usize = 20;
 /// Attempts of one delivery in a response.
 pub const ATTEMPTS_MAX: usize = 100;
-/// Concurrent tests of destinations.
 pub const TESTS_MAX: usize = 64;
-/// Retry delay for callers above that limit.
 pub const TESTS_RETRY_AFTER: Duration = Duration::from_secs(5);
 /// Tests of drafts remembered until the draft is stored.
 pub const DRAFT_TESTS_MAX: usize = 64;
-/// Time for which such a test is remembered.
+/// Time for which the test of a draft is remembered.
 pub const DRAFT_TESTS_AFTER: Duration = Duration::from_secs(600);
 /// Unreadable deliveries that are skipped until the next start.
 pub const SET_ASIDE_MAX: usize = 100_000;
@@ -522,7 +415,6 @@ pub const DELIVERIES_SCANNED_MAX: usize = 10_000;
 pub const BULK_STEP: usize = 100;
 /// Default number of deliveries resent or cancelled by one call.
 pub const BULK_DEFAULT: usize = 100;
-/// Deliveries resent or cancelled by one call.
 pub const BULK_MAX: usize = 1_000;
 /// Deliveries scanned by one dry run.
 pub const BULK_COUNTED_MAX: usize = 50_000;
@@ -536,7 +428,6 @@ pub const WALK_LOG_NAMES_MAX: usize = 100_000;
 
 /// Size of the intake queue in KiB; above it, senders have to retry.
 pub const INTAKE_QUEUE_KIB_MAX: u32 = 64 * 1024;
-/// Retry delay for senders.
 pub const INTAKE_RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Events per commit, unless one request has more.
 pub const INTAKE_BATCH_EVENTS: usize = 1_000;
@@ -544,7 +435,6 @@ pub const INTAKE_BATCH_EVENTS: usize = 1_000;
 pub const INTAKE_CONFLICT_TIME_MAX: Duration = Duration::from_secs(10);
 /// Intake workers; while one waits for its commit, the others decide.
 pub const INTAKE_WORKERS: usize = 4;
-/// Events of a stream per commit.
 pub const STREAM_BATCH_EVENTS: usize = 200;
 /// Longest time that an event of a stream waits for others to be decided together.
 pub const STREAM_GATHER_TIME: Duration = Duration::from_millis(5);
@@ -554,7 +444,7 @@ pub const REVIEW_BATCH: usize = 100;
 pub const THREAD_SCANNED_MAX: usize = 1_024;
 /// Occurrences whose held notifications are decided in one commit.
 pub const HOLDS_BATCH: usize = 50;
-/// Concurrent commits of that kind.
+/// Concurrent commits that decide held notifications.
 pub const HOLDS_AT_ONCE: usize = 4;
 /// Groups of a rule notified in one commit.
 pub const NOTIFY_BATCH: usize = 32;
@@ -563,11 +453,9 @@ pub const NOTIFY_MEMBERS: usize = 200;
 /// Time limit for the groups of a rule that are notified in one commit, so that groups of other
 /// rules need not wait longer.
 pub const NOTIFY_TIME_MAX: Duration = Duration::from_secs(30);
-/// Concurrent commits of that kind.
+/// Concurrent commits that notify the groups of a rule.
 pub const NOTIFY_BATCHES_AT_ONCE: usize = 4;
-/// Delay before a failed review is retried.
 pub const REVIEW_RETRY: Duration = Duration::from_secs(1);
-/// Interval at which the age of the oldest due hold is checked.
 pub const HOLDS_WATCH_INTERVAL: Duration = Duration::from_secs(5);
 /// Age of a due hold above which the service reports it in an event.
 pub const HOLDS_LATE_EVENT: Duration = Duration::from_secs(60);
@@ -581,31 +469,24 @@ pub const REVIEW_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// Concurrent lists of events. One client may use a quarter of this and each of the following
 /// limits.
 pub const INTAKE_IN_FLIGHT_MAX: usize = 2_048;
-/// Concurrent calls of other read methods.
 pub const READS_IN_FLIGHT_MAX: usize = 256;
 /// Concurrent calls that change something other than events.
 pub const CHANGES_IN_FLIGHT_MAX: usize = 256;
 /// Concurrent calls with potentially large responses: pages of lists, previews, explanations.
 pub const PAGES_IN_FLIGHT_MAX: usize = 24;
-/// Concurrent watches.
 pub const WATCHES_OPEN_MAX: usize = 256;
-/// Other concurrent streams.
 pub const STREAMS_IN_FLIGHT_MAX: usize = 1_024;
 /// Concurrent health check streams, which need no key.
 pub const HEALTH_WATCHES_MAX: usize = 64;
 /// Concurrent unary calls whose message has not arrived yet.
 pub const CALLS_ARRIVING_MAX: usize = 8_192;
-/// Memory for requests in flight, in KiB.
 pub const REQUEST_MEMORY_KIB_MAX: usize = 128 * 1024;
-/// Retry delay for a call rejected by these limits.
 pub const OVERLOAD_RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Top-level fields of one request, counting each entry of a list.
 pub const MESSAGE_ENTRIES_MAX: usize = DIALECT_EVENTS_MAX + 100;
 /// Bytes of occurrences in one message of a watch, unless a single one is larger.
 pub const WATCH_MESSAGE_BYTES: usize = 128 * 1024;
-/// Largest rate limit of a client, in calls per second.
 pub const CLIENT_REQUESTS_PER_SECOND_MAX: u32 = 1_000_000;
-/// Largest rate limit of a client, in events per second.
 pub const CLIENT_EVENTS_PER_SECOND_MAX: u32 = 10_000_000;
 /// Rejected calls of one address or client within a minute that are reported as an event.
 pub const REFUSALS_REPORTED_FROM: u32 = 20;
@@ -613,7 +494,6 @@ pub const REFUSALS_REPORTED_FROM: u32 = 20;
 pub const REFUSED_SUBJECTS_MAX: usize = 256;
 /// Addresses and clients per hour with separate events about rejected calls.
 pub const REFUSED_SUBJECTS_REPORTED_MAX: usize = 10;
-/// Length of an idempotency key, in characters.
 pub const IDEMPOTENCY_KEY_CHARACTERS_MAX: usize = 255;
 /// Time for which the response to a request with an idempotency key is repeated.
 pub const RECEIPT_TIME: Duration = Duration::from_secs(24 * 3600);
@@ -624,23 +504,18 @@ pub const RECEIPT_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Bytes of the reasons for rejected events in one stored response; further events are rejected
 /// without a reason.
 pub const RECEIPT_REASON_BYTES_MAX: usize = 64 * 1024;
-/// Stored responses deleted in one commit.
 pub const RECEIPT_BATCH: usize = 500;
-/// Interval at which old responses are deleted.
 pub const RECEIPT_SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Default rate at which a backup reads from a running service, in bytes per second.
 pub const BACKUP_BYTES_PER_SECOND: u64 = 32 * 1024 * 1024;
-/// Concurrent backups of one service.
 pub const BACKUPS_MAX: usize = 2;
-/// Concurrent checks of a running service.
 pub const CHECKS_MAX: usize = 1;
 
 /// Free space, as a multiple of the floor, below which the disk is reported as nearly full.
 pub const DISK_NEARLY_FULL_FLOORS: u64 = 2;
-/// Free space, as a multiple of the floor, above which that is over.
+/// Free space, as a multiple of the floor, above which the disk no longer counts as nearly full.
 pub const DISK_SPACIOUS_FLOORS: u64 = 3;
-/// Documents applied in one call.
 pub const CONFIG_DOCUMENTS_MAX: usize = 1_000;
 
 /// Callers and methods distinguished per minute for rejected calls.

@@ -27,13 +27,12 @@ pub struct Person {
     pub name: Name,
     /// Permanent id of the user at the provider.
     pub subject: String,
-    /// Role of the user.
     pub role: Role,
     /// Expiry of the token, in milliseconds since 1970.
     pub ends_ms: i64,
 }
 
-/// Authenticates users by the tokens of one provider.
+/// Sign-ins of users, who are authenticated by the tokens of one provider.
 #[derive(Debug)]
 pub struct SignIns {
     config: OidcConfig,
@@ -43,7 +42,7 @@ pub struct SignIns {
 }
 
 impl SignIns {
-    /// Creates it for a provider, whose keys are fetched when the first token arrives.
+    /// Creates the sign-ins for a provider, whose keys are fetched when the first token arrives.
     pub fn new(config: OidcConfig, clock: Arc<dyn Clock>) -> Self {
         let provider = Provider::new(&config.issuer, config.authorities.certificates());
         Self {
@@ -54,7 +53,6 @@ impl SignIns {
         }
     }
 
-    /// The settings.
     pub fn config(&self) -> &OidcConfig {
         &self.config
     }
@@ -77,7 +75,6 @@ impl SignIns {
         claims::authorize(token.claims(), &self.config, self.clock.now_ms())
     }
 
-    /// Keeps the provider's keys up to date until shutdown.
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         tokio::select! {
             () = shutdown.cancelled() => {}

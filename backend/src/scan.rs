@@ -48,14 +48,12 @@ struct Scan {
     client: Arc<str>,
     /// The slots for its steps; `None` for a scan that has one slot throughout.
     steps: Option<Arc<FairSlots>>,
-    /// Whether it changes nothing, and may therefore end anywhere.
+    /// Whether the scan is read-only, and may therefore end anywhere.
     reads: bool,
     is_over: Arc<AtomicBool>,
-    /// Start of the current time slice.
     begun: Cell<Instant>,
 }
 
-/// The threads for scans, and the slots on them.
 #[derive(Debug, Clone)]
 pub struct Scans {
     threads: Background,
@@ -63,12 +61,10 @@ pub struct Scans {
     steps: Arc<FairSlots>,
 }
 
-/// The client that a scan is performed for, and whether it is read-only.
 #[derive(Debug, Clone)]
 pub struct Scanner {
     /// The client whose share is used.
     pub client: Arc<str>,
-    /// Whether it is read-only.
     pub reads: bool,
 }
 
@@ -86,11 +82,6 @@ impl<T> Drop for Running<T> {
 }
 
 impl Scans {
-    /// Starts the threads.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the threads cannot be started.
     pub fn start() -> io::Result<Self> {
         effort::run_by(&TaskEffort);
         Ok(Self {
@@ -100,13 +91,14 @@ impl Scans {
         })
     }
 
-    /// Runs some work from beginning to end, as soon as its client has a slot.
+    /// Runs work from beginning to end, as soon as its client has a slot.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Exhausted`] if too many already wait for one.
+    /// Returns [`Error::Exhausted`] if too many calls already wait for a slot.
     ///
-    /// # Cancel safety
+    /// # Cancel
+    /// safety
     ///
     /// Cancelling ends the work at its next await, and read-only work even in the middle of an
     /// event.
@@ -168,8 +160,8 @@ impl<T> Running<T> {
     }
 }
 
-/// Yields if the time slice of this task is over. A task that no one waits for any more does not
-/// return from here, so that partial results are never used.
+/// Yields if the time slice of this task is over. Does not return if no caller waits for the task
+/// any more, so that partial results are never used.
 pub async fn yield_if_needed() {
     let is_due = CURRENT.try_with(|scan| {
         let is_over = scan.is_over.load(Ordering::Relaxed);
@@ -199,7 +191,6 @@ pub(crate) fn client() -> Option<Arc<str>> {
     CURRENT.try_with(|scan| Arc::clone(&scan.client)).ok()
 }
 
-/// Carries the scan of this task over to work in another task.
 pub fn carry_scan<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let scan = CURRENT.try_with(Clone::clone);
     async {

@@ -45,43 +45,28 @@ const ACCEPTED_HEADERS: &str = "authorization, zenoss-api-key, content-type, grp
 const SHOWN: &str = "grpc-status, grpc-message, grpc-status-details-bin, x-request-id, ratelimit, \
                      ratelimit-policy, idempotent-replayed";
 
-/// The reason why the service did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The store could not be opened.
     #[error(transparent)]
     Store(#[from] OpenError),
-    /// The address could not be bound.
     #[error("cannot listen on the gRPC address {addr}: {source}")]
     Address {
-        /// The address.
         addr: SocketAddr,
-        /// The error of the system.
         source: std::io::Error,
     },
-    /// The threads for scans could not be started.
     #[error("cannot start the threads for searches: {0}")]
     Threads(std::io::Error),
-    /// The stored data could not be loaded.
     #[error("cannot start the service: {0}")]
     Prepare(#[from] Error),
 }
 
-/// The reason why the service stopped unexpectedly.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// A part of the service stopped unexpectedly.
     #[error("the service stopped because its {part} ended")]
-    Part {
-        /// Name of the part.
-        part: &'static str,
-    },
+    Part { part: &'static str },
     /// The store went back to an earlier state, so the service has to be restarted.
     #[error("the service stopped because the database has lost commits: {why}")]
-    StoreWentBack {
-        /// Evidence of that.
-        why: String,
-    },
+    StoreWentBack { why: String },
 }
 
 /// The service, with an open store and a bound address.
@@ -156,7 +141,6 @@ impl Backend {
         self
     }
 
-    /// Returns the metrics of the service.
     pub fn metrics(&self) -> Arc<dyn Source> {
         Arc::clone(&self.metrics) as _
     }
@@ -168,7 +152,6 @@ impl Backend {
         self
     }
 
-    /// Returns the address of gRPC.
     pub fn grpc_addr(&self) -> SocketAddr {
         self.listener.addr()
     }

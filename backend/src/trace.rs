@@ -22,16 +22,13 @@ pub use opentelemetry::trace::SpanKind;
 static TRACER: OnceLock<SdkTracer> = OnceLock::new();
 
 tokio::task_local! {
-    /// The context of this task's work.
     static CURRENT: Option<TraceContext>;
 }
 
-/// Returns the context of this task's work.
 pub fn current() -> Option<TraceContext> {
     CURRENT.try_with(|it| *it).ok().flatten()
 }
 
-/// Runs work with a context.
 pub async fn run_within<F: Future>(context: Option<TraceContext>, work: F) -> F::Output {
     CURRENT.scope(context, work).await
 }
@@ -71,7 +68,7 @@ impl Span {
         }
     }
 
-    /// Begins a span with a parent; without one, no span.
+    /// Begins a span if there is a parent.
     pub fn start(name: &'static str, kind: SpanKind, parent: Option<TraceContext>) -> Self {
         match parent {
             Some(_) => Self::begin(name, kind, parent),
@@ -82,7 +79,6 @@ impl Span {
         }
     }
 
-    /// Returns the context for its children.
     pub fn context(&self) -> Option<TraceContext> {
         self.context
     }
@@ -94,7 +90,6 @@ impl Span {
         }
     }
 
-    /// Marks it as failed.
     pub fn fail(&mut self, why: impl fmt::Display) {
         if let Some(made) = &mut self.made {
             made.set_status(Status::error(why.to_string()));

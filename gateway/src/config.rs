@@ -12,9 +12,8 @@ use crate::{dialect::Settings as SenderSettings, limits};
 /// Settings of the gateway, validated when it is bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Address to listen on; port 0 selects a free one.
+    /// Address to listen on; port 0 selects a free port.
     pub listen: SocketAddr,
-    /// Maximum size of a request body, in bytes.
     pub body_limit_bytes: usize,
     /// Maximum size of the request line and headers, in bytes; at most 64 KiB.
     pub header_limit_bytes: usize,
@@ -24,18 +23,16 @@ pub struct Config {
     pub header_timeout: Duration,
     /// Time that requests in flight have to finish at shutdown.
     pub drain: Duration,
-    /// Concurrent connections, if the system allows that many. Above the limit, an unauthenticated
-    /// connection is closed, or else the new one.
+    /// Maximum concurrent connections, if the system allows that many. Above the limit, an
+    /// unauthenticated connection is closed, or the new connection if all others are authenticated.
     pub max_connections: usize,
-    /// Concurrent requests; further ones are rejected with 503.
+    /// Maximum concurrent requests; further requests are rejected with 503.
     pub max_in_flight: usize,
-    /// Other origins whose pages may send requests.
     pub origins: Origins,
     /// Host names of the gateway; an empty list accepts all.
     pub hosts: Hosts,
     /// Trusted proxies; client addresses forwarded by them are used.
     pub proxies: Proxies,
-    /// Settings for senders of other dialects.
     pub senders: SenderSettings,
 }
 
@@ -58,11 +55,9 @@ impl Default for Config {
     }
 }
 
-/// An invalid setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{setting} must be {wanted}")]
 pub struct ConfigError {
-    /// Name of the setting.
     pub setting: &'static str,
     /// Description of valid values.
     pub wanted: &'static str,
@@ -72,10 +67,6 @@ pub struct ConfigError {
 pub(crate) const HEADER_BUFFER_BYTES: usize = 128 * 1024;
 
 impl Config {
-    /// Validates the settings.
-    ///
-    /// # Errors
-    /// Returns the first invalid setting.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let day = Duration::from_secs(24 * 60 * 60);
         let durations = [

@@ -54,7 +54,6 @@ pub(crate) const DIALECTS: [&Dialect; 7] = [
     &webhooks::DIALECT,
 ];
 
-/// Settings for senders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Prometheus labels that distinguish replicas; not part of an event.
@@ -63,7 +62,6 @@ pub struct Settings {
     pub fold_labels: Vec<String>,
     /// Severity of an alert whose label `severity` is missing or unknown.
     pub alert_severity: Severity,
-    /// Filter and dimensions for log records.
     pub logs: LogSettings,
 }
 
@@ -106,8 +104,8 @@ pub(crate) enum Bodies {
 }
 
 impl Bodies {
-    /// Returns the limit in bytes, given the general one. A general limit that was configured below
-    /// its default applies to all.
+    /// Returns the limit in bytes, given the general limit. A general limit that was configured
+    /// below its default applies to all requests.
     pub(crate) fn limit_bytes(self, usual: usize) -> usize {
         match self {
             Self::Usual => usual,
@@ -138,9 +136,7 @@ pub(crate) struct Incoming<'a> {
     pub(crate) query: &'a str,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],
-    /// Time of receipt, in milliseconds since 1970.
     pub(crate) now_ms: i64,
-    /// Start time of this gateway, in milliseconds since 1970.
     pub(crate) started_ms: i64,
     /// A unique id of 32 hexadecimal digits.
     pub(crate) fresh: &'a str,
@@ -214,7 +210,7 @@ impl RejectedItems {
     }
 }
 
-/// Events of a list with independent items: an invalid one does not affect the others.
+/// Events of a list with independent items: an invalid item does not affect the others.
 #[derive(Debug, Default)]
 struct Batch {
     events: Vec<Event>,
@@ -298,7 +294,7 @@ pub(crate) struct ErrorContext<'a> {
 pub(crate) struct DialectError {
     pub(crate) status: StatusCode,
     pub(crate) message: String,
-    /// Each error; empty if `message` is the only one.
+    /// Each error; empty if `message` is the only error.
     pub(crate) each: Vec<String>,
 }
 

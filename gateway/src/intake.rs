@@ -23,7 +23,6 @@ const IGNORED_FIELDS: u32 = 1_000;
 pub(crate) struct LeftOut {
     ignored: Vec<String>,
     refused: Vec<Refused>,
-    /// Whether the client asked for a list of the rejected entries.
     detailed: bool,
 }
 
@@ -46,9 +45,10 @@ impl LeftOut {
         (message, left_out)
     }
 
-    /// Adds the parts that were not forwarded to the response.
+    /// Adds to the response the parts of the request that were not forwarded.
     ///
     /// # Errors
+    ///
     /// Returns an error if the response is malformed.
     pub(crate) fn add_to_response(self, answer: Bytes) -> Result<Bytes, DecodeError> {
         if self.ignored.is_empty() && self.refused.is_empty() {

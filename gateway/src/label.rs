@@ -10,7 +10,7 @@ pub(crate) const SEVERITY: &str = "severity";
 
 /// Labels whose names are reserved for other fields, and their dimensions.
 const RENAMED: [(&str, &str); 1] = [("name", "label_name")];
-/// Prefix for a label whose dimension would conflict with another one.
+/// Prefix for a label whose dimension would conflict with another dimension.
 const APART: &str = "label_";
 
 /// Returns the dimension for a label that does not conflict with `others`.

@@ -35,7 +35,7 @@ pub(crate) const COMPRESSED_FROM: usize = 1024;
 pub(crate) const COMPRESSED_AT_ONCE: usize = 128 * 1024;
 pub(crate) const STREAMS_PER_CONNECTION: u32 = 100;
 pub(crate) const READINESS: Duration = Duration::from_secs(2);
-/// Duration above which a successful request is logged, as failed ones are.
+/// Duration above which a successful request is logged like a failed request.
 pub(crate) const SLOW: Duration = Duration::from_secs(1);
 pub(crate) const CONNECT: Duration = Duration::from_secs(5);
 /// HTTP/2 flow control window of a connection or a call. The library derives from it how many small

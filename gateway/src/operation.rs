@@ -24,7 +24,6 @@ pub(crate) struct Operation {
     /// List of the response that is available as CSV; empty if there is none.
     pub(crate) csv: Box<str>,
     pub(crate) is_silent: bool,
-    /// `/package.Service/Method`.
     pub(crate) grpc_path: http::uri::PathAndQuery,
     pub(crate) method: Method,
     pub(crate) is_additional: bool,
@@ -88,7 +87,7 @@ pub(crate) enum BodyRule {
 pub(crate) struct PathBinding {
     pub(crate) number: u32,
     pub(crate) json_name: Box<str>,
-    /// Whether it is a field of the body's message, as opposed to the request.
+    /// Whether the field is in the body's message, as opposed to the request.
     pub(crate) in_body_field: bool,
 }
 

@@ -56,7 +56,6 @@ impl Problem {
         problem
     }
 
-    /// The `host` header names another service.
     pub(crate) fn wrong_host() -> Self {
         let why = "the header `host` names another service; the setting `hosts` lists the names \
                    of this one";
@@ -73,7 +72,7 @@ impl Problem {
         )
     }
 
-    /// The path belongs to a part of the published interface that is not supported.
+    /// Returns the error for a path in a part of the published interface that is not supported.
     pub(crate) fn events_only() -> Self {
         Self::new(
             Code::Unimplemented,

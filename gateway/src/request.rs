@@ -73,7 +73,6 @@ pub(crate) struct Handler {
     router: Router,
     senders: Senders,
     alertmanager: Paths,
-    /// Start time, in milliseconds since 1970.
     started_ms: i64,
     upstream: Upstream,
     cors: Cors,

@@ -31,20 +31,12 @@ pub struct Gateway {
     tls: Option<Tls>,
 }
 
-/// The reason why a gateway could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// A setting is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The address could not be bound; select another one, or stop the process that uses it.
     #[error("failed to listen on {addr}")]
-    Listen {
-        /// The address.
-        addr: SocketAddr,
-        /// The error of the system.
-        source: io::Error,
-    },
+    Listen { addr: SocketAddr, source: io::Error },
     /// The descriptors of this build are unsupported; a bug.
     #[error("failed to serve the API: {0}")]
     Interface(String),
@@ -81,7 +73,6 @@ impl Gateway {
         self
     }
 
-    /// Returns the metrics of the gateway.
     pub fn metrics(&self) -> Arc<dyn Source> {
         Arc::clone(&self.handler.metrics) as _
     }

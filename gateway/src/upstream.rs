@@ -17,7 +17,6 @@ use tonic::{
 
 use crate::{codec::RawCodec, limits};
 
-/// The backend that the gateway calls.
 #[derive(Debug, Clone)]
 pub struct Upstream(Kind);
 
@@ -38,7 +37,6 @@ pub trait Direct: fmt::Debug + Send + Sync {
     /// Whether it handles calls of this method.
     fn takes(&self, path: &str) -> bool;
 
-    /// Handles a call in the same way as the services.
     fn call(
         &self,
         metadata: MetadataMap,
@@ -53,7 +51,6 @@ pub trait Direct: fmt::Debug + Send + Sync {
     ) -> Pin<Box<dyn Future<Output = Result<(), Status>> + Send + '_>>;
 }
 
-/// An invalid address of a backend.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "`{uri}` is not the address of a backend; expected an address such as `http://127.0.0.1:8481`"
@@ -190,7 +187,7 @@ impl Upstream {
     }
 
     /// Returns the reason why the backend is not serving, as reported by its health service; `None`
-    /// if it is.
+    /// if the backend is serving.
     pub(crate) async fn not_ready_reason(&self) -> Option<&'static str> {
         if self.serves("").await {
             return None;

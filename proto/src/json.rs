@@ -48,9 +48,11 @@ pub fn plan() -> &'static Plan {
     &PLAN
 }
 
-/// Parses a JSON object as a message. Unknown fields are rejected with the most similar known one.
+/// Parses a JSON object as a message. For an unknown field, the error suggests the most similar
+/// known field.
 ///
 /// # Errors
+///
 /// Returns an error if the text is not JSON, or lists every field that does not fit the message.
 pub fn from_json<M: Name + Default>(json: &[u8]) -> Result<M, Error> {
     let wire = wire_from_json(&M::full_name(), json)?;

@@ -4,6 +4,8 @@
 //! All conversion between the wire and JSON is in [`json`], and between conditions and the filter
 //! language in [`filter`].
 
+#![warn(missing_docs)]
+
 pub mod bulk;
 pub mod csv;
 pub mod filter;

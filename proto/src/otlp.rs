@@ -97,7 +97,8 @@ pub struct Read {
 /// Decodes a request. Malformed texts are replaced, and malformed records are dropped.
 ///
 /// # Errors
-/// Returns an error if the bytes are not a request, or it would use too much memory.
+///
+/// Returns an error if the bytes are not a request, or the request would use too much memory.
 pub fn read(bytes: &[u8]) -> Result<Read, Unread> {
     if size::values(bytes) > VALUES_MAX {
         return Err(Unread::TooMany);
@@ -287,7 +288,7 @@ impl RecordDetails {
     }
 }
 
-/// A record without a severity is informational.
+/// Returns the severity of a record; informational if the record has none.
 fn severity_of(record: &LogRecord) -> Severity {
     let of_number = match record.severity_number {
         1..=8 => Some(Severity::Debug),

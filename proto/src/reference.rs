@@ -102,7 +102,7 @@ pub enum Piece<'a> {
     Text(&'a str),
     /// Code.
     Code(&'a str),
-    /// A link to a topic.
+    /// A link to the file of a topic, such as `templates.md`.
     Link {
         /// The link text.
         text: &'a str,
@@ -200,7 +200,8 @@ pub fn pieces(text: &str) -> Vec<Piece<'_>> {
 
 fn link(text: &str) -> Option<(&str, &str, &str)> {
     let (shown, rest) = text[1..].split_once("](")?;
-    let (topic, rest) = rest.split_once(')')?;
+    let (file, rest) = rest.split_once(')')?;
+    let topic = file.strip_suffix(".md")?;
     let plain = !shown.contains('[') && !topic.contains(char::is_whitespace);
     plain.then_some((shown, topic, rest))
 }

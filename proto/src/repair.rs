@@ -263,9 +263,6 @@ where
 }
 
 /// Decodes a sender's message, replacing malformed texts.
-///
-/// # Errors
-/// Returns an error if the bytes are not such a message.
 pub fn decoded<U: Message + Name + Default>(bytes: &[u8]) -> Result<U, DecodeError> {
     let again = || {
         let kind = json::plan().by_name.get(&*U::full_name())?;

@@ -39,8 +39,8 @@ pub fn enum_word(name: &str, prefix: &str) -> String {
 pub enum Visibility {
     /// Visible.
     Plain,
-    /// Invisible, or visible only by its effect on others: a control character, a directional mark,
-    /// an ignorable character.
+    /// Invisible, or visible only by its effect on others: a control character, a directional mark
+    /// or an ignorable character.
     Hidden,
     /// A combining mark above [`MARKS_MAX`].
     Surplus,

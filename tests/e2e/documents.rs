@@ -12,11 +12,8 @@ fn links_between_documents_resolve() {
         let folder = Path::new(&path).parent().unwrap();
         for target in targets(&text) {
             let (file, anchor) = target.split_once('#').unwrap_or((&target, ""));
-            // Links between reference topics are names of topics.
-            let topic = path.starts_with("proto/reference/") && !file.contains('.');
             let file = match file {
                 "" => root.join(&path),
-                topic_name if topic => root.join(folder).join(format!("{topic_name}.md")),
                 relative => root.join(folder).join(relative),
             };
             assert!(file.exists(), "{path} links to {target}");
@@ -34,7 +31,7 @@ fn links_between_documents_resolve() {
 }
 
 /// Returns the relative targets of a document's links and images, outside of code.
-fn targets(text: &str) -> Vec<String> {
+pub(crate) fn targets(text: &str) -> Vec<String> {
     let prose: String = text.split("```").step_by(2).collect();
     let text: String = prose.split('`').step_by(2).collect();
     let after = text.split("](").skip(1);
@@ -76,6 +73,30 @@ fn each_error_reason_is_explained_on_the_troubleshooting_page() {
     for reason in reasons {
         assert!(explained.contains(&reason), "{reason} is not explained");
     }
+}
+
+#[test]
+fn messages_on_the_troubleshooting_page_exist() {
+    let sources = tree::files("rs").into_iter();
+    let sources = sources.filter(|(path, _)| !path.starts_with("tests/"));
+    let unbroken = |text: &str| text.split("\\\n").map(str::trim_start).collect();
+    let sources: Vec<String> = sources.map(|(_, text)| unbroken(&text)).collect();
+    let page = read("docs/troubleshooting.md");
+    let mut messages = 0;
+    for row in page.lines().filter(|line| line.contains("](#")) {
+        let message = row.split('|').nth(1).unwrap();
+        let quoted = message.split('`').skip(1).step_by(2);
+        for text in quoted.flat_map(|it| it.split('\u{2026}')) {
+            let text = text.trim_matches([' ', ',', '/']);
+            if text.len() < 5 {
+                continue;
+            }
+            let exists = sources.iter().any(|it| it.contains(text));
+            assert!(exists, "no message contains {text:?}");
+            messages += 1;
+        }
+    }
+    assert!(messages > 15, "only {messages} messages were found");
 }
 
 #[test]

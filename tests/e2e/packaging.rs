@@ -1,16 +1,18 @@
 //! The packaging works as described: the Compose file and the chart are executed step by step on
-//! this machine, without containers.
+//! this machine, without containers, and the Debian package is complete.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     io::Write as _,
+    iter,
     os::unix::fs::{MetadataExt, PermissionsExt, symlink},
-    path::{Path, PathBuf},
-    process::Command,
+    path::{Component, Path, PathBuf},
+    process::{Command, Output},
 };
 
 use bellwether_tests::{
+    engine::Engine,
     eventually::eventually_blocking,
     postgres::{PASSWORD, Postgres},
     process::{self, Service},
@@ -21,7 +23,7 @@ use bellwether_tests::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::foreign;
+use crate::{documents::targets, foreign};
 
 const EXAMPLES: &str = "tests/examples/config";
 
@@ -182,15 +184,23 @@ fn of_chart(container: &Value) -> Container {
     }
 }
 
+const IMAGE: &str = "image.repository=bellwether";
+
+fn run_helm(helm: &Path, verb: &[&str], sets: &[&str]) -> Output {
+    let mut command = Command::new(helm);
+    command
+        .args(verb)
+        .arg(tree::root().join(PACKAGING).join("chart"));
+    command.args(sets.iter().flat_map(|it| ["--set-string", it]));
+    command.output().unwrap()
+}
+
+/// Renders the chart with an image and these values.
 fn render_chart(helm: &Path, sets: &[&str]) -> BTreeMap<String, Value> {
-    let chart = tree::root().join(PACKAGING).join("chart");
+    let sets: Vec<_> = iter::once(&IMAGE).chain(sets).copied().collect();
     let render = |verb: &[&str]| {
-        let mut command = Command::new(helm);
-        command.args(verb).arg(&chart);
-        command.args(sets.iter().flat_map(|it| ["--set-string", it]));
-        let output = command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{said}");
+        let output = run_helm(helm, verb, &sets);
+        assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
     render(&["lint", "--strict"]);
@@ -286,19 +296,301 @@ fn as_the_chart_says(machine: &Machine, init: &Container) {
     );
     let config = all["ConfigMap bell"]["data"]["bellwether.toml"].as_str();
     fs::write(machine.path("etc/bellwether.toml"), config.unwrap()).unwrap();
-    let container =
-        |document: &str| of_chart(&all[document]["spec"]["template"]["spec"]["containers"][0]);
-    let raised = process::run(machine.command(&container("Job bell-migrate"), "job"));
+    // Nodes are running, but there is nothing to migrate.
+    let raised = process::run(machine.command(&container(&all["Job bell-migrate"]), "job"));
     assert!(raised.status.success(), "{raised:?}");
-    let _node = machine.serve(&container("Deployment bell"), "chart");
+    let _node = machine.serve(&container(&all["Deployment bell"]), "chart");
     let status = machine.run(init, "init", &["store", "status"]);
     for name in ["one", "two", "three", "of-the-chart"] {
         assert!(status.contains(&format!("node: {name}, ")), "{status}");
     }
     let bare = render_chart(&helm, &[&address]);
-    let clear = of_chart(&bare["Deployment bell"]["spec"]["template"]["spec"]["containers"][0]);
+    let clear = container(&bare["Deployment bell"]);
     assert!(clear.arguments.contains(&"--insecure".to_owned()));
     assert!(!bare.contains_key("ConfigMap bell"));
+}
+
+fn container(workload: &Value) -> Container {
+    of_chart(&workload["spec"]["template"]["spec"]["containers"][0])
+}
+
+#[test]
+fn chart_without_a_database_starts_one_node_with_a_volume() {
+    let Some(helm) = helm() else { return };
+    let all = render_chart(&helm, &[]);
+    let kinds: Vec<_> = all.keys().map(String::as_str).collect();
+    assert_eq!(
+        kinds,
+        ["Service bell", "Service bell-nodes", "StatefulSet bell"]
+    );
+    let workload = &all["StatefulSet bell"];
+    assert_eq!(workload["spec"]["replicas"], 1);
+    let claim = &workload["spec"]["volumeClaimTemplates"][0]["metadata"]["name"];
+    let container = container(workload);
+    let data_dir = &container.environment["BELLWETHER_DATA_DIR"];
+    let pod = &workload["spec"]["template"]["spec"];
+    let mounts = pod["containers"][0]["volumeMounts"].as_array().unwrap();
+    let mount = mounts.iter().find(|it| it["name"] == *claim).unwrap();
+    assert!(data_dir.starts_with(mount["mountPath"].as_str().unwrap()));
+
+    let folder = tempfile::tempdir().unwrap();
+    let here = |text: &String| {
+        let text = text.replace("/data/", &format!("{}/", folder.path().display()));
+        text.replace("0.0.0.0:8480", "127.0.0.1:0")
+            .replace("0.0.0.0:8481", "127.0.0.1:0")
+    };
+    let command = |arguments: &[String]| {
+        let mut command = process::command(folder.path(), arguments.iter().map(here));
+        let variables = container.environment.iter();
+        command.envs(variables.map(|(name, value)| (name, here(value))));
+        command
+    };
+    let _node = Service::start(command(&container.arguments), &folder.path().join("log"));
+    // The command that the chart's notes print.
+    let create = ["client", "create", "me", "--role", "admin"].map(str::to_owned);
+    let made = process::run(command(&create));
+    let key = String::from_utf8_lossy(&made.stdout);
+    assert!(
+        made.status.success() && key.starts_with("bw_"),
+        "{key} {made:?}"
+    );
+
+    let cases: [(&[&str], &str); 2] = [
+        (&[], "image.repository: required"),
+        (&[IMAGE, "replicas=2"], "replicas: several nodes"),
+    ];
+    for (sets, error) in cases {
+        let refused = run_helm(&helm, &["template", "bell"], sets);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && said.contains(error), "{said}");
+    }
+}
+
+#[test]
+fn chart_values_add_ingresses_monitoring_and_pod_settings() {
+    let Some(helm) = helm() else { return };
+    let all = render_chart(
+        &helm,
+        &[
+            "tls.secret=tls",
+            "ingress.className=nginx",
+            "ingress.tlsSecret=public",
+            "ingress.rest.host=bell.example.net",
+            "ingress.grpc.host=grpc.example.net",
+            "prometheus.serviceMonitor.enabled=true",
+            "prometheus.serviceMonitor.labels.release=stack",
+            "prometheus.serviceMonitor.endpoint.honorLabels=true",
+            "prometheus.rule.enabled=true",
+            "serviceAccount.create=true",
+            "extraVolumes[0].name=extra",
+            "extraVolumeMounts[0].name=extra",
+            "extraVolumeMounts[0].mountPath=/extra",
+            "affinity.nodeAffinity.of=the-values",
+        ],
+    );
+    let version = &all["Service bell"]["metadata"]["labels"]["app.kubernetes.io/version"];
+    assert_eq!(*version, env!("CARGO_PKG_VERSION"));
+    for (port, host) in [("rest", "bell.example.net"), ("grpc", "grpc.example.net")] {
+        let ingress = &all[&format!("Ingress bell-{port}")]["spec"];
+        assert_eq!(ingress["ingressClassName"], "nginx");
+        assert_eq!(ingress["tls"][0]["secretName"], "public");
+        assert_eq!(ingress["tls"][0]["hosts"][0], host);
+        let rule = &ingress["rules"][0];
+        assert_eq!(rule["host"], host);
+        let backend = &rule["http"]["paths"][0]["backend"]["service"];
+        assert_eq!(backend["port"]["name"], port);
+    }
+    let pod = &all["StatefulSet bell"]["spec"]["template"]["spec"];
+    assert_eq!(pod["serviceAccountName"], "bell");
+    assert!(all.contains_key("ServiceAccount bell"));
+    assert_eq!(pod["affinity"]["nodeAffinity"]["of"], "the-values");
+    let named = |list: &Value| {
+        let list = list.as_array().unwrap().iter();
+        list.filter(|it| it["name"] == "extra").count()
+    };
+    assert_eq!(named(&pod["volumes"]), 1);
+    assert_eq!(named(&pod["containers"][0]["volumeMounts"]), 1);
+
+    let monitor = &all["ServiceMonitor bell"];
+    assert_eq!(monitor["metadata"]["labels"]["release"], "stack");
+    let endpoint = &monitor["spec"]["endpoints"][0];
+    assert_eq!(endpoint["scheme"], "https");
+    assert_eq!(endpoint["honorLabels"], "true");
+    // It selects exactly one of the services, so that no pod is scraped twice.
+    let selector = monitor["spec"]["selector"]["matchLabels"].as_object();
+    let services = ["Service bell", "Service bell-nodes"].map(|name| {
+        let labels = &all[name]["metadata"]["labels"];
+        selector
+            .unwrap()
+            .iter()
+            .all(|(name, value)| labels[name] == *value)
+    });
+    assert_eq!(services, [false, true]);
+    let alerts = tree::root().join("tests/examples/prometheus/alerts.yml");
+    let alerts = read(&fs::read_to_string(alerts).unwrap());
+    assert_eq!(all["PrometheusRule bell"]["spec"], alerts);
+
+    let protocols = |all: &BTreeMap<String, Value>| {
+        let ports = all["Service bell"]["spec"]["ports"].as_array().unwrap();
+        let names = ports.iter().map(|it| it["appProtocol"].as_str().unwrap());
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(protocols(&all), ["https", "https"]);
+    let clear = render_chart(&helm, &[]);
+    assert_eq!(protocols(&clear), ["http", "kubernetes.io/h2c"]);
+}
+
+const MANIFEST: &str = "tui/command";
+
+/// Returns the files of the Debian package that are in the repository, and where it installs them.
+fn packaged_files() -> Vec<(PathBuf, PathBuf)> {
+    let manifest = tree::root().join(MANIFEST).join("Cargo.toml");
+    let manifest = fs::read_to_string(manifest).unwrap();
+    let (_, assets) = manifest.split_once("\nassets = [\n").unwrap();
+    let mut files = Vec::new();
+    for line in assets.lines().take_while(|line| *line != "]") {
+        let asset: [String; 3] = serde_json::from_str(line.trim().trim_end_matches(',')).unwrap();
+        let [source, target, _mode] = asset;
+        let source = normalize(&Path::new(MANIFEST).join(source));
+        if source.starts_with("target") || source.starts_with("tui/command/target") {
+            continue;
+        }
+        let found = matching(&source);
+        assert!(!found.is_empty(), "{} matches no file", source.display());
+        for (file, name) in found {
+            let target = if target.ends_with('/') {
+                Path::new(&target).join(name)
+            } else {
+                PathBuf::from(&target)
+            };
+            files.push((file, target));
+        }
+    }
+    files
+}
+
+/// Returns the files that match a pattern, each with its path below the part without `*`.
+fn matching(pattern: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let folder = pattern.parent().unwrap();
+    let is_deep = folder.ends_with("**");
+    let folder = if is_deep {
+        folder.parent().unwrap()
+    } else {
+        folder
+    };
+    let name = pattern.file_name().unwrap().to_str().unwrap();
+    let (start, end) = name.split_once('*').unwrap_or((name, ""));
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(inner) = folders.pop() {
+        for entry in fs::read_dir(tree::root().join(&inner)).unwrap() {
+            let file = inner.join(entry.unwrap().file_name());
+            let name = file.file_name().unwrap().to_str().unwrap();
+            if tree::root().join(&file).is_dir() {
+                folders.extend(is_deep.then_some(file));
+            } else if name.starts_with(start) && name.ends_with(end) {
+                let below = file.strip_prefix(folder).unwrap().to_owned();
+                found.push((file, below));
+            }
+        }
+    }
+    found
+}
+
+fn normalize(path: &Path) -> PathBuf {
+    let mut parts = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => assert!(parts.pop(), "{} leads out", path.display()),
+            part => parts.push(part),
+        }
+    }
+    parts
+}
+
+#[test]
+fn links_in_packaged_documents_stay_in_the_package() {
+    let files = packaged_files();
+    let installed: BTreeSet<_> = files.iter().map(|(_, target)| target).collect();
+    let mut links = 0;
+    for (source, target) in &files {
+        if source.extension().is_none_or(|it| it != "md") {
+            continue;
+        }
+        let text = fs::read_to_string(tree::root().join(source)).unwrap();
+        for link in targets(&text) {
+            let (link, _) = link.split_once('#').unwrap_or((&link, ""));
+            let linked = normalize(&target.parent().unwrap().join(link));
+            let exists = installed.iter().any(|it| it.starts_with(&linked));
+            assert!(
+                link.is_empty() || exists,
+                "{} links to {link}, which is not in the package",
+                source.display()
+            );
+            links += 1;
+        }
+    }
+    assert!(links > 100, "only {links} links were found");
+    for part in [
+        "usr/share/doc/bellwether/tests/examples/presets/slack-webhook.yaml",
+        "usr/share/doc/bellwether/tests/examples/mappings/github.json",
+        "usr/share/doc/bellwether/proto/reference/queries.md",
+        "usr/lib/systemd/system/bellwether.service",
+        "usr/lib/sysusers.d/bellwether.conf",
+    ] {
+        assert!(installed.contains(&PathBuf::from(part)), "{part}");
+    }
+}
+
+const INSTALL: &str = include_str!("../../docs/install.md");
+
+/// Runs a block of the install page on a service of this user: without root, and without changing
+/// users and units of this machine.
+fn run_documented(world: &World, address: &str, name: &str) {
+    let (_, block) = INSTALL.split_once(&format!("\n```sh {name}\n")).unwrap();
+    let (block, _) = block.split_once("\n```").unwrap();
+    let data_dir = world.data_dir();
+    let backups = world.folder().join("backups");
+    let block = block
+        .replace("127.0.0.1:8481", address)
+        .replace("/var/lib/bellwether", data_dir.to_str().unwrap())
+        .replace("/var/backups", backups.to_str().unwrap());
+    let binary = process::binary().display();
+    let script = format!(
+        "sudo() {{ \"$@\"; }}\nadduser() {{ :; }}\nchown() {{ :; }}\nsystemctl() {{ :; }}\n\
+         bellwether() {{ {binary} \"$@\"; }}\n{block}"
+    );
+    let arguments = ["-euc", &script];
+    let mut bash = process::command_of(Path::new("bash"), world.folder(), arguments);
+    bash.env("USER", "me").env("BELLWETHER_DATA_DIR", &data_dir);
+    let output = process::run(bash);
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn documented_commands_work_on_an_installed_service() {
+    if Engine::only_in_a_folder() {
+        return;
+    }
+    let mut world = World::start();
+    let address = world.service().address("grpc").to_owned();
+    run_documented(&world, &address, "talk");
+    let config = world.folder().join(".config/bellwether");
+    let settings = fs::read_to_string(config.join("bellwether.toml")).unwrap();
+    let key = config.join("own.key");
+    assert_eq!(settings, format!("key_file = \"{}\"\n", key.display()));
+    assert_eq!(fs::metadata(&key).unwrap().mode() & 0o077, 0);
+
+    run_documented(&world, &address, "backup");
+    assert!(world.terminate().success());
+    run_documented(&world, &address, "restore");
+    world.start_again();
+    // The client and its event are in the backup.
+    let mut events = world.command(&["events"]);
+    events.arg("--key-file").arg(key);
+    let events = process::run(events);
+    let events = String::from_utf8_lossy(&events.stdout);
+    assert!(events.contains("the first event"), "{events}");
 }
 
 fn commands(script: &str) -> Vec<Vec<String>> {

@@ -412,6 +412,29 @@ async fn store_is_initialized_only_once() {
     assert!(shown.contains("node: none"), "{shown}");
 }
 
+fn set_layout(database: &Database, version: u8) {
+    let text =
+        format!("UPDATE bellwether.layout SET version = {version}, oldest_reader = {version}");
+    database.server.execute(&text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn migration_if_stopped_is_refused_while_a_node_runs() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let world = database.world();
+    let migrate = || store(&world.data_dir(), &["migrate", "--if-stopped"]);
+    set_layout(&database, 10);
+    assert_refused(migrate(), "nodes of another version are running: one;");
+    let found = "SELECT version FROM bellwether.layout";
+    assert_eq!(database.server.execute(found), "10", "it was migrated");
+    // Without a migration, running nodes are no obstacle.
+    set_layout(&database, 11);
+    let migrated = process::run(migrate());
+    assert!(migrated.status.success(), "{migrated:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_key_layout_or_connection_prevents_start() {
     let Some(database) = Database::start() else {
@@ -429,17 +452,11 @@ async fn wrong_key_layout_or_connection_prevents_start() {
     fs::write(&key_file, other).unwrap();
     assert_refused(serve(&data_dir), "does not match the store");
     fs::write(&key_file, key).unwrap();
-    let layout = |version: u8| {
-        let text = "UPDATE bellwether.layout SET version = N, oldest_reader = N";
-        database
-            .server
-            .execute(&text.replace('N', &version.to_string()));
-    };
-    layout(99);
+    set_layout(&database, 99);
     assert_refused(serve(&data_dir), "of a later version");
-    layout(0);
+    set_layout(&database, 0);
     assert_refused(serve(&data_dir), "bellwether store migrate");
-    layout(11);
+    set_layout(&database, 11);
     let mut other = serve(&data_dir);
     other.env("BELLWETHER_STORE_PASSWORD", "wrong");
     assert_refused(other, "password authentication failed");

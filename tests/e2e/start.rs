@@ -1,10 +1,8 @@
 //! The commands of `docs/start.md`, executed literally on a new service.
 
-use std::{fs, process::Command};
-
 use bellwether_tests::{
     eventually::eventually,
-    process,
+    page,
     programs::programs,
     receiver::{Received, Receiver},
     world::World,
@@ -14,17 +12,15 @@ const PAGE: &str = include_str!("../../docs/start.md");
 
 /// Returns the commands in order, without those of programs that are not installed.
 fn commands() -> String {
-    let mut commands = String::from("set -eu\n");
-    let mut blocks = PAGE.split("\n```sh run");
-    blocks.next();
-    for block in blocks {
-        let (head, block) = block.split_once('\n').unwrap();
-        let program = head.trim();
-        if !program.is_empty() && programs([program]).is_none() {
+    let mut commands = String::new();
+    for block in page::code_blocks(PAGE) {
+        let Some(program) = block.info.strip_prefix("sh run") else {
             continue;
+        };
+        let program = program.trim();
+        if program.is_empty() || programs([program]).is_some() {
+            commands += &block.code;
         }
-        commands += block.split("\n```").next().unwrap();
-        commands.push('\n');
     }
     commands
 }
@@ -33,36 +29,12 @@ fn commands() -> String {
 async fn getting_started_commands_work_and_alerts_arrive() {
     let world = World::start();
     let receiver = Receiver::start().await;
-    let bin = world.folder().join("bin");
-    fs::create_dir(&bin).unwrap();
-    std::os::unix::fs::symlink(process::binary(), bin.join("bellwether")).unwrap();
     let commands = commands()
         .replace("127.0.0.1:8480", world.service().address("rest"))
         .replace("127.0.0.1:9000", &receiver.address().to_string());
     // The exit code of the last command may reflect a destination without any delivery yet.
     let commands = commands.replace("\nbellwether status", "\nbellwether status || true");
-    let script = world.folder().join("commands.sh");
-    fs::write(&script, &commands).unwrap();
-
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders = vec![bin];
-    folders.extend(std::env::split_paths(&path));
-    // Isolated from this machine's settings, like all commands of the program.
-    let clean = process::command(world.folder(), [""; 0]);
-    let mut bash = Command::new("bash");
-    for (name, value) in clean.get_envs() {
-        match value {
-            Some(value) => bash.env(name, value),
-            None => bash.env_remove(name),
-        };
-    }
-    let output = bash
-        .arg(&script)
-        .current_dir(world.folder())
-        .env("PATH", std::env::join_paths(folders).unwrap())
-        .env("BELLWETHER_DATA_DIR", world.data_dir())
-        .output()
-        .unwrap();
+    let output = page::run_script(world.folder(), &world.data_dir(), &commands);
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert!(output.status.success(), "{said}");
 

@@ -243,3 +243,46 @@ fn screens_use_glossary_terms() {
         }
     }
 }
+
+/// Maximum words of a sentence on a page for operators.
+const SENTENCE_WORDS_MAX: usize = 30;
+
+/// Returns the long sentences of a document's prose, without code, tables and headings.
+fn long_sentences(text: &str) -> Vec<String> {
+    let prose: String = text.split("```").step_by(2).collect();
+    let code = Regex::new("`[^`]*`").unwrap();
+    let prose = code.replace_all(&prose, "`code`");
+    let mut sentences: Vec<Vec<&str>> = vec![Vec::new()];
+    for line in prose.lines().map(str::trim) {
+        let is_outside = line.is_empty() || line.starts_with(['|', '#']);
+        let item = line.strip_prefix("- ");
+        if is_outside || item.is_some() {
+            sentences.push(Vec::new());
+        }
+        let words = item.unwrap_or(line).split_whitespace();
+        for word in words.filter(|_| !is_outside) {
+            sentences.last_mut().unwrap().push(word);
+            if word.ends_with(['.', '!', '?', ':']) {
+                sentences.push(Vec::new());
+            }
+        }
+    }
+    let long = sentences.iter().filter(|it| it.len() > SENTENCE_WORDS_MAX);
+    long.map(|it| it.join(" ")).collect()
+}
+
+#[test]
+fn sentences_for_operators_have_at_most_30_words() {
+    let mut pages = 0;
+    for (path, text) in tree::files("md") {
+        // Benchmarks are figures with their conditions.
+        let is_read = path.starts_with("docs/") || path.starts_with("proto/reference/");
+        if !is_read || path == "docs/benchmarks.md" {
+            continue;
+        }
+        let long = long_sentences(&text);
+        assert!(long.is_empty(), "{path}:\n{}", long.join("\n"));
+        pages += 1;
+    }
+    assert!(pages > 40, "only {pages} pages were found");
+}

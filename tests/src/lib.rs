@@ -15,6 +15,7 @@ pub mod grpc;
 pub mod middleman;
 pub mod modules;
 mod own_threads;
+pub mod page;
 pub mod patroni;
 pub mod postgres;
 pub mod process;

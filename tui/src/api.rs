@@ -25,7 +25,6 @@ const SETTINGS: &str = "settings";
 const SETTINGS_OUTPUT: &[&str] = &["fromFile", "createTime", "updateTime", "etag"];
 const PAGE: i32 = 1_000;
 
-/// A connection to a service.
 pub struct Api {
     reach: Transport,
 }
@@ -36,12 +35,9 @@ impl fmt::Debug for Api {
     }
 }
 
-/// The error of a failed call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallError {
-    /// Possible reaction of the caller.
     pub kind: CallErrorKind,
-    /// The message to show.
     pub message: String,
     /// Invalid fields, each with a description of the violation.
     pub fields: Vec<(String, String)>,
@@ -54,7 +50,6 @@ pub enum CallErrorKind {
     Unreachable,
     /// Use another key.
     NotAllowed,
-    /// Nothing with this name exists.
     NotFound,
     /// Read the current state and decide again.
     Conflict,
@@ -70,7 +65,6 @@ pub enum CallErrorKind {
 pub struct ConfigKind(Option<Kind>);
 
 impl ConfigKind {
-    /// Returns all kinds, in the order in which they are written.
     pub fn all() -> impl Iterator<Item = Self> {
         let kinds = Kind::ALL.iter().copied();
         // Clients and silences are operational data, not configuration.
@@ -102,12 +96,10 @@ impl ConfigKind {
         Self::all().find(is_it).filter(|_| !word.is_empty())
     }
 
-    /// Returns the singular, in lower case.
     pub fn singular(self) -> &'static str {
         self.0.map_or(SETTINGS, Kind::singular)
     }
 
-    /// Returns the plural, in lower case.
     pub fn plural(self) -> &'static str {
         self.0.map_or(SETTINGS, Kind::plural)
     }
@@ -167,9 +159,6 @@ impl Api {
 
     /// Like [`Api::call`], for requests that support `validateOnly`: reports the violations found
     /// by the service together with fields that the message does not have.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Api::call`].
     pub fn call_checked<'a>(
         &'a mut self,
         service: &'a str,
@@ -184,10 +173,8 @@ impl Api {
         })
     }
 
-    /// Returns all resources of a kind, by name.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Api::call`].
+    /// Returns all resources of a kind, reading page by page. For the settings, the list has a
+    /// single element.
     pub async fn list(&mut self, kind: ConfigKind) -> Result<Vec<Value>, CallError> {
         let Some(stored) = kind.0 else {
             return Ok(vec![self.settings().await?]);
@@ -214,10 +201,6 @@ impl Api {
         Ok(found[SETTINGS].take())
     }
 
-    /// Returns the resource of this kind and name.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Api::call`].
     pub async fn get(&mut self, kind: ConfigKind, name: &str) -> Result<Value, CallError> {
         let Some(stored) = kind.0 else {
             return self.settings().await;
@@ -249,16 +232,17 @@ impl Api {
             });
         };
         let spec = kind::spec(stored);
-        let request = json!({"name": name, "force": force});
+        let mut request = json!({"name": name});
+        // Some kinds cannot be deleted while they are in use, and have no such field.
+        if force {
+            request["force"] = true.into();
+        }
         self.call(spec.service, spec.delete.unwrap_or_default(), &request)
             .await?;
         Ok(())
     }
 
     /// Sends events, given as the JSON of `Events`, and returns the result of each.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Api::call`].
     pub fn put_events<'a>(
         &'a mut self,
         events: &'a Value,
@@ -283,9 +267,6 @@ impl Api {
     }
 
     /// Subscribes to changes of events. Each message is the JSON of `WatchEventsResponse`.
-    ///
-    /// # Errors
-    /// Returns an error if the request is malformed, or the service rejects it.
     pub fn watch<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Watch, CallError>> {
         Box::pin(async move {
             let request: WatchEventsRequest = json::from_json(request.to_string().as_bytes())
@@ -300,7 +281,6 @@ impl Api {
     }
 }
 
-/// A subscription to changes of events.
 #[derive(Debug)]
 pub struct Watch {
     stream: tonic::Streaming<WatchEventsResponse>,

@@ -26,7 +26,6 @@ use crate::{
     view,
 };
 
-/// An action that the owner of the terminal must perform.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum TerminalAction {
     Edit(TextEdit),
@@ -35,12 +34,9 @@ pub(crate) enum TerminalAction {
     Mouse(bool),
 }
 
-/// The state of the service as seen by a console.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServiceStatus {
-    /// The data shown was read from the service.
     Up,
-    /// The service is unreachable, with a message.
     Unreachable(String),
     /// The key is rejected or its role is insufficient, with a message.
     NotAllowed(String),
@@ -142,7 +138,6 @@ impl<B: Backend> Console<B> {
         self.model.theme = theme;
     }
 
-    /// Whether the terminal's background is needed and not yet known.
     pub(crate) fn needs_background(&self) -> bool {
         let model = &self.model;
         let matters = model.theme == Theme::Auto && model.depth == Depth::Full;
@@ -263,7 +258,6 @@ impl<B: Backend> Console<B> {
         self.draw()
     }
 
-    /// Returns the state of the service as of the data on the screen.
     pub(crate) fn status(&self) -> ServiceStatus {
         let shown = self.model.store.failure(&self.model.page.route);
         let failure = match &self.model.link {

@@ -39,7 +39,6 @@ pub(crate) enum Link {
     Act(Route, Action),
     /// Opens the prompt for an override of a shift, from start to end in milliseconds since 1970.
     Shift(i64, i64),
-    /// Opens the prompt for restoring an earlier state of a resource.
     Restore(Box<Object>),
 }
 
@@ -100,7 +99,6 @@ impl Document {
         });
     }
 
-    /// Adds a label and its value, which is wrapped beside it.
     pub(crate) fn field(&mut self, label: &str, token: Token, value: &str) {
         let space = self.columns.saturating_sub(LABEL + 3);
         for (index, part) in text::wrap(value, space).into_iter().enumerate() {
@@ -157,7 +155,6 @@ impl Document {
         }
     }
 
-    /// Adds a placeholder for data that has not arrived, or the failure of reading it.
     pub(crate) fn missing(&mut self, waiting: bool, failure: Option<&Failure>) {
         match failure {
             Some(failure) => self.failure(failure),

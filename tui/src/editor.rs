@@ -28,10 +28,6 @@ impl Problem {
     }
 }
 
-/// Checks whether a draft fits the message of its kind.
-///
-/// # Errors
-/// Returns the violation of every field that does not fit.
 pub(crate) fn check(draft: &Object) -> Result<(), Failure> {
     let message = format!("bellwether.v1.{}", kind::spec(draft.kind).message);
     let wire = json::wire_from_json(&message, draft.json.to_string().as_bytes());
@@ -111,7 +107,6 @@ pub(crate) fn annotate(text: &str, problems: &[Problem]) -> String {
     out
 }
 
-/// Finds the line of the last key of a path, searching downward key by key.
 fn locate(lines: &[&str], path: &str) -> Option<usize> {
     let mut found = None;
     for key in path.split(['.', '[', ']']).filter(|key| !key.is_empty()) {

@@ -75,7 +75,6 @@ pub fn recording<'a>(
 
 const STEPS: usize = 200;
 
-/// Keys to press before the next frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step(Vec<KeyEvent>);
 
@@ -105,14 +104,10 @@ async fn on_screen(
     Ok(console)
 }
 
-/// One frame of a screen, and the state of the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The frame as text, one line per row.
     pub frame: String,
-    /// The frame with its colours, as SVG.
     pub picture: String,
-    /// The state of the service.
     pub status: ServiceStatus,
 }
 
@@ -130,13 +125,11 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
     ACTIONS.iter().filter(is_screen)
 }
 
-/// Returns the names of the screens that [`snapshot`] accepts.
 #[must_use]
 pub fn screens() -> Vec<&'static str> {
     entries().map(|entry| entry.name).collect()
 }
 
-/// The error for an unknown screen.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown screen `{0}`; expected one of {names}", names = screens().join(", "))]
 pub struct UnknownScreen(String);
@@ -188,7 +181,6 @@ impl Headless {
         self.mouse(MouseEventKind::Down(MouseButton::Left), column, row);
     }
 
-    /// Turns the wheel by one step.
     pub fn scroll(&mut self, down: bool) {
         let kind = if down {
             MouseEventKind::ScrollDown
@@ -207,12 +199,10 @@ impl Headless {
         }));
     }
 
-    /// Pastes a text.
     pub fn paste(&mut self, pasted: &str) {
         self.console.input(Event::Paste(pasted.to_owned()));
     }
 
-    /// Resizes the screen.
     pub fn resize(&mut self, columns: u16, rows: u16) {
         self.console.backend_mut().resize(columns, rows);
         self.console.input(Event::Resize(columns, rows));
@@ -269,31 +259,26 @@ impl Headless {
         }
     }
 
-    /// Processes received news, or briefly waits for some.
     pub async fn process_updates(&mut self) {
         self.tick_if_due();
         let _nothing_came = timeout(BREATH, self.console.receive()).await;
     }
 
-    /// Whether the console is connected.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.console.model().is_connected()
     }
 
-    /// Returns the id of the selected row, if the screen has a list.
     #[must_use]
     pub fn selected(&self) -> Option<String> {
         self.console.model().selected()
     }
 
-    /// Whether the list on the screen has a row with this id.
     #[must_use]
     pub fn has_row(&self, id: &str) -> bool {
         self.console.model().rows().position(id).is_some()
     }
 
-    /// Returns the ids of the rows in the list on the screen.
     #[must_use]
     pub fn row_ids(&self) -> Vec<String> {
         let rows = self.console.model().rows();
@@ -302,7 +287,6 @@ impl Headless {
             .collect()
     }
 
-    /// Whether a confirmation is open or in progress.
     #[must_use]
     pub fn is_confirming(&self) -> bool {
         use crate::model::overlay::Overlay;
@@ -354,7 +338,6 @@ impl Headless {
         &self.copied
     }
 
-    /// Whether the operator has quit.
     pub fn has_quit(&self) -> bool {
         self.console.wants_to_quit()
     }
@@ -365,7 +348,6 @@ impl Headless {
         self.buffer()
     }
 
-    /// Returns the screen with its styles.
     pub fn buffer(&mut self) -> &Buffer {
         let Ok(()) = self.console.draw();
         self.console.backend_mut().buffer()

@@ -15,7 +15,6 @@ pub(crate) const BULK_EVENTS: usize = 10_000;
 pub(crate) const BULK_EVENT_STEP: usize = 100;
 pub(crate) const BULK_UNDO_STEP: usize = 500;
 pub(crate) const HELD_AUDIT: usize = 200;
-/// Limit on the calls for reading audit entries.
 pub(crate) const AUDIT_CALLS: usize = 20;
 pub(crate) const UPDATE_CALLS: usize = 30;
 pub(crate) const HELD_OBLIGATIONS: usize = 1_000;
@@ -39,7 +38,7 @@ pub(crate) const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Limit on concurrent calls; a service allows one client a quarter of 24 for lists.
 pub(crate) const CALLS_AT_ONCE: usize = 4;
-/// Interval of renewing the key, and the interval while no key is pressed.
+/// Interval at which the API key is renewed: usually, and while no key is pressed.
 pub(crate) const KEY_LOOK: Duration = Duration::from_secs(15);
 pub(crate) const KEY_CHECK_UNATTENDED: Duration = Duration::from_secs(120);
 pub(crate) const CONNECT: Duration = Duration::from_secs(3);
@@ -95,7 +94,7 @@ pub(crate) const COUNT_PAUSE_MS: i64 = 150;
 pub(crate) const OLDER_FILTERS: usize = 50;
 pub(crate) const SILENCE_MS: i64 = 30 * 86_400_000;
 pub(crate) const TOAST_MS: i64 = 10_000;
-/// Number of changes that can be undone, and the time limit for it.
+/// Number of changes that can be undone, and the time limit for an undo.
 pub(crate) const UNDO_STEPS: usize = 20;
 pub(crate) const UNDO_MS: i64 = 600_000;
 pub(crate) const PALETTE_EVENTS: usize = 200;

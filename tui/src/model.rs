@@ -70,10 +70,8 @@ pub(crate) struct Model {
     pub(crate) now_ms: i64,
     pub(crate) zone: TimeZone,
     pub(crate) service: String,
-    /// Shell command that sends an event to the service, if known.
     pub(crate) sending: Option<String>,
     pub(crate) shell: Shell,
-    /// The current context, the other contexts, and the one to switch to.
     pub(crate) context: Option<Context>,
     pub(crate) contexts: Vec<String>,
     pub(crate) next_context: Option<String>,
@@ -83,7 +81,6 @@ pub(crate) struct Model {
     /// Whether lists show the selected item beside them, if there is room.
     pub(crate) is_split: bool,
     pub(crate) link: Connection,
-    /// Time of the last news that changed the display.
     pub(crate) last_received_ms: Option<i64>,
     pub(crate) caller: Option<Caller>,
     pub(crate) store: Store,
@@ -110,7 +107,6 @@ pub(crate) struct Model {
     pub(crate) quit: bool,
     pub(crate) theme: Theme,
     pub(crate) is_ascii: bool,
-    /// The terminal's colour depth, and its background if known.
     pub(crate) depth: Depth,
     pub(crate) background: Option<Background>,
     pub(crate) keymap: Arc<Keymap>,
@@ -119,14 +115,11 @@ pub(crate) struct Model {
     pub(crate) begun_until_ms: Option<i64>,
     /// Whether the last message changed anything visible.
     pub(crate) touched: bool,
-    /// Calls in flight, and the purposes of their responses.
     pub(crate) pending: HashMap<Ticket, ReplyPurpose>,
-    /// Queued actions that follow from earlier ones.
     pub(crate) follow: VecDeque<Action>,
     last_ticket: Ticket,
 }
 
-/// The first word of the header, which links to the overview.
 pub(crate) const HOME: &str = "Bellwether";
 pub(crate) const CRUMB_GAP: &str = " › ";
 const ADDRESS_FROM: usize = 100;
@@ -146,7 +139,7 @@ pub(crate) enum Connection {
 pub(crate) struct Notice {
     pub(crate) token: Token,
     pub(crate) text: String,
-    /// Time until which keys do not dismiss it.
+    /// Time until which keys do not dismiss the notice.
     pub(crate) until_ms: Option<i64>,
 }
 

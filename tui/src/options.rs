@@ -47,7 +47,6 @@ pub struct Renewal(Arc<dyn Fn() -> RenewedKey + Send + Sync>);
 pub type RenewedKey = BoxFuture<'static, Result<Option<Key>, String>>;
 
 impl Renewal {
-    /// Wraps the function.
     pub fn new(ask: impl Fn() -> RenewedKey + Send + Sync + 'static) -> Self {
         Self(Arc::new(ask))
     }
@@ -63,7 +62,6 @@ impl fmt::Debug for Renewal {
     }
 }
 
-/// A clock.
 #[derive(Clone)]
 pub struct Now(Arc<dyn Fn() -> i64 + Send + Sync>);
 
@@ -90,27 +88,21 @@ impl fmt::Debug for Now {
     }
 }
 
-/// A named service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// The name.
     pub name: String,
-    /// Background colour of the name.
     pub colour: Option<Colour>,
 }
 
 /// A view of the list of events, in terms of the API.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
-    /// The name.
     pub name: String,
     /// The filter; empty for all events.
     pub filter: String,
     /// Sort key: `lastSeen`, `startTime` or `severity`; empty for `lastSeen`.
     pub sort: String,
-    /// Whether the order is ascending.
     pub ascending: bool,
-    /// Whether closed events are included.
     pub includes_closed: bool,
     /// Field to count events by; empty to list them.
     pub group_by: String,
@@ -126,7 +118,6 @@ impl View {
 /// Access to the service from a shell.
 #[derive(Clone, Debug)]
 pub struct Shell {
-    /// Address of REST, if known.
     pub rest: Option<String>,
     /// The key, as text that a shell expands within double quotes.
     pub key: String,
@@ -148,10 +139,8 @@ impl Default for Shell {
 pub const ESCAPE_DELAY: Duration = Duration::from_millis(40);
 /// Default time to wait after Esc over ssh.
 pub const ESCAPE_DELAY_FAR: Duration = Duration::from_millis(100);
-/// Maximum time to wait after Esc.
 pub const ESCAPE_DELAY_MAX: Duration = Duration::from_secs(1);
 
-/// Options of a console.
 #[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -174,12 +163,10 @@ pub struct Options {
     /// Whether the terminal supports kitty's keyboard protocol, which distinguishes Esc from the
     /// start of a sequence.
     pub kitty_keys: bool,
-    /// Whether it is an unattended wall display, which shows only the overview and cycles through
-    /// its periods.
+    /// Whether the console is an unattended wall display, which shows only the overview and cycles
+    /// through its periods.
     pub wall: bool,
-    /// The theme.
     pub theme: Theme,
-    /// Colour depth of the terminal.
     pub depth: Depth,
     /// Whether the terminal supports ASCII only.
     pub is_ascii: bool,
@@ -190,17 +177,13 @@ pub struct Options {
     pub sending: Option<String>,
     /// Access to the service from a shell, for copied commands.
     pub shell: Shell,
-    /// Name and colour of the service.
     pub context: Option<Context>,
     /// Contexts to switch to; empty if leaving would stop the service.
     pub contexts: Vec<String>,
     /// Views of events from the configuration file, in addition to shared ones from the service.
     pub views: Vec<View>,
-    /// Key bindings.
     pub keys: Keymap,
-    /// Time zone for display.
     pub time_zone: TimeZone,
-    /// The clock.
     pub now: Now,
     /// Command of the external editor, such as from `$VISUAL` or `$EDITOR`; may contain arguments.
     pub editor: String,
@@ -245,19 +228,14 @@ impl Options {
     }
 }
 
-/// The error of a console that could not start or continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The address is invalid.
     #[error("`{address}` is not an address such as http://127.0.0.1:8481")]
     Address {
-        /// The address given.
         address: String,
-        /// The cause.
         source: tonic::transport::Error,
     },
-    /// The key is invalid.
     #[error("invalid character in the API key")]
     Key,
     /// There is no terminal, or it was closed.

@@ -127,7 +127,6 @@ fn row(out: &mut String, buffer: &Buffer, y: u16) {
     }
 }
 
-/// Draws cells of the same style: the background, block characters as shapes, and text.
 fn draw_run(out: &mut String, (start, end, y): (u16, u16, u16), style: &CellStyle, text: &str) {
     let (left, top) = (
         MARGIN + usize::from(start) * CELL.0,

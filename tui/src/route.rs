@@ -7,7 +7,6 @@ pub(crate) enum Route {
     Overview,
     OnCall,
     Events,
-    /// The events that match a filter, counted by a field.
     EventGroups {
         field: String,
         filter: String,
@@ -47,7 +46,7 @@ impl Route {
         }
     }
 
-    /// Returns the list or index that it belongs to.
+    /// Returns the list or index that the route belongs to.
     pub(crate) fn above(&self) -> Option<Self> {
         Some(match self {
             Self::Event(_) | Self::EventGroups { .. } => Self::Events,

@@ -168,7 +168,6 @@ fn wrap_line(line: &str, cells: usize, lines: &mut Vec<String>) {
     lines.push(current);
 }
 
-/// Splits a line into runs of spaces and runs of other characters.
 fn words_and_gaps(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = line;
     std::iter::from_fn(move || {

@@ -15,20 +15,16 @@ pub use self::{
     glyphs::{is_ascii_only, is_colourless},
 };
 
-/// A theme of a console.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
-    /// Dark on a terminal with 24-bit colour, light if its background is light; else its own
+    /// With 24-bit colour, dark, or light if the background is light; otherwise the terminal's own
     /// colours.
     Auto,
     /// The terminal's own sixteen colours.
     #[default]
     Terminal,
-    /// Bright on dark.
     Dark,
-    /// Dark on light.
     Light,
-    /// Maximum contrast.
     Contrast,
     /// Warm on blue-green.
     Dusk,
@@ -37,7 +33,6 @@ pub enum Theme {
 }
 
 impl Theme {
-    /// All themes.
     pub const ALL: [Self; 7] = [
         Self::Auto,
         Self::Terminal,
@@ -80,7 +75,6 @@ pub(crate) enum Token {
     Selected,
     Bar,
     Tab,
-    /// The name of a service, in this colour.
     Mark(Colour),
     ReadOnly,
     Field,

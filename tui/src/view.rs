@@ -75,7 +75,6 @@ fn screen(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// Draws a list, with the selected item beside it if there is room.
 fn split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let is_split = model.is_split && area.width >= limits::SPLIT_COLUMNS;
     let beside = is_split.then(|| {
@@ -92,7 +91,6 @@ fn split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     panel(&title, &shown, pen, right);
 }
 
-/// Draws a form, with the service's result beside it if there is room.
 fn form_and_result(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     if form.kind == Kind::Destination {
         return form_and_bench(model, form, pen, area);
@@ -110,7 +108,6 @@ fn form_and_result(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// Draws the form of a destination and its test bench, or one of them if there is no room for both.
 fn form_and_bench(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     let columns = [Constraint::Fill(1), Constraint::Fill(1)];
     let [left, right] = Layout::horizontal(columns).areas(area);

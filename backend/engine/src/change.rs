@@ -19,42 +19,32 @@ pub enum Lane {
     Owner,
 }
 
-/// The expected state of the changed record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
-    /// No record under the key.
     Absent,
-    /// The record has this version.
     Version(u64),
     /// Any state; such a change never conflicts.
     Any,
 }
 
-/// One entry of an index.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Entry {
-    /// The index.
     pub index: Index,
     /// The sort key; unique in the index.
     pub key: Vec<u8>,
 }
 
-/// A change of one record and its index entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// The kind of record.
     pub kind: Kind,
-    /// The record's key.
     pub key: Vec<u8>,
     /// The precondition; if it fails, the whole set is rejected.
     pub expect: Expect,
-    /// The operation on the record.
     pub action: Action,
     /// Index entries to remove; each must point to this record.
     pub remove: Vec<Entry>,
     /// Index entries to add. Conflicts if an entry exists and is not removed in the same set.
     pub add: Vec<Entry>,
-    /// Whether the change is written to the change log.
     pub is_logged: bool,
     /// Whether it adds data, which is refused when disk space is low; see [`ChangeSet::space`].
     pub adds: bool,
@@ -95,7 +85,6 @@ pub enum DiskShare {
 /// Changes applied atomically, each to a different record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangeSet {
-    /// The changes.
     pub changes: Vec<Change>,
     /// The free space available to the set if one of its changes [`Change::adds`].
     pub space: DiskShare,
@@ -124,7 +113,6 @@ impl From<Vec<Change>> for ChangeSet {
     }
 }
 
-/// The result of an applied set of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Applied {
     /// The commit's position in the change log; a commit can contain several sets.
@@ -133,27 +121,19 @@ pub struct Applied {
     pub version: u64,
 }
 
-/// An operation on a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Store this value.
     Put(Vec<u8>),
-    /// Delete the record.
     Delete,
     /// Raise the version but keep the value, so that decisions based on the old version conflict.
     Touch,
     /// Write nothing; only check the expectation.
     Check,
-    /// Add to the record's counters element by element. Missing ones count as zero, and a record
-    /// left with only zeros is deleted.
+    /// Add to the record's counters element by element. Missing counters count as zero, and a
+    /// record left with only zeros is deleted.
     Add(Vec<i64>),
 }
 
-/// Decodes the counters of a record.
-///
-/// # Errors
-///
-/// Returns [`EngineError::Corrupt`] if the value is not a list of numbers.
 pub fn numbers(value: &[u8]) -> Result<Vec<i64>, EngineError> {
     let (numbers, rest) = value.as_chunks();
     if !rest.is_empty() {
@@ -174,7 +154,6 @@ pub(super) fn sum(value: Option<&[u8]>, add: &[i64]) -> Result<Option<Vec<u8>>, 
     Ok(is_left.then(|| sum.into_iter().flat_map(i64::to_be_bytes).collect()))
 }
 
-/// Adds `add` to `sum` element by element.
 pub fn add_to(sum: &mut Vec<i64>, add: &[i64]) {
     if sum.len() < add.len() {
         sum.resize(add.len(), 0);

@@ -13,9 +13,7 @@ use tokio::sync::watch;
 
 pub use steady::SteadyClock;
 
-/// A minute, in milliseconds.
 pub const MINUTE_MS: i64 = 60_000;
-/// A day, in milliseconds.
 pub const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
 
 /// Longest sleep between two reads of the clock, so that a forward step is noticed.
@@ -35,14 +33,14 @@ pub type Boot = [u8; 16];
 /// A source of time that can be waited on.
 #[async_trait]
 pub trait Clock: Debug + Send + Sync + 'static {
-    /// Milliseconds since 1970.
+    /// Returns the wall clock time, in milliseconds since 1970.
     fn now_ms(&self) -> i64;
 
-    /// Time elapsed since an arbitrary moment, unaffected by clock steps.
+    /// Returns the time elapsed since an arbitrary moment, unaffected by clock steps.
     fn elapsed(&self) -> Duration;
 
-    /// Difference between the wall clock and [`Clock::elapsed`], in milliseconds. A change of
-    /// [`STEP_MIN_MS`] or more means that the clock was stepped.
+    /// Returns the difference between the wall clock and [`Clock::elapsed`], in milliseconds. A
+    /// change of [`STEP_MIN_MS`] or more means that the clock was stepped.
     fn offset_ms(&self) -> i64 {
         self.now_ms().saturating_sub(millis(self.elapsed()))
     }
@@ -61,7 +59,6 @@ pub trait Clock: Debug + Send + Sync + 'static {
     async fn wait_until(&self, at_ms: i64);
 }
 
-/// The machine's clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -101,7 +98,6 @@ fn machine_boot() -> Option<Boot> {
         .map(u128::to_be_bytes)
 }
 
-/// Converts a duration to milliseconds.
 pub fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
@@ -118,7 +114,6 @@ struct ManualTime {
 }
 
 impl ManualClock {
-    /// Creates a clock that shows `now_ms`, in milliseconds since 1970.
     pub fn at(now_ms: i64) -> Self {
         Self(watch::Sender::new(ManualTime {
             now_ms,
@@ -140,7 +135,6 @@ impl ManualClock {
             .send_modify(|reading| reading.now_ms = reading.now_ms.saturating_add(by_ms));
     }
 
-    /// Simulates a restart of the machine.
     pub fn reboot(&self) {
         self.0.send_modify(|reading| {
             reading.passed = Duration::ZERO;

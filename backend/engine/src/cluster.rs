@@ -8,20 +8,16 @@ use tokio::sync::watch;
 
 use crate::{error::EngineError, ownership::OwnedSlots, position::LogPosition};
 
-/// A process that uses a shared store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterNode {
-    /// Name of the node.
     pub name: String,
     /// Time when it joined, in milliseconds since 1970.
     pub since_ms: i64,
     /// The position up to which it has followed the change log.
     pub follows: LogPosition,
-    /// Whether it is the leader.
     pub leads: bool,
     /// Number of the [`crate::ownership::SLOTS`] that it owns.
     pub slots: u32,
-    /// Whether it is this process.
     pub is_this: bool,
     /// Its report about itself; see [`Cluster::publish_report`].
     pub about: String,
@@ -31,7 +27,6 @@ pub struct ClusterNode {
 /// leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duty {
-    /// Delivering to the destinations that the process owns.
     Delivery,
     /// Evaluating held notifications.
     Review,
@@ -45,7 +40,6 @@ impl Duty {
     /// Duties that advance continuously, even when idle.
     pub const STEADY: [Self; 3] = [Self::Delivery, Self::Review, Self::Ageing];
 
-    /// Returns the name of the duty.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Delivery => "delivery",
@@ -76,7 +70,6 @@ pub trait Cluster: Debug + Send + Sync {
         pending::<()>().await;
     }
 
-    /// Watches the slots that this process owns.
     fn watch_ownership(&self) -> watch::Receiver<OwnedSlots> {
         watch::Sender::new(OwnedSlots::All).subscribe()
     }
@@ -97,7 +90,6 @@ pub trait Cluster: Debug + Send + Sync {
     /// for [`crate::limits::STORE_LEADER_STALL_MAX`] gives up its leadership and slots.
     fn record_progress(&self, _duty: Duty) {}
 
-    /// Gives up leadership and slots for a while.
     async fn resign(&self, _why: &str) {}
 
     /// Waits until this process may no longer use the store because the others declared it dead
@@ -126,7 +118,6 @@ pub trait Cluster: Debug + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Publishes a report about this process to the others.
     fn publish_report(&self, _about: String) {}
 
     /// Whether the store has been reachable recently; `None` if it always is.
@@ -145,7 +136,6 @@ pub trait Cluster: Debug + Send + Sync {
     }
 }
 
-/// A process with its own store.
 #[derive(Debug)]
 pub(crate) struct SingleProcess;
 

@@ -14,17 +14,14 @@ const OWN_FLOOR_SHARE: u64 = 4;
 /// Time for which writes that need no space do not end [`Condition::Full`].
 const FULL_TIME_MIN: Duration = Duration::from_secs(5);
 
-/// Free space on the disk that an engine writes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FreeSpace {
-    /// Free bytes.
     pub free_bytes: u64,
     /// Threshold below which events from senders are refused.
     pub floor_bytes: u64,
 }
 
 impl FreeSpace {
-    /// Returns the largest share that the free space allows.
     pub fn available_share(self) -> DiskShare {
         if self.free_bytes >= self.floor_bytes {
             DiskShare::AboveFloor
@@ -36,19 +33,15 @@ impl FreeSpace {
     }
 }
 
-/// The last observed state of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Condition {
-    /// Everything is accepted.
     #[default]
     Writable,
     /// Events are refused; the free space is reserved for the service's own work.
     Short(FreeSpace),
-    /// No space is left for writes.
     Full(String),
     /// Writes fail; reads may succeed.
     Unwritable(String),
-    /// The stored data is damaged.
     Damaged(String),
     /// The database does not respond, or this node has no connections to it.
     Unreachable,
@@ -76,12 +69,10 @@ impl Condition {
         }
     }
 
-    /// Whether events from senders are accepted.
     pub fn accepts_events(&self) -> bool {
         *self == Self::Writable
     }
 
-    /// Whether stored data can be read.
     pub fn can_be_read(&self) -> bool {
         !matches!(self, Self::Damaged(_) | Self::Unreachable)
     }
@@ -91,7 +82,6 @@ impl Condition {
         matches!(self, Self::Full(_) | Self::Unwritable(_) | Self::Damaged(_))
     }
 
-    /// Returns the name of the state.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Writable => "writable",
@@ -103,7 +93,6 @@ impl Condition {
         }
     }
 
-    /// The names of all states.
     pub const WORDS: [&'static str; 6] = [
         "writable",
         "short",
@@ -167,7 +156,6 @@ impl ObservedCondition {
         self.last().as_ref().map(|(condition, _)| condition.clone())
     }
 
-    /// Whether a write found the disk full within the last `time`.
     pub(crate) fn was_full_within(&self, time: Duration) -> bool {
         let last = self.last();
         let found = last.as_ref();

@@ -2,7 +2,6 @@
 
 use super::{index::Index, kind::Kind};
 
-/// A record, identified by kind and key.
 pub type RecordName = (Kind, Vec<u8>);
 
 /// An error of an engine, classified by what the caller may conclude.
@@ -22,7 +21,6 @@ pub enum EngineError {
     /// It may or may not have been written.
     #[error("the outcome of a write is unknown")]
     Indeterminate(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The stored data is damaged.
     #[error("the store is damaged: {0}")]
     Corrupt(String),
     /// A part of the stored data is missing, including the latest confirmed writes.
@@ -34,22 +32,18 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// An entry to remove does not point to the expected record.
     pub(super) fn missing_entry(index: Index) -> Self {
         Self::Corrupt(format!("an entry of {index:?} is missing"))
     }
 
-    /// An entry points to a record that does not exist.
     pub(super) fn dangling_entry(index: Index) -> Self {
         Self::Corrupt(format!("an entry of {index:?} refers to a missing record"))
     }
 
-    /// Creates a conflict without record names.
     pub fn conflict() -> Self {
         Self::Conflict(Vec::new())
     }
 
-    /// Returns a copy of the error for another caller.
     #[must_use]
     pub fn copy_for_caller(&self) -> Self {
         match self {

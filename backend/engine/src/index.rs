@@ -94,7 +94,6 @@ pub enum Index {
 /// [`Index::OccurrenceBySilence`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SilenceStanding {
-    /// Covered by the silence.
     Covered = 1,
     /// Has a notification held by the silence.
     Pending = 2,
@@ -125,7 +124,6 @@ pub enum Membership {
 }
 
 impl Index {
-    /// All indexes, in the order of their numbers.
     pub const ALL: [Self; 37] = [
         Self::OccurrenceByEvent,
         Self::OccurrenceByState,
@@ -168,7 +166,6 @@ impl Index {
 }
 
 impl Index {
-    /// Returns the kind of record that the entries point to.
     pub fn kind(self) -> Kind {
         match self {
             Self::OccurrenceByEvent

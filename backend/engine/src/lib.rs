@@ -63,7 +63,6 @@ pub trait Engine: Debug + Send + Sync + 'static {
     /// Reads records by key, all at one point in time; absent ones are `None`.
     async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError>;
 
-    /// Reads a page of the records of a kind, by key.
     async fn page(
         &self,
         kind: Kind,
@@ -82,7 +81,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
     ) -> Result<Vec<IndexEntry>, EngineError>;
 
     /// Reads several ranges of an index, up to `limit` entries each, and returns them in the given
-    /// order. Engines that can read all of them at one point in time.
+    /// order. Engines that support it read all ranges at one point in time.
     async fn entries_in(
         &self,
         index: Index,
@@ -150,7 +149,6 @@ pub trait Engine: Debug + Send + Sync + 'static {
         limit: usize,
     ) -> Result<Option<Vec<LogStep>>, EngineError>;
 
-    /// Returns the oldest position after which the change log can be read.
     async fn oldest_position(&self) -> Result<LogPosition, EngineError> {
         let (mut forgotten, mut known) = (LogPosition::START, self.log_head().await?);
         let is_known = async |it| Ok::<_, EngineError>(self.log_after(it, 1).await?.is_some());
@@ -201,12 +199,10 @@ pub trait Engine: Debug + Send + Sync + 'static {
         None
     }
 
-    /// Returns the last observed state of the store.
     fn condition(&self) -> Condition {
         Condition::from_free_space(self.free_space())
     }
 
-    /// Returns the engine's metrics, if it has any.
     fn registry(&self) -> Option<&Registry> {
         None
     }

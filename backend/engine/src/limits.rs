@@ -25,9 +25,7 @@ pub const STORE_LOG_BYTES: u64 = 64 * 1024 * 1024;
 pub const STORE_RUNS_UNITED: usize = 8;
 /// Timeout of a read that waits for the file to be reopened after an error.
 pub const STORE_REOPEN_TIME_MAX: Duration = Duration::from_secs(2);
-/// Commits retained in the change log.
 pub const STORE_LOG_COMMITS_MAX: u64 = 100_000;
-/// Changes retained in the change log.
 pub const STORE_LOG_CHANGES_MAX: u64 = 1_000_000;
 /// Timeout for connecting to one database host.
 pub const STORE_CONNECT_TIME_MAX: Duration = Duration::from_secs(2);
@@ -63,9 +61,11 @@ pub const STORE_NODE_TIME_MAX: Duration = Duration::from_secs(6);
 pub const STORE_LEADER_STALL_MAX: Duration = Duration::from_secs(30);
 /// Interval at which an idle node records progress.
 pub const STORE_LEADER_ADVANCED_EVERY: Duration = Duration::from_secs(5);
-/// First time for which a stalled node leaves its work to others; doubled each time,
+/// First time for which a stalled node leaves its work to others; doubled each time, up to
+/// [`STORE_REST_TIME_MAX`].
 pub const STORE_REST_TIME_MIN: Duration = Duration::from_secs(15);
-/// up to this. Reset after the same time without a stall.
+/// Maximum time for which a stalled node leaves its work to others. After the same time without a
+/// stall, the time starts from [`STORE_REST_TIME_MIN`] again.
 pub const STORE_REST_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 /// Time after its last renewal when a node may no longer write.
 pub const STORE_NODE_FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 3600);
@@ -75,5 +75,4 @@ pub const STORE_CONNECTIONS_APART: usize = 6;
 /// Default number of database connections per node; each of those for reads serves many concurrent
 /// calls.
 pub const STORE_CONNECTIONS: usize = 10;
-/// Maximum number of database connections per node.
 pub const STORE_CONNECTIONS_MAX: usize = 100;

@@ -6,13 +6,10 @@ use super::{kind::Kind, position::LogPosition, read::Row};
 
 /// Assumed size of a record of a delta before it is read.
 const DELTA_RECORD_BYTES: usize = 1024;
-/// Maximum number of log steps in a delta.
 pub(super) const DELTA_STEPS_MAX: usize = 1_000;
 
-/// One step of the change log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogStep {
-    /// The commit's position in the log.
     pub position: LogPosition,
     /// The changed records as `(kind, key)`, except for changes that are not logged.
     pub changed: Vec<(Kind, Vec<u8>)>,
@@ -21,9 +18,7 @@ pub struct LogStep {
 /// A record named by the change log, as of the time it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedRecord {
-    /// The kind of record.
     pub kind: Kind,
-    /// Its key.
     pub key: Vec<u8>,
     /// The record; `None` if it was deleted.
     pub row: Option<Row>,

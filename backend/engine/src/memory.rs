@@ -21,12 +21,9 @@ use crate::{
     read::{Direction, IndexedRecord, Range, Row},
 };
 
-/// Commits retained in the change log.
 const LOG_LENGTH_MAX: usize = 100_000;
-/// Distance between versions.
 const VERSION_STEP: u64 = 3;
 
-/// An engine that keeps records in memory.
 #[derive(Debug, Default)]
 pub struct MemoryEngine {
     tables: Mutex<Tables>,
@@ -50,7 +47,6 @@ struct Tables {
 }
 
 impl MemoryEngine {
-    /// Creates an empty engine.
     pub fn new() -> Self {
         Self::default()
     }
@@ -63,7 +59,6 @@ impl MemoryEngine {
         }
     }
 
-    /// Sets the reported free space.
     pub fn set_free_space(&self, space: Option<FreeSpace>) {
         *self.space.lock().unwrap_or_else(PoisonError::into_inner) = space;
     }

@@ -31,38 +31,31 @@ pub(crate) fn hash_bytes(bytes: &[u8]) -> u64 {
 /// A precondition of a set of changes: that the process still owns a slot in the same epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Claim {
-    /// The slot.
     pub slot: u16,
     /// Rises whenever the slot changes its owner.
     pub epoch: u64,
 }
 
-/// A slot that this process owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnedSlot {
-    /// See [`Claim::epoch`].
     pub epoch: u64,
     /// Set if another process is to own the slot. No new work starts then, and once nothing is in
     /// flight, this number is passed to [`crate::Cluster::vacate`].
     pub leaving: Option<u64>,
 }
 
-/// The slots that a process owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OwnedSlots {
-    /// Everything, forever.
     All,
     /// The slots that are `Some`.
     Slots(Box<[Option<OwnedSlot>; SLOTS]>),
 }
 
 impl OwnedSlots {
-    /// Returns the value for a process that owns nothing.
     pub fn none() -> Self {
         Self::Slots(Box::new([None; SLOTS]))
     }
 
-    /// Returns a slot if this process owns it.
     pub fn slot(&self, slot: u8) -> Option<OwnedSlot> {
         match self {
             Self::All => Some(OwnedSlot {
@@ -73,13 +66,11 @@ impl OwnedSlots {
         }
     }
 
-    /// Returns the owned slots that are to be left, with their numbers.
     pub fn slots_to_leave(&self) -> Vec<(u8, u64)> {
         let all = (0..=u8::MAX).filter_map(|slot| Some((slot, self.slot(slot)?.leaving?)));
         all.collect()
     }
 
-    /// Returns the number of owned slots.
     pub fn count(&self) -> usize {
         (0..=u8::MAX)
             .filter(|slot| self.slot(*slot).is_some())

@@ -55,13 +55,11 @@ impl LogPosition {
         Self(self.0 + later.steps_since(self) / 2)
     }
 
-    /// Returns the position of the next commit.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
     }
 
-    /// Returns the position of the previous commit.
     #[must_use]
     pub const fn previous(self) -> Self {
         Self(self.0 - 1)

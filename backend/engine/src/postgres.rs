@@ -56,7 +56,7 @@ pub use self::{
     address::{Address, SCHEMA},
     migration::{Layout, clear_tables, migrate},
     node::Node,
-    status::{Status, StoreStatus, status},
+    status::{Status, StoreStatus, running_nodes, status},
 };
 use self::{
     log_cache::LogCache,
@@ -90,7 +90,6 @@ const EVENT_PAUSE: Duration = Duration::from_secs(1);
 /// Interval at which the log is polled for commits of others.
 const FOLLOW_EVERY: Duration = Duration::from_millis(25);
 
-/// An engine that keeps records in a database.
 #[derive(Debug)]
 pub struct PostgresEngine {
     known: Arc<LogCache>,

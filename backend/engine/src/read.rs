@@ -1,12 +1,10 @@
 //! Records, and ranges of records and of index entries.
 
-/// A stored record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// Rises with every change of the record; versions are not reused after a delete. Not a
     /// position in the change log.
     pub version: u64,
-    /// The encoded record.
     pub value: Vec<u8>,
 }
 
@@ -20,30 +18,24 @@ pub struct IndexedRecord {
     pub entry: Vec<u8>,
     /// The record's key.
     pub key: Vec<u8>,
-    /// The record.
     pub row: Row,
 }
 
-/// The direction of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// From small keys to large ones.
     Ascending,
-    /// From large keys to small ones.
     Descending,
 }
 
 /// A range of keys from `start` (inclusive) to `end` (exclusive).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
-    /// The first key.
     pub start: Vec<u8>,
     /// The first key after the range; `None` means no end.
     pub end: Option<Vec<u8>>,
 }
 
 impl Range {
-    /// Returns the range of all keys with a prefix.
     pub fn with_prefix(prefix: &[u8]) -> Self {
         let mut end = prefix.to_vec();
         while end.pop_if(|last| *last == u8::MAX).is_some() {}

@@ -98,10 +98,8 @@ const INLINE_KEYS_MAX: usize = 1_000;
 /// Entries counted per transaction.
 const COUNT_STEP: usize = 20_000;
 
-/// Tuning of the store.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Page cache size in bytes.
     pub cache_bytes: usize,
     /// File size in bytes from which commits save what a repair would otherwise compute.
     pub quick_repair_from: u64,
@@ -146,7 +144,6 @@ pub struct RedbEngine {
 
 type WorkerThread = JoinHandle<Result<(), EngineError>>;
 
-/// State shared by the writer, the mover and the readers.
 #[derive(Debug)]
 struct Shared {
     layers: Published,
@@ -296,7 +293,6 @@ impl Drop for RedbEngine {
     }
 }
 
-/// Joins threads and returns the first error.
 fn join_threads(threads: Vec<WorkerThread>) -> Result<(), EngineError> {
     let panicked = |_panic| Err(EngineError::Unavailable("a store thread panicked".into()));
     let ended = threads.into_iter();
@@ -330,7 +326,6 @@ impl Shared {
         })
     }
 
-    /// Records a change of kinds, given as a bit set of their numbers.
     fn note_changed(&self, kinds: u32, position: u64) {
         for (number, changed) in self.changed.iter().enumerate() {
             if kinds & (1 << number) != 0 {

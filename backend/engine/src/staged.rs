@@ -56,11 +56,6 @@ struct StagedRecord {
 }
 
 impl StagedEngine {
-    /// Creates an engine without buffered changes.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the base fails.
     pub async fn new(base: Arc<dyn Engine>) -> Result<Self, EngineError> {
         let from = base.log_head().await?;
         let staged = StagedState {

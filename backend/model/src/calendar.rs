@@ -29,11 +29,9 @@ pub use check::{MissingZone, check, zone};
 pub use cron::Cron;
 pub use rotation::Rotation;
 
-/// A period of time in a calendar.
 #[expect(clippy::struct_field_names, reason = "a name ends with its unit")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// The start, in milliseconds since 1970.
     pub start_ms: i64,
     /// The exclusive end, in milliseconds since 1970.
     pub end_ms: i64,
@@ -41,17 +39,14 @@ pub struct Span {
     pub longer_ms: i64,
 }
 
-/// The status of a calendar at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CalendarStatus {
-    /// Whether the time is in a window.
     pub in_window: bool,
     /// Time of the next change, in milliseconds since 1970; `None` if there is none within the
     /// search horizon.
     pub changes_ms: Option<i64>,
 }
 
-/// The spans in a range of time.
 #[derive(Debug)]
 pub struct SpansFound {
     /// The spans that overlap the range, in order. They are not limited to it, except where merged
@@ -64,7 +59,6 @@ pub struct SpansFound {
     left: usize,
 }
 
-/// A calendar ready for evaluation.
 #[derive(Debug)]
 pub struct PreparedCalendar {
     zone: TimeZone,
@@ -116,18 +110,15 @@ impl PreparedCalendar {
         })
     }
 
-    /// Returns the time zone.
     pub fn zone(&self) -> &TimeZone {
         &self.zone
     }
 
-    /// Returns the local time at a time.
     pub fn local_time(&self, at_ms: i64) -> Option<DateTime> {
         let at = Timestamp::from_millisecond(at_ms).ok()?;
         Some(self.zone.to_datetime(at))
     }
 
-    /// Returns the status at a time.
     pub fn status_at(&self, now_ms: i64) -> CalendarStatus {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let still = known.filter(|it| {
@@ -312,7 +303,6 @@ fn is_excluded(window: &Window, start: DateTime) -> bool {
     })
 }
 
-/// Returns the next occurrence of a time of day after a local time.
 fn next(after: DateTime, time: Time) -> Option<DateTime> {
     let same_day = after.date().to_datetime(time);
     if same_day > after {

@@ -17,19 +17,16 @@ pub const REVIEW_NEVER_MS: i64 = i64::MAX;
 /// An accepted event and its origin.
 #[derive(Debug, Clone)]
 pub struct Arrival<'a> {
-    /// The event.
     pub event: &'a IncomingEvent,
     /// The client that sent it; `None` if the service did.
     pub author: Option<&'a Name>,
     /// The rules that led to it, oldest first.
     pub chain: &'a [RecordId],
-    /// The trace context it was sent with.
     pub trace: Option<TraceContext>,
     /// Time it was accepted, in milliseconds since 1970.
     pub now_ms: i64,
 }
 
-/// The effect of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventEffect {
     /// It was applied to the current occurrence.
@@ -40,43 +37,33 @@ pub enum EventEffect {
     Opened(Box<Occurrence>),
 }
 
-/// A change of the assignee.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Assignment {
-    /// Unchanged.
     #[default]
     Unchanged,
-    /// Assigned to no one.
     Unassigned,
-    /// Assigned to a client.
     Client(Name),
 }
 
 /// Changes to an occurrence; `None` leaves a value unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StateChange {
-    /// The severity.
     pub severity: Option<Severity>,
-    /// The status.
     pub status: Option<Status>,
-    /// The acknowledged flag.
     pub acknowledged: Option<bool>,
     /// Duration of the acknowledgement, in milliseconds; `None` means unlimited.
     pub acknowledge_for_ms: Option<i64>,
-    /// The assignee.
     pub assignment: Assignment,
     /// Whether receivers get no update about the acknowledgement.
     pub without_updates: bool,
 }
 
-/// The origin of a change.
 #[derive(Debug, Clone, Copy)]
 pub struct Cause<'a> {
     /// The client; `None` if the service itself makes the change.
     pub author: Option<&'a Name>,
     /// The close reason, if the change closes the occurrence.
     pub reason: CloseReason,
-    /// The time, in milliseconds since 1970.
     pub now_ms: i64,
 }
 

@@ -7,27 +7,24 @@ pub const HEALTH_ATTEMPTS_MAX: usize = 50;
 /// Minimum share of failed attempts, as its reciprocal, for a destination to be failing although
 /// its last attempt succeeded.
 pub const FLAKY_FROM: usize = 4;
-/// Minimum number of failed attempts for that.
+/// Minimum number of failed attempts for a destination to be failing although its last attempt
+/// succeeded.
 pub const FLAKY_FAILURES_MIN: usize = 4;
-/// Number of consecutive successful attempts that end it.
+/// Number of consecutive successful attempts after which earlier failures no longer make a
+/// destination failing.
 pub const WELL_AGAIN_AFTER: usize = 5;
-/// Maximum depth of nested clauses in a query.
 pub use bellwether_proto::filter::DEPTH_MAX as CLAUSE_DEPTH_MAX;
-/// Maximum number of clauses in a query.
 pub const CLAUSES_MAX: usize = 500;
-/// Maximum size of a template, in bytes.
 pub const TEMPLATE_BYTES_MAX: usize = 64 * 1024;
-/// Maximum number of templates that others include.
+/// Maximum number of snippets: templates that others include.
 pub const SNIPPETS_MAX: usize = 50;
-/// Maximum length of the name of such a template, in bytes.
+/// Maximum length of the name of a snippet, in bytes.
 pub const SNIPPET_NAME_MAX: usize = 64;
-/// Maximum size of such a template, in bytes.
 pub const SNIPPET_BYTES_MAX: usize = 16 * 1024;
-/// Maximum total size of such templates, in bytes.
+/// Maximum total size of all snippets, in bytes.
 pub const SNIPPETS_BYTES_MAX: usize = 128 * 1024;
 /// Maximum depth of templates that include others.
 pub const SNIPPET_DEPTH_MAX: usize = 4;
-/// Maximum size of a rendered template, in bytes.
 pub const RENDERED_BYTES_MAX: usize = 256 * 1024;
 /// Maximum number of steps to render a template: parts of it, list entries, name lookups, and each
 /// 64 bytes written or compared.
@@ -41,7 +38,6 @@ pub const EVENT_NAME_BYTES_MAX: usize = 256;
 /// Time after the end of a condition during which another reporter's report of it counts as late,
 /// and the maximum lead of a reporter's clock, in milliseconds.
 pub const REPORT_LATE_MAX_MS: i64 = 150_000;
-/// Maximum number of history entries stored for an occurrence.
 pub const HISTORY_MAX: usize = 100;
 /// Maximum number of receivers notified by a response in all its rounds.
 pub const RESPONSE_RECEIVERS_MAX: usize = 500;
@@ -56,25 +52,22 @@ pub const RESPONSE_HOLDS_MAX: usize = 256;
 
 /// Maximum number of custom variables of a webhook.
 pub const VALUES_MAX: usize = 20;
-/// Maximum size of a value by which a rule groups, in bytes.
 pub const GROUP_VALUE_BYTES_MAX: usize = 256;
-/// Default minimum interval between messages of a group.
 pub const GROUP_INTERVAL_DEFAULT: Duration = Duration::from_secs(300);
-/// Maximum number of occurrences in a group.
 pub const GROUP_MEMBERS_MAX: u32 = 10_000;
 /// Maximum number of members whose text is stored in a message.
 pub const GROUP_SHOWN_MAX: usize = 100;
-/// Maximum total size of their texts, in bytes.
+/// Maximum total size of the member texts stored in a message, in bytes.
 pub const GROUP_SHOWN_BYTES_MAX: usize = 160 * 1024;
 /// Maximum number of members stored in a message whose templates name all members.
 pub const GROUP_ALL_SHOWN_MAX: usize = 500;
-/// Maximum total size of their texts, in bytes.
+/// Maximum total size of the member texts stored in a message whose templates name all members, in
+/// bytes.
 pub const GROUP_ALL_SHOWN_BYTES_MAX: usize = 512 * 1024;
-/// Maximum number of rows by rule and severity in a digest.
 pub const DIGEST_ROWS_MAX: usize = 200;
 /// Maximum number of messages whose occurrence a digest shows.
 pub const DIGEST_SHOWN_MAX: usize = 20;
-/// Maximum total size of their texts, in bytes.
+/// Maximum total size of the occurrence texts that a digest shows, in bytes.
 pub const DIGEST_SHOWN_BYTES_MAX: usize = 160 * 1024;
 /// Maximum number of excluded and of added dates in a window.
 pub const CALENDAR_DATES_MAX: usize = 500;
@@ -82,7 +75,6 @@ pub const CALENDAR_DATES_MAX: usize = 500;
 pub const CALENDAR_LENGTH_DAYS_MAX: i32 = 366;
 /// Maximum interval of a recurrence, in periods.
 pub const CALENDAR_INTERVAL_MAX: u16 = 1_000;
-/// Maximum count of a recurrence.
 pub const CALENDAR_COUNT_MAX: u16 = 10_000;
 /// Maximum number of days scanned for the last start of a recurrence with a count.
 pub const CALENDAR_COUNTED_MAX: usize = 200_000;

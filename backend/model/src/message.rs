@@ -23,13 +23,11 @@ pub use links::{Links, SignLinks};
 /// The context of a message other than its content.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
-    /// The delivery; the time in it is the `timestamp` of the message.
+    /// The identity of the delivery; the time in it is the `timestamp` of the message.
     pub delivery_id: RecordId,
     /// The name of the destination; empty for the test of a draft without a name.
     pub destination_name: &'a str,
-    /// The name of the installation.
     pub tenant: &'a str,
-    /// The links.
     pub links: &'a Links,
     /// The templates that templates of messages include.
     pub snippets: &'a Arc<Snippets>,

@@ -4,7 +4,6 @@ use std::fmt;
 
 use zeroize::Zeroize as _;
 
-/// The text shown in place of a secret.
 pub const MASK: &str = "********";
 
 /// A secret text: `Debug` and `Display` show the mask, or nothing if it is empty. Its memory is
@@ -13,12 +12,10 @@ pub const MASK: &str = "********";
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps a secret text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

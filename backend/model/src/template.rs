@@ -30,7 +30,6 @@ pub use jinja::Jinja;
 pub use variables::{OPEN as OPEN_VARIABLES, VARIABLES};
 pub use variables::{VALUES as OWN_VALUES, is_known as is_variable};
 
-/// A parsed template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<Part>,
@@ -64,12 +63,9 @@ impl Template {
     }
 }
 
-/// A template in one of the languages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnyTemplate {
-    /// A Mustache template.
     Mustache(Template),
-    /// A Jinja template.
     Jinja(Jinja),
 }
 
@@ -182,7 +178,6 @@ pub struct Variables {
 }
 
 impl Variables {
-    /// Creates variables.
     pub fn new(json: Value) -> Self {
         Self {
             json,
@@ -190,7 +185,6 @@ impl Variables {
         }
     }
 
-    /// Returns the variables for editing.
     pub fn edit(&mut self) -> &mut Value {
         self.jinja = OnceLock::new();
         &mut self.json
@@ -202,7 +196,6 @@ impl Variables {
     }
 }
 
-/// An error in a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct TemplateError {

@@ -10,7 +10,6 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// Creates a violation of a field.
     pub fn new(field: impl Into<String>, description: impl Into<String>) -> Self {
         Self {
             field: field.into(),

@@ -9,22 +9,17 @@ use rustls::{
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Authorities(Vec<CertificateDer<'static>>);
 
-/// The reason why a text contains no valid authorities.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AuthoritiesError {
-    /// There is no certificate.
     #[error("it contains no certificate in PEM format")]
     None,
-    /// The certificate of that number, counted from 1, is malformed.
+    /// The certificate with this number, counted from 1, is malformed.
     #[error("its certificate number {0} cannot be read")]
     Unreadable(usize),
 }
 
 impl Authorities {
     /// Parses one or more PEM certificates; text between them is skipped.
-    ///
-    /// # Errors
-    /// Returns an error if there is none, or one is malformed.
     pub fn from_pem(text: &[u8]) -> Result<Self, AuthoritiesError> {
         let mut roots = RootCertStore::empty();
         let mut certificates = Vec::new();

@@ -10,7 +10,8 @@ const SHOWN_CHARACTERS_MAX: usize = 100;
 /// Parses comma-separated mailboxes; domains are converted to ASCII.
 ///
 /// # Errors
-/// Returns the first invalid one, with the expected form.
+///
+/// Returns a description of the first invalid mailbox, with the expected form.
 pub fn parse_mailboxes(text: &str) -> Result<Vec<Mailbox>, String> {
     if text.trim().is_empty() {
         return Ok(Vec::new());

@@ -4,7 +4,6 @@ use std::{net::IpAddr, str::FromStr};
 
 use ipnet::IpNet;
 
-/// Hosts that are reached without the proxy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NoProxy(Vec<Entry>);
 

@@ -25,7 +25,7 @@ pub struct NodeReport {
     pub sections: BTreeMap<String, String>,
     /// Shared settings whose value in the file differs from the stored one, which takes precedence.
     pub ignored: Vec<String>,
-    /// On the leader: destinations that it has not reached for a while.
+    /// On the leader: destinations that have not been reached for a while.
     #[serde(default)]
     pub unreached: Vec<String>,
     /// Destinations that the leader does not reach, but this node can connect to.
@@ -41,7 +41,6 @@ pub struct ReportPublisher {
 }
 
 impl ReportPublisher {
-    /// Creates an empty report, published through that engine.
     pub fn new(engine: Arc<dyn Engine>) -> Self {
         Self {
             engine,
@@ -49,7 +48,6 @@ impl ReportPublisher {
         }
     }
 
-    /// Changes the report and publishes it.
     pub fn update(&self, change: impl FnOnce(&mut NodeReport)) {
         // The report is consistent between any two statements, so a poisoned lock is usable.
         let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,19 +60,17 @@ impl ReportPublisher {
 }
 
 impl NodeReport {
-    /// Adds the settings of this node, and the ignored ones.
     pub fn add_settings(&mut self, config: &Config, ignored: &[SettingDifference]) {
         self.sections = config.sections();
         self.ignored = ignored.iter().map(ToString::to_string).collect();
     }
 
-    /// Serializes the report.
     pub fn text(&self) -> String {
         // Maps and lists of strings can always be serialized.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Parses a report; empty if the node published none, or in another format.
+    /// Parses a report. Returns an empty report if the node published none or used another format.
     pub fn read(text: &str) -> Self {
         serde_json::from_str(text).unwrap_or_default()
     }
@@ -87,7 +83,7 @@ impl NodeReport {
         digest(&self.sections)
     }
 
-    /// Returns the sections that differ from another node's; empty if one of them has no report.
+    /// Returns the sections that differ from another node's; empty if either node has no report.
     pub fn differing_sections(&self, other: &Self) -> Vec<String> {
         if self.sections.is_empty() || other.sections.is_empty() {
             return Vec::new();

@@ -2,12 +2,10 @@
 
 use super::Authorities;
 
-/// An OpenID Connect provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OidcConfig {
-    /// Issuer URL, as in its tokens.
+    /// Issuer URL, exactly as in the provider's tokens.
     pub issuer: String,
-    /// Client id of the console.
     pub client_id: String,
     /// Audience of a token; if empty, the client id. With another one, access tokens are accepted
     /// instead of ID tokens.
@@ -16,11 +14,8 @@ pub struct OidcConfig {
     pub role_claim: String,
     /// Claim values for the role `admin`.
     pub admins: Vec<String>,
-    /// Claim values for the role `editor`.
     pub editors: Vec<String>,
-    /// Claim values for the role `operator`.
     pub operators: Vec<String>,
-    /// Claim values for the role `viewer`.
     pub viewers: Vec<String>,
     /// Claim with the user's name; if empty, the first existing one of `email`,
     /// `preferred_username` and `sub`.
@@ -34,7 +29,6 @@ pub struct OidcConfig {
 }
 
 impl OidcConfig {
-    /// Returns the audience of a token.
     pub fn audience(&self) -> &str {
         if self.audience.is_empty() {
             &self.client_id
@@ -48,7 +42,6 @@ impl OidcConfig {
         format!("{}/signed-in", self.page)
     }
 
-    /// Whether access tokens are accepted instead of ID tokens.
     pub fn accepts_access_token(&self) -> bool {
         self.audience() != self.client_id
     }

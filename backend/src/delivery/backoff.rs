@@ -19,7 +19,6 @@ pub(crate) struct Backoff {
     jitter: f64,
 }
 
-/// The attempts of a delivery so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AttemptCounts {
     /// Attempts that ended normally.
@@ -30,8 +29,8 @@ pub(crate) struct AttemptCounts {
 }
 
 impl AttemptCounts {
-    /// Counts the attempts that the limit applies to. Interrupted and deferred attempts do not
-    /// count, nor does the one whose content was rejected before the reduced form.
+    /// Counts the attempts to which the limit applies. Interrupted and deferred attempts do not
+    /// count, nor does the attempt whose content was rejected before the reduced form was sent.
     pub(crate) fn of(delivery: &Delivery, attempts: u32, cut_off: u32) -> Self {
         let unused = cut_off + delivery.deferrals + u32::from(delivery.is_reduced);
         Self {
@@ -41,13 +40,9 @@ impl AttemptCounts {
     }
 }
 
-/// The next step after a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetryStep {
-    Retry {
-        /// Due time in milliseconds since 1970.
-        due_ms: i64,
-    },
+    Retry { due_ms: i64 },
     Dead,
 }
 
@@ -75,7 +70,6 @@ impl Backoff {
             .map_or(steps, |wanted| wanted.min(steps))
     }
 
-    /// Whether a delivery with these attempts gets no more.
     pub(crate) fn is_exhausted(&self, tried: AttemptCounts, settings: DeliverySettings) -> bool {
         tried.made >= self.attempts_max(settings) || tried.cut_off >= CUT_OFFS_MAX
     }

@@ -12,7 +12,6 @@ use crate::{
 const FAILURES_MAX: u32 = 5;
 /// Initial open time of a breaker.
 const OPEN_TIME: Duration = Duration::from_secs(10);
-/// Maximum open time of a breaker.
 const OPEN_TIME_MAX: Duration = Duration::from_secs(300);
 /// Maximum time between two attempts to a failing destination while a severe message waits.
 const SEVERE_PROBE_TIME: Duration = Duration::from_secs(15);
@@ -21,7 +20,6 @@ const SEVERE_PROBE_TIME: Duration = Duration::from_secs(15);
 pub(crate) struct Breaker {
     failures: u32,
     open_until_ms: i64,
-    /// Time of the last failure.
     failed_ms: i64,
     probes: u32,
     /// The last failure: its message, and whether the destination is misconfigured rather than
@@ -81,7 +79,7 @@ impl Breaker {
         self.failures > 0
     }
 
-    /// Returns the choice of the next probe, while it is open.
+    /// Returns the choice of message for the next probe; `None` unless the breaker is open.
     pub(crate) fn probe(&self) -> Option<Probe> {
         self.is_open().then(|| Probe {
             not: self.last.map(|(message, _)| message),
@@ -93,7 +91,7 @@ impl Breaker {
         self.failures >= FAILURES_MAX
     }
 
-    /// Adjusts its times to a clock step.
+    /// Adjusts the stored times to a clock step.
     pub(crate) fn shift(&mut self, by_ms: i64) {
         self.open_until_ms = self.open_until_ms.saturating_add(by_ms);
         self.failed_ms = self.failed_ms.saturating_add(by_ms);

@@ -7,7 +7,6 @@ use crate::destination::{Report, verdict::FailureCause};
 
 /// Initial number of concurrent attempts to a destination.
 const START: usize = 8;
-/// Maximum number of concurrent attempts to a destination.
 const WIDTH_MAX: usize = 64;
 /// Attempts shorter than this mark a destination as fast.
 pub(crate) const QUICK: Duration = Duration::from_millis(100);
@@ -24,13 +23,12 @@ impl Default for Concurrency {
 }
 
 impl Concurrency {
-    /// Returns the current limit, capped at `most`.
     pub(crate) fn current_limit(self, most: u32) -> usize {
         self.0.min(most as usize).max(1)
     }
 
-    /// Records the outcome of an attempt, and whether more deliveries wait: one more after a quick
-    /// response, half as many after trouble. A rejected message does not change the limit.
+    /// Records the outcome of an attempt. Trouble halves the limit; a quick response raises it by
+    /// one if more deliveries are waiting. A rejected message does not change the limit.
     pub(crate) fn record_outcome(&mut self, report: &Report, waiting: bool) {
         let cause = report.verdict.cause();
         let in_trouble = matches!(

@@ -8,8 +8,8 @@ use crate::{
     domain::{RecordId, Severity},
 };
 
-/// Number of deliveries that must die within [`WINDOW_MS`] before it is reported; a single one may
-/// be at fault itself.
+/// Number of deliveries that must die within [`WINDOW_MS`] before a report is made; a single
+/// delivery may itself be at fault.
 const OPENING: u32 = 3;
 /// Time without dead letters after which the problem is over.
 const WINDOW_MS: i64 = 3_600_000;
@@ -20,23 +20,19 @@ pub(crate) struct DeadLetters(BTreeMap<RecordId, DeathTally>);
 #[derive(Debug)]
 struct DeathTally {
     name: String,
-    /// Times of the newest ones in milliseconds since 1970, at most [`OPENING`] of them.
+    /// Times of the newest dead letters in milliseconds since 1970, at most [`OPENING`] of them.
     newest_ms: VecDeque<i64>,
     /// The dead letters since the last problem was over.
     sum: Option<DeadSum>,
-    /// If reported: the number at which to report again.
+    /// Count at which to report again; `None` if nothing was reported yet.
     next: Option<u32>,
 }
 
-/// A summary of the dead letters of a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DeadSum {
     pub(crate) count: u32,
-    /// The highest severity among them.
     pub(crate) most_severe: Severity,
-    /// Time of the first, in milliseconds since the epoch.
     pub(crate) first_ms: i64,
-    /// Time of the last.
     pub(crate) last_ms: i64,
 }
 
@@ -114,7 +110,8 @@ impl DeadLetters {
         self.0.remove(&destination);
     }
 
-    /// Returns the time the next report is over, in milliseconds since 1970, or the end of time.
+    /// Returns the time at which the next report ends, in milliseconds since 1970, or `i64::MAX` if
+    /// there is none.
     pub(crate) fn next_ms(&self) -> i64 {
         let reported = self.0.values().filter(|tally| tally.next.is_some());
         reported.map(DeathTally::end_ms).min().unwrap_or(i64::MAX)

@@ -17,7 +17,6 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) now_ms: i64,
     /// Random value from 0 to 1 for the jitter.
     pub(crate) random: f64,
-    /// Earlier attempts that were interrupted.
     pub(crate) cut_off: u32,
     /// The original due time of a delivery that was tried early to see whether the receiver has
     /// recovered.
@@ -61,7 +60,8 @@ const CUT_OFF: &str = "the service stopped before the outcome of this attempt wa
 /// Like [`CUT_OFF`], but while its message was rendered after an earlier interrupted attempt.
 const CUT_OFF_RENDERING: &str =
     "the service stopped while rendering the message, after stopping during an earlier attempt";
-/// The second time in a row; that is hardly a coincidence.
+/// Error of an attempt that was interrupted during rendering for the second time in a row, which is
+/// hardly a coincidence.
 const POISON: &str = "the service stopped twice while rendering the message, after stopping during an earlier attempt";
 /// Interim text of an attempt during a trial rendering.
 const RENDERING: &str = "the message is being rendered separately";
@@ -81,7 +81,6 @@ pub(crate) fn lost_attempt(attempt: &Attempt) -> Attempt {
     }
 }
 
-/// Returns an attempt during or after the trial rendering of its message.
 pub(crate) fn rendering_attempt(attempt: &Attempt, is_done: bool) -> Attempt {
     let explanation = if is_done { "" } else { RENDERING };
     Attempt {
@@ -108,8 +107,8 @@ pub(crate) fn is_interrupted(attempt: &Attempt) -> bool {
     attempt.outcome == Some(Outcome::Unknown) && attempt.duration.is_none()
 }
 
-/// Returns a delivery whose attempt was interrupted. That was not the receiver's fault, so it is
-/// due immediately.
+/// Returns a delivery whose attempt was interrupted. The delivery is due immediately, because the
+/// interruption was not the receiver's fault.
 pub(crate) fn after_interruption(
     delivery: &Delivery,
     attempt: Option<&Attempt>,
@@ -134,7 +133,6 @@ pub(crate) fn after_interruption(
     }
 }
 
-/// Returns a delivery whose message crashes the service.
 pub(crate) fn poisoned_delivery(delivery: &Delivery, now_ms: i64) -> Delivery {
     Delivery {
         state: DeliveryState::Dead,
@@ -163,7 +161,7 @@ pub(crate) fn exhausted_delivery(
     }
 }
 
-/// Whether an attempt failed and uses up one of those of its delivery.
+/// Whether an attempt failed and counts against the limit of its delivery.
 pub(crate) fn uses_attempt(verdict: &Verdict, early_for_ms: Option<i64>) -> bool {
     let is_early = early_for_ms.is_some() && verdict.advice.cause() != FailureCause::Message;
     verdict.outcome != Outcome::Delivered && !verdict.advice.is_inconclusive() && !is_early

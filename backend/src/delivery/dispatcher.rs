@@ -41,17 +41,15 @@ use crate::{
 
 /// Maximum number of times that a commit is planned again after a conflict.
 const TRIES_MAX: usize = 16;
-/// Pause after the store did not respond.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 /// Pause while another process may have taken over this one's slots.
 const UNSURE_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum time that a suspect message waits for its turn to be rendered.
 const TRIAL_WAIT_MAX: Duration = Duration::from_secs(3);
-/// Time for attempts in flight to end at shutdown.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Delivers notifications: one loop that leases and records in shared commits, and a bounded number
-/// of concurrent attempts.
+/// The dispatcher of notifications: one loop that leases deliveries and records outcomes in shared
+/// commits, and a bounded number of concurrent attempts.
 ///
 /// All durable state is in the store; the memory only mirrors it.
 #[derive(Debug)]
@@ -73,23 +71,20 @@ pub struct Dispatcher {
     status: watch::Sender<DispatcherStatus>,
     holds: Holds,
     egress: Egress,
-    /// Unreachable destinations, published for other nodes.
     unreached: watch::Sender<Vec<String>>,
     quiet: Quiet,
     /// Held while a suspect message is rendered, so that only one at a time can crash the service.
     trial: Arc<Mutex<()>>,
 }
 
-/// The status of a dispatcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DispatcherStatus {
     /// Leased deliveries whose outcome is not recorded yet.
     pub in_flight: usize,
-    /// Next automatic wake-up in milliseconds since 1970, or the end of time.
+    /// Next automatic wake-up in milliseconds since 1970; `i64::MAX` if there is none.
     pub wakes_ms: i64,
-    /// The position up to which it has read the change log.
     pub log_position: LogPosition,
-    /// Whether it is waiting because the store did not respond.
+    /// Whether the dispatcher is waiting because the store did not respond.
     pub is_held_up: bool,
 }
 
@@ -132,21 +127,18 @@ impl Dispatcher {
         self.status.subscribe()
     }
 
-    /// Sets the channel on which it publishes its status.
     #[must_use]
     pub fn with_status_channel(mut self, status: watch::Sender<DispatcherStatus>) -> Self {
         self.status = status;
         self
     }
 
-    /// Sets the channel on which it publishes unreachable destinations.
     #[must_use]
     pub fn with_unreached(mut self, unreached: watch::Sender<Vec<String>>) -> Self {
         self.unreached = unreached;
         self
     }
 
-    /// Sets the holds in which it publishes the reasons for waiting.
     #[must_use]
     pub fn with_holds(mut self, holds: Holds) -> Self {
         self.holds = holds;
@@ -391,7 +383,6 @@ impl Dispatcher {
         self.begin_next(destination);
     }
 
-    /// Returns the time to continue if nothing else happens.
     fn next_wake_ms(&mut self) -> i64 {
         let now_ms = self.clock.now_ms();
         if !self.ledger.is_recorded() || !self.digest_cascade.is_done() {
@@ -487,8 +478,8 @@ impl Dispatcher {
     }
 }
 
-/// Renders a suspect message, recording that before and after. If that cannot be recorded, or
-/// others take too long, its attempt begins without a trial.
+/// Renders a suspect message, and records the start and the end of the rendering. If these cannot
+/// be recorded, or other renderings take too long, the attempt begins without a trial.
 async fn try_rendering(
     store: &Store,
     sender: &Sender,
@@ -522,7 +513,6 @@ async fn record_rendering(store: &Store, attempt: &Attempt, is_done: bool) -> Re
     commit(store, Lane::Bulk, decide).await.map(drop)
 }
 
-/// Returns the outcome of an attempt that panicked.
 fn panic_report(error: &JoinError) -> Report {
     tracing::error!(%error, "an attempt broke");
     Report {

@@ -16,7 +16,6 @@ use crate::{
 
 /// Time without reaching any receiver after which other nodes are queried.
 const UNREACHED_FOR: Duration = Duration::from_secs(5);
-/// Maximum number of destinations reported.
 const NAMED_MAX: usize = 8;
 /// Maximum number of destinations of other nodes that are tried.
 const REQUESTED_MAX: usize = 32;
@@ -46,7 +45,8 @@ impl Egress {
         }
     }
 
-    /// Returns the unreachable destinations, once that has lasted long enough.
+    /// Returns the unreachable destinations once no receiver has been reached for
+    /// [`UNREACHED_FOR`].
     pub(super) fn unreachable_destinations(&self, now: Duration) -> Vec<String> {
         let lasts = |since: Duration| now.saturating_sub(since) >= UNREACHED_FOR;
         if self.since.is_some_and(lasts) {
@@ -57,8 +57,8 @@ impl Egress {
     }
 }
 
-/// Asks other nodes about destinations that are unreachable from here, and tries those that others
-/// ask about.
+/// A watch that asks other nodes about destinations that are unreachable from here, and tries the
+/// destinations that other nodes ask about.
 #[derive(Debug)]
 pub struct EgressWatch {
     store: Store,
@@ -69,8 +69,8 @@ pub struct EgressWatch {
 }
 
 impl EgressWatch {
-    /// Creates a watch that connects through `sender`; `unreached` is what the dispatcher here does
-    /// not reach.
+    /// Creates a watch that connects through `sender`; `unreached` holds the destinations that this
+    /// node's dispatcher does not reach.
     pub fn new(
         store: Store,
         ruleset: Arc<Ruleset>,
@@ -131,7 +131,6 @@ impl EgressWatch {
         }
     }
 
-    /// Returns the destinations that can be connected to from here.
     async fn reachable_destinations(&self, requested: &[String]) -> Vec<String> {
         let snapshot = self.ruleset.current();
         let tries = snapshot.destinations().filter_map(|destination| {
@@ -146,7 +145,6 @@ impl EgressWatch {
     }
 }
 
-/// Returns the destinations that other nodes do not reach.
 fn requested_destinations(nodes: &[ClusterNode]) -> Vec<String> {
     let others = nodes.iter().filter(|it| !it.is_this);
     let unreached = others.flat_map(|it| NodeReport::read(&it.about).unreached);

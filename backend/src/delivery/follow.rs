@@ -41,11 +41,9 @@ pub(crate) struct Follower {
     log: LogFollower,
     /// The names of all destinations, if other processes deliver too.
     destinations: BTreeMap<RecordId, String>,
-    /// Changes of ownership that are not applied yet.
     moved: OwnershipChange,
 }
 
-/// The state updated by changes of others.
 pub(crate) struct FollowedState<'a> {
     pub(crate) queues: &'a mut Queues,
     pub(crate) ledger: &'a mut Ledger,
@@ -64,7 +62,6 @@ impl Follower {
         }
     }
 
-    /// Returns the position up to which the change log was read.
     pub(crate) fn position(&self) -> LogPosition {
         self.log.position()
     }
@@ -81,7 +78,6 @@ impl Follower {
         self.moved.extend(moved);
     }
 
-    /// Applies the changes committed since the last call.
     pub(crate) async fn apply_changes(
         &mut self,
         to: &mut FollowedState<'_>,
@@ -134,7 +130,6 @@ impl Follower {
         Ok(())
     }
 
-    /// Scans the destinations that match, as at the start.
     async fn scan_destinations(
         &mut self,
         to: &mut FollowedState<'_>,
@@ -179,7 +174,6 @@ impl Follower {
         Ok(())
     }
 
-    /// Records the first due time of a destination.
     async fn wait_for(
         &self,
         to: &mut FollowedState<'_>,
@@ -248,7 +242,6 @@ impl Follower {
         self.open(to, destination, name).await
     }
 
-    /// Records the due times of deliveries.
     async fn record_due(
         &self,
         to: &mut FollowedState<'_>,
@@ -295,7 +288,7 @@ impl Follower {
             Err(error) => return Err(error),
         };
         if let Some(destination) = &destination {
-            // It may have been edited while no one followed the change log.
+            // The destination may have been edited while no process followed the change log.
             self.resync().resume(destination, to.notices).await?;
         }
         let health = self.resync().health(id).await?.map(|stored| stored.value);
@@ -307,7 +300,7 @@ impl Follower {
         if let Some(health) = &health {
             queue.refusals = health.alike.clone();
             if refusals::is_judged(&queue.refusals) {
-                // Some may not have been resent before the restart.
+                // Some of these messages may not have been resent before the restart.
                 queue.wronged.clone_from(&queue.refusals.messages);
             }
         }
@@ -331,7 +324,6 @@ impl Follower {
         Ok(())
     }
 
-    /// Reads a destination by id, unless it was deleted.
     async fn load(
         &self,
         id: RecordId,
@@ -353,7 +345,7 @@ impl Follower {
             let read = self.store.get_readable(vec![key.clone()]);
             let (mut found, unreadable): (Vec<Option<Stored<Destination>>>, _) = read.await?;
             if !unreadable.is_empty() {
-                // Keeps what is known about it.
+                // Keep the known version of an unreadable destination.
                 continue;
             }
             let found = found.pop().flatten().map(|found| Arc::new(found.value));
@@ -391,7 +383,6 @@ impl Follower {
         Ok(is_any_gone)
     }
 
-    /// Remembers the name of a destination if needed.
     fn remember_name(&mut self, destination: &Destination) {
         if self.store.engine().is_shared() {
             let name = destination.name.as_str().to_owned();
@@ -399,7 +390,6 @@ impl Follower {
         }
     }
 
-    /// Replaces a destination with its current version.
     async fn replace(
         &self,
         to: &mut FollowedState<'_>,

@@ -11,8 +11,8 @@ use crate::{
 /// Time without an accepted message after which a receiver that limits its rate is failing.
 const LIMITED_MAX: Duration = Duration::from_secs(900);
 
-/// Returns a destination's health after an attempt, which may have made a dead letter of its
-/// message, or `None` if it is unchanged.
+/// Returns a destination's health after an attempt, which may have turned its message into a dead
+/// letter; `None` if the health is unchanged.
 pub(crate) fn health_after(
     old: Option<&Health>,
     destination: RecordId,

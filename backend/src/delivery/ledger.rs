@@ -39,17 +39,15 @@ pub(crate) struct Ledger {
     page_backoff: Backoff,
     random: StdRng,
     unrecorded: HashMap<RecordId, Unrecorded>,
-    /// Deliveries with recorded outcomes, and the log position of that: changes up to there are our
-    /// own.
+    /// Deliveries with recorded outcomes, each with the log position of the record: changes up to
+    /// that position were made by this process.
     recorded: HashMap<RecordId, LogPosition>,
-    /// Number of leases that have not ended.
     in_flight: usize,
     /// Dead digests, with their destinations first.
     dead_digests: Vec<(RecordId, RecordId)>,
     ranks: Ranks,
 }
 
-/// A lease whose outcome is not recorded yet.
 #[derive(Debug)]
 struct Unrecorded {
     destination: RecordId,
@@ -70,7 +68,7 @@ enum LeaseEnd {
     GivenBack,
 }
 
-/// The content of one commit, and what follows once it is on disk.
+/// The content of one commit, and the effects to apply once the commit is on disk.
 #[derive(Debug)]
 pub(crate) struct Plan {
     changes: Changes,
@@ -88,21 +86,19 @@ pub(crate) struct Plan {
     /// Due deliveries to destinations with a budget.
     due: budget::DueIds,
     budgets: budget::Budgets,
-    /// The remaining work per destination.
     left: Vec<leases::RemainingWork>,
     leases: Vec<leases::LeasedDelivery>,
-    /// Deliveries held until an earlier one ends.
     held: Vec<leases::HeldDelivery>,
-    /// The deliveries whose versions are raised by that,
+    /// Deliveries that held deliveries wait for; holding raises their versions.
     touched: Vec<RecordId>,
-    /// and those that no longer have a due time.
+    /// Held deliveries, which no longer have a due time.
     waiting: Vec<RecordId>,
-    /// Destinations whose receiver has recovered: whether anything became due, and whether that is all.
+    /// Destinations whose receiver has recovered, each with whether any delivery became due and
+    /// whether all waiting deliveries were released.
     released: Vec<(RecordId, bool, bool)>,
 }
 
 impl Plan {
-    /// Takes the changes to commit, possibly none.
     pub(crate) fn take_changes(&mut self, store: &Store) -> Changes {
         std::mem::replace(&mut self.changes, store.changes())
     }
@@ -115,7 +111,6 @@ impl Plan {
         }
     }
 
-    /// Records a delivery's state after an attempt.
     fn note_end(&mut self, delivery: &Delivery) {
         if delivery.state == DeliveryState::Dead {
             let error = delivery.last_error.clone();
@@ -136,7 +131,6 @@ impl Ledger {
         }
     }
 
-    /// Creates an empty ledger; `random` spreads the retries.
     pub(crate) fn new(
         store: Store,
         clock: Arc<dyn Clock>,
@@ -170,7 +164,7 @@ impl Ledger {
         self.unrecorded.values().map(|it| it.destination)
     }
 
-    /// Forgets the leases of lost destinations. Returns how many.
+    /// Forgets the leases of lost destinations and returns their number.
     pub(crate) fn forget(&mut self, is_lost: impl Fn(RecordId) -> bool) -> usize {
         let before = self.unrecorded.len();
         self.unrecorded.retain(|_, it| !is_lost(it.destination));
@@ -181,7 +175,6 @@ impl Ledger {
         before - self.unrecorded.len()
     }
 
-    /// Whether there are no outcomes to record.
     pub(crate) fn is_recorded(&self) -> bool {
         self.in_flight == self.unrecorded.len()
     }
@@ -199,7 +192,6 @@ impl Ledger {
         })
     }
 
-    /// Forgets what was recorded up to a position in the change log.
     pub(crate) fn forget_through(&mut self, position: LogPosition) {
         self.recorded.retain(|_, until| *until > position);
     }
@@ -222,7 +214,7 @@ impl Ledger {
         self.finish(delivery, LeaseEnd::Attempted(Arc::clone(report)))
     }
 
-    /// Returns a lease whose attempt did not begin.
+    /// Gives back a lease whose attempt did not begin.
     pub(crate) fn return_lease(&mut self, delivery: RecordId) {
         self.finish(delivery, LeaseEnd::GivenBack);
     }
@@ -413,7 +405,6 @@ impl Ledger {
         Ok(cut_off.count().try_into().unwrap_or(u32::MAX))
     }
 
-    /// Reads the health of destinations: the stored value, and a copy to be updated.
     async fn read_health(
         &self,
         destinations: HashSet<RecordId>,

@@ -9,7 +9,6 @@ use crate::{
     message::domain_json::time,
 };
 
-/// Maximum summary length of an event about addresses, in characters.
 const SUMMARY_CHARACTERS_MAX: usize = 250;
 
 pub(crate) fn paused_event(destination: &str, last_error: &str, now_ms: i64) -> IncomingEvent {
@@ -22,7 +21,7 @@ pub(crate) fn paused_event(destination: &str, last_error: &str, now_ms: i64) -> 
     }
 }
 
-/// Closes [`paused_event`].
+/// Creates the event that closes [`paused_event`].
 pub(crate) fn resumed_event(destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("destination {destination} is resumed"),
@@ -31,7 +30,7 @@ pub(crate) fn resumed_event(destination: &str, now_ms: i64) -> IncomingEvent {
     }
 }
 
-/// The number of dead letters of a destination is growing.
+/// Creates the event about a growing number of dead letters of a destination.
 pub(crate) fn dead_letters(
     destination: &str,
     sum: DeadSum,
@@ -56,7 +55,7 @@ pub(crate) fn dead_letters(
     }
 }
 
-/// Closes [`dead_letters`].
+/// Creates the event that closes [`dead_letters`].
 pub(crate) fn no_dead_letters(destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("no message to {destination} became a dead letter in the last hour"),
@@ -65,7 +64,6 @@ pub(crate) fn no_dead_letters(destination: &str, now_ms: i64) -> IncomingEvent {
     }
 }
 
-/// The addresses of a mail destination that are currently rejected.
 pub(crate) fn refused_recipients_event(
     destination: &str,
     refused: &[RejectedRecipient],
@@ -132,7 +130,7 @@ pub(crate) fn unreadable_event(
     }
 }
 
-/// A delivery is given up because its message crashes the service.
+/// Creates the event about a delivery that is given up because its message crashes the service.
 pub(crate) fn poison_event(delivery: RecordId, destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("a message to {destination} stopped the service twice and was given up"),
@@ -152,7 +150,7 @@ pub(crate) fn poison_event(delivery: RecordId, destination: &str, now_ms: i64) -
     }
 }
 
-/// Closes every open event about a deleted destination.
+/// Creates the events that close every open event about a deleted destination.
 pub(crate) fn closings_on_delete(destination: &str, now_ms: i64) -> [IncomingEvent; 4] {
     [
         pause_notice(destination, now_ms),

@@ -38,7 +38,6 @@ impl Notices {
             .report(notice::resumed_event(destination, now_ms));
     }
 
-    /// Reports the addresses of a mail destination that are currently rejected.
     pub(crate) fn report_refused(&self, destination: &str, refused: &[RejectedRecipient]) {
         let now_ms = self.clock.now_ms();
         self.sender.report(notice::refused_recipients_event(
@@ -48,7 +47,6 @@ impl Notices {
         ));
     }
 
-    /// Reports that a stored delivery cannot be read.
     pub(crate) fn report_unreadable(&self, delivery: RecordId, destination: &str) {
         tracing::error!(%delivery, "skipped an unreadable delivery");
         let now_ms = self.clock.now_ms();
@@ -56,18 +54,16 @@ impl Notices {
             .report(notice::unreadable_event(delivery, destination, now_ms));
     }
 
-    /// Reports a delivery that is given up because it crashes the service.
     pub(crate) fn report_poison(&self, delivery: RecordId, said: OwnEvent) {
         tracing::error!(%delivery, "gave up a delivery that stopped the service twice");
         self.sender.report_stored(said);
     }
 
-    /// Reports another event about a destination.
     pub(crate) fn report(&self, event: IncomingEvent) {
         self.sender.report(event);
     }
 
-    /// Counts a dead letter; a severe one, or many of them, are reported.
+    /// Counts a dead letter, and reports a severe one or a growing number of them.
     pub(crate) fn report_dead_letter(
         &mut self,
         destination: RecordId,
@@ -83,7 +79,6 @@ impl Notices {
         }
     }
 
-    /// Continues with an open report of dead letters from before a restart.
     pub(crate) fn resume(&mut self, destination: RecordId, name: &str) {
         let now_ms = self.clock.now_ms();
         self.dead_letters.resume(destination, name, now_ms);
@@ -94,7 +89,6 @@ impl Notices {
         self.dead_letters.forget(destination);
     }
 
-    /// Closes the reports of dead letters that have stopped.
     pub(crate) fn close_stopped(&mut self) {
         let now_ms = self.clock.now_ms();
         for name in self.dead_letters.remove_stopped(now_ms) {
@@ -102,8 +96,6 @@ impl Notices {
         }
     }
 
-    /// Returns the time the next report must be closed, in milliseconds since 1970, or the end of
-    /// time.
     pub(crate) fn next_ms(&self) -> i64 {
         self.dead_letters.next_ms()
     }

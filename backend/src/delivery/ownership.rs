@@ -24,7 +24,6 @@ pub(crate) struct Ownership {
     since_ms: BTreeMap<u8, i64>,
 }
 
-/// Slots gained and lost since the last round.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct OwnershipChange {
     gained: BTreeSet<u8>,
@@ -52,7 +51,6 @@ impl OwnershipChange {
 }
 
 impl Ownership {
-    /// Returns the current ownership of slots in a store.
     pub(crate) fn current(store: &Store, now_ms: i64) -> Self {
         let published = store.engine().cluster().watch_ownership();
         let is_all = *published.borrow() == OwnedSlots::All;
@@ -133,12 +131,13 @@ impl Ownership {
         }
     }
 
-    /// Returns since when this process delivers to a destination, if another one may have before.
+    /// Returns the time from which this process delivers to a destination; `None` if no other
+    /// process can have delivered to it before.
     pub(crate) fn since_ms(&self, destination: RecordId) -> Option<i64> {
         self.since_ms.get(&slot(destination)).copied()
     }
 
-    /// Reports slots to be left that have no work in flight.
+    /// Reports the slots to hand over that have no work in flight.
     pub(crate) fn vacate(&self, store: &Store, in_flight: impl IntoIterator<Item = RecordId>) {
         let leaving = self.adopted.borrow().slots_to_leave();
         if leaving.is_empty() {

@@ -9,7 +9,7 @@ use crate::clock::millis;
 const WAIT: Duration = Duration::from_secs(1);
 /// Maximum delay after a refusal that states none.
 const WAIT_MAX: Duration = Duration::from_secs(15);
-/// Number of messages accepted at an interval before half of it is tried.
+/// Number of messages accepted at an interval before half the interval is tried.
 const TRIAL_AFTER: u32 = 8;
 /// Maximum number of messages between two trials; each failed trial doubles it.
 const TRIAL_AFTER_MAX: u32 = 128;
@@ -17,11 +17,12 @@ const TRIAL_AFTER_MAX: u32 = 128;
 const INTERVAL_MAX: Duration = Duration::from_secs(10);
 /// Longest interval, in milliseconds; providers that document a limit accept at least one a minute.
 const INTERVAL_MS_MAX: i64 = 60_000;
-/// Consecutive refusals, one every 15 s, that are no longer those of a rate limit but an outage.
+/// Consecutive refusals, one every 15 s, above which they indicate an outage rather than a rate
+/// limit.
 const REFUSALS_MAX: u32 = 7;
-/// Shortest interval that is kept, in milliseconds.
 const INTERVAL_MS_MIN: i64 = 20;
-/// Time without a refusal after which a limit is forgotten, and between two messages of one burst.
+/// Time without a refusal after which a limit is forgotten; also the longest time between two
+/// messages of one burst.
 const FORGET_AFTER: Duration = Duration::from_secs(600);
 
 /// The pace of one destination. Times are in milliseconds since the epoch.
@@ -35,28 +36,23 @@ pub(crate) struct Pace {
 #[derive(Debug, Clone, Copy, Default)]
 struct Run {
     count: u32,
-    /// Start of the first attempt.
     start_ms: i64,
-    /// Start of the last attempt.
     last_ms: i64,
 }
 
-/// The known limit of a receiver.
 #[derive(Debug, Clone, Copy)]
 struct Limit {
     /// Time from one start to the next; 0 means as soon as the message before is accepted.
     interval_ms: i64,
-    /// The interval before the refusals since.
+    /// The interval before the current refusals.
     worked_ms: i64,
-    /// Earliest start of the next attempt.
     next_ms: i64,
     /// Refusals since the last accepted message.
     refusals: u32,
-    /// Time of the last refusal.
     refused_ms: i64,
-    /// The messages accepted before it.
+    /// Messages accepted before the current refusals.
     before: Run,
-    /// Refusals in a row with one message accepted before each.
+    /// Consecutive refusals with one message accepted before each.
     short_runs: u32,
     /// Messages accepted at this interval.
     accepted: u32,
@@ -75,7 +71,6 @@ impl Pace {
         }
     }
 
-    /// Whether the receiver is known to limit its rate.
     pub(crate) fn is_limited(&self) -> bool {
         self.limit.is_some()
     }
@@ -84,7 +79,6 @@ impl Pace {
         self.limit.is_some_and(|limit| limit.refusals > 0)
     }
 
-    /// Adjusts its times to a clock step.
     pub(crate) fn shift(&mut self, by_ms: i64) {
         let mut times = vec![&mut self.run.start_ms, &mut self.run.last_ms];
         if let Some(limit) = &mut self.limit {
@@ -100,7 +94,6 @@ impl Pace {
         }
     }
 
-    /// Records the start of an attempt.
     pub(crate) fn record_start(&mut self, now_ms: i64) {
         if let Some(limit) = &mut self.limit {
             limit.next_ms = limit.next_ms.max(now_ms.saturating_add(limit.interval_ms));

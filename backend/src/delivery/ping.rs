@@ -13,19 +13,18 @@ use crate::{
     store::{Store, engine::Condition},
 };
 
-/// Pings an external monitor, on each node.
+/// Pings of an external monitor, sent by each node.
 #[derive(Debug)]
 pub struct Pings {
     store: Store,
     clock: Arc<dyn Clock>,
     sender: Sender,
     config: PingConfig,
-    /// Why the last ping was not accepted; `None` if it was.
+    /// Reason why the last ping was not accepted; `None` if it was.
     failure: Option<PingFailure>,
 }
 
 impl Pings {
-    /// Creates pings as configured, sent through `sender`.
     pub fn new(store: Store, clock: Arc<dyn Clock>, sender: Sender, config: PingConfig) -> Self {
         Self {
             store,
@@ -36,7 +35,6 @@ impl Pings {
         }
     }
 
-    /// Pings until shutdown.
     pub async fn run(mut self, shutdown: CancellationToken) {
         let work = async {
             loop {

@@ -50,16 +50,14 @@ pub(crate) struct DestinationQueue {
     pub(crate) unreadable: bool,
     pub(crate) paused: bool,
     pub(crate) owner: Owner,
-    /// A lower bound of the waiting deliveries' due times, in milliseconds since 1970; the end of
-    /// time if none waits.
+    /// A lower bound of the waiting deliveries' due times, in milliseconds since 1970; `i64::MAX`
+    /// if none waits.
     pub(crate) due_ms: i64,
     /// Leased deliveries whose attempts have not begun.
     pub(crate) ahead: VecDeque<Lease>,
-    /// Number of attempts in flight.
     pub(crate) running: usize,
     /// Start of each attempt in flight, in milliseconds since 1970.
     starts: HashMap<RecordId, i64>,
-    /// Number of leases whose outcomes are not recorded yet.
     pub(crate) unrecorded: usize,
     /// Number of waiting deliveries that cannot be read.
     pub(crate) set_aside: usize,
@@ -69,7 +67,6 @@ pub(crate) struct DestinationQueue {
     pub(crate) refusals: RepeatedRejections,
     /// Messages that failed because of the destination and must be resent.
     pub(crate) wronged: Vec<RecordId>,
-    /// End of the pause requested by the receiver, in milliseconds since 1970.
     pub(crate) requested_until_ms: i64,
     pub(crate) rate: Rate,
     pub(crate) pace: Pace,
@@ -77,7 +74,6 @@ pub(crate) struct DestinationQueue {
     pub(crate) has_backlog: bool,
     /// Whether a severe message may be waiting.
     pub(crate) is_severe: bool,
-    /// Time the waiting deliveries were last sorted, in milliseconds since 1970.
     pub(crate) sorted_ms: i64,
     /// Whether the receiver has recovered, so that deliveries waiting for that are due.
     pub(crate) is_recovered: bool,
@@ -100,11 +96,10 @@ pub(crate) struct Lease {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Opening {
     pub(crate) from_ms: i64,
-    /// Number of deliveries that may be leased then.
     pub(crate) allowance: usize,
     /// Whether a severe delivery may be tried now though it is not due.
     pub(crate) is_early: bool,
-    /// Whether all but severe ones must wait.
+    /// Whether all but severe deliveries must wait.
     pub(crate) only_severe: bool,
 }
 
@@ -142,7 +137,6 @@ impl DestinationQueue {
         self.destination.is_none() && !self.unreadable
     }
 
-    /// Records a waiting delivery. Only an earlier due time is news.
     pub(crate) fn add_waiting(&mut self, due_ms: i64) {
         self.due_ms = self.due_ms.min(due_ms);
         // Its severity is only known when it is tried.
@@ -153,7 +147,8 @@ impl DestinationQueue {
         }
     }
 
-    /// Returns the time from which it may continue; `None` if something else must happen first.
+    /// Returns the time from which the queue may continue; `None` if something else must happen
+    /// first.
     pub(crate) fn next_opening(&mut self, width_max: u32, now_ms: i64) -> Option<Opening> {
         let destination = self.destination.as_ref()?;
         if self.paused || self.owner == Owner::Another || self.due_ms == i64::MAX {
@@ -213,7 +208,6 @@ impl DestinationQueue {
         has_rate || self.breaker.is_failing() || self.pace.is_limited()
     }
 
-    /// Returns why due deliveries cannot be tried now.
     pub(crate) fn hold_reason(&mut self, width_max: u32, now_ms: i64) -> Option<Hold> {
         let settings = self.destination.as_ref()?.delivery;
         if self.paused {
@@ -270,7 +264,6 @@ impl DestinationQueue {
         is_stopped || permitted.min(paced) == 0 || until_ms > now_ms
     }
 
-    /// Forgets earlier failures of the destination.
     pub(crate) fn reset_failures(&mut self) {
         self.breaker = Breaker::default();
         self.refusals = RepeatedRejections::default();
@@ -278,7 +271,6 @@ impl DestinationQueue {
         self.requested_until_ms = i64::MIN;
     }
 
-    /// Adjusts its times to a clock step.
     pub(crate) fn shift(&mut self, by_ms: i64) {
         self.breaker.shift(by_ms);
         self.rate.shift(by_ms);
@@ -291,7 +283,6 @@ impl DestinationQueue {
         self.add_waiting(i64::MIN);
     }
 
-    /// Records the start of an attempt.
     pub(crate) fn record_start(&mut self, delivery: RecordId, now_ms: i64) {
         self.running += 1;
         self.starts.insert(delivery, now_ms);

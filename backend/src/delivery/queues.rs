@@ -27,18 +27,16 @@ pub(crate) struct Queues {
     all: BTreeMap<RecordId, DestinationQueue>,
     /// The destination that was served last.
     turn: RecordId,
-    /// Deliveries that cannot be read.
     set_aside: HashSet<RecordId>,
 }
 
-/// A destination whose deliveries may begin.
 pub(crate) struct Ready {
     pub(crate) destination: Arc<Destination>,
-    /// Number of deliveries that may be leased.
     pub(crate) allowance: usize,
     /// Number of attempts that may begin concurrently.
     pub(crate) places: usize,
-    /// Number of its index entries to skip: our own leases, and those set aside.
+    /// Number of the destination's index entries to skip: leases of this process, and deliveries
+    /// set aside.
     pub(crate) ours: usize,
     /// Start position in the index; empty for the beginning.
     pub(crate) cursor: Vec<u8>,
@@ -48,7 +46,7 @@ pub(crate) struct Ready {
 
 pub(crate) enum Next {
     Begin(Lease, Duration),
-    /// Return it; its attempt must not begin.
+    /// The lease must be given back; its attempt must not begin.
     GiveBack(RecordId),
 }
 
@@ -157,7 +155,6 @@ impl Queues {
         ready
     }
 
-    /// Records that a destination was served, and when the rest is due.
     pub(crate) fn record_served(
         &mut self,
         destination: RecordId,
@@ -173,7 +170,6 @@ impl Queues {
         }
     }
 
-    /// Keeps a lease until its attempt begins.
     pub(crate) fn keep_lease(&mut self, lease: Lease, now_ms: i64) {
         if let Some(queue) = self.all.get_mut(&lease.destination.id) {
             queue.unrecorded += 1;
@@ -234,8 +230,8 @@ impl Queues {
         ahead.map(|lease| lease.delivery.value.id).collect()
     }
 
-    /// Returns the next automatic wake-up in milliseconds since 1970, or the end of time. If
-    /// `is_full`, an attempt must end first.
+    /// Returns the next automatic wake-up in milliseconds since 1970, or `i64::MAX` if there is
+    /// none. If `is_full`, an attempt must end first.
     pub(crate) fn next_wake_ms(&mut self, is_full: bool, now_ms: i64) -> i64 {
         let width_max = self.config.max_in_flight_per_destination;
         let wake = |queue: &mut DestinationQueue| match queue.next_opening(width_max, now_ms) {
@@ -247,7 +243,6 @@ impl Queues {
         self.all.values_mut().map(wake).min().unwrap_or(i64::MAX)
     }
 
-    /// Returns why deliveries wait, by destination.
     pub(crate) fn hold_reasons(&mut self, now_ms: i64) -> HashMap<RecordId, Hold> {
         let width_max = self.config.max_in_flight_per_destination;
         let held = self.all.iter_mut();
@@ -255,7 +250,6 @@ impl Queues {
             .collect()
     }
 
-    /// Adjusts its times to a clock step.
     pub(crate) fn shift(&mut self, by_ms: i64) {
         for queue in self.all.values_mut() {
             queue.shift(by_ms);

@@ -14,11 +14,7 @@ pub(super) struct Quiet {
 }
 
 impl Quiet {
-    /// Reads it if the settings have changed. Returns whether it is on.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the store fails.
+    /// Reads the quiet mode if the settings have changed. Returns whether the quiet mode is on.
     pub(super) async fn read(&mut self, store: &Store) -> Result<bool, EngineError> {
         let engine = store.engine();
         let changed = engine.last_changed(&[Kind::Settings]);

@@ -14,7 +14,7 @@ use crate::{
 
 /// Deferrals of a message after which others of its severity go first.
 const DEFERRALS: u32 = 2;
-/// Maximum number of attempts before it is due for a message that may have arrived.
+/// Maximum number of attempts before the due time for a message that may have arrived.
 const UNKNOWN_EARLY_MAX: u32 = 10;
 
 /// The messages of a rule to a destination that belong together.
@@ -25,7 +25,7 @@ pub(crate) type ThreadKey = (Option<RecordId>, RecordId);
 pub(crate) struct Rank {
     severity: Severity,
     thread_position: (RecordId, RecordId),
-    /// `None` if it waits for no other delivery.
+    /// `None` if the delivery waits for no other delivery.
     thread: Option<ThreadKey>,
     is_closing: bool,
     waits_for_all: bool,
@@ -60,30 +60,25 @@ pub(crate) struct WaitReason {
     pub(crate) id: RecordId,
     pub(crate) due_ms: i64,
     pub(crate) rank: Rank,
-    /// Whether it is being sent.
     pub(crate) is_leased: bool,
 }
 
-/// Selection of deliveries from a backlog.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Selection {
     pub(crate) count: usize,
-    /// The choice of the probe while the destination is failing.
     pub(crate) probe: Option<Probe>,
-    /// Whether severe ones are tried before they are due.
+    /// Whether severe deliveries are tried before they are due.
     pub(crate) early: bool,
-    /// Whether only severe ones are tried.
     pub(crate) only_severe: bool,
 }
 
-/// The deliveries to send now.
 #[derive(Debug, Default)]
 pub(crate) struct SelectedDeliveries {
     pub(crate) ids: Vec<RecordId>,
-    /// Time at which the first of the others may be sent, in milliseconds since the epoch; `i64::MAX` if there are
-    /// none.
+    /// Time at which the first of the remaining deliveries may be sent, in milliseconds since the
+    /// epoch; `i64::MAX` if none remains.
     pub(crate) next_ms: i64,
-    /// Whether a severe one waits that may be tried before it is due.
+    /// Whether a severe delivery is waiting that may be tried before it is due.
     pub(crate) is_severe: bool,
 }
 
@@ -97,7 +92,6 @@ struct ThreadStart {
     closing: Option<(RecordId, RecordId)>,
 }
 
-/// Chooses the deliveries to send now.
 #[expect(clippy::too_many_lines, reason = "one pass over what waits")]
 pub(crate) fn choose(all: &[WaitReason], wanted: Selection, now_ms: i64) -> SelectedDeliveries {
     let mut threads: HashMap<ThreadKey, ThreadStart> = HashMap::new();
@@ -183,7 +177,6 @@ pub(crate) fn choose(all: &[WaitReason], wanted: Selection, now_ms: i64) -> Sele
 pub(crate) struct Ranks(HashMap<RecordId, HashMap<RecordId, Rank>>);
 
 impl Ranks {
-    /// Returns the deliveries whose ranks are not known.
     pub(crate) fn unknown(&self, destination: RecordId, ids: &[RecordId]) -> Vec<RecordId> {
         let known = self.0.get(&destination);
         let is_known = |id: &RecordId| known.is_some_and(|known| known.contains_key(id));
@@ -199,7 +192,6 @@ impl Ranks {
         self.0.get(&destination)?.get(&id).copied()
     }
 
-    /// Forgets all but these.
     pub(crate) fn retain(&mut self, destination: RecordId, ids: &[RecordId]) {
         let ids: HashSet<_> = ids.iter().collect();
         if let Some(known) = self.0.get_mut(&destination) {
@@ -207,7 +199,8 @@ impl Ranks {
         }
     }
 
-    /// Forgets a delivery that changes, or all of a destination.
+    /// Forgets the rank of a delivery, or the ranks of all deliveries of the destination if `id` is
+    /// `None`.
     pub(crate) fn forget(&mut self, destination: RecordId, id: Option<RecordId>) {
         match id {
             None => drop(self.0.remove(&destination)),

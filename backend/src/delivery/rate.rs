@@ -10,7 +10,6 @@ const SLOT_MS: i64 = 1_000;
 /// of them wakes the dispatcher.
 const AHEAD_US: i64 = 250_000;
 
-/// The attempts started in the last minute.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rate {
     /// Start and count of each slot.
@@ -64,7 +63,6 @@ impl Rate {
         (limit.saturating_sub(started) as usize, next_ms)
     }
 
-    /// Adjusts its times to a clock step.
     pub(crate) fn shift(&mut self, by_ms: i64) {
         self.next_us = self.next_us.saturating_add(by_ms.saturating_mul(1_000));
         for (start_ms, _) in &mut self.slots {

@@ -17,10 +17,6 @@ const STEP: usize = 100;
 ///
 /// Must be called before anything is delivered. Does nothing if another process may be delivering
 /// as well, since leases have to expire then.
-///
-/// # Errors
-///
-/// Returns an error if the store fails.
 pub async fn recover(store: &Store, clock: &dyn Clock) -> Result<usize, Error> {
     let mut recovered = 0;
     while !store.engine().is_shared() {
@@ -64,10 +60,6 @@ async fn step(store: &Store, now_ms: i64) -> Result<(Changes, usize), Error> {
 }
 
 /// Records the thread positions of unsent deliveries from an earlier version.
-///
-/// # Errors
-///
-/// Returns an error if the store fails.
 pub async fn note_threads(store: &Store) -> Result<(), Error> {
     let states = [
         DeliveryState::Pending { due_ms: 0 },

@@ -8,7 +8,7 @@ use crate::{
     store::{EngineError, Lane, Store, Stored, engine::Range},
 };
 
-/// Checks destinations that no one followed for a while.
+/// A check of destinations whose changes no process followed for a while.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Resync<'a> {
     pub(crate) store: &'a Store,
@@ -139,7 +139,6 @@ impl Resync<'_> {
         }
     }
 
-    /// Closes the reports about a deleted destination.
     pub(crate) async fn close_for_deleted(
         self,
         name: &[u8],

@@ -19,12 +19,10 @@ use crate::{
     },
 };
 
-/// Interval between two sweeps.
 const INTERVAL: Duration = Duration::from_secs(3600);
 /// Deliveries deleted in one commit.
 const STEP: usize = 100;
 
-/// Deletes old deliveries.
 #[derive(Debug)]
 pub struct Retention {
     store: Store,
@@ -36,7 +34,6 @@ pub struct Retention {
 
 struct Swept {
     forgotten: usize,
-    /// The last index entry scanned.
     last: Vec<u8>,
     unreadable: Vec<Vec<u8>>,
 }
@@ -170,7 +167,6 @@ impl Retention {
         }
     }
 
-    /// Returns the attempts of a delivery, which are deleted with it.
     async fn attempts(&self, delivery: &Delivery) -> Result<Vec<Stored<Attempt>>, EngineError> {
         let range = Range::with_prefix(&delivery.id.to_bytes());
         let (direction, limit) = (Direction::Ascending, ATTEMPTS_MAX);

@@ -40,9 +40,7 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) thread: Option<&'a ChatThread>,
     /// Mail addresses that get no further attempt.
     pub(super) recipients: &'a Recipients,
-    /// Whether the message is in its reduced form.
     pub(super) is_reduced: bool,
-    /// Start of the attempt, in milliseconds since the epoch.
     pub(super) start_ms: i64,
     pub(super) begun: Instant,
     /// Timeout of the whole attempt, across all its requests.
@@ -53,7 +51,6 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) http: HttpClient,
     /// Whether requests are sent; otherwise they are only rendered.
     pub(super) sends: bool,
-    /// Times of the last exchange.
     pub(super) times: Mutex<Option<ExchangeTimes>>,
     pub(super) outlets: &'a AttemptResources,
 }
@@ -108,7 +105,6 @@ impl AttemptContext<'_> {
         .await
     }
 
-    /// Sends a request and records the request and the response.
     pub(super) async fn exchange(
         &self,
         request: HttpRequest,
@@ -173,7 +169,6 @@ impl AttemptContext<'_> {
         Verdict::rejected(explanation, Advice::Fix)
     }
 
-    /// Masks and truncates a provider's error text.
     pub(super) fn mask_and_truncate(&self, text: &str) -> String {
         self.masker.mask(text, EXPLANATION_BYTES_MAX)
     }

@@ -10,7 +10,6 @@ use crate::{
     message,
 };
 
-/// Violations found so far in a destination's settings.
 #[derive(Debug)]
 pub(crate) struct Checks<'a> {
     kind: &'static str,
@@ -76,7 +75,6 @@ impl<'a> Checks<'a> {
         self.check_setting(field, secret.reveal());
     }
 
-    /// Checks that a text is a single line within the size limit.
     pub(super) fn check_one_line(&mut self, field: &str, text: &str) {
         if text.len() > SETTING_BYTES_MAX {
             let bytes = text.len();

@@ -42,7 +42,6 @@ pub(crate) enum DialError {
     },
     #[error("cannot connect to {address}: {}", reason(source))]
     Connect {
-        /// The last address tried.
         address: SocketAddr,
         source: io::Error,
     },
@@ -63,7 +62,7 @@ pub(crate) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Opens connections to addresses that the guard allows.
+/// A dialer that connects only to addresses that the guard allows.
 #[derive(Debug, Clone)]
 pub(crate) struct Dialer {
     guard: Arc<Guard>,
@@ -80,7 +79,6 @@ impl Dialer {
         }
     }
 
-    /// Returns the timeout for connecting.
     pub(crate) fn limit(&self) -> Duration {
         self.limit
     }

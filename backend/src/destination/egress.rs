@@ -11,10 +11,10 @@ use url::{Host, Url};
 
 use crate::config::EgressConfig;
 
-/// Decides whether messages may be sent to an address.
+/// A guard that decides whether messages may be sent to an address.
 ///
-/// It checks the same addresses that are then dialled, so that a name cannot resolve to another
-/// address after the check.
+/// The addresses that are checked are the ones that are dialled, so that a name cannot resolve to
+/// another address after the check.
 #[derive(Debug, Default)]
 pub struct Guard {
     allow: Vec<IpNet>,
@@ -22,32 +22,23 @@ pub struct Guard {
     own: Vec<SocketAddr>,
 }
 
-/// The reason why the guard refuses an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The address is invalid.
     #[error("the address is invalid: {0}")]
     Unreadable(String),
-    /// A scheme other than `http` or `https`.
     #[error("the egress guard allows `http` and `https` only, not `{0}`")]
     Scheme(String),
-    /// The address contains a user name or password.
     #[error("the egress guard refuses addresses with a user name or password")]
     UserInfo,
-    /// An address in a denied network.
     #[error(
         "the egress guard refuses {address}: it is in {network} ({reason}), \
          which `egress.allow` does not list"
     )]
     Network {
-        /// The address.
         address: IpAddr,
-        /// The denied network.
         network: IpNet,
-        /// The purpose of the network.
         reason: &'static str,
     },
-    /// One of this service's own listeners.
     #[error("the egress guard refuses {0}: this service itself listens there")]
     OwnListener(SocketAddr),
 }
@@ -67,9 +58,6 @@ impl Guard {
     }
 
     /// Checks everything about a URL that can be checked without resolving its host name.
-    ///
-    /// # Errors
-    /// Returns an error if a rule refuses the URL.
     pub fn check_url(&self, text: &str) -> Result<Url, Refusal> {
         let url = Url::parse(text).map_err(|error| Refusal::Unreadable(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {

@@ -38,7 +38,6 @@ pub(super) fn recipients(email: &Email) -> Vec<String> {
 pub(crate) struct Mail {
     /// A single line, never empty.
     subject: String,
-    /// The plain-text alternative.
     text: String,
     html: String,
 }

@@ -56,7 +56,6 @@ const COMPRESSED_BYTES_MIN: usize = 1024;
 /// Number of bytes of a body in which the start of a web page is looked for.
 const PAGE_START_BYTES: usize = 1024;
 
-/// Maximum number of cached clients with certificates.
 const IDENTITIES_MAX: usize = 64;
 
 /// Maximum number of resends per attempt of a request that a receiver did not process.
@@ -64,7 +63,7 @@ const RESENDS_MAX: u32 = 8;
 /// Pause before the second resend; doubled each time.
 const RESEND_PAUSE: Duration = Duration::from_millis(50);
 
-/// Sends requests. Clones share the connections.
+/// An HTTP client. Clones share the connections.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpClient {
     dialer: Dialer,
@@ -94,7 +93,7 @@ pub(crate) struct Answer {
     pub(crate) body: Bytes,
     pub(crate) end: BodyEnd,
     pub(crate) times: ExchangeTimes,
-    /// The remote address; `None` if a proxy forwards.
+    /// The remote address; `None` if a proxy forwards the request.
     pub(crate) address: Option<SocketAddr>,
 }
 
@@ -124,7 +123,6 @@ pub(crate) enum SendFailure {
     /// The request was sent, and its outcome is unknown.
     #[error("{0}")]
     Unknown(String),
-    /// The request was not supposed to be sent.
     #[error("the request was rendered but not sent")]
     OnlyRendered,
 }
@@ -152,7 +150,6 @@ impl HttpClient {
         connecting.await.is_ok()
     }
 
-    /// Returns a client with the same settings that does not reuse connections.
     pub(crate) fn with_fresh_connections(&self) -> Self {
         Self {
             origins: self.origins.with_fresh_connections(),
@@ -161,7 +158,6 @@ impl HttpClient {
         }
     }
 
-    /// Returns the connections on which a certificate is presented.
     fn identified_origins(&self, identity: Identity) -> Result<Origins, SendFailure> {
         let mut identified = self
             .identified
@@ -185,9 +181,6 @@ impl HttpClient {
     }
 
     /// Checks a URL without resolving its host name.
-    ///
-    /// # Errors
-    /// Returns an error if the guard refuses it.
     pub(crate) fn check(&self, url: &str) -> Result<Url, Refusal> {
         self.dialer.guard().check_url(url)
     }
@@ -291,7 +284,6 @@ impl HttpClient {
     }
 }
 
-/// Builds a request that can be sent several times.
 fn build_request(
     request: HttpRequest,
     url: &Url,
@@ -320,7 +312,6 @@ fn build_request(
         .map_err(|error| SendFailure::Unreachable(format!("failed to build the request: {error}")))
 }
 
-/// Sends a request over one connection and reads the response.
 async fn send_once(
     connections: &Connections,
     request: &Request<Bytes>,
@@ -385,7 +376,6 @@ async fn send_once(
     })
 }
 
-/// Progress of a request without a response.
 #[derive(Debug, Clone, Copy)]
 struct Progress {
     /// Whether it was completely handed to a connection.
@@ -458,7 +448,6 @@ impl SendFailure {
 }
 
 impl Answer {
-    /// Returns the verdict by the HTTP status alone.
     pub(crate) fn verdict(&self, masker: &Masker, now_ms: i64) -> Verdict {
         let status = self.status;
         if status.is_success() {
@@ -490,7 +479,6 @@ impl Answer {
         Verdict::rejected(explanation + &wish, advice)
     }
 
-    /// Returns the advice for a response that means failure.
     pub(crate) fn advice(&self, now_ms: i64) -> Advice {
         let requested = self.requested_wait(now_ms);
         let again = requested.map_or(Advice::Again, Advice::AgainAfter);
@@ -523,7 +511,6 @@ impl Answer {
         retry_after(&self.headers, now_ms).or_else(in_body)
     }
 
-    /// Whether it is a web page.
     pub(crate) fn is_web_page(&self) -> bool {
         let content_type = self.headers.get(header::CONTENT_TYPE);
         let content_type = content_type.map_or(&[][..], HeaderValue::as_bytes);

@@ -16,9 +16,7 @@ use super::{
 };
 use crate::domain::{Outcome, Transcript, secret::MASK};
 
-/// Time before expiry at which a token is renewed.
 const RENEW_EARLY_MS: i64 = 60_000;
-/// Standard OAuth error codes.
 const ERRORS: [&str; 9] = [
     "access_denied",
     "invalid_client",
@@ -49,7 +47,6 @@ pub(super) struct Grant<'a> {
     pub(super) client: ClientAuth,
 }
 
-/// A client's authentication to the token endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClientAuth {
     /// In the `authorization` header, which every server must support, or in the body if that
@@ -140,7 +137,6 @@ pub(super) fn forget_token(attempt: &AttemptContext<'_>, grant: Grant<'_>) {
     attempt.outlets.tokens.drop_token(cache_key(grant));
 }
 
-/// Requests a token; returns the ending of the attempt if there is none.
 async fn fetch(
     attempt: &mut AttemptContext<'_>,
     grant: Grant<'_>,

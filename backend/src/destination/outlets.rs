@@ -10,7 +10,6 @@ use super::{
 };
 use crate::{clock::Clock, config::ProviderConfig, domain::SharedSettings, message::Links};
 
-/// Resources shared by all attempts.
 #[derive(Debug)]
 pub(crate) struct AttemptResources {
     pub(super) clock: Arc<dyn Clock>,

@@ -9,13 +9,9 @@ use crate::limits::PING_TIMEOUT;
 pub enum PingFailure {
     /// This service is unhealthy, which the monitor is supposed to notice.
     Unhealthy(&'static str),
-    /// The egress guard refuses the address.
     Blocked,
-    /// Nothing was sent.
     Unreachable,
-    /// No response arrived in time.
     NoResponse,
-    /// The response has an error status.
     Status(u16),
 }
 
@@ -35,10 +31,8 @@ impl fmt::Display for PingFailure {
 }
 
 impl PingFailure {
-    /// The metric labels of all variants.
     pub const WORDS: [&str; 4] = ["unhealthy", "blocked", "unreachable", "rejected"];
 
-    /// Returns the metric label.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Unhealthy(_) => "unhealthy",

@@ -50,7 +50,6 @@ impl Received {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
-    /// Responds with a status, headers and a body.
     Answer(u16, Vec<(&'static str, String)>, String),
     Hang,
     Close,
@@ -58,7 +57,6 @@ pub(crate) enum Reply {
     Huge,
     /// Responds with 200 and a truncated body.
     HalfWay,
-    /// Responds with 200 and an endless body.
     Endless,
 }
 
@@ -180,7 +178,6 @@ async fn to_response(reply: Reply) -> Result<Response<Body>, &'static str> {
     }
 }
 
-/// Records the service's own events.
 #[derive(Debug, Default)]
 pub(crate) struct RecordingSink(Mutex<Vec<(IncomingEvent, Vec<RecordId>)>>);
 

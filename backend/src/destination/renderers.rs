@@ -24,17 +24,14 @@ use crate::{
 pub enum Purpose {
     /// A preview, or a test of a destination or mapping.
     Preview,
-    /// A delivery.
     Delivery,
     /// Events of a webhook.
     Mapping,
 }
 
 impl Purpose {
-    /// All purposes.
     pub const ALL: [Self; 3] = [Self::Preview, Self::Delivery, Self::Mapping];
 
-    /// Returns the metric label.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Preview => "preview",
@@ -44,8 +41,8 @@ impl Purpose {
     }
 }
 
-/// Runs CPU-bound work off the runtime, a few jobs per purpose at a time, with fair shares for
-/// clients. Clones share the slots.
+/// A pool that runs CPU-bound work off the runtime, a few jobs per purpose at a time, with fair
+/// shares for clients. Clones share the slots.
 #[derive(Debug, Clone)]
 pub struct Renderers {
     shared: Arc<Shared>,
@@ -87,7 +84,6 @@ impl Drop for RunningJob {
 }
 
 impl Default for Renderers {
-    /// Creates renderers without metrics.
     fn default() -> Self {
         Self::new(Metrics::default())
     }
@@ -117,13 +113,7 @@ impl Renderers {
         }
     }
 
-    /// Runs work for the calling client as soon as it has a slot.
-    ///
-    /// # Errors
-    /// Returns an error in the same cases as [`Self::run_for`].
-    ///
-    /// # Cancel safety
-    /// See [`Self::run_for`].
+    /// Runs work for the calling client as soon as it has a slot; see [`Self::run_for`].
     pub async fn run<T: Send + 'static>(
         &self,
         purpose: Purpose,

@@ -43,33 +43,27 @@ use crate::{
     trace::{Span, SpanKind},
 };
 
-/// Maximum number of rendering warnings shown in an attempt.
 const SHOWN_WARNINGS_MAX: usize = 3;
 
-/// Performs attempts. Clones share connections and tokens.
+/// A sender that performs attempts. Clones share connections and tokens.
 #[derive(Debug, Clone)]
 pub struct Sender(Arc<AttemptResources>);
 
-/// Input of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct SendRequest<'a> {
     /// Id of the delivery, the same in all attempts.
     pub delivery: RecordId,
     /// The rule that notified; `None` for a test.
     pub rule: Option<RecordId>,
-    /// The content to send.
     pub content: &'a Content,
     /// Name of the destination; empty when testing a draft without a name.
     pub destination_name: &'a str,
-    /// Current settings of the destination.
     pub kind: &'a DestinationKind,
-    /// Language of the templates in these settings.
     pub template_language: TemplateLanguage,
     /// The first delivery of the thread that this one updates, if it arrived.
     pub opening: Option<RecordId>,
     /// The content of that delivery, for destinations that show both as one conversation.
     pub opening_content: Option<&'a Content>,
-    /// The chat message that this one replies to.
     pub thread: Option<&'a ChatThread>,
     /// Mail addresses that get no further attempt.
     pub recipients: &'a Recipients,
@@ -117,7 +111,6 @@ impl Sender {
         }))
     }
 
-    /// Records rendering in these metrics.
     #[must_use]
     pub fn with_metrics(mut self, metrics: Metrics) -> Self {
         if let Some(outlets) = Arc::get_mut(&mut self.0) {
@@ -126,7 +119,6 @@ impl Sender {
         self
     }
 
-    /// Returns the pool that renders messages.
     pub fn renderers(&self) -> Renderers {
         self.0.renderers.clone()
     }
@@ -190,7 +182,6 @@ impl Sender {
         }
     }
 
-    /// Whether a connection to the server of a destination can be opened. Nothing is sent.
     pub async fn can_connect(&self, kind: &DestinationKind) -> bool {
         let outlets = &*self.0;
         let address = with_type!(kind, settings => settings.server(outlets));
@@ -225,7 +216,6 @@ impl Sender {
         }
     }
 
-    /// Reports one of the service's own events, if there is a sink.
     pub(crate) fn report(&self, event: IncomingEvent) {
         let status = event.status.map(Status::as_str);
         tracing::info!(event = %event.name, status, said = %event.summary, "destination health changed");

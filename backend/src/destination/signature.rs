@@ -8,7 +8,7 @@ use sha2::Sha256;
 use crate::domain::{RecordId, Secret};
 
 pub(crate) const HEADER: HeaderName = HeaderName::from_static("webhook-signature");
-/// Its value in a request that is shown but not sent.
+/// Value of the signature header in a request that is shown but not sent.
 pub(crate) const SET_WHEN_SENT: HeaderValue = HeaderValue::from_static("(set when sent)");
 const SECRET_PREFIX: &str = "whsec_";
 

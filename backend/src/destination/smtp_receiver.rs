@@ -11,7 +11,6 @@ use tokio::{
     task::JoinSet,
 };
 
-/// A recorded conversation.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Mail {
     pub(crate) commands: Vec<String>,

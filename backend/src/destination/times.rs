@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-/// Time taken to open a connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Dialed {
     /// Name resolution; `None` if a proxy does it.
@@ -11,7 +10,6 @@ pub(crate) struct Dialed {
     pub(crate) connect: Duration,
 }
 
-/// Durations of the parts of an exchange.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExchangeTimes {
     /// Name resolution; `None` through a proxy or over a reused connection.

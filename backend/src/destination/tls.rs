@@ -12,7 +12,6 @@ use rustls::{
 
 use crate::domain::Secret;
 
-/// A client certificate and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// The certificate chain, in PEM.
@@ -22,9 +21,7 @@ pub(crate) struct Identity {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum IdentityError {
-    /// The text contains no certificate.
     Certificate,
-    /// The text contains no usable key.
     Key,
     /// The key does not belong to the certificate.
     Pair,
@@ -59,15 +56,10 @@ impl Trust {
     }
 }
 
-/// Returns a configuration without a client certificate.
 pub(crate) fn client_config(trust: &Trust) -> ClientConfig {
     builder(trust).with_no_client_auth()
 }
 
-/// Returns a configuration with a client certificate.
-///
-/// # Errors
-/// Returns an error if the certificate cannot be used.
 pub(crate) fn client_config_of(
     trust: &Trust,
     identity: &Identity,

@@ -18,7 +18,6 @@ pub(crate) struct Tokens {
 #[derive(Clone)]
 pub(super) struct Token {
     pub(super) bearer: String,
-    /// Expiry in milliseconds since the epoch.
     pub(super) good_until_ms: i64,
 }
 
@@ -29,7 +28,6 @@ impl std::fmt::Debug for Token {
 }
 
 impl Tokens {
-    /// Whether the token request has the client's secret in the body.
     pub(super) fn is_in_body(&self, key: [u8; 32]) -> bool {
         let in_body = self.in_body.lock().unwrap_or_else(PoisonError::into_inner);
         in_body.contains(&key)

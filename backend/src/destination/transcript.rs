@@ -25,7 +25,6 @@ pub(crate) const EXPLANATION_BYTES_MAX: usize = 500;
 /// masked only as separate words.
 const DERIVED_BYTES_MIN: usize = 6;
 
-/// Characters that are percent-encoded in URLs.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -36,7 +35,7 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
 /// limit or line break are masked from this length on.
 const SIGNATURE_RUN_BYTES: usize = 12;
 
-/// Masks secrets in every encoding in which a message may contain them.
+/// Secrets to mask, in every encoding in which a message may contain them.
 #[derive(Clone, Default)]
 pub(crate) struct Masker {
     needles: Vec<String>,
@@ -81,7 +80,6 @@ impl Masker {
             .sort_by_key(|needle| std::cmp::Reverse(needle.len()));
     }
 
-    /// Adds the signature of a link, including its parts.
     pub(crate) fn add_signature(&mut self, signature: &str) {
         self.add(signature);
         let runs = signature.as_bytes().windows(SIGNATURE_RUN_BYTES);
@@ -133,7 +131,6 @@ impl Masker {
         }
     }
 
-    /// Returns the text without secrets, at most `limit_bytes` long.
     pub(crate) fn mask(&self, text: &str, limit_bytes: usize) -> String {
         let longest = self.needles.first().map_or(0, String::len);
         // Text further on cannot become visible, not even the end of a secret that begins before;
@@ -148,7 +145,6 @@ impl Masker {
         text
     }
 
-    /// Masks remaining parts of signatures.
     fn mask_runs(&self, text: String) -> String {
         if self.runs.is_empty() {
             return text;
@@ -272,7 +268,6 @@ fn secret_words(secret: &str) -> impl Iterator<Item = &str> {
         .filter(move |word| !is_scheme(word))
 }
 
-/// Truncates a text to `limit_bytes` at a character boundary.
 fn truncate_bytes(text: &str, limit_bytes: usize) -> &str {
     let mut end = limit_bytes.min(text.len());
     while !text.is_char_boundary(end) {

@@ -5,15 +5,11 @@ use std::time::Duration;
 use super::times::ExchangeTimes;
 use crate::domain::{Outcome, Transcript, delivery::Recipients};
 
-/// The longest wait that a receiver can request.
 pub(crate) const REQUESTED_WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// The report on an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// The outcome and the advice.
     pub verdict: Verdict,
-    /// Duration of the attempt.
     pub duration: Duration,
     /// Request and response, with secrets masked.
     pub transcript: Transcript,
@@ -21,31 +17,24 @@ pub struct Report {
     pub times: Option<ExchangeTimes>,
 }
 
-/// The outcome of an attempt, and what to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// The outcome.
     pub outcome: Outcome,
     /// A readable explanation, with secrets masked.
     pub explanation: String,
-    /// The next step if it was not delivered.
     pub advice: Advice,
     /// For a mail: the mail server's replies about its addresses.
     pub recipients: Vec<RecipientAnswer>,
 }
 
-/// A mail server's reply about one address of a mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecipientAnswer {
-    /// The mail server accepted the mail for this address.
     Reached(String),
-    /// The mail server refused the address.
     Refused {
-        /// The address.
         address: String,
         /// The reply, with secrets masked.
         said: String,
-        /// Whether it is permanent (5xx).
+        /// Whether the refusal is permanent (5xx).
         is_permanent: bool,
     },
 }
@@ -73,7 +62,6 @@ pub enum Advice {
     GiveUp,
 }
 
-/// The cause that a failed attempt points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureCause {
     /// The receiver is unhealthy: unreachable, too slow, or reporting an error.
@@ -85,7 +73,6 @@ pub enum FailureCause {
 }
 
 impl Advice {
-    /// Returns the cause of the failure of an attempt that ended with this advice.
     pub(crate) fn cause(self) -> FailureCause {
         match self {
             Self::Again | Self::AgainAfter(_) | Self::Limited(_) => FailureCause::Receiver,
@@ -124,7 +111,7 @@ impl Verdict {
         self.outcome == Outcome::Delivered || self.recipients.iter().any(is_reached)
     }
 
-    /// Whether it concerns only some addresses of a mail, not the destination.
+    /// Whether the verdict concerns only some addresses of a mail, not the destination.
     pub(crate) fn is_about_addresses(&self) -> bool {
         !self.recipients.is_empty()
             && !self.has_arrived()

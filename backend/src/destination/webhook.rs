@@ -26,7 +26,6 @@ use crate::{
 
 pub use check::{is_credential, is_plain_header, is_secret_header};
 
-/// The rendered request.
 #[derive(Debug)]
 pub(crate) struct Body {
     /// The URL for previews, if it is a template. Attempts render it again with the current

@@ -20,7 +20,6 @@ use crate::{
 /// The redirect to the provider, and the state that the browser keeps until it returns.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SignInStart {
-    /// URL at the provider.
     pub address: String,
     /// State parameter that the browser brings back.
     pub state: String,
@@ -36,11 +35,10 @@ impl fmt::Debug for SignInStart {
     }
 }
 
-/// Talks to the provider on behalf of browsers.
+/// A client of the provider that acts on behalf of browsers.
 #[derive(Debug)]
 pub(super) struct Browsers {
     provider: Provider,
-    /// Slots by address.
     places: Arc<Pool<IpAddr>>,
     /// The provider's metadata, and when it was fetched; locked during a fetch.
     described: tokio::sync::Mutex<Option<(Instant, Description)>>,

@@ -10,7 +10,6 @@ use crate::{
     limits::TOKEN_CLOCK_LEEWAY,
 };
 
-/// The default claims for a user's name.
 const NAMES: [&str; 3] = ["email", "preferred_username", "sub"];
 
 /// Returns the user authorized by claims.

@@ -136,11 +136,6 @@ pub(super) struct Token<'a> {
 }
 
 impl<'a> Token<'a> {
-    /// Parses a token.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if it is malformed or uses an unsupported algorithm.
     pub(super) fn read(shown: &'a str) -> Result<Self, Error> {
         if shown.len() > TOKEN_BYTES_MAX {
             let size = shown.len();
@@ -185,11 +180,6 @@ impl<'a> Token<'a> {
         &self.claims
     }
 
-    /// Verifies the signature with a key.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the signature is wrong.
     pub(super) fn verify(&self, key: &Key) -> Result<(), Error> {
         let (message, signature) = (self.signed.as_bytes(), &*self.signature);
         let is_good = match (&key.public, self.algorithm) {

@@ -17,10 +17,8 @@ use crate::{
 
 const ID_CHARACTERS: usize = 20;
 
-/// A note to add, replace or remove.
 #[derive(Debug, Clone)]
 pub struct AnnotationItem {
-    /// Occurrence the note belongs to.
     pub target: OccurrenceTarget,
     /// Id of the note to replace; `None` adds a new one.
     pub annotation: Option<String>,
@@ -28,12 +26,9 @@ pub struct AnnotationItem {
     pub text: String,
 }
 
-/// A note that was added, replaced or removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotated {
-    /// Occurrence the note belongs to.
     pub occurrence: OccurrenceId,
-    /// Id of the note.
     pub annotation: String,
 }
 

@@ -26,7 +26,6 @@ use crate::{
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval at which further refusals of the same kind are written.
 const REFUSALS_WINDOW: Duration = Duration::from_secs(60);
-/// Interval between deletions of expired entries.
 const FORGET_INTERVAL: Duration = Duration::from_secs(3600);
 const STEP: usize = 500;
 /// Client name for all callers beyond the limit on counted ones.
@@ -35,13 +34,9 @@ pub(super) const OTHERS: &str = "others";
 /// A filter for audit entries; empty lists match everything.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
-    /// Names of the clients that made the calls.
     pub clients: Vec<String>,
-    /// Kinds of the affected resources.
     pub kinds: Vec<String>,
-    /// Names of the affected resources.
     pub names: Vec<String>,
-    /// Actions.
     pub actions: Vec<AuditAction>,
     /// Start of the time range (inclusive), in milliseconds since the epoch.
     pub start_ms: Option<i64>,
@@ -100,7 +95,6 @@ struct Counts {
     counts: HashMap<Counted, (u32, bool)>,
 }
 
-/// The audit log of a service.
 #[derive(Debug)]
 pub struct AuditLog {
     store: Store,
@@ -109,7 +103,6 @@ pub struct AuditLog {
 }
 
 impl AuditLog {
-    /// Creates the audit log of a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             store,
@@ -177,7 +170,6 @@ impl AuditLog {
         *count = count.saturating_add(1);
     }
 
-    /// Writes refused calls and deletes expired entries until shutdown.
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         let mut forget_at_ms = self.clock.now_ms();
         loop {
@@ -210,7 +202,6 @@ impl AuditLog {
         }
     }
 
-    /// Returns the entries for refused calls that are due to be written.
     fn due_entries(&self, all: bool) -> Vec<AuditEntry> {
         let now_ms = self.clock.now_ms();
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);

@@ -55,9 +55,7 @@ impl BeatCache {
 #[derive(Debug, Clone, Copy)]
 struct ServiceTime {
     base_ms: i64,
-    /// Time of that value on the monotonic clock.
     at: Duration,
-    /// Time of the last read from the store.
     read: Duration,
     stands: bool,
 }
@@ -76,7 +74,6 @@ struct ReportedBeat {
     stored_ms: i64,
     /// A later beat that is not stored yet.
     later: Option<BeatTime>,
-    /// Whether a write is in progress.
     is_claimed: bool,
     values: Vec<SharedValue>,
     apart_ms: i64,
@@ -94,7 +91,6 @@ struct Beat {
     key: RecordId,
     values: Vec<SharedValue>,
     moment: BeatTime,
-    /// Service time of the claim.
     claim_ms: i64,
     apart_ms: i64,
 }
@@ -119,9 +115,6 @@ impl Beats {
     }
 
     /// Reads the service time unless it was read recently.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn follow(&self, store: &Store, clock: &dyn Clock) -> Result<(), EngineError> {
         let passed = clock.elapsed();
         let is_fresh = |it: ServiceTime| passed.saturating_sub(it.read) < SERVICE_TIME_INTERVAL;
@@ -164,7 +157,6 @@ impl Beats {
         }
     }
 
-    /// Returns whether there was a change since the last call.
     pub(crate) fn take_change(&self) -> bool {
         std::mem::take(&mut self.lock_cache().is_changed)
     }
@@ -297,7 +289,6 @@ impl Beats {
         }
     }
 
-    /// Claims the cached beats that are due to be stored.
     pub(crate) fn claim_remembered(self: &Arc<Self>, clock: &dyn Clock) -> Claims {
         let service_ms = self.service_ms(clock);
         let mut known = self.lock_cache();
@@ -324,7 +315,6 @@ impl Beats {
         }
     }
 
-    /// Removes all heartbeats except these from the cache.
     pub(crate) fn retain(&self, heartbeats: &HashSet<RecordId>) {
         let mut known = self.lock_cache();
         known.noted.retain(|(it, _), _| heartbeats.contains(it));
@@ -333,7 +323,6 @@ impl Beats {
 }
 
 impl Claims {
-    /// Creates an empty set of claims.
     pub fn none(beats: &Arc<Beats>) -> Self {
         Self {
             beats: Arc::clone(beats),
@@ -342,12 +331,10 @@ impl Claims {
         }
     }
 
-    /// Returns whether there is nothing to store.
     pub fn is_empty(&self) -> bool {
         self.claimed.is_empty()
     }
 
-    /// Adds the beats of an accepted event.
     pub fn add_beats(
         &mut self,
         snapshot: &Snapshot,
@@ -367,9 +354,6 @@ impl Claims {
     }
 
     /// Reads the expectations of these value sets and computes their state after the beats.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn read(&mut self, store: &Store) -> Result<(), EngineError> {
         if self.claimed.is_empty() {
             return Ok(());
@@ -402,7 +386,6 @@ impl Claims {
         Ok(())
     }
 
-    /// Adds the decided changes to the commit.
     pub fn add_to(&self, changes: &mut Changes) {
         for (stored, next) in &self.next {
             match stored {
@@ -412,7 +395,6 @@ impl Claims {
         }
     }
 
-    /// Marks the beats as stored.
     pub fn mark_stored(mut self) {
         let mut known = self.beats.lock_cache();
         for (stored, next) in &self.next {

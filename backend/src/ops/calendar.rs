@@ -27,10 +27,8 @@ use crate::{
 /// Default length of an expansion.
 const AHEAD_MS: i64 = 31 * 24 * 3_600_000;
 
-/// The spans of a calendar.
 #[derive(Debug)]
 pub struct Expansion {
-    /// The calendar, prepared for lookups of local times.
     pub prepared: PreparedCalendar,
     /// The spans in chronological order.
     pub spans: Vec<Span>,
@@ -38,7 +36,6 @@ pub struct Expansion {
     pub stopped_early: bool,
 }
 
-/// The time range of an expansion, in milliseconds since the epoch.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ExpansionSpan {
     /// Start of the range; `None` means now.
@@ -47,7 +44,6 @@ pub struct ExpansionSpan {
     pub end_ms: Option<i64>,
 }
 
-/// Operations on calendars.
 pub type Calendars = Resources<Calendar>;
 
 resource!(Calendar, v1::Calendar, "calendar", |_| None);
@@ -162,7 +158,6 @@ impl FromDomain<Calendar> for v1::Calendar {
     }
 }
 
-/// Field path of the excluded calendars in a request.
 const EXCEPT_PATH: &str = "exceptCalendarNames";
 
 impl Calendars {

@@ -21,9 +21,6 @@ const MORE_SOURCES: usize = 4;
 const FORGET_AFTER: u32 = 64;
 
 /// Repeats a decision until all the causes it needs have been read, and returns the last result.
-///
-/// # Errors
-/// Returns any error of `decide` and of [`load_missing`].
 pub async fn decide_with_causes<T, F>(
     store: &Store,
     causes: &Causes,
@@ -58,9 +55,6 @@ impl RecentInhibitions {
     }
 
     /// Creates the causes of a new decision, with the inhibitions it is likely to need.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn causes(&self, store: &Store) -> Result<Causes, EngineError> {
         let causes = Causes::default();
         let expected = self.inner().inhibitions.clone();

@@ -23,7 +23,7 @@ const LEVELS: [(i64, Severity); 4] = [
     (30, Severity::Warning),
 ];
 
-/// Watches the certificate used by the listeners.
+/// A watch on the certificate used by the listeners.
 #[derive(Debug)]
 pub struct CertificateWatch {
     store: Store,
@@ -34,7 +34,6 @@ pub struct CertificateWatch {
 }
 
 impl CertificateWatch {
-    /// Creates a watch that reports through an intake.
     pub fn new(store: Store, clock: Arc<dyn Clock>, intake: Intake) -> Self {
         Self {
             store,

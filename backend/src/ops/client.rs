@@ -54,7 +54,6 @@ fn new_key() -> Secret {
 const OVERLAP_DEFAULT: Duration = Duration::from_secs(24 * 3_600);
 const OVERLAP_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
 
-/// Operations on clients.
 #[derive(Debug, Clone)]
 pub struct Clients {
     store: Store,
@@ -64,7 +63,6 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Creates the operations on the clients of a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             store,
@@ -191,10 +189,6 @@ impl Clients {
         )))
     }
 
-    /// Lists clients by name.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] for an invalid page size or token.
     pub async fn list(&self, page: &PageRequest) -> Result<Page<Client>, Error> {
         let limit = page.limit()?;
         let scope = Scope::new("clients");
@@ -275,9 +269,6 @@ impl Clients {
 
     /// Like [`Clients::ensure_admin`], with an explicit file. Returns whether the client was
     /// created.
-    ///
-    /// # Errors
-    /// Returns the same errors as [`Clients::ensure_admin`].
     pub async fn make_admin(&self, key_file: &Path) -> Result<bool, Error> {
         if !self.page(Vec::new(), 1).await?.is_empty() {
             return Ok(false);

@@ -24,7 +24,6 @@ const BATCH: usize = 100;
 /// mistaken for one.
 const DRIFT_MS: i64 = STEP_MIN_MS / 5;
 
-/// Watches the clock of this process.
 #[derive(Debug)]
 pub struct ClockWatch {
     store: Store,
@@ -44,11 +43,8 @@ struct LastCheck {
 }
 
 impl ClockWatch {
-    /// Creates a watch of that clock from the stored state. From then on, the store converts times
-    /// with the stored shift.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
+    /// Creates a watch of the clock `below` from the stored state. From then on, the store converts
+    /// times with the stored shift.
     pub async fn open(store: Store, below: Arc<dyn Clock>) -> Result<Self, EngineError> {
         let (_, fact) = store.clock_fact().await?.unwrap_or_default();
         Ok(Self::new(store, below, &fact))
@@ -76,7 +72,6 @@ impl ClockWatch {
         }
     }
 
-    /// Returns the clock of the service.
     pub fn clock(&self) -> Arc<SteadyClock> {
         Arc::clone(&self.clock)
     }
@@ -111,9 +106,6 @@ impl ClockWatch {
     }
 
     /// Applies steps that another node has recorded to this process.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn apply_recorded(&self) -> Result<(), Error> {
         let mut known = self.known.lock().await;
         let (_, fact) = self.store.clock_fact().await?.unwrap_or_default();

@@ -9,7 +9,6 @@ use crate::{
 
 /// Maximum number of attempts to commit a change despite conflicts.
 pub const TRIES_MAX: usize = 64;
-/// Minimum and maximum pause after a conflict.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 
@@ -18,7 +17,6 @@ const PAUSE_MAX: Duration = Duration::from_millis(100);
 pub struct ConflictPauses(Duration);
 
 impl ConflictPauses {
-    /// Returns whether there was no conflict yet.
     pub fn is_first(&self) -> bool {
         self.0.is_zero()
     }

@@ -93,11 +93,8 @@ macro_rules! kinds {
 
 each_documented!(kinds);
 
-/// A document of a configuration.
 pub struct Document {
-    /// The resource as written by its author.
     pub definition: Definition,
-    /// Whether the resource must not exist yet.
     pub must_be_new: bool,
 }
 
@@ -116,42 +113,30 @@ impl fmt::Debug for Document {
     }
 }
 
-/// The action taken for a resource.
 #[derive(Debug)]
 pub enum Action {
-    /// The stored resource is already equal.
     Unchanged,
-    /// The resource was created.
     Created(Box<Definition>),
-    /// The resource was updated.
     Updated {
-        /// Definition before the update.
         before: Box<Definition>,
-        /// Definition after the update.
         after: Box<Definition>,
         /// Field paths of the secrets that changed.
         changed_secrets: Vec<String>,
     },
-    /// The resource was deleted.
     Deleted(Box<Definition>),
 }
 
-/// The change of a resource.
 #[derive(Debug)]
 pub struct Change {
-    /// Kind of the resource.
     pub kind: &'static str,
-    /// Name of the resource.
     pub name: String,
     /// Etag of the resource before the change; empty if it did not exist.
     pub etag: String,
-    /// The action taken.
     pub action: Action,
     /// Number of running responses that the change stops; only counted if nothing is stored.
     pub stopped_responses: usize,
 }
 
-/// The configuration of a service.
 #[derive(Debug, Clone)]
 pub struct Configuration {
     store: Store,
@@ -160,7 +145,6 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// Creates the configuration of a store; `guard` decides which addresses destinations may use.
     pub fn new(store: Store, clock: Arc<dyn Clock>, guard: Arc<Guard>) -> Self {
         Self {
             store,
@@ -203,7 +187,6 @@ impl Configuration {
         Ok(commit(&self.store, Lane::Admin, decide).await?.0)
     }
 
-    /// Returns a stage with the documents applied, and the change for each document.
     async fn stage_documents(
         &self,
         documents: &[Document],
@@ -363,7 +346,6 @@ where
     }
 }
 
-/// The errors in documents so far.
 #[derive(Debug, Default)]
 struct DocumentErrors {
     violations: Vec<Violation>,
@@ -400,7 +382,6 @@ impl DocumentErrors {
         Ok(())
     }
 
-    /// Returns the changes, or all errors if there are any.
     fn or(self, changes: Vec<Change>) -> Result<Vec<Change>, Error> {
         if !self.violations.is_empty() {
             return Err(Error::Invalid(self.violations));

@@ -28,7 +28,6 @@ use crate::{
     store::{Changes, Kind},
 };
 
-/// Operations on contacts.
 pub type Contacts = Resources<Contact>;
 
 resource!(Contact, v1::Contact, "contact", |_| None);

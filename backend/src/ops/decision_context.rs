@@ -16,13 +16,9 @@ pub use super::identity::new_id;
 /// The context of decisions about occurrences. Clones share it.
 #[derive(Debug, Clone)]
 pub struct DecisionContext {
-    /// Store of occurrences and deliveries.
     pub store: Store,
-    /// Clock of the service.
     pub clock: Arc<dyn Clock>,
-    /// Rules in force.
     pub ruleset: Arc<Ruleset>,
-    /// In-memory state of heartbeats.
     pub beats: Arc<Beats>,
 }
 
@@ -37,7 +33,6 @@ impl DecisionContext {
     }
 }
 
-/// The consequences of a change to an occurrence.
 #[derive(Debug, Default)]
 #[must_use]
 pub struct AlteredOccurrence {

@@ -41,7 +41,6 @@ pub use obligation::{Obligation, ObligationFilter};
 pub use shadow::would_send;
 pub use waiting::{Hold, Holds, WaitReason, WaitReasons};
 
-/// Operations on deliveries.
 #[derive(Debug, Clone)]
 pub struct Deliveries {
     store: Store,
@@ -51,7 +50,6 @@ pub struct Deliveries {
 }
 
 impl Deliveries {
-    /// Creates the operations on the deliveries of a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             fields: FieldsSeen::new(store.clone(), Arc::clone(&clock)),
@@ -61,14 +59,12 @@ impl Deliveries {
         }
     }
 
-    /// Uses a shared cache of event fields.
     #[must_use]
     pub fn with_fields(mut self, fields: FieldsSeen) -> Self {
         self.fields = fields;
         self
     }
 
-    /// Uses the dispatcher's state of destinations to explain why deliveries wait.
     #[must_use]
     pub fn with_holds(mut self, holds: Holds) -> Self {
         self.holds = holds;
@@ -201,9 +197,6 @@ impl Deliveries {
 /// Cancels some of the waiting deliveries to a destination. Returns the number cancelled and the
 /// keys of unreadable deliveries, which are left unchanged. An attempt in flight is not
 /// interrupted; if it succeeds, its delivery ends as delivered.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn cancel_waiting(
     store: &Store,
     destination: RecordId,

@@ -40,7 +40,6 @@ pub use health::health;
 pub use health_summary::{HealthSummary, Verdict};
 pub use tester::{CompletedTest, RenderedTest, Test, TestSubject, TestTarget, Tester};
 
-/// Operations on destinations.
 pub type Destinations = Resources<Destination>;
 
 resource!(Destination, v1::Destination, "destination", |_| None);
@@ -89,7 +88,8 @@ impl Drafted for Destination {
         Ok((violations.or(destination)?, changes))
     }
 
-    /// Deletes the health as well. The dispatcher cancels deliveries to deleted destinations.
+    /// Also deletes the destination's health. The dispatcher cancels deliveries to deleted
+    /// destinations.
     async fn changes_on_delete(
         all: &Destinations,
         destination: &Self,
@@ -160,8 +160,8 @@ impl FromDomain<Destination> for v1::Destination {
 }
 
 impl Destinations {
-    /// Deletes the health of a destination whose address changes. A pause is ended by the
-    /// dispatcher, which reports that.
+    /// Deletes the health of a destination whose address changes. The dispatcher ends a pause and
+    /// reports its end.
     async fn forget_health(&self, id: RecordId, changes: &mut Changes) -> Result<(), Error> {
         let health = self.store.get::<Health>(id.to_bytes().into()).await?;
         if let Some(health) = health.filter(|it| it.value.state != HealthState::Paused) {
@@ -212,10 +212,6 @@ impl Destinations {
 }
 
 impl Destinations {
-    /// Checks the message of a test.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with the violations.
     pub async fn check_message(
         &self,
         language: TemplateLanguage,

@@ -9,17 +9,13 @@ use crate::{
     store::{Changes, EngineError, Index, Store, Stored, record::bytes::Key},
 };
 
-/// The occurrence to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OccurrenceTarget {
-    /// The newest occurrence of an event.
     Newest(EventId),
-    /// A specific occurrence.
     Exactly(OccurrenceId),
 }
 
 impl OccurrenceTarget {
-    /// Returns the event.
     pub fn event(self) -> EventId {
         match self {
             Self::Newest(event) => event,
@@ -27,7 +23,6 @@ impl OccurrenceTarget {
         }
     }
 
-    /// Returns the error for a missing occurrence.
     pub fn not_found(self) -> Error {
         Error::NotFound(match self {
             Self::Newest(event) => format!("there is no event `{event}`"),
@@ -35,7 +30,6 @@ impl OccurrenceTarget {
         })
     }
 
-    /// Returns the prefix of the index entry, which ends with the occurrence number.
     fn prefix(self) -> Vec<u8> {
         match self {
             Self::Newest(event) => Key::new().event(event).build(),
@@ -48,7 +42,6 @@ impl OccurrenceTarget {
 #[derive(Debug)]
 pub struct Edits {
     rows: Vec<EditedOccurrence>,
-    /// Row index of each target.
     places: Vec<Option<usize>>,
 }
 
@@ -59,10 +52,6 @@ struct EditedOccurrence {
 }
 
 impl Edits {
-    /// Reads the targeted occurrences.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn read(store: &Store, targets: &[OccurrenceTarget]) -> Result<Self, EngineError> {
         let prefixes: Vec<_> = targets.iter().map(|target| target.prefix()).collect();
         let found = store.last_with_prefix::<Occurrence>(Index::OccurrenceByEvent, &prefixes);
@@ -92,9 +81,6 @@ impl Edits {
     }
 
     /// Reads earlier occurrences of the same events that operators reopened.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn read_reopened(&mut self, store: &Store) -> Result<(), EngineError> {
         let marks = self.rows.iter().filter_map(|row| {
             let event = row.next.event;
@@ -146,18 +132,15 @@ impl Edits {
         Ok(())
     }
 
-    /// Returns all occurrences as they were read, each once.
     pub fn occurrences(&self) -> impl Iterator<Item = &Occurrence> {
         self.rows.iter().map(|row| &row.stored.value)
     }
 
-    /// Returns the changed occurrences, as they were read and as they will be written.
     pub fn changed_occurrences(&self) -> impl Iterator<Item = (&Occurrence, &Occurrence)> {
         let changed = self.rows.iter().filter(|row| row.stored.value != row.next);
         changed.map(|row| (&row.stored.value, &row.next))
     }
 
-    /// Adds the changed occurrences to a commit.
     pub fn write(&self, changes: &mut Changes) {
         let changed = self.rows.iter().filter(|row| row.stored.value != row.next);
         changed.for_each(|row| changes.update(&row.stored, &row.next));

@@ -31,7 +31,6 @@ use crate::{
 
 pub use preview::PolicyPreview;
 
-/// Operations on escalation policies.
 pub type EscalationPolicies = Resources<EscalationPolicy>;
 
 resource!(EscalationPolicy, v1::EscalationPolicy, "policy", |_| None);

@@ -44,25 +44,20 @@ use crate::{
 const POINTS_MAX: usize = 32;
 /// Maximum number of evaluations: definitions times decisions.
 const EVALUATIONS_MAX: usize = 50_000;
-/// Deliveries per explanation for which the ones ahead are counted.
+/// Maximum number of deliveries per explanation for which the deliveries ahead are counted.
 const WAITS_SCANNED_MAX: usize = 20;
 /// Rules explained before yielding to other tasks.
 const RULES_AT_ONCE: usize = 50;
 /// Maximum time for which an edit may have been in progress before a decision that missed it.
 const EDIT_MS: i64 = 60_000;
 
-/// The explanation of a rule for an occurrence.
 #[derive(Debug, Clone)]
 pub struct RuleExplanation {
-    /// Name of the rule.
     pub rule_name: Name,
-    /// Whether the rule was deleted.
     pub deleted: bool,
     /// Time of the deletion, in milliseconds since the epoch; `None` if not deleted or unknown.
     pub deleted_ms: Option<i64>,
-    /// Whether the rule notified about the occurrence.
     pub notified: bool,
-    /// The most informative decision.
     pub main: Judgement,
     /// The last decision, if later than the main one, and the one that would be made now.
     pub others: Vec<Judgement>,
@@ -72,7 +67,6 @@ pub struct RuleExplanation {
     pub deliveries: Vec<SentDelivery>,
     /// Reasons why the pending message is held; empty if none is.
     pub held_by: Vec<HeldBy>,
-    /// Reason why the last pending message was never sent.
     pub skipped_reason: Option<String>,
     /// History of the rule's holds, oldest first.
     pub hold_changes: Vec<HoldChange>,
@@ -83,48 +77,37 @@ pub struct RuleExplanation {
 pub enum Basis {
     /// The decision that made the rule report the occurrence.
     Notification,
-    /// The latest decision.
     LastDecision,
-    /// A decision before the latest one.
     EarlierDecision,
-    /// A decision made now.
     Now,
 }
 
 /// The result of a rule for an occurrence at one decision.
 #[derive(Debug, Clone)]
 pub struct Judgement {
-    /// Decision it refers to.
     pub basis: Basis,
-    /// Time of the decision, in milliseconds since the epoch.
     pub at_ms: i64,
     /// Whether the rule notified, or would now.
     pub notifies: bool,
-    /// Whether a trigger matched but the notification was held.
     pub held_back: bool,
-    /// Reason of the decision.
     pub reason: Reason,
     /// Revision of the rule; `None` if it did not exist or is no longer stored.
     pub definition: Option<Definition>,
-    /// Triggers of the rule with their results.
     pub triggers: Vec<TriggerExplanation>,
     /// Conditions between a match and a notification, in order.
     pub gates: Vec<Gate>,
 }
 
 impl Judgement {
-    /// Returns the displayed reason.
     pub fn reason_text(&self) -> String {
         self.reason.text(self.basis == Basis::Now)
     }
 }
 
-/// A revision of a trigger or rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Definition {
     /// Revision number, starting at 1.
     pub revision: u64,
-    /// Start of its validity, in milliseconds since the epoch.
     pub since_ms: i64,
     /// End of its validity; `None` if it is current.
     pub until_ms: Option<i64>,
@@ -132,14 +115,11 @@ pub struct Definition {
     pub deleted: bool,
 }
 
-/// The result of a trigger for an occurrence.
 #[derive(Debug, Clone)]
 pub struct TriggerExplanation {
-    /// Name of the trigger.
     pub trigger_name: Name,
     /// Whether the trigger's state at that time is still stored.
     pub is_stored: bool,
-    /// Revision of the trigger.
     pub definition: Option<Definition>,
     /// Explanation of the query; `None` if the trigger did not exist, is no longer stored, or has
     /// an invalid query.
@@ -160,7 +140,6 @@ impl TriggerExplanation {
         }
     }
 
-    /// Returns whether the trigger matched; `None` if unknown.
     pub fn verdict(&self) -> Option<bool> {
         match &self.query {
             Some(_) if self.is_for_open_only => Some(false),
@@ -170,23 +149,17 @@ impl TriggerExplanation {
     }
 }
 
-/// A condition between a match and a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gate {
-    /// Name of the condition.
     pub name: &'static str,
-    /// Whether the condition lets the notification pass.
     pub passed: bool,
-    /// Details of the evaluation.
     pub detail: String,
 }
 
-/// A notification of a rule.
 #[derive(Debug, Clone)]
 pub struct Notification {
-    /// Time of the decision, in milliseconds since the epoch.
     pub at_ms: i64,
-    /// Whether it reported a change or the end of a notified occurrence.
+    /// Whether the notification reported a change or the end of a notified occurrence.
     pub clear: bool,
     /// Trigger named in the messages.
     pub trigger_name: Option<Name>,
@@ -194,29 +167,23 @@ pub struct Notification {
     pub deliveries: Vec<RecordId>,
 }
 
-/// A delivery with its attempts.
 #[derive(Debug, Clone)]
 pub struct SentDelivery {
-    /// The delivery.
     pub delivery: Delivery,
     /// Attempts, oldest first; omitted for older deliveries.
     pub attempts: Vec<Attempt>,
-    /// Outcome of the digest that includes it; `None` if sent separately.
+    /// Outcome of the digest that includes the delivery; `None` if the delivery was sent
+    /// separately.
     pub digest: Option<DigestEnd>,
-    /// Reason why it, or its digest, waits.
+    /// Reason why the delivery, or its digest, waits.
     pub waiting: WaitReason,
 }
 
-/// The state of a digest.
 #[derive(Debug, Clone)]
 pub struct DigestEnd {
-    /// Id of the digest's delivery.
     pub id: RecordId,
-    /// State of the digest's delivery.
     pub state: DeliveryState,
-    /// Time at which it ended, in milliseconds since the epoch.
     pub end_ms: Option<i64>,
-    /// Number of messages in the digest.
     pub count: u32,
 }
 
@@ -225,7 +192,6 @@ impl SentDelivery {
         self.delivery.state == DeliveryState::Shadowed
     }
 
-    /// Returns the state of the delivery, or of its digest.
     fn final_state(&self) -> DeliveryState {
         let digest = self.digest.as_ref();
         digest.map_or(self.delivery.state, |it| it.state)
@@ -234,9 +200,6 @@ impl SentDelivery {
 
 /// Explains every rule, by name. Includes deleted rules that notified, or that were in force at a
 /// decision.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn explain(
     store: &Store,
     snapshot: &Snapshot,
@@ -308,10 +271,6 @@ pub async fn explain(
     Ok(explanations)
 }
 
-/// Adds the reasons why deliveries wait, as shown in lists of deliveries.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn add_waits(all: &Deliveries, rules: &mut [RuleExplanation]) -> Result<(), Error> {
     let mut reasons = all.wait_reasons();
     let sent = rules.iter_mut().flat_map(|rule| &mut rule.deliveries);
@@ -417,7 +376,6 @@ impl RuleExplanation {
     }
 }
 
-/// Returns the explanation of a rule that notified but is no longer stored.
 fn unstored_explanation(notified: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation {
     let first = deliveries.first().map(|it| it.delivery.create_ms);
     let at_ms = first.unwrap_or(notified.last_ms);
@@ -449,7 +407,6 @@ fn unstored_explanation(notified: &Notified, deliveries: Vec<SentDelivery>) -> R
     }
 }
 
-/// Summarizes the number of messages and their outcomes.
 fn outcome_suffix(sent: &[SentDelivery]) -> String {
     let ended = |state: DeliveryState| sent.iter().filter(|it| it.final_state() == state).count();
     let (delivered, dead) = (ended(DeliveryState::Delivered), ended(DeliveryState::Dead));

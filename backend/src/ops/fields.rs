@@ -25,7 +25,6 @@ const HINTS_MAX: usize = 20;
 const BATCH: usize = 500;
 const DEPTH_MAX: usize = 4;
 
-/// The names of fields in stored events.
 #[derive(Debug, Clone)]
 pub struct FieldsSeen {
     store: Store,
@@ -46,10 +45,8 @@ struct SeenFields {
     is_many: bool,
 }
 
-/// A field that no event, or none of the latest, has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownField {
-    /// Name of the field.
     pub field: String,
     /// Name of the field here, if the given name is used by other products.
     pub here: Option<String>,
@@ -77,15 +74,14 @@ impl UnknownField {
         }
     }
 
-    /// Returns whether it should be reported: a field missing only from a few new events may be
-    /// intended.
+    /// Returns whether the field should be reported: a field missing only from a few new events may
+    /// be intended.
     fn is_reported(&self) -> bool {
         self.is_certain || self.is_of_many || self.here.is_some() || self.nearest.is_some()
     }
 }
 
 impl FieldsSeen {
-    /// Creates an empty cache.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             store,
@@ -123,9 +119,6 @@ impl FieldsSeen {
     /// Returns hints about fields that no event has, each with the position in its text, if known.
     /// These are not errors, because a future event, or an old one that was not read, may have the
     /// field.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn hints(
         &self,
         named: &[(&str, Option<usize>)],
@@ -148,10 +141,6 @@ impl FieldsSeen {
         Ok(hints)
     }
 
-    /// Returns the hints about a query.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn warnings(&self, query: &Query) -> Result<Vec<String>, Error> {
         let mut names = field_names(&query.clause);
         names.sort_unstable();
@@ -245,7 +234,6 @@ impl FieldsSeen {
     }
 }
 
-/// Returns the fields used in a clause, in order.
 pub fn field_names(clause: &Clause) -> Vec<&str> {
     let mut names = Vec::new();
     collect(clause, &mut names);
@@ -317,7 +305,6 @@ fn is_known(name: &str, names: &BTreeSet<String>) -> bool {
     }
 }
 
-/// Returns the most similar field; `None` if none is similar.
 fn most_similar(name: &str, names: &BTreeSet<String>, own: &[&str]) -> Option<String> {
     let prefixes = [DIMENSIONS, METADATA];
     let prefix = prefixes.into_iter().find(|it| name.starts_with(it));

@@ -5,10 +5,6 @@ use crate::{
     store::{Direction, EngineError, Index, Store, Stored, engine::Range, record::bytes::Key},
 };
 
-/// Returns the newest occurrence of an event.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn newest(store: &Store, event: EventId) -> Result<Option<Occurrence>, EngineError> {
     let range = Range::with_prefix(&event.to_bytes());
     let found = store
@@ -18,18 +14,11 @@ pub async fn newest(store: &Store, event: EventId) -> Result<Option<Occurrence>,
 }
 
 /// Checks whether the newest occurrence of an event is not closed.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn is_open(store: &Store, event: EventId) -> Result<bool, EngineError> {
     let newest = newest(store, event).await?;
     Ok(newest.is_some_and(|it| it.status != Status::Closed))
 }
 
-/// Returns an occurrence.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn occurrence(
     store: &Store,
     id: OccurrenceId,
@@ -38,9 +27,6 @@ pub async fn occurrence(
 }
 
 /// Returns an occurrence as stored, for updating it.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn find_stored(
     store: &Store,
     id: OccurrenceId,

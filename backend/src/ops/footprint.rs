@@ -13,12 +13,10 @@ pub struct Footprint {
     pub store: Option<u64>,
     /// Free space on its disk, in bytes.
     pub free: Option<u64>,
-    /// Resident memory of the process, in bytes.
     pub memory: Option<u64>,
 }
 
 impl Footprint {
-    /// Measures the data folder, its disk and the process.
     pub async fn measure(store: &Store, data_dir: PathBuf) -> Self {
         let measured = spawn_blocking(move || (store_bytes(data_dir).ok(), memory_bytes()));
         let (store_size, memory) = measured.await.unwrap_or_default();
@@ -32,10 +30,6 @@ impl Footprint {
     }
 }
 
-/// Returns the total size of the files in the data folder, in bytes.
-///
-/// # Errors
-/// Returns an error if the folder cannot be read.
 pub fn store_bytes(data_dir: PathBuf) -> io::Result<u64> {
     let files = fs::read_dir(data_dir)?.filter_map(Result::ok);
     let known = files.filter_map(|file| file.metadata().ok());

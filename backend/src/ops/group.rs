@@ -13,9 +13,6 @@ use crate::{
 };
 
 /// Deletes groups that have been over for longer than the retention of closed occurrences.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn delete_expired(deciding: &DecisionContext) -> Result<(), Error> {
     let snapshot = deciding.ruleset.refresh().await?;
     let retention = snapshot.settings().event_retention;

@@ -53,7 +53,6 @@ pub use flush::BeatFlush;
 pub use preview::{HeartbeatPreview, HeartbeatPreviews};
 pub use watch::HeartbeatWatch;
 
-/// Operations on heartbeats.
 pub type Heartbeats = Resources<Heartbeat>;
 
 /// Dimension with the name of the heartbeat.
@@ -188,12 +187,10 @@ impl FromDomain<Heartbeat> for v1::Heartbeat {
     }
 }
 
-/// A signal reported by a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     /// The start of a run; not a beat.
     Start,
-    /// A beat.
     Beat,
     /// A beat of a failed run.
     Failure,
@@ -268,7 +265,6 @@ impl Signal {
     }
 }
 
-/// Records reported beats, and lists what heartbeats expect.
 #[derive(Debug, Clone)]
 pub struct Expectations {
     deciding: DecisionContext,
@@ -332,9 +328,6 @@ impl Expectations {
     }
 
     /// Like [`Self::record_beat_from`], for a caller without restrictions on sources.
-    ///
-    /// # Errors
-    /// Returns the same errors as [`Self::record_beat_from`].
     pub async fn record_beat(
         &self,
         name: &str,
@@ -514,7 +507,6 @@ fn expectation_view(it: Expectation, due_ms: Option<i64>) -> v1::Expectation {
     }
 }
 
-/// The keys in the URLs of heartbeats.
 #[derive(Debug, Clone)]
 pub struct HeartbeatKeys {
     store: Store,
@@ -522,7 +514,6 @@ pub struct HeartbeatKeys {
 }
 
 impl HeartbeatKeys {
-    /// Creates the keys of a store's heartbeats.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }
     }

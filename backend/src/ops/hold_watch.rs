@@ -19,7 +19,6 @@ use crate::{
     },
 };
 
-/// Watches the age of the oldest due hold.
 #[derive(Debug)]
 pub struct HoldWatch {
     store: Store,
@@ -35,9 +34,6 @@ pub struct HoldWatch {
 
 /// Returns the due time of the oldest hold that has not been evaluated, in milliseconds since the
 /// epoch; `None` if none is due.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn oldest_due_ms(store: &Store, now_ms: i64) -> Result<Option<i64>, EngineError> {
     let mut range = Range {
         start: Vec::new(),
@@ -61,7 +57,6 @@ pub async fn oldest_due_ms(store: &Store, now_ms: i64) -> Result<Option<i64>, En
 }
 
 impl HoldWatch {
-    /// Watches a store and reports through an intake.
     pub fn new(store: Store, clock: Arc<dyn Clock>, intake: Intake) -> Self {
         Self {
             store,

@@ -28,7 +28,6 @@ use crate::{
 
 pub use preview::{HeldPair, Preview, Previews};
 
-/// Operations on inhibitions.
 pub type Inhibitions = Resources<Inhibition>;
 
 resource!(Inhibition, v1::Inhibition, "inhibition", |_| None);

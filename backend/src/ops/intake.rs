@@ -50,18 +50,17 @@ pub struct Intake {
     metrics: Metrics,
 }
 
-/// Stored events of the service itself that are resubmitted at a time.
 const RESUMED_MAX: usize = 100;
 
 #[derive(Debug)]
 struct Origin {
-    /// The client that sent them; `None` for events of the service itself.
+    /// Client that sent the events; `None` for events of the service itself.
     author: Option<Name>,
-    /// The rules that led to them.
+    /// Rules that led to the events.
     chain: Vec<RecordId>,
-    /// Share of the disk that they may use.
+    /// Share of the disk that the events may use.
     space: DiskShare,
-    /// Id of the stored event of the service itself, if it is one.
+    /// Id of the stored event of the service itself; `None` for other events.
     stored: Option<RecordId>,
 }
 
@@ -76,12 +75,10 @@ impl Default for Origin {
     }
 }
 
-/// The outcome of submitted events.
 #[derive(Debug, Default)]
 pub struct SubmitOutcome {
     /// Events that were not accepted, by position, with the error.
     pub failed: Vec<(usize, Error)>,
-    /// Number of events that opened an occurrence.
     pub opened: usize,
 }
 
@@ -98,7 +95,6 @@ impl Intake {
         (intake, workers)
     }
 
-    /// Returns the metrics of accepted events.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
@@ -210,7 +206,7 @@ impl Intake {
         }
     }
 
-    /// Submits stored events of the service itself. Those for which the queue has no capacity are
+    /// Submits stored events of the service itself. Events for which the queue has no capacity are
     /// found by the next [`Intake::resume`].
     pub(crate) fn report_all(&self, reports: RecordedReports) {
         for OwnEvent { id, event, chain } in reports.0 {
@@ -229,9 +225,6 @@ impl Intake {
 
     /// Submits the stored events of the service itself that were not ingested, for example after a
     /// restart.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn resume(&self, store: &Store) -> Result<(), Error> {
         let (all, ascending) = (Range::with_prefix(&[]), Direction::Ascending);
         let found = store.page::<OwnEvent>(all, ascending, RESUMED_MAX).await?;

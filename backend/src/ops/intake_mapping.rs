@@ -34,7 +34,6 @@ pub use evaluate::{Evaluator, Incoming, MappingResult, evaluate};
 pub use merge::find_merges;
 pub use signature::verify;
 
-/// Operations on mappings.
 pub type Mappings = Resources<IntakeMapping>;
 
 resource!(IntakeMapping, v1::IntakeMapping, "mapping", |_| None);
@@ -205,7 +204,6 @@ fn check_clause(field: &str, clause: Option<&Clause>, violations: &mut Violation
     }
 }
 
-/// Returns the signature settings with the stored secret filled in.
 fn fill_signature_secret(
     mut signature: WebhookSignature,
     stored: Option<&WebhookSignature>,

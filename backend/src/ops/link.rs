@@ -41,8 +41,8 @@ pub fn links(
     }
 }
 
-/// A grant to anyone who presents its signature instead of a key. All access without a key goes
-/// through one of these.
+/// Permission granted to anyone who presents its signature instead of a key. All access without a
+/// key requires a grant.
 #[derive(Debug, Clone, Copy)]
 pub enum Grant<'a> {
     /// Reading an event or a group for a limited time.
@@ -56,9 +56,7 @@ pub enum Grant<'a> {
     Acknowledge {
         /// The occurrence.
         thread: &'a str,
-        /// The response.
         response: &'a str,
-        /// The contact.
         contact: &'a str,
     },
     /// Reading the shifts of a schedule until its feed URL is revoked.
@@ -79,7 +77,6 @@ impl Grant<'_> {
         self.with_parts(|purpose, parts| store.prove(purpose, parts))
     }
 
-    /// Returns whether a signature is valid for this grant.
     pub fn is_signed(self, store: &Store, signature: &str) -> bool {
         let proof = URL_SAFE_NO_PAD.decode(signature).unwrap_or_default();
         self.is_proven(store, &proof)
@@ -129,7 +126,6 @@ impl Grant<'_> {
     }
 }
 
-/// Creates and verifies signed links.
 #[derive(Debug)]
 pub struct SignedLinks {
     store: Store,
@@ -151,7 +147,6 @@ impl SignedLinks {
         }
     }
 
-    /// Returns the current time on the clock used for link expiry.
     pub fn now_ms(&self) -> i64 {
         self.clock.now_ms()
     }
@@ -198,12 +193,10 @@ impl SignedLinks {
         ))
     }
 
-    /// Returns the path of a schedule's feed with its signature.
     pub fn feed(&self, schedule: &Schedule) -> String {
         self.feed_path("schedules", &schedule.name, Grant::Feed(schedule))
     }
 
-    /// Returns the path of a contact's feed with its signature.
     pub fn contact_feed(&self, contact: &Contact) -> String {
         self.feed_path("contacts", &contact.name, Grant::ContactFeed(contact))
     }

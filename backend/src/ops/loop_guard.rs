@@ -75,7 +75,6 @@ fn event(rule: &Name, occurrence: &Occurrence, now_ms: i64) -> IncomingEvent {
     }
 }
 
-/// The name of the own events reporting that no one responded.
 pub(crate) const NO_RESPONSE: &str = "no one responded";
 
 /// Returns the mark of a response that became, or is no longer, unanswered. It is the event that
@@ -95,7 +94,7 @@ fn mark(of: &UnansweredNotice, now_ms: i64) -> IncomingEvent {
     }
 }
 
-/// Whether an own event is the mark of a response.
+/// Returns whether one of the service's own events is the mark of a response.
 pub(crate) fn is_mark(of: &OwnEvent) -> bool {
     let dimensions = &of.event.dimensions;
     of.event.kind == ESCALATION_KIND && !dimensions.contains_key(POLICY_DIMENSION)

@@ -37,23 +37,16 @@ const BATCH: usize = 500;
 /// The local hours at which night ends and begins.
 const NIGHT_HOURS: (i8, i8) = (7, 22);
 
-/// The subject of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoiseRows {
-    /// A subject with counters.
     Counted(NoiseBy),
-    /// Names of events.
     EventName,
 }
 
-/// A request for a noise report.
 #[derive(Debug)]
 pub struct NoiseRequest {
-    /// Start of the time range, in milliseconds since the epoch.
     pub start_ms: Option<i64>,
-    /// End of the time range, in milliseconds since the epoch.
     pub end_ms: Option<i64>,
-    /// Subject of the rows.
     pub rows: NoiseRows,
     /// IANA time zone for determining the night; empty for UTC.
     pub time_zone: String,
@@ -70,24 +63,19 @@ pub struct NoiseReport {
     pub end_ms: i64,
     /// Time from which the events of rows are known, in milliseconds since the epoch.
     pub events_start_ms: i64,
-    /// Number of omitted rows.
     pub left_out: usize,
 }
 
-/// The notifications of one subject, and the reactions to them.
 #[derive(Debug, Clone)]
 pub struct NoiseLine {
-    /// Name of the subject; empty for the sum of deleted ones.
+    /// Name of the subject; empty for the sum of deleted subjects.
     pub name: String,
-    /// Counts of the subject.
     pub numbers: NoiseNumbers,
-    /// Number of notifications at night.
     pub night: i64,
     /// Names of events with their notifications, most frequent first.
     pub events: Vec<(String, i64)>,
 }
 
-/// The counts of one subject.
 #[derive(Debug, Clone)]
 pub struct NoiseNumbers([i64; NOISE_NUMBERS]);
 
@@ -98,7 +86,6 @@ impl Default for NoiseNumbers {
 }
 
 impl NoiseNumbers {
-    /// Returns one of the counts.
     pub fn get(&self, tally: NoiseTally) -> i64 {
         self.0[usize::from(tally.index())]
     }
@@ -110,7 +97,6 @@ impl NoiseNumbers {
         }
     }
 
-    /// Returns the skipped notifications by kind of hold.
     pub fn skipped_by_hold(&self) -> impl Iterator<Item = (HoldKind, i64)> {
         let all = HoldKind::ALL.into_iter();
         let all = all.map(|kind| (kind, self.get(NoiseTally::Skipped(kind))));
@@ -134,7 +120,6 @@ impl NoiseNumbers {
     }
 }
 
-/// The running total of one subject.
 #[derive(Default)]
 struct Sum {
     numbers: NoiseNumbers,
@@ -164,7 +149,6 @@ fn is_night(at_ms: i64, zone: &TimeZone) -> bool {
     hour < NIGHT_HOURS.0 || hour >= NIGHT_HOURS.1
 }
 
-/// Creates noise reports for a store.
 #[derive(Debug, Clone)]
 pub struct NoiseReports {
     store: Store,
@@ -199,7 +183,6 @@ type Names = BTreeMap<RecordId, String>;
 type Events = HashMap<RecordId, BTreeMap<String, i64>>;
 
 impl NoiseReports {
-    /// Creates reports on the data of a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }
     }
@@ -467,7 +450,6 @@ async fn names<T: Record>(
     Ok(names)
 }
 
-/// Returns the subject id, part and day of a counter.
 fn counter_subject(counter: &Counter) -> Option<(RecordId, u8, u32)> {
     match (counter.subject, counter.period) {
         (Subject::Noise(_, id, part), Period::Day(day)) => Some((id, part, day)),

@@ -22,16 +22,13 @@ use crate::{
     store::{Lane, Stored},
 };
 
-/// The definition that is, or would be, stored.
 #[derive(Debug, Clone)]
 pub enum StoredDefinition {
-    /// A rule.
     Rule(Rule),
-    /// A trigger, standing for all enabled rules that use it.
+    /// A trigger, standing for all enabled rules that use the trigger.
     Trigger(Trigger),
 }
 
-/// Notifies of everything that is open now.
 #[derive(Debug, Clone)]
 pub struct NotifyOpen {
     deciding: DecisionContext,
@@ -39,16 +36,12 @@ pub struct NotifyOpen {
 }
 
 impl NotifyOpen {
-    /// Creates the operation for a store; the service's own events go through the intake.
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self { deciding, intake }
     }
 
     /// Notifies if requested, or only counts with `validate_only`; returns the number of
     /// notifications.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Self::count`] and [`Self::notify`].
     pub async fn notify_or_count(
         &self,
         is_requested: bool,
@@ -66,10 +59,8 @@ impl NotifyOpen {
         Ok(Some(count))
     }
 
-    /// Returns the number of notifications there would be with the definition. Nothing is changed.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
+    /// Returns the number of notifications that there would be with the definition. Changes
+    /// nothing.
     pub async fn count(&self, stores: StoredDefinition) -> Result<usize, Error> {
         let current = self.deciding.ruleset.refresh().await?;
         let (snapshot, rules) = match stores {

@@ -23,10 +23,9 @@ use crate::{
 const KIND: &str = "on-call";
 const CHANGED: &str = "on call changed";
 const NOBODY: &str = "no one on call";
-/// The metadata field that contains the contacts on call.
 const CONTACTS: &str = "contacts";
 
-/// Reports on schedules; runs on the leader.
+/// Task on the leader that reports on schedules.
 #[derive(Debug)]
 pub struct OnCallWatch {
     deciding: DecisionContext,
@@ -36,7 +35,6 @@ pub struct OnCallWatch {
 }
 
 impl OnCallWatch {
-    /// Watches the schedules in force, and reports through an intake.
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self {
             deciding,
@@ -45,7 +43,6 @@ impl OnCallWatch {
         }
     }
 
-    /// Checks periodically until shutdown.
     pub async fn run(mut self, shutdown: CancellationToken) {
         let work = async {
             loop {
@@ -68,9 +65,6 @@ impl OnCallWatch {
 
     /// Compares the newest events with the schedules, so that nothing is reported twice or missed
     /// across restarts.
-    ///
-    /// # Errors
-    /// Returns an error if the store or the intake fails.
     pub async fn run_once(&mut self) -> Result<(), Error> {
         let snapshot = self.deciding.ruleset.refresh().await?;
         let schedules = &snapshot.responders().schedules;
@@ -168,9 +162,6 @@ impl OnCallWatch {
 }
 
 /// Closes the events about a schedule in the change that deletes it.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn close_for_deleted(
     store: &Store,
     schedule: &Name,

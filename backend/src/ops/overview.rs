@@ -30,54 +30,42 @@ const DESTINATIONS_MAX: usize = 1_000;
 const HOUR_MS: i64 = 3_600_000;
 const PAGE: usize = 1_000;
 
-/// The state of the service.
 #[derive(Debug, Clone)]
 pub struct Overview {
     /// Number of occurrences that are open or suppressed, by severity.
     pub open: BTreeMap<Severity, usize>,
     /// Number of these opened in the last hour, by severity.
     pub opened: BTreeMap<Severity, usize>,
-    /// Resource usage of the service itself.
     pub footprint: Footprint,
-    /// Condition of the store.
     pub condition: Condition,
     /// Start of quiet mode, in which nothing is sent, in milliseconds since the epoch; `None` if it
     /// is off.
     pub quiet_since_ms: Option<i64>,
     /// The nodes that share the store, oldest first.
     pub nodes: Vec<NodeOverview>,
-    /// The newest position in the change log.
     pub log_head: LogPosition,
-    /// Number of these that are acknowledged; `None` if there are too many to count.
+    /// Number of open or suppressed occurrences that are acknowledged; `None` if there are too many
+    /// to count.
     pub acknowledged: Option<usize>,
     /// Events accepted per minute, for the last 60 minutes, oldest first.
     pub events_per_minute: Vec<i64>,
     /// Destinations that had traffic in the last 24 hours or are unhealthy, by name.
     pub destinations: Vec<DestinationOverview>,
-    /// Start of the statistics of deliveries and events, in milliseconds since the epoch.
     pub counted_since_ms: Option<i64>,
-    /// Creation time of the oldest unfinished delivery, in milliseconds since the epoch.
     pub oldest_undelivered_ms: Option<i64>,
-    /// Number of stored triggers.
     pub triggers: usize,
-    /// Number of stored destinations.
     pub destinations_stored: usize,
-    /// Number of stored rules.
     pub rules: usize,
-    /// Number of enabled rules.
     pub enabled_rules: usize,
 }
 
-/// A node, and the settings that it reports.
 #[derive(Debug, Clone)]
 pub struct NodeOverview {
-    /// The node.
     pub seen: ClusterNode,
     /// Shared settings in the node's file that are not applied.
     pub ignored_settings: Vec<String>,
     /// Sections of the node's file that differ from the leader's.
     pub differing_sections: Vec<String>,
-    /// Digest of the node's settings.
     pub settings_digest: String,
 }
 
@@ -97,25 +85,19 @@ fn node_overviews(seen: Vec<ClusterNode>) -> Vec<NodeOverview> {
     seen.into_iter().map(overview).collect()
 }
 
-/// The health of one destination's deliveries.
 #[derive(Debug, Clone)]
 pub struct DestinationOverview {
-    /// Name of the destination.
     pub name: String,
-    /// Health of its deliveries.
     pub health_summary: destination::HealthSummary,
     /// Deliveries that failed for good in the last 24 hours.
     pub dead: i64,
     /// Successful deliveries in the last 24 hours.
     pub delivered: i64,
-    /// Whether it is failing and the event about the failure goes to failing destinations only.
+    /// Whether the destination is failing and the event about the failure goes to failing
+    /// destinations only.
     pub is_silent: bool,
 }
 
-/// Returns the state of the whole service.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn overview(
     store: &Store,
     clock: &Arc<dyn Clock>,
@@ -164,7 +146,6 @@ async fn open_by_severity(store: &Store) -> Result<BTreeMap<Severity, usize>, Er
     Ok(open)
 }
 
-/// Counts the open and suppressed occurrences opened since a time in milliseconds since the epoch.
 async fn opened_by_severity(
     store: &Store,
     since_ms: i64,
@@ -248,8 +229,8 @@ async fn destinations(
     Ok(overviews)
 }
 
-/// Delivery keys are ordered by creation time, so the first one of each unfinished state is the
-/// oldest.
+/// Returns the creation time of the oldest unfinished delivery. Delivery keys are ordered by
+/// creation time, so the first key of each unfinished state is the oldest.
 async fn oldest_undelivered_ms(store: &Store) -> Result<Option<i64>, Error> {
     let mut oldest: Option<u64> = None;
     let ranges = [1_u8, 2, 3].map(|state| Range::with_prefix(&[state]));

@@ -13,7 +13,6 @@ const VERSION: u8 = 1;
 const CHECKSUM_BYTES: usize = 4;
 const SCOPE_BYTES: usize = 8;
 
-/// The page that a caller requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PageRequest {
     /// Number of records; 0 means the default, and larger values are capped at the maximum.
@@ -41,10 +40,8 @@ impl PageRequest {
     }
 }
 
-/// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
-    /// The records.
     pub items: Vec<T>,
     /// Token of the next page; empty at the end.
     pub next_page_token: String,
@@ -78,7 +75,6 @@ impl Scope {
         self
     }
 
-    /// Returns the token of the page after a key.
     pub fn token(&self, last_key: &[u8]) -> String {
         let mut bytes = vec![VERSION];
         let tail = [&self.hash()[..], last_key].concat();

@@ -23,7 +23,7 @@ const FRESH_MS: i64 = 5_000;
 /// A receiver of pages: a destination, and the contact whose method it is.
 type Receiver = (RecordId, Option<PagedMethod>);
 
-/// Whether a delivery is for a receiver. Deliveries of earlier versions name no method.
+/// Returns whether a delivery is for a receiver. Deliveries of earlier versions name no method.
 fn is_for(delivery: &Delivery, receiver: Option<&PagedMethod>) -> bool {
     match (&delivery.content.contact, receiver) {
         (Some(contact), Some((name, method))) => {
@@ -216,7 +216,6 @@ async fn cancel_waiting(
     Ok(missed)
 }
 
-/// Reads the next deliveries of a range of a thread; `None` at the end.
 async fn next_page(
     store: &Store,
     range: &mut Range,
@@ -235,7 +234,7 @@ async fn next_page(
     Ok(Some(found.into_iter().flatten().collect()))
 }
 
-/// Whether a delivery is a page of a response that was acknowledged or has ended.
+/// Returns whether a delivery is a page of a response that was acknowledged or has ended.
 pub(crate) async fn is_unneeded(store: &Store, delivery: &Delivery) -> Result<bool, EngineError> {
     let contact = delivery.content.contact.as_ref();
     let Some(contact) = contact.filter(|_| !delivery.content.clear && !delivery.test) else {
@@ -250,7 +249,6 @@ pub(crate) async fn is_unneeded(store: &Store, delivery: &Delivery) -> Result<bo
     Ok(found.await?.iter().any(|it| !it.is_empty()))
 }
 
-/// Returns a delivery with the state of one that is no longer needed.
 pub(crate) fn cancelled_delivery(delivery: &Delivery, now_ms: i64) -> Delivery {
     Delivery {
         state: DeliveryState::Cancelled,

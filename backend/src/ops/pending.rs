@@ -27,19 +27,14 @@ const BATCH: usize = 200;
 /// Filter for held notifications and digests. Empty fields do not filter.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Kinds to include.
     pub kinds: Vec<Kind>,
-    /// Names of rules to include.
     pub rule_names: Vec<String>,
-    /// Only notifications held by this silence.
     pub silence_name: String,
-    /// Only notifications about this event.
     pub event: Option<EventId>,
     /// Only notifications re-evaluated before this time, in milliseconds since the epoch.
     pub before_ms: Option<i64>,
 }
 
-/// The kind of a held message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The first message of a rule about an occurrence.
@@ -83,16 +78,11 @@ impl Filter {
     }
 }
 
-/// A held message.
 #[derive(Debug, Clone)]
 pub enum HeldMessage {
-    /// A notification to be re-evaluated.
     Decision {
-        /// The held notification.
         pending: Box<Pending>,
-        /// The occurrence that it is about.
         occurrence: Box<Occurrence>,
-        /// The destinations that would be notified.
         destinations: Vec<Name>,
     },
     /// A delivery to be sent at the end of a budget window.
@@ -181,7 +171,7 @@ pub async fn release(
     Ok(ids)
 }
 
-/// Whether an update of a group member waits for the group's next message.
+/// Returns whether an update of a group member waits for the group's next message.
 fn waiting_for_group(occurrence: &Occurrence, rule: RecordId) -> bool {
     let mut waiting = occurrence.pending.iter().filter(|it| it.rule == rule);
     waiting.any(|it| !it.is_opening && it.group_hold().is_some())

@@ -16,12 +16,9 @@ use crate::{
     store::{Direction, Index, Lane, Store, engine::Range, record::bytes::Key},
 };
 
-/// Identity of an idempotent request.
 #[derive(Debug, Clone)]
 pub struct Claim {
-    /// The client that sent it.
     pub client: RecordId,
-    /// Its idempotency key.
     pub key: String,
     /// SHA-256 of the request.
     pub fingerprint: [u8; 32],
@@ -60,7 +57,7 @@ pub fn truncate_refusals(mut refused: Vec<Refusal>) -> Vec<Refusal> {
     refused
 }
 
-/// Deletes expired receipts, and the oldest ones if there are too many.
+/// Task that deletes expired receipts, and the oldest ones if there are too many.
 #[derive(Debug)]
 pub struct ReceiptSweep {
     store: Store,
@@ -71,25 +68,19 @@ pub struct ReceiptSweep {
 /// Number and size of the receipts up to a position in their index.
 #[derive(Debug, Default)]
 struct ReceiptTally {
-    /// Position at which to continue counting.
     next: Vec<u8>,
     count: usize,
     bytes: usize,
-    /// Time at which counting began.
     since_ms: i64,
 }
 
-/// Limits for stored receipts.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceiptLimits {
-    /// Maximum number of receipts.
     pub count: usize,
-    /// Maximum total size in bytes.
     pub bytes: usize,
 }
 
 impl ReceiptSweep {
-    /// Creates a sweep for the receipts of a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             store,
@@ -221,7 +212,6 @@ impl ReceiptSweep {
     }
 }
 
-/// Returns the range of receipts older than the given time.
 fn older_range(ms: i64) -> Range {
     Range {
         start: Vec::new(),

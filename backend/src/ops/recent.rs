@@ -16,7 +16,7 @@ use crate::{
 /// Limit up to which notifications are counted.
 pub const RECENT_MAX: usize = 10_000;
 
-/// Counts notifications by the time-ordered indexes. Test deliveries are not counted.
+/// Counter of notifications, based on the time-ordered indexes. Test deliveries are not counted.
 #[derive(Debug, Clone)]
 pub struct RecentNotifications {
     store: Store,
@@ -24,43 +24,30 @@ pub struct RecentNotifications {
 }
 
 impl RecentNotifications {
-    /// Creates a counter for the given store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }
     }
 
     /// Returns the number of notifications that a rule caused in the last 24 hours, at most
     /// [`RECENT_MAX`].
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn count_by_rule(&self, rule: RecordId) -> Result<usize, Error> {
         self.count(Index::DeliveryByRule, rule).await
     }
 
     /// Returns the number of messages that a shadow rule recorded in the last 24 hours, at most
     /// [`RECENT_MAX`].
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn count_shadow_messages(&self, rule: RecordId) -> Result<usize, Error> {
         self.count(Index::NotificationByTrigger, rule).await
     }
 
     /// Returns the number of notifications that a trigger caused in the last 24 hours, at most
     /// [`RECENT_MAX`].
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn count_by_trigger(&self, trigger: RecordId) -> Result<usize, Error> {
         self.count(Index::NotificationByTrigger, trigger).await
     }
 
     /// Returns the number of notifications for a destination in the last 24 hours, at most
     /// [`RECENT_MAX`].
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn count_by_destination(&self, destination: RecordId) -> Result<usize, Error> {
         self.count(Index::NotificationByDestination, destination)
             .await
@@ -68,9 +55,6 @@ impl RecentNotifications {
 
     /// Returns the time of a rule's last notification, in milliseconds since the epoch; `None` if
     /// none is stored.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn last_by_rule(&self, rule: RecordId) -> Result<Option<i64>, Error> {
         let range = Range::with_prefix(&rule.to_bytes());
         let entries = self

@@ -14,29 +14,20 @@ use crate::{
 const DAYS: i64 = 7;
 const BATCH: usize = 500;
 
-/// Messages that would have been held.
 #[derive(Debug, Clone, Default)]
 pub struct HeldMessages {
-    /// Number of days whose messages were checked.
     pub days: i64,
-    /// Number of messages.
     pub count: usize,
-    /// Number of messages by rule.
     pub by_rule: Vec<RuleMessages>,
-    /// Whether the check stopped before the end.
     pub stopped_early: bool,
 }
 
-/// Messages of one rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleMessages {
-    /// Name of the rule.
     pub rule_name: String,
-    /// Number of messages.
     pub messages: usize,
 }
 
-/// Returns the time from which messages are checked, in milliseconds since the epoch.
 pub(super) fn since_ms(now_ms: i64) -> i64 {
     now_ms.saturating_sub(DAYS * DAY_MS)
 }

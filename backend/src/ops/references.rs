@@ -55,7 +55,6 @@ pub(super) async fn rules_using(store: &Store, used: UsedResource<'_>) -> Result
     user_names(store, (used.index(), used.kind()), used.name()).await
 }
 
-/// Returns the names that an index lists as users of a resource.
 async fn user_names(
     store: &Store,
     (index, kind): (Index, Kind),
@@ -120,7 +119,7 @@ impl References {
         self.0.push((word, name));
     }
 
-    /// Returns their size on the wire in bytes.
+    /// Returns the size of the references on the wire, in bytes.
     pub(super) fn bytes(&self) -> usize {
         /// Overhead per name: the kind, field numbers and lengths.
         const AROUND: usize = 20;
@@ -153,7 +152,6 @@ impl References {
     }
 }
 
-/// Returns the size of rule names on the wire in bytes.
 pub(super) fn bytes_of(names: &[Name]) -> usize {
     /// Overhead per text: field number and length.
     const AROUND: usize = 4;

@@ -27,7 +27,6 @@ pub(super) struct ReferenceChecker<'a> {
 }
 
 impl<'a> ReferenceChecker<'a> {
-    /// Creates the checks for a draft that replaces `stored`, or is new.
     pub(super) fn new<K, T: Record>(
         all: &'a Resources<K>,
         stored: Option<&T>,
@@ -134,7 +133,8 @@ impl<'a> ReferenceChecker<'a> {
     }
 }
 
-/// Whether definitions of a kind only select events or times, so that anyone may refer to them.
+/// Returns whether definitions of a kind only select events or times, so that anyone may refer to
+/// them.
 fn is_shared(kind: Kind) -> bool {
     matches!(kind, Kind::Trigger | Kind::Calendar)
 }

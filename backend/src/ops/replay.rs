@@ -37,34 +37,25 @@ use crate::{
 /// In a replay occurrences neither age nor expire; their recorded changes are replayed instead.
 const NO_AGE: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 
-/// The result of a replay.
 #[derive(Debug, Default)]
 pub struct Replayed {
-    /// The messages that would have been sent, one per destination.
     pub messages: Vec<Message>,
     /// The notified occurrences, each with the time of its first notification, in milliseconds
     /// since the epoch.
     pub notified: HashMap<Opening, i64>,
-    /// Time up to which everything was replayed, in milliseconds since the epoch.
     pub until_ms: i64,
 }
 
-/// A message to one destination.
 #[derive(Debug)]
 pub struct Message {
-    /// Time of the decision, in milliseconds since the epoch.
     pub at_ms: i64,
     /// Name of the rule; empty for a digest.
     pub rule: String,
-    /// Name of the destination.
     pub destination: String,
 }
 
 /// Replays a timeline up to `until_ms`, in milliseconds since the epoch, under the definitions of a
 /// store. Stops early when the monotonic clock reaches `end`.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn replay(
     (definitions, like): (&Store, &DecisionContext),
     timeline: &Timeline,
@@ -205,7 +196,6 @@ impl ReplayService {
         Ok(())
     }
 
-    /// Waits until the service's own events are accepted.
     async fn wait_until_settled(&self) {
         while self.intake.queue_size().1 > 0 {
             tokio::task::yield_now().await;
@@ -216,7 +206,6 @@ impl ReplayService {
         Ok(self.deciding.store.engine().row_count().await?)
     }
 
-    /// Returns everything reported up to `until_ms`.
     async fn into_result(self, until_ms: i64) -> Result<Replayed, Error> {
         let store = &self.deciding.store;
         let mut replayed = Replayed {
@@ -255,7 +244,6 @@ fn first_notified_ms(occurrence: &Occurrence) -> Option<i64> {
     opened.min()
 }
 
-/// Returns the current settings with aging disabled.
 async fn without_aging(definitions: &Store) -> Result<Settings, Error> {
     let values = SharedSettings {
         info_age_max: NO_AGE,

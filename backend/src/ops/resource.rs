@@ -35,11 +35,9 @@ pub use crate::ops::named::Resource;
 
 /// A resource as described by its author, not validated yet.
 pub trait Described: Send + Sync {
-    /// The name.
     fn name(&self) -> &str;
-    /// The tags.
     fn tags(&self) -> &[String];
-    /// The etag that must be current; empty disables the check.
+    /// Returns the etag that must be current; empty disables the check.
     fn etag(&self) -> &str;
 }
 
@@ -136,7 +134,6 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// The origin of a resource created now.
     pub(super) fn new(now_ms: i64) -> Self {
         Self {
             id: RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
@@ -146,7 +143,6 @@ impl Origin {
         }
     }
 
-    /// The origin of a stored resource, unchanged.
     fn as_is<T: Resource>(stored: &T) -> Self {
         Self {
             id: stored.id(),
@@ -156,7 +152,6 @@ impl Origin {
         }
     }
 
-    /// The origin of the next revision of a stored resource.
     pub(super) fn next_revision<T: Resource>(stored: &T, now_ms: i64) -> Self {
         Self {
             id: stored.id(),
@@ -167,12 +162,10 @@ impl Origin {
     }
 }
 
-/// A resource defined by its authors in drafts.
 pub trait Drafted: Resource + PartialEq {
-    /// The form in which authors describe it.
+    /// Form in which authors describe the resource.
     type Draft: Described;
-    /// The form that readers get. Built from the resource alone, it lacks information about its
-    /// use.
+    /// Form returned to readers. Built from the resource alone, it lacks information about its use.
     type View: FromDomain<Self> + Send;
 
     /// Returns the resource that a draft describes, and the other changes that come with it;
@@ -188,11 +181,12 @@ pub trait Drafted: Resource + PartialEq {
         origin: Origin,
     ) -> impl Future<Output = Result<(Self, Changes), Error>> + Send;
 
-    /// Returns the other changes that come with deleting it; with `force`, it is removed from its
-    /// users.
+    /// Returns the other changes that come with deleting the resource; with `force`, the resource
+    /// is removed from its users.
     ///
     /// # Errors
-    /// Returns [`Error::FailedPrecondition`] if it is in use and `force` is not set.
+    ///
+    /// Returns [`Error::FailedPrecondition`] if the resource is in use and `force` is not set.
     fn changes_on_delete(
         all: &Resources<Self>,
         _resource: &Self,
@@ -201,10 +195,7 @@ pub trait Drafted: Resource + PartialEq {
         async move { Ok(all.store.changes()) }
     }
 
-    /// Returns the view for readers, and the bytes that it adds to the resource itself.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
+    /// Returns the view for readers, and the number of bytes that it adds to the resource itself.
     fn view(
         _all: &Resources<Self>,
         resource: Self,
@@ -213,9 +204,6 @@ pub trait Drafted: Resource + PartialEq {
     }
 
     /// Returns warnings about settings that its author may not have intended.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     fn warnings(
         &self,
         _all: &Resources<Self>,
@@ -230,29 +218,20 @@ pub trait Drafted: Resource + PartialEq {
     }
 }
 
-/// A resource that was stored, or validated for storing.
 #[derive(Debug)]
 pub struct Saved<T: Drafted> {
-    /// The resource.
     pub resource: T,
-    /// Its view for readers.
     pub view: T::View,
-    /// Warnings about settings that its author may not have intended.
     pub warnings: Vec<String>,
 }
 
-/// The effect of putting a resource.
 #[derive(Debug)]
 pub enum Put<T> {
-    /// It was already stored like this.
+    /// The resource was already stored like this.
     Unchanged(T),
-    /// It was created.
     Created(T),
-    /// It replaced an earlier version.
     Updated {
-        /// The earlier version.
         before: T,
-        /// The new version.
         after: T,
     },
 }
@@ -271,7 +250,6 @@ pub struct Resources<T> {
 }
 
 impl<T: Drafted> Resources<T> {
-    /// Manages the resources of a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             recent: RecentNotifications::new(store.clone(), Arc::clone(&clock)),
@@ -348,10 +326,6 @@ impl<T: Drafted> Resources<T> {
         Ok(commit(&self.store, Lane::Admin, decide).await?.0)
     }
 
-    /// Reads the resource with the given name.
-    ///
-    /// # Errors
-    /// Returns [`Error::NotFound`] if there is none.
     pub async fn find(&self, name: &str) -> Result<T, Error> {
         Ok(find::<T>(&self.store, name).await?.value)
     }
@@ -369,10 +343,6 @@ impl<T: Drafted> Resources<T> {
         Ok(found)
     }
 
-    /// Returns the view of the resource with the given name.
-    ///
-    /// # Errors
-    /// Returns [`Error::NotFound`] if there is none.
     pub async fn get(&self, name: &str) -> Result<T::View, Error> {
         Ok(T::view(self, self.find(name).await?).await?.0)
     }

@@ -41,13 +41,10 @@ const BATCH: usize = 200;
 pub struct ResponseFilter {
     /// States to include; empty for all that have not ended.
     pub states: Vec<ResponseState>,
-    /// Names of rules to include.
     pub rule_names: Vec<String>,
-    /// Only responses about this event.
     pub event: Option<EventId>,
 }
 
-/// Lists and changes responses.
 #[derive(Debug, Clone)]
 pub struct Responses {
     deciding: DecisionContext,
@@ -80,7 +77,6 @@ impl ResponseFilter {
 }
 
 impl Responses {
-    /// Manages the responses of a store; the service's own events go through the intake.
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self { deciding, intake }
     }
@@ -139,10 +135,6 @@ impl Responses {
         Ok((found, String::new()))
     }
 
-    /// Returns a response.
-    ///
-    /// # Errors
-    /// Returns [`Error::NotFound`] if there is none.
     pub async fn get(&self, id: &str) -> Result<v1::Response, Error> {
         let (stored, id) = self.find(id).await?;
         let mut found = responses(&stored.value).filter(|(_, it)| it.id == id);
@@ -286,7 +278,7 @@ impl Responses {
         };
         let mut before = read(OccurrenceTarget::Exactly(target)).await?;
         if !responses(&before).any(|(_, it)| it.id.to_string() == response) {
-            // Another member of the group may carry it by now.
+            // Another member of the group may carry the response by now.
             match self.find(response).await {
                 Ok((carrier, _)) => before = carrier.value,
                 Err(Error::NotFound(_)) => {}
@@ -329,7 +321,6 @@ impl Responses {
         Ok((read(target).await?, others))
     }
 
-    /// Returns the same change for the other unacknowledged members of a group.
     async fn other_members(
         &self,
         group: RecordId,
@@ -361,7 +352,6 @@ fn number(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 
-/// Returns the responses about an occurrence, each with the notification state of its rule.
 fn responses(occurrence: &Occurrence) -> impl Iterator<Item = (&Notified, &Response)> {
     let notified = occurrence.notified.iter();
     notified.filter_map(|it| Some((it, it.response.as_deref()?)))
@@ -399,7 +389,6 @@ fn response_view(
     response_to_wire(occurrence, of, contact.as_ref().or(by))
 }
 
-/// Converts a response for the wire, acknowledged by `by`.
 fn response_to_wire(
     occurrence: &Occurrence,
     (notified, response): (&Notified, &Response),

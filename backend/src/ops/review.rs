@@ -20,7 +20,7 @@ use crate::{
     store::LogPosition,
 };
 
-/// Evaluates held notifications when they are due, and deletes expired definitions.
+/// Task that evaluates held notifications when they are due, and deletes expired definitions.
 #[derive(Debug)]
 pub struct Reviewer {
     deciding: DecisionContext,
@@ -30,7 +30,6 @@ pub struct Reviewer {
 }
 
 impl Reviewer {
-    /// Reviews the given store; the service's own events go through the intake.
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         let pending = PendingReview::new(deciding.clone(), intake.clone());
         let ageing = Ageing::new(&deciding, intake.clone());
@@ -42,7 +41,6 @@ impl Reviewer {
         }
     }
 
-    /// Reviews until shutdown.
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
             loop {
@@ -75,7 +73,6 @@ impl Reviewer {
         self.ageing.run_once().await && is_evaluated
     }
 
-    /// Reports silences that begin and end, and re-evaluates held notifications.
     async fn evaluate(&self) -> bool {
         let held = self.review_holds().await;
         if let Err(error) = &held {
@@ -88,7 +85,7 @@ impl Reviewer {
         matches!(held, Ok(()) | Err(Error::Internal(_)))
     }
 
-    /// A failure of one part does not stop the others. Returns the first error.
+    /// Runs all parts of the review, even if one fails. Returns the first error.
     async fn review_holds(&self) -> Result<(), Error> {
         let resumed = self.intake.resume(&self.deciding.store).await;
         let said = lifecycle::report_stages(&self.deciding, &self.intake).await;
@@ -98,7 +95,6 @@ impl Reviewer {
         resumed.and(said).and(reviewed).and(ended).and(counted)
     }
 
-    /// Deletes expired silences and groups.
     async fn sweep(&self) {
         if let Err(error) = lifecycle::delete_expired(&self.deciding).await {
             log_failure("failed to delete old silences", &error);

@@ -17,11 +17,8 @@ use crate::{
     },
 };
 
-/// Stores a definition that `changes` replace at `until_ms` or, with `deleted`, remove. The oldest
-/// revision beyond [`REVISIONS_OF_ONE_MAX`] is deleted.
-///
-/// # Errors
-/// Returns an error if the store fails.
+/// Stores a definition that `changes` replace at `until_ms` or, with `deleted`, remove. Deletes the
+/// oldest revision beyond [`REVISIONS_OF_ONE_MAX`].
 pub async fn store_revision(
     store: &Store,
     was: RevisedResource,
@@ -48,9 +45,6 @@ pub async fn store_revision(
 
 /// Reads all stored revisions of a name, including those of earlier definitions with the same name,
 /// oldest first.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn by_name(
     store: &Store,
     of: RevisionKind,
@@ -71,9 +65,6 @@ pub async fn by_name(
 
 /// Returns the time of the newest edit or deletion with a stored revision, in milliseconds since
 /// the epoch.
-///
-/// # Errors
-/// Returns an error if the engine fails.
 pub async fn newest_end_ms(store: &Store) -> Result<Option<i64>, EngineError> {
     let all = Range::with_prefix(&[]);
     let engine = store.engine();
@@ -140,9 +131,6 @@ pub async fn delete_unused(store: &Store, now_ms: i64) -> Result<(), Error> {
 
 /// Reads the definitions no longer in force that updates of these occurrences may have to report
 /// on.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn read_past(
     store: &Store,
     snapshot: &Snapshot,
@@ -173,9 +161,6 @@ pub async fn read_past(
 }
 
 /// Reads the newest stored revision of a definition that is no longer in force.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn last(
     store: &Store,
     of: RevisionKind,

@@ -7,12 +7,10 @@ use crate::{
     domain::{Name, Occurrence, OccurrenceId},
 };
 
-/// The route that an occurrence would take now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// The occurrence.
     pub occurrence: OccurrenceId,
-    /// The enabled rules that match it, by name.
+    /// The enabled rules that match the occurrence, by name.
     pub rules: Vec<Name>,
     /// The destinations of these rules, by name, without duplicates.
     pub destinations: Vec<Name>,
@@ -20,7 +18,6 @@ pub struct Route {
     pub silences: Vec<Name>,
 }
 
-/// Returns the route of an occurrence according to a snapshot of the definitions.
 pub fn route(snapshot: &Snapshot, occurrence: &Occurrence, now_ms: i64) -> Route {
     let matches = snapshot.matches(occurrence);
     let rules: Vec<_> = matches.iter().map(|it| it.rule.name.clone()).collect();

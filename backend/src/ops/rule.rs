@@ -38,7 +38,6 @@ use crate::{
 
 pub use preview::{Installation, Preview, Previews};
 
-/// Manages rules.
 pub type Rules = Resources<Rule>;
 
 resource!(Rule, v1::Rule, "rule", |was| Some(RevisedResource::Rule(

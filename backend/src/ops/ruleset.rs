@@ -47,7 +47,6 @@ const APART: [Kind; 6] = [
     Kind::Schedule,
     Kind::Policy,
 ];
-/// Records and log entries read at a time.
 const PAGE: usize = 1_000;
 
 /// The rules in force, kept up to date with the change log.
@@ -65,7 +64,6 @@ pub struct Ruleset {
     loaded: Mutex<Loaded>,
 }
 
-/// The data that snapshots are built from, and its position in the log.
 #[derive(Debug, Default)]
 struct Loaded {
     position: LogPosition,
@@ -76,33 +74,24 @@ struct Loaded {
     destinations: BTreeMap<Name, Arc<Destination>>,
     newest_end_ms: Option<i64>,
     calendars: BTreeMap<Name, Arc<Calendar>>,
-    /// The calendars, loaded for queries.
     query_calendars: Arc<Calendars>,
     /// Enabled inhibitions.
     inhibitions: BTreeMap<Name, Arc<LoadedInhibition>>,
-    /// The inhibitions, ready for matching.
     inhibiting: Arc<Inhibitions>,
     /// Enabled heartbeats.
     heartbeats: BTreeMap<Name, Arc<LoadedHeartbeat>>,
-    /// The heartbeats, ready for matching.
     beating: Heartbeats,
     contacts: BTreeMap<Name, Arc<Contact>>,
     schedules: BTreeMap<Name, Arc<Schedule>>,
     policies: BTreeMap<Name, Arc<EscalationPolicy>>,
-    /// Contacts, schedules and policies, loaded for queries.
     responders: Arc<Responders>,
     settings: Arc<SharedSettings>,
     /// Silences that have not ended.
     silences: BTreeMap<Name, Arc<LoadedSilence>>,
-    /// The silences, ready for matching.
     matched: Arc<Silences>,
 }
 
 impl Ruleset {
-    /// Reads all definitions.
-    ///
-    /// # Errors
-    /// Returns an error if the engine fails.
     pub async fn load(store: Store) -> Result<Self, EngineError> {
         let loaded = Loaded::read(&store).await?;
         Ok(Self {
@@ -126,10 +115,9 @@ impl Ruleset {
 
     /// Returns the rules with all acknowledged edits.
     ///
-    /// # Errors
-    /// Returns an error if the engine fails.
+    /// # Cancel
+    /// safety
     ///
-    /// # Cancel safety
     /// Dropping the future loses nothing; the next call reads the same edits again.
     pub async fn refresh(&self) -> Result<Arc<Snapshot>, EngineError> {
         let head = *self.head.borrow();
@@ -283,7 +271,6 @@ impl Loaded {
         }
     }
 
-    /// Reloads contacts, schedules or policies.
     async fn take_responders(
         &mut self,
         kind: Kind,
@@ -428,7 +415,6 @@ fn put<T>(map: &mut BTreeMap<Name, Arc<T>>, found: Vec<(Name, Option<T>)>) {
     }
 }
 
-/// Reads records whose keys are names.
 async fn read_named<T: Record>(
     store: &Store,
     keys: Vec<Vec<u8>>,

@@ -19,7 +19,6 @@ use crate::{
     store::Changes,
 };
 
-/// Manages views.
 pub type SavedViews = Resources<SavedView>;
 
 resource!(SavedView, v1::View, "view", |_| None);
@@ -87,7 +86,7 @@ fn group_by(draft: &v1::View) -> Option<&str> {
     Some(draft.group_by.trim()).filter(|it| !it.is_empty())
 }
 
-/// Filters are stored as text but must be valid when saved.
+/// Checks a filter, which is stored as text but must be valid when saved.
 fn check_filter(text: &str, now_ms: i64, violations: &mut Violations) {
     if text.trim().is_empty() {
         return;

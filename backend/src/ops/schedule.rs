@@ -32,7 +32,6 @@ use layers::LayerChecker;
 
 pub use shifts::{OnCallAt, SchedulePreview, ShownShift, ShownShifts};
 
-/// Manages schedules.
 pub type Schedules = Resources<Schedule>;
 
 resource!(Schedule, v1::Schedule, "schedule", |was| Some(

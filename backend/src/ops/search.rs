@@ -28,7 +28,6 @@ use crate::{
     store::{Direction, Store},
 };
 
-/// Maximum number of occurrences read to determine the total.
 const TOTAL_SCANNED_MAX: usize = 10_000;
 /// Occurrences read at a time, and in the first read.
 const BATCH_MAX: usize = 256;
@@ -36,41 +35,33 @@ const BATCH_FIRST: usize = 64;
 /// Bytes of occurrences after which a page ends, even if more were requested.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// The default order of occurrences.
 pub(crate) const NEWEST_FIRST: Sort = Sort {
     field: SortField::LastSeen,
     direction: Direction::Descending,
 };
 
-/// A request for a page of occurrences.
 #[derive(Debug, Clone, Default)]
 pub struct SearchRequest {
-    /// The filter for occurrences.
     pub filter: Filter,
     /// The sort field; ties are ordered by start and id, which never change.
     pub sort: SortField,
-    /// Whether to sort in ascending order.
     pub ascending: bool,
     /// Number of occurrences; at least one.
     pub limit: usize,
     /// Cursor to continue from; empty for the first page.
     pub cursor: String,
-    /// Whether to page backward from the cursor.
     pub backward: bool,
     /// Identifies the query, so that cursors of other queries are refused.
     pub fingerprint: Vec<u8>,
 }
 
-/// A page of occurrences.
 #[derive(Debug, Clone)]
 pub struct SearchPage {
-    /// The occurrences, in order.
     pub occurrences: Vec<Occurrence>,
     /// Total number of occurrences, if it is cheap to determine.
     pub total: Option<usize>,
     /// Whether there may be more in the requested direction.
     pub has_next: bool,
-    /// Cursor of the first occurrence.
     pub start_cursor: String,
     /// Cursor of the last occurrence, or of the position where the search stopped early.
     pub end_cursor: String,
@@ -160,7 +151,6 @@ pub async fn search(
     })
 }
 
-/// Returns the cursor of a walk that begins now.
 async fn begin(store: &Store, request: &SearchRequest) -> Result<Cursor, Error> {
     // Read the log position first: occurrences that move in between count as moved.
     let begun = store.engine().log_head().await?;

@@ -21,21 +21,17 @@ use crate::{
     store::{Changes, Lane, Store},
 };
 
-/// A change of one occurrence.
 #[derive(Debug, Clone)]
 pub struct StatusItem {
-    /// The occurrence.
     pub target: OccurrenceTarget,
-    /// The status, acknowledgement and assignee to set.
     pub change: StateChange,
 }
 
-/// A changed occurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Changed {
-    /// Id of the occurrence.
     pub id: OccurrenceId,
-    /// Whether it was closed although its sender had not closed it, and may report it again.
+    /// Whether the occurrence was closed although its sender had not closed it, and may report it
+    /// again.
     pub may_reopen: bool,
 }
 

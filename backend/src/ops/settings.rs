@@ -32,24 +32,16 @@ use crate::{
 
 pub use watch::SettingsWatch;
 
-/// The settings of an installation.
 pub type InstallationSettings = Resources<Settings>;
 
 /// Author in the audit log for settings stored from a file at start.
 pub(super) const FILE: &str = "settings file";
 
 /// Returns the stored settings; `None` before the first start.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn read_stored(store: &Store) -> Result<Option<Stored<Settings>>, Error> {
     Ok(store.get(Settings::NAME.into()).await?)
 }
 
-/// Returns the values in force.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn in_force(store: &Store) -> Result<SharedSettings, Error> {
     Ok(values_of(read_stored(store).await?.as_ref()))
 }
@@ -61,9 +53,6 @@ pub fn values_of(stored: Option<&Stored<Settings>>) -> SharedSettings {
 
 /// Stores the settings of the file if none are stored. In a store used by one process only, the
 /// file applies at every start; in a shared store, the stored settings apply.
-///
-/// # Errors
-/// Returns an error if the store fails.
 #[expect(clippy::too_many_lines, reason = "a field after the other")]
 pub async fn store_initial(store: &Store, clock: &dyn Clock, config: &Config) -> Result<(), Error> {
     let (now_ms, is_shared) = (clock.now_ms(), store.engine().is_shared());
@@ -176,7 +165,6 @@ fn apply_edit(settings: Settings, origin: Origin) -> Settings {
     }
 }
 
-/// Returns the values in this node's file that differ from those in force.
 fn ignored_differences(config: &Config, in_force: &SharedSettings) -> Vec<SettingDifference> {
     let mut differences = config.shared.differences(in_force);
     differences.retain(|it| config.given.iter().any(|key| key == it.key));
@@ -286,10 +274,6 @@ impl Drafted for Settings {
 }
 
 impl InstallationSettings {
-    /// Turns quiet mode on or off.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn set_quiet(&self, is_quiet: bool) -> Result<v1::Settings, Error> {
         let decide = async || {
             let now_ms = self.clock.now_ms();
@@ -309,7 +293,6 @@ impl InstallationSettings {
     }
 }
 
-/// Returns the name of a setting in messages.
 fn field(key: &str) -> &'static str {
     let mut all = SharedSettings::KEYS.iter();
     all.find(|(it, _)| *it == key)
@@ -324,7 +307,7 @@ fn format_difference(it: &SettingDifference) -> String {
     )
 }
 
-/// Returns the values of a draft; omitted ones get their default.
+/// Returns the values of a draft; omitted values get their default.
 #[expect(clippy::too_many_lines, reason = "a field after the other")]
 fn values(draft: &v1::Settings, violations: &mut Violations) -> SharedSettings {
     let defaults = SharedSettings::default();

@@ -7,12 +7,11 @@ use rand::RngCore as _;
 
 use crate::{clock::Clock, error::Error, limits::BROWSER_SIGN_IN, store::Store};
 
-/// Purpose of the proof of a state.
 const PURPOSE: &str = "sign-in";
 /// Bytes of a state before its proof: expiry and random bytes.
 const HEAD_BYTES: usize = 8 + 16;
 
-/// Creates and verifies states, on every node of the store.
+/// Creator and verifier of sign-in states, which are valid on every node of the store.
 #[derive(Debug)]
 pub struct SignInStates {
     store: Store,
@@ -20,7 +19,6 @@ pub struct SignInStates {
 }
 
 impl SignInStates {
-    /// Signs states with the key of the given store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }
     }

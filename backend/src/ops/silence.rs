@@ -36,35 +36,25 @@ use crate::{
 pub use act::{Extension, SilenceFilter, Silencing};
 pub use preview::Preview;
 
-/// Path of the query in a request.
 pub const QUERY_PATH: &str = "query";
 
 /// A silence as described by its author, not validated yet.
 #[derive(Debug, Clone)]
 pub struct SilenceDraft {
-    /// The name.
     pub name: String,
-    /// A description for users.
     pub description: String,
-    /// The tags.
     pub tags: Vec<String>,
-    /// The reason for the silence.
     pub reason: String,
-    /// Query for the events that it covers.
     pub query: Option<Query>,
-    /// Names of the rules that it covers.
     pub rule_names: Vec<String>,
-    /// Name of the calendar during whose windows it is active; empty for none.
+    /// Name of the calendar during whose windows the silence is active; empty for none.
     pub calendar: String,
-    /// Start, in milliseconds since the epoch.
     pub start_ms: Option<i64>,
-    /// End, in milliseconds since the epoch.
     pub end_ms: Option<i64>,
-    /// Time without covered events after which it expires, in milliseconds.
+    /// Time without covered events after which the silence expires, in milliseconds.
     pub expire_when_idle_ms: Option<i64>,
-    /// Time before its end at which to warn, in milliseconds.
+    /// Time before the end of the silence at which to warn, in milliseconds.
     pub warn_before_ms: Option<i64>,
-    /// The event it is created from.
     pub from_event: Option<EventId>,
     /// The caller.
     pub editor: Name,
@@ -74,33 +64,30 @@ pub struct SilenceDraft {
     pub violations: Vec<Violation>,
 }
 
-/// A silence with information about its effect.
 #[derive(Debug, Clone)]
 pub struct SilenceView {
-    /// The silence.
     pub silence: Silence,
-    /// Its current state.
     pub state: SilenceState,
-    /// Time at which it stops being active, in milliseconds since the epoch; `None` if it never
-    /// does.
+    /// Time at which the silence stops being active, in milliseconds since the epoch; `None` if it
+    /// never does.
     pub ends_ms: Option<i64>,
-    /// Time at which it becomes active, in milliseconds since the epoch; `None` if it already is or
-    /// never will be.
+    /// Time at which the silence becomes active, in milliseconds since the epoch; `None` if it
+    /// already is or never will be.
     pub begins_ms: Option<i64>,
-    /// Number of open events that it covers.
+    /// Number of open events that the silence covers.
     pub covered: usize,
-    /// Number of events with notifications that it holds.
+    /// Number of events with notifications that the silence holds.
     pub pending: usize,
     /// Number of events with held notifications that became obsolete.
     pub skipped: usize,
     /// Whether all open events were scanned since the last edit; otherwise the counts above are
-    /// from before it.
+    /// from before the edit.
     pub is_counted: bool,
-    /// Warnings about settings that its author may not have intended; only set when it is saved.
+    /// Warnings about settings that the author may not have intended; only set when the silence is
+    /// saved.
     pub warnings: Vec<String>,
 }
 
-/// Manages silences.
 pub type Silences = Resources<Silence>;
 
 resource!(Silence, SilenceDraft, "silence", |was| Some(
@@ -181,7 +168,7 @@ impl Drafted for Silence {
             if is_in_force {
                 count(standing).await
             } else {
-                // Events it covered before are released by the next pass.
+                // Events that the silence covered before are released by the next pass.
                 Ok(0)
             }
         };
@@ -211,7 +198,7 @@ impl Drafted for Silence {
 }
 
 impl FromDomain<Silence> for SilenceView {
-    /// Leaves out information about its effect.
+    /// Leaves out information about the effect of the silence.
     fn from_domain(silence: Silence) -> Self {
         Self {
             // The progress is filled in later.
@@ -244,7 +231,6 @@ async fn calendars_of(store: &Store, silence: &Silence) -> Result<Calendars, Err
     Ok(Calendars::new(all.iter()))
 }
 
-/// Counts the occurrences with a given standing towards a silence.
 async fn count_standing(
     store: &Store,
     standing: SilenceStanding,
@@ -388,7 +374,7 @@ fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Generates a name for a silence created without one.
+/// Generates a name for a silence that was created without a name.
 pub fn generate_name() -> String {
     let mut chance = rand::rng();
     let characters = (0..8).map(|_| char::from(chance.sample(Alphanumeric)));
@@ -396,7 +382,6 @@ pub fn generate_name() -> String {
     format!("silence-{}", characters.to_ascii_lowercase())
 }
 
-/// Returns the id of the event about a silence.
 pub fn silence_event_id(silence: &Name) -> EventId {
     let (name, dimensions) = own_event(silence);
     EventId::derive(name, &dimensions)

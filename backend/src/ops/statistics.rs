@@ -47,12 +47,10 @@ impl Columns {
         }
     }
 
-    /// Returns the start of the first column, in milliseconds since the epoch.
     pub fn start_ms(&self) -> i64 {
         i64::from(self.start) * MINUTE_MS
     }
 
-    /// Returns the length of a column, in milliseconds.
     pub fn step_ms(&self) -> i64 {
         i64::from(self.step) * MINUTE_MS
     }
@@ -87,17 +85,14 @@ impl Columns {
     }
 }
 
-/// Counts of deliveries.
 #[derive(Debug, Clone, Default)]
 pub struct DeliveryCounts {
-    /// Current counts.
     pub now: Numbers,
     /// Counts of past events, by column.
     pub happened: Vec<Numbers>,
 }
 
 impl DeliveryCounts {
-    /// Returns the total of a tally over all columns.
     pub fn total(&self, tally: Tally) -> i64 {
         self.happened.iter().map(|column| column.get(tally)).sum()
     }
@@ -117,28 +112,24 @@ impl DeliveryCounts {
         waited
     }
 
-    /// Whether nothing is waiting and nothing happened.
+    /// Returns whether nothing is waiting and nothing happened.
     pub fn is_idle(&self) -> bool {
         self.now.get(Tally::Waiting) == 0 && self.happened.iter().all(Numbers::is_zero)
     }
 
-    /// Sort key: waiting deliveries first, then activity.
+    /// Returns the sort key: waiting deliveries first, then activity.
     fn rank(&self) -> (i64, i64) {
         let happened = [Tally::Decided, Tally::Failed].map(|tally| self.total(tally));
         (self.now.get(Tally::Waiting), happened.into_iter().sum())
     }
 }
 
-/// Statistics of the service.
 #[derive(Debug, Clone)]
 pub struct Statistics {
     /// Time at which counting began, in milliseconds since the epoch.
     pub since_ms: Option<i64>,
-    /// The columns.
     pub columns: Columns,
-    /// Events accepted, by severity and column.
     pub events: BTreeMap<Severity, Vec<i64>>,
-    /// Counts of all deliveries.
     pub deliveries: DeliveryCounts,
     /// Counts by destination, the busiest first.
     pub destinations: Vec<(String, DeliveryCounts)>,
@@ -146,7 +137,6 @@ pub struct Statistics {
     pub rules: Vec<(String, DeliveryCounts)>,
 }
 
-/// Reads statistics of the recent past.
 #[derive(Debug, Clone)]
 pub struct StatisticsReader {
     store: Store,
@@ -154,7 +144,6 @@ pub struct StatisticsReader {
 }
 
 impl StatisticsReader {
-    /// Creates a reader for the given store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }
     }
@@ -184,9 +173,6 @@ impl StatisticsReader {
     }
 
     /// Returns the number of events accepted per minute, for the last 60 minutes, oldest first.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn events_per_minute(&self) -> Result<Vec<i64>, EngineError> {
         let columns = Columns::covering(self.clock.now_ms(), HOUR_MINUTES);
         let minutes = columns.read(&self.store, Subject::Events).await?;
@@ -195,20 +181,12 @@ impl StatisticsReader {
         Ok(minutes.into_iter().map(sum).collect())
     }
 
-    /// Returns the counts of deliveries of a destination in the last hour.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn last_hour(&self, destination: RecordId) -> Result<DeliveryCounts, EngineError> {
         let columns = Columns::covering(self.clock.now_ms(), HOUR_MINUTES);
         self.delivery_counts(&columns, Subject::Destination(destination))
             .await
     }
 
-    /// Returns the counts of deliveries of a destination in the last 24 hours.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn last_day(&self, destination: RecordId) -> Result<DeliveryCounts, EngineError> {
         let columns = Columns {
             start: minute(self.clock.now_ms()).saturating_sub(DAY_MINUTES - 1),

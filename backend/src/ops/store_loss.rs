@@ -13,7 +13,7 @@ use crate::{
 /// Time before an event that the store did not accept is submitted again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Returns the event about a loss. Every node that notices it reports the same one.
+/// Returns the event about a loss. Every node that notices the loss reports the same event.
 pub fn event(losses: &StoreLosses, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         summary: format!("the database has lost commits: {}", losses.why),

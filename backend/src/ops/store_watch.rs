@@ -23,7 +23,6 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const LOGGED_EVERY: Duration = Duration::from_secs(60);
 const MEBIBYTE: u64 = 1024 * 1024;
 
-/// Watches the state of the store.
 #[derive(Debug)]
 pub struct StoreWatch {
     store: Store,
@@ -64,7 +63,6 @@ impl Level {
 }
 
 impl StoreWatch {
-    /// Creates a watch for a store that reports a full disk through an intake.
     pub fn new(store: Store, clock: Arc<dyn Clock>, intake: Intake) -> Self {
         Self {
             store,
@@ -76,7 +74,6 @@ impl StoreWatch {
         }
     }
 
-    /// Returns a receiver for the state of the store.
     pub fn condition(&self) -> watch::Receiver<Condition> {
         self.condition.subscribe()
     }
@@ -87,7 +84,7 @@ impl StoreWatch {
             loop {
                 let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
                 if let Err(error) = self.check().await {
-                    // The next check reports it, if it still applies.
+                    // The next check reports the full disk, if it is still full.
                     log_failure("failed to report that the disk is full", &error);
                 }
                 self.clock.wait_until(next_ms).await;

@@ -35,7 +35,6 @@ impl TagScope {
         tags.iter().any(|tag| self.tags().contains(tag))
     }
 
-    /// Returns the dimensions that tags such as `team:db` represent.
     fn dimensions(&self) -> impl Iterator<Item = (&str, &str)> {
         self.tags().iter().filter_map(|tag| tag.split_once(':'))
     }
@@ -99,7 +98,7 @@ impl TagScope {
     }
 }
 
-/// Whether a clause matches only events with a dimension for which `is_own` holds.
+/// Returns whether a clause matches only events with a dimension for which `is_own` holds.
 pub(super) fn is_bound(clause: &Clause, is_own: &dyn Fn(&str, &str) -> bool) -> bool {
     let has_own = |field: &str, literal: &Literal| {
         // Fields that every event has, such as the type, are not dimensions.

@@ -14,20 +14,16 @@ use crate::{
 /// Matches of a draft found so far.
 #[derive(Debug, Clone, Default)]
 pub struct TriggerTest {
-    /// Number of occurrences that the draft matches.
     pub matched: usize,
     /// Number of occurrences that the stored query matches; `None` if there is none.
     pub matched_by_saved: Option<usize>,
-    /// Number of occurrences tested.
     pub scanned: usize,
     /// The first matches, newest first.
     pub occurrences: Vec<Occurrence>,
-    /// Everything last seen at or after this time was tested, in milliseconds since the epoch;
-    /// `None` at the beginning.
+    /// Last-seen time down to which everything was tested, in milliseconds since the epoch; `None`
+    /// at the beginning.
     pub reached_ms: Option<i64>,
-    /// Whether the test stopped before the end of the span.
     pub stopped_early: bool,
-    /// Warnings about conditions that the author of the draft may not have intended.
     pub warnings: Vec<String>,
 }
 
@@ -49,7 +45,6 @@ pub struct TestRun {
 }
 
 impl TestRun {
-    /// Prepares a test of a draft on the occurrences that the filter selects.
     pub fn new(
         store: Store,
         draft: CompiledQuery,
@@ -71,19 +66,16 @@ impl TestRun {
         }
     }
 
-    /// Adds warnings about the draft.
     #[must_use]
     pub fn with_warnings(mut self, warnings: Vec<String>) -> Self {
         self.test.warnings = warnings;
         self
     }
 
-    /// Returns the results so far.
     pub fn results(&self) -> &TriggerTest {
         &self.test
     }
 
-    /// Whether everything was tested.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
@@ -93,10 +85,6 @@ impl TestRun {
         (self.filter.start_ms, self.filter.end_ms)
     }
 
-    /// Tests the next occurrences.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn step(&mut self) -> Result<(), Error> {
         let _place = scan::wait_for_step().await;
         let store = self.store.clone();
@@ -139,9 +127,6 @@ impl TestRun {
     }
 
     /// Tests everything, but at most `most` occurrences and for at most [`TRIGGER_TEST_TIME_MAX`].
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn run(&mut self, clock: &dyn Clock, most: usize) -> Result<(), Error> {
         let end = clock.elapsed() + TRIGGER_TEST_TIME_MAX;
         while !self.is_over {

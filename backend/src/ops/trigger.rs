@@ -27,7 +27,6 @@ const QUERY_PATH: &str = "type.event.query";
 
 const FILTER_PATH: &str = "type.event.filter";
 
-/// Manages triggers.
 pub type Triggers = Resources<Trigger>;
 
 resource!(Trigger, v1::Trigger, "trigger", |was| Some(
@@ -110,9 +109,6 @@ impl FromDomain<Trigger> for v1::Trigger {
 
 impl Triggers {
     /// Runs the test that [`Triggers::begin_test`] prepares, within its limits.
-    ///
-    /// # Errors
-    /// Returns an error if [`Triggers::begin_test`] or the store fails.
     pub async fn test(
         &self,
         draft: &v1::Trigger,
@@ -194,7 +190,6 @@ fn event_condition(event: v1::EventTrigger, violations: &mut Vec<Violation>) -> 
     Some(Query { clause })
 }
 
-/// Returns the wire type of a trigger on events.
 pub fn event_type(query: &Query) -> v1::TriggerType {
     let event = v1::EventTrigger {
         query: Some(query::to_wire(query)),

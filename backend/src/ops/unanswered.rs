@@ -35,11 +35,10 @@ const NAME_CHARACTERS: usize = 100;
 /// Dimensions that name the host, in order of preference.
 const HOSTS: [&str; 6] = ["host", "hostname", "node", "instance", "device", "server"];
 
-/// The unanswered responses of a policy.
 #[derive(Debug, Default)]
 struct Count {
     count: usize,
-    /// The most severe, then oldest ones.
+    /// The most severe responses; among equally severe ones, the oldest.
     most_severe: Vec<Named>,
 }
 
@@ -51,10 +50,7 @@ struct Named {
     text: String,
 }
 
-/// Whether a response became, or is no longer, unanswered since the last report.
-///
-/// # Errors
-/// Returns an error if the store fails.
+/// Returns whether a response became, or is no longer, unanswered since the last report.
 pub(crate) async fn is_marked(store: &Store) -> Result<bool, EngineError> {
     let all = Range::with_prefix(&[]);
     let found = store.page::<OwnEvent>(all, Direction::Ascending, BATCH);
@@ -63,9 +59,6 @@ pub(crate) async fn is_marked(store: &Store) -> Result<bool, EngineError> {
 
 /// Counts the unanswered responses if any is marked, and reports the policies concerned. The marks
 /// are deleted in the commit that stores the reports, so that none is lost.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub(crate) async fn report(deciding: &DecisionContext, intake: &Intake) -> Result<(), Error> {
     let decide = async || decide_reports(deciding).await;
     let ((reports, closed), _) = commit(&deciding.store, Lane::Bulk, decide).await?;
@@ -153,7 +146,7 @@ async fn own_events(store: &Store) -> Result<Vec<Stored<OwnEvent>>, EngineError>
     Ok(all)
 }
 
-/// Returns the policy of a mark; empty for those of earlier versions.
+/// Returns the policy of a mark; empty for marks of earlier versions.
 fn policy_of(mark: &IncomingEvent) -> String {
     match mark.metadata.get(POLICY_DIMENSION) {
         Some(Value::Text(policy)) => policy.clone(),
@@ -161,8 +154,8 @@ fn policy_of(mark: &IncomingEvent) -> String {
     }
 }
 
-/// Counts the unanswered responses by policy. Those to a report itself do not count: two policies
-/// could keep the reports about each other open.
+/// Counts the unanswered responses by policy. Responses to a report itself do not count: two
+/// policies could keep the reports about each other open.
 async fn counts(store: &Store) -> Result<BTreeMap<String, Count>, EngineError> {
     let mut counts: BTreeMap<String, Count> = BTreeMap::new();
     for state in [ResponseState::Active, ResponseState::Held] {

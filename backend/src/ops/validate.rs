@@ -9,12 +9,10 @@ use crate::{
     limits::{DESCRIPTION_CHARACTERS_MAX, TAG_CHARACTERS_MAX, TAGS_MAX},
 };
 
-/// The violations of a draft found so far.
 #[derive(Debug, Default)]
 pub(super) struct Violations(Vec<Violation>);
 
 impl Violations {
-    /// Starts with violations found while parsing the draft.
     pub(super) fn new(found: &[Violation]) -> Self {
         Self(found.to_vec())
     }
@@ -130,7 +128,6 @@ impl Violations {
     }
 }
 
-/// Converts a template language from the wire; returns `None` after adding a violation.
 pub(super) fn convert_language(
     number: i32,
     violations: &mut Violations,

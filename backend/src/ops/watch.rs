@@ -23,14 +23,12 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Time to gather changes, so that a busy service sends few large messages.
 const GATHER: Duration = Duration::from_millis(10);
 
-/// Changes of occurrences.
 #[derive(Debug, Clone, Default)]
 pub struct WatchUpdate {
     /// Current versions of changed occurrences that match the filter.
     pub changed: Vec<Occurrence>,
     /// Changed occurrences that do not match, or no longer match.
     pub left: Vec<OccurrenceId>,
-    /// Token to continue from.
     pub resume_token: String,
     /// Whether earlier changes may be missing.
     pub gap: bool,

@@ -5,7 +5,6 @@ pub mod time;
 
 /// The view of a value for clients. Like `From`, but also usable between types of two other crates.
 pub trait FromDomain<T> {
-    /// Converts a value to its view.
     fn from_domain(value: T) -> Self;
 }
 

@@ -30,15 +30,10 @@ pub use signed_in_users::SignedInUsers;
 #[derive(Debug, Clone, Copy)]
 struct CallAddress(Option<IpAddr>);
 
-/// Returns the address of a caller; `None` if unknown.
 pub fn address<T>(request: &Request<T>) -> Option<IpAddr> {
     request.extensions().get::<CallAddress>()?.0
 }
 
-/// Returns the caller of a request that passed [`Guard`].
-///
-/// # Errors
-/// Returns `UNAUTHENTICATED` if the request did not.
 pub fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
     let caller = request.extensions().get::<Caller>().cloned();
     caller.ok_or_else(|| Error::Unauthenticated("the call has no key".into()).into())

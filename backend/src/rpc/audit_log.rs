@@ -11,14 +11,12 @@ use crate::{
     ops::{audit::AuditLog, wire::FromDomain},
 };
 
-/// The audit service.
 #[derive(Debug)]
 pub struct AuditApi {
     log: Arc<AuditLog>,
 }
 
 impl AuditApi {
-    /// Creates the service for that log.
     pub fn new(log: Arc<AuditLog>) -> Self {
         Self { log }
     }

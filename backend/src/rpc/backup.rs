@@ -24,7 +24,6 @@ use crate::{
     },
 };
 
-/// The backup service.
 #[derive(Debug)]
 pub struct Backups {
     store: Store,
@@ -33,7 +32,7 @@ pub struct Backups {
 }
 
 impl Backups {
-    /// Creates the service for that store; streams end when `shutdown` is cancelled.
+    /// Creates the service; streams end when `shutdown` is cancelled.
     pub fn new(store: Store, shutdown: CancellationToken) -> Self {
         Self {
             store,

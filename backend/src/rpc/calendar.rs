@@ -9,14 +9,12 @@ use super::{
 };
 use crate::ops::calendar::Calendars;
 
-/// The calendar service.
 #[derive(Debug)]
 pub struct CalendarApi {
     calendars: Calendars,
 }
 
 impl CalendarApi {
-    /// Creates the service for these calendars.
     pub fn new(calendars: Calendars) -> Self {
         Self { calendars }
     }

@@ -20,7 +20,6 @@ use crate::{
     },
 };
 
-/// The check service.
 #[derive(Debug)]
 pub struct Checks {
     store: Store,
@@ -29,7 +28,7 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// Creates the service for that store; streams end when `shutdown` is cancelled.
+    /// Creates the service; streams end when `shutdown` is cancelled.
     pub fn new(store: Store, shutdown: CancellationToken) -> Self {
         Self {
             store,

@@ -15,7 +15,6 @@ use crate::ops::{
     wire::FromDomain,
 };
 
-/// The client service.
 #[derive(Debug)]
 pub struct ClientApi {
     clients: Clients,
@@ -23,7 +22,7 @@ pub struct ClientApi {
 }
 
 impl ClientApi {
-    /// Creates the service for these clients; `keys` are those of admission.
+    /// Creates the service; `keys` are the keys used for admission.
     pub fn new(clients: Clients, keys: Arc<Keys>) -> Self {
         Self { clients, keys }
     }

@@ -2,12 +2,10 @@
 
 use tonic::Code;
 
-/// Returns the labels of all errors.
 pub fn errors() -> impl Iterator<Item = &'static str> {
     (1..=16).map(|code| code_label(Code::from_i32(code)))
 }
 
-/// Returns the label of a code.
 pub fn code_label(code: Code) -> &'static str {
     match code {
         Code::Ok => "ok",

@@ -17,7 +17,6 @@ use crate::{
     ops::config::{Action, Change, Configuration, Counted, Document, Impact, Impacts},
 };
 
-/// The configuration service.
 #[derive(Debug)]
 pub struct ConfigApi {
     configuration: Configuration,
@@ -25,7 +24,6 @@ pub struct ConfigApi {
 }
 
 impl ConfigApi {
-    /// Creates the service for that configuration.
     pub fn new(configuration: Configuration, impacts: Arc<Impacts>) -> Self {
         Self {
             configuration,

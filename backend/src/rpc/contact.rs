@@ -16,7 +16,6 @@ use crate::{
     },
 };
 
-/// The contact service.
 #[derive(Debug)]
 pub struct ContactApi {
     contacts: Contacts,
@@ -41,8 +40,6 @@ impl ContactApi {
         format!("{}{}", self.base, self.links.contact_feed(contact))
     }
 
-    /// Sends a test message by a method. A failure is a result, so that the other methods are
-    /// tested as well.
     async fn test(&self, contact: &Name, method: ContactMethod) -> v1::TestedMethod {
         let now_ms = self.tester.now_ms();
         let test = Test {

@@ -40,7 +40,6 @@ use dialect::NATIVE;
 pub use dialect::labels as dialect_words;
 use idempotency::REPLAYED;
 
-/// The intake service.
 #[derive(Debug)]
 pub struct DataReceiver {
     intake: Intake,
@@ -51,7 +50,6 @@ fn traceparent(metadata: &MetadataMap) -> Option<TraceContext> {
     TraceContext::parse(metadata.get("traceparent")?.to_str().ok()?)
 }
 
-/// A list of events, split before submission.
 #[derive(Debug, Default)]
 struct Sorted {
     accepted: Vec<IncomingEvent>,
@@ -60,7 +58,6 @@ struct Sorted {
 }
 
 impl DataReceiver {
-    /// Creates the service for that intake.
     pub fn new(intake: Intake, clock: Arc<dyn Clock>) -> Self {
         Self { intake, clock }
     }
@@ -159,8 +156,10 @@ impl DataReceiver {
     /// Ingests a list. Returns the rejected events in order, with their codes.
     ///
     /// # Errors
-    /// Returns an error if no event was stored although one is valid. For a dialect also if some
-    /// were stored: its sender repeats whole requests, and only after a transient error.
+    ///
+    /// Returns an error if no event was stored although at least one is valid. For a dialect, also
+    /// returns an error if only some events were stored: its sender repeats whole requests, and
+    /// only after a transient error.
     async fn ingest(
         &self,
         dialect: &'static str,
@@ -200,8 +199,8 @@ impl DataReceiver {
         Ok(refused)
     }
 
-    /// Ingests a list like [`DataReceiver::ingest`] on the first request with that key; later ones
-    /// return the first result, and true.
+    /// Ingests a list like [`DataReceiver::ingest`] for the first request with this key. For later
+    /// requests, returns the first result and `true`.
     async fn ingest_once(
         &self,
         dialect: &'static str,
@@ -376,7 +375,6 @@ impl DataReceiverService for DataReceiver {
     }
 }
 
-/// Checks that the source of an event is within the caller's scope.
 fn check_source(scope: &KeyScope, event: IncomingEvent) -> Result<IncomingEvent, Vec<Violation>> {
     if scope.sources.is_empty() {
         return Ok(event);
@@ -399,8 +397,8 @@ fn with_invalid_argument(refusal: Refusal) -> (Refusal, Code) {
     (refusal, Code::InvalidArgument)
 }
 
-/// Builds the response to a list; `retained` contains the events if the caller wants rejected ones
-/// returned.
+/// Builds the response to a list; `retained` contains the events if the caller wants rejected
+/// events to be returned.
 fn build_result(
     total: usize,
     refused: Vec<(Refusal, Code)>,

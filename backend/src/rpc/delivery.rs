@@ -16,7 +16,6 @@ use crate::{
     },
 };
 
-/// The delivery service.
 #[derive(Debug, Clone)]
 pub struct DeliveryCalls {
     deliveries: Deliveries,
@@ -24,7 +23,7 @@ pub struct DeliveryCalls {
 }
 
 impl DeliveryCalls {
-    /// Creates the service; recorded deliveries are rendered for that installation.
+    /// Creates the service. Recorded deliveries are rendered for `installation`.
     pub fn new(deliveries: Deliveries, installation: Installation) -> Self {
         Self {
             deliveries,
@@ -32,7 +31,6 @@ impl DeliveryCalls {
         }
     }
 
-    /// Converts a selection, and returns warnings about likely mistakes.
     async fn selection(
         &self,
         ids: &[String],

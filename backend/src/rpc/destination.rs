@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Destinations that get the result of a test of their draft when they are stored.
+/// Destinations that are stored with the result of the test of their draft.
 #[derive(Debug)]
 struct TestedDestinations {
     all: Destinations,
@@ -69,7 +69,6 @@ impl Deref for TestedDestinations {
     }
 }
 
-/// The destination service.
 #[derive(Debug)]
 pub struct DestinationApi {
     destinations: TestedDestinations,
@@ -78,7 +77,6 @@ pub struct DestinationApi {
 }
 
 impl DestinationApi {
-    /// Creates the service; `tester` sends test messages, and `ruleset` routes test events.
     pub fn new(destinations: Destinations, tester: Arc<Tester>, ruleset: Arc<Ruleset>) -> Self {
         let destinations = TestedDestinations {
             all: destinations,
@@ -113,7 +111,8 @@ impl DestinationApi {
         })
     }
 
-    /// Returns the target of a test: without a type, the stored destination of that name.
+    /// Returns the target of a test: the stored destination with the requested name if the request
+    /// has no type.
     async fn target(&self, request: v1::TestDestinationRequest) -> Result<TestTarget, Error> {
         if request.r#type.is_none() {
             if request.name.is_empty() {

@@ -10,7 +10,6 @@ use crate::{
     ops::escalation_policy::{EscalationPolicies, PolicyPreview},
 };
 
-/// The escalation policy service.
 #[derive(Debug)]
 pub struct EscalationPolicyApi {
     policies: EscalationPolicies,
@@ -18,7 +17,6 @@ pub struct EscalationPolicyApi {
 }
 
 impl EscalationPolicyApi {
-    /// Creates the service for these policies.
     pub fn new(policies: EscalationPolicies, preview: PolicyPreview) -> Self {
         Self { policies, preview }
     }

@@ -22,7 +22,6 @@ const MAY_REOPEN: &str = "its sender has not closed it: its next report reopens 
                           set STATUS_SUPPRESSED instead to notify no one until its sender closes \
                           it";
 
-/// The event management service.
 #[derive(Debug)]
 pub struct EventManagement {
     deciding: DecisionContext,
@@ -30,7 +29,6 @@ pub struct EventManagement {
 }
 
 impl EventManagement {
-    /// Creates the service; events of the service itself are sent through `intake`.
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self { deciding, intake }
     }
@@ -152,7 +150,6 @@ impl<T> Outcomes<T> {
         outcomes
     }
 
-    /// Merges the results of the valid items with the errors of the others.
     fn merge<A>(&mut self, answers: Vec<Result<A, Error>>) -> Vec<Result<A, Error>> {
         let mut answers = answers.into_iter();
         let errors = std::mem::take(&mut self.errors).into_iter();

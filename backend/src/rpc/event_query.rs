@@ -32,7 +32,6 @@ use crate::{
     store::Store,
 };
 
-/// The event query service.
 #[derive(Debug)]
 pub struct EventQueries {
     store: Store,
@@ -63,7 +62,6 @@ impl EventQueries {
         }
     }
 
-    /// Returns a converted query, with warnings about likely mistakes.
     async fn with_warnings<T>(
         &self,
         parsed: Result<ReadQuery<T>, Error>,
@@ -87,7 +85,7 @@ impl EventQueries {
         newest.ok_or_else(|| Error::NotFound(format!("there is no event `{event}`")))
     }
 
-    /// Returns occurrences of an event by id; a missing one is an error.
+    /// Returns the occurrences of an event by id; a missing occurrence is an error.
     async fn occurrences(
         &self,
         newest: &Occurrence,

@@ -10,7 +10,6 @@ use crate::ops::{
     intake::Intake,
 };
 
-/// The group service.
 #[derive(Debug)]
 pub struct GroupApi {
     deciding: DecisionContext,
@@ -18,7 +17,6 @@ pub struct GroupApi {
 }
 
 impl GroupApi {
-    /// Creates the service; events of the service itself are sent through `intake`.
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self { deciding, intake }
     }

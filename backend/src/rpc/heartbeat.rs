@@ -30,7 +30,6 @@ pub struct HeartbeatApi {
 }
 
 impl HeartbeatApi {
-    /// Creates the service for these heartbeats.
     pub fn new(
         heartbeats: Heartbeats,
         expectations: Expectations,
@@ -137,7 +136,7 @@ impl HeartbeatService for HeartbeatApi {
     }
 }
 
-/// Returns the request with the parts of an address of an earlier version, `NAME/KEY`, in their fields.
+/// Splits an address of an earlier version, `NAME/KEY`, into the fields of the request.
 fn parse_address(request: v1::BeatByKeyRequest) -> v1::BeatByKeyRequest {
     let is_key = request.signal.len() >= KEY_CHARACTERS_MIN && request.name.is_empty();
     if !is_key {

@@ -6,7 +6,6 @@ use tonic::{Request, Response, Status, async_trait};
 use super::{convert::inhibition as convert, serve::serve};
 use crate::ops::inhibition::{Inhibitions, Previews};
 
-/// The inhibition service.
 #[derive(Debug)]
 pub struct InhibitionApi {
     inhibitions: Inhibitions,
@@ -14,7 +13,6 @@ pub struct InhibitionApi {
 }
 
 impl InhibitionApi {
-    /// Creates the service for these inhibitions.
     pub fn new(inhibitions: Inhibitions, previews: Previews) -> Self {
         Self {
             inhibitions,

@@ -16,14 +16,12 @@ use crate::{
     ops::noise::{NoiseLine, NoiseReports, NoiseRequest, NoiseRows},
 };
 
-/// The service for noise reports.
 #[derive(Debug)]
 pub struct InsightApi {
     reports: NoiseReports,
 }
 
 impl InsightApi {
-    /// Creates the service for these reports.
     pub fn new(reports: NoiseReports) -> Self {
         Self { reports }
     }

@@ -36,7 +36,6 @@ pub struct IntakeMappingApi {
 }
 
 impl IntakeMappingApi {
-    /// Creates the service for these mappings; events are passed to `receiver`.
     pub fn new(
         mappings: Mappings,
         receiver: DataReceiver,

@@ -42,7 +42,6 @@ pub struct LinkApi {
 }
 
 impl LinkApi {
-    /// Creates the service for these signed links.
     #[expect(
         clippy::too_many_arguments,
         reason = "independent parts of the service"
@@ -67,7 +66,6 @@ impl LinkApi {
         }
     }
 
-    /// Returns the caller by a link: a contact, or an anonymous holder.
     fn actor(
         &self,
         address: Option<IpAddr>,
@@ -120,7 +118,7 @@ impl LinkApi {
     }
 }
 
-/// Returns the value, or `None` if there is none of that name.
+/// Returns the value, or `None` if it was not found or its name is invalid.
 fn optional<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
     match found {
         Err(Error::NotFound(_) | Error::Invalid(_)) => Ok(None),

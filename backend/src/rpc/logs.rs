@@ -36,7 +36,6 @@ use crate::{
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// The logs service.
 #[derive(Debug, Clone)]
 pub struct LogsServer(Arc<Intake>);
 
@@ -47,7 +46,6 @@ struct Intake {
 }
 
 impl LogsServer {
-    /// Creates the service; events are passed to `receiver`.
     pub fn new(receiver: DataReceiver, settings: Settings) -> Self {
         Self(Arc::new(Intake { receiver, settings }))
     }

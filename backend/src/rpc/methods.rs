@@ -10,19 +10,14 @@ use bellwether_proto::{
 
 use crate::domain::Role;
 
-/// Ingests events.
 pub const PUT_EVENTS: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
-/// Ingests a webhook with a mapping.
 pub const RECEIVE_WEBHOOK: &str = "/bellwether.v1.IntakeMappingService/ReceiveWebhook";
-/// Ingests OpenTelemetry log records.
 pub const EXPORT_LOGS: &str = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
 
-/// The permission that a method requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
-    /// None, not even a key.
+    /// No permission, not even a key.
     Nothing,
-    /// Any key.
     Key,
     /// The role `ingest` or `admin`.
     Ingest,
@@ -32,7 +27,6 @@ pub enum Permission {
     Operator,
     /// The role `editor` or above.
     Editor,
-    /// The role `admin`.
     Admin,
 }
 
@@ -52,7 +46,6 @@ impl Permission {
         }
     }
 
-    /// Whether a role is sufficient.
     pub fn allows(self, role: Role) -> bool {
         match self {
             Self::Nothing | Self::Key => true,
@@ -77,13 +70,12 @@ impl Permission {
     }
 }
 
-/// The class of a call. Each has a separate capacity, so that overload of one does not affect the
-/// others.
+/// The class of a call. Each class has a separate capacity, so that overload of one class does not
+/// affect the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// A health check, which is always accepted.
     Probe,
-    /// Sends events.
     Intake,
     /// Reads little data.
     Read,
@@ -91,7 +83,6 @@ pub enum Class {
     Page,
     /// Makes changes, or triggers work.
     Change,
-    /// Watches changes, for as long as the caller wants.
     Watch,
     /// Another stream, for as long as the caller wants.
     Stream,
@@ -123,27 +114,20 @@ impl Class {
 /// reads everything is audited in advance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audit {
-    /// The action.
     pub action: Box<str>,
-    /// The kind of resource.
     pub what: Box<str>,
 }
 
 impl Audit {
-    /// Whether the call is audited for reading.
     pub fn audits_reads(&self) -> bool {
         &*self.action == "read"
     }
 }
 
-/// A method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Method {
-    /// `/package.Service/Method`.
     pub path: Box<str>,
-    /// Required permission.
     pub need: Permission,
-    /// Class of its calls.
     pub class: Class,
     /// Whether a call may scan many records or compute for long, so that it runs on separate
     /// threads.
@@ -152,17 +136,14 @@ pub struct Method {
     pub audit: Option<Audit>,
 }
 
-/// Returns the method of a path; `None` if there is none.
 pub fn method(path: &str) -> Option<&'static Method> {
     METHODS.get(path)
 }
 
-/// Returns the names of all methods, as used in metrics.
 pub fn names() -> impl Iterator<Item = &'static str> {
     METHODS.keys().map(|path| path.trim_start_matches('/'))
 }
 
-/// Returns the names of all services, in order.
 pub fn services() -> impl Iterator<Item = &'static str> {
     let mut last = "";
     METHODS.keys().filter_map(move |path| {

@@ -18,7 +18,6 @@ use crate::{
 
 const SPAN_DEFAULT: Duration = Duration::from_secs(3600);
 
-/// The overview service.
 #[derive(Debug)]
 pub struct Overviews {
     store: Store,

@@ -6,7 +6,6 @@ use tonic::{Request, Response, Status, async_trait};
 use super::{audit, convert::pending as convert};
 use crate::ops::{decision_context::DecisionContext, intake::Intake, pending};
 
-/// The service for pending notifications.
 #[derive(Debug)]
 pub struct PendingApi {
     deciding: DecisionContext,
@@ -14,7 +13,6 @@ pub struct PendingApi {
 }
 
 impl PendingApi {
-    /// Creates the service; events of the service itself are sent through `intake`.
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self { deciding, intake }
     }

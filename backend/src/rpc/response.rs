@@ -13,14 +13,12 @@ use crate::{
     },
 };
 
-/// The response service.
 #[derive(Debug)]
 pub struct ResponseApi {
     responses: Responses,
 }
 
 impl ResponseApi {
-    /// Creates the service for these responses.
     pub fn new(responses: Responses) -> Self {
         Self { responses }
     }
@@ -28,7 +26,7 @@ impl ResponseApi {
 
 fn filter(request: v1::ListResponsesRequest) -> Result<ResponseFilter, Error> {
     let state = |number: i32| {
-        // Stopped responses are listed with the ended ones.
+        // Stopped responses are listed with the ended responses.
         let all = ResponseState::ALL.into_iter();
         let mut all = all.filter(|it| *it != ResponseState::Stopped);
         let known = all.find(|it| i32::from(*it as u8) == number);

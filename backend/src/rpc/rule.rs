@@ -9,7 +9,6 @@ use crate::ops::{
     rule::{Installation, Rules},
 };
 
-/// The rule service.
 #[derive(Debug)]
 pub struct RuleApi {
     rules: Rules,

@@ -6,14 +6,12 @@ use tonic::async_trait;
 use super::serve::serve;
 use crate::ops::saved_view::SavedViews;
 
-/// The view service.
 #[derive(Debug)]
 pub struct ViewApi {
     views: SavedViews,
 }
 
 impl ViewApi {
-    /// Creates the service for these views.
     pub fn new(views: SavedViews) -> Self {
         Self { views }
     }

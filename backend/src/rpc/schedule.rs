@@ -16,7 +16,6 @@ use crate::{
     },
 };
 
-/// The schedule service.
 #[derive(Debug)]
 pub struct ScheduleApi {
     schedules: Schedules,

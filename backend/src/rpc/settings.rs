@@ -9,7 +9,6 @@ use crate::{
     ops::settings::InstallationSettings, store::Store,
 };
 
-/// The service for the shared settings.
 #[derive(Debug)]
 pub struct SettingsApi {
     settings: InstallationSettings,
@@ -17,7 +16,6 @@ pub struct SettingsApi {
 }
 
 impl SettingsApi {
-    /// Creates the service for these settings.
     pub fn new(settings: InstallationSettings, store: Store) -> Self {
         Self { settings, store }
     }

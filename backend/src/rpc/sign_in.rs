@@ -15,12 +15,11 @@ const CODE_BYTES_MAX: usize = 4096;
 const VERIFIER_BYTES_MAX: usize = 128;
 const STATE_BYTES_MAX: usize = 256;
 
-/// The sign-in service.
 #[derive(Debug)]
 pub struct SignInApi(Option<Arc<SignIns>>, SignInStates);
 
 impl SignInApi {
-    /// Creates the service; `None` if there is no identity provider.
+    /// Creates the service; `sign_ins` is `None` if there is no identity provider.
     pub fn new(sign_ins: Option<Arc<SignIns>>, states: SignInStates) -> Self {
         Self(sign_ins, states)
     }

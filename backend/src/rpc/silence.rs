@@ -9,14 +9,12 @@ use super::{
 };
 use crate::ops::silence::Silencing;
 
-/// The silence service.
 #[derive(Debug)]
 pub struct SilenceApi {
     silences: Silencing,
 }
 
 impl SilenceApi {
-    /// Creates the service for these silences.
     pub fn new(silences: Silencing) -> Self {
         Self { silences }
     }

@@ -7,7 +7,6 @@ use tonic_types::{ErrorDetails, FieldViolation, StatusExt};
 
 use crate::error::{Error, Reason, Violation, log_failure};
 
-/// The `domain` of every `ErrorInfo`.
 pub const ERROR_DOMAIN: &str = "bellwether";
 
 /// Details are base64-encoded in a header, and clients of the official gRPC library may reject more
@@ -87,7 +86,7 @@ fn message(error: &Error) -> String {
 }
 
 /// Returns the violations that fit into the details, in order; the last one reports the number of
-/// others.
+/// omitted violations.
 fn fit_violations(violations: &[Violation]) -> Vec<FieldViolation> {
     let mut room = VIOLATION_BYTES_MAX;
     let mut fitting = Vec::new();

@@ -20,7 +20,6 @@ use crate::{
     },
 };
 
-/// The trigger service.
 #[derive(Debug)]
 pub struct TriggerApi {
     triggers: Triggers,
@@ -43,7 +42,6 @@ impl TriggerApi {
 type TestProgress =
     Pin<Box<dyn Stream<Item = Result<v1::TestTriggerWithProgressResponse, Status>> + Send>>;
 
-/// Returns the next message of a test, and the rest of the test.
 async fn next_progress(
     (mut run, is_begun): (TestRun, bool),
 ) -> (

@@ -26,7 +26,7 @@ pub(crate) struct FairSlots {
 struct State {
     in_use: usize,
     by: HashMap<Arc<str>, usize>,
-    /// Calls that cannot have a slot yet, because all are in use, or all of their client.
+    /// Calls that wait because all slots are in use, or all slots of their client.
     waiting: VecDeque<Waiting>,
 }
 
@@ -36,7 +36,6 @@ struct Waiting {
     slot: oneshot::Sender<Slot>,
 }
 
-/// A slot, released on drop.
 #[derive(Debug)]
 pub struct Slot {
     slots: Arc<FairSlots>,
@@ -110,8 +109,8 @@ impl State {
         *self.by.entry(Arc::clone(client)).or_default() += 1;
     }
 
-    /// Returns the next call: of those that may have a slot, the first one of the client with the
-    /// fewest.
+    /// Returns the next call that may have a slot: the first call of the client with the fewest
+    /// slots.
     fn next(&mut self, most: usize) -> Option<Waiting> {
         self.waiting.retain(|it| !it.slot.is_closed());
         let may = |at: &usize| self.may_have(&self.waiting[*at].client, most);
@@ -139,7 +138,7 @@ impl Drop for Slot {
             next
         };
         if let Some(Waiting { client, slot }) = next {
-            // If the receiver was dropped, the slot is dropped here and assigned to another one.
+            // If the receiver was dropped, the slot is dropped here and assigned to another call.
             drop(slot.send(self.slots.slot(&client)));
         }
     }

@@ -16,11 +16,10 @@ thread_local! {
 struct Work {
     /// Whether its caller has disconnected.
     is_left: Arc<AtomicBool>,
-    /// The CPU time of the thread at which it must end.
+    /// CPU time of the thread at which the work must end.
     until: Duration,
 }
 
-/// Clears the work of a thread on drop.
 struct Working;
 
 impl Drop for Working {
@@ -29,12 +28,10 @@ impl Drop for Working {
     }
 }
 
-/// A caller that waits for work until it is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Caller(Arc<AtomicBool>);
 
 impl Caller {
-    /// Returns the flag that is set when the caller disconnects.
     pub(crate) fn left_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
@@ -61,7 +58,6 @@ pub(crate) fn run_timed<T>(
     (done, was_over)
 }
 
-/// Whether the work of this thread has to end.
 pub(super) fn is_over() -> bool {
     CURRENT.with_borrow(|work| {
         let is_over = |it: &Work| it.is_left.load(Ordering::Relaxed) || thread_time() >= it.until;

@@ -156,11 +156,8 @@ struct Modules {
 }
 
 pub(super) struct Assembled {
-    /// The services, for calls without a socket.
     pub(super) routes: Routes,
-    /// Intake, for calls without HTTP.
     pub(super) direct: Direct,
-    /// The services, for connections.
     pub(super) front: Front,
     pub(super) work: Work,
     pub(super) certificate: CertificateWatch,
@@ -612,7 +609,6 @@ fn reflection() -> tonic_reflection::server::Builder<'static> {
     tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        // The types of error details.
         .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
 }
 

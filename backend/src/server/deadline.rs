@@ -73,10 +73,6 @@ pub(super) fn limit(headers: &HeaderMap) -> Duration {
     requested.min(REQUEST_TIME_MAX)
 }
 
-/// Makes a call with a time limit.
-///
-/// # Errors
-/// Returns an error if it is exceeded.
 pub(super) async fn with_time_limit<T>(
     limit: Duration,
     call: impl Future<Output = T>,

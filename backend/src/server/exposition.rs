@@ -64,7 +64,6 @@ pub(super) struct Exposition {
     pub(super) data_dir: PathBuf,
 }
 
-/// The backlog of one destination, or of several together.
 #[derive(Debug, Default)]
 struct Waiting {
     count: i64,
@@ -195,7 +194,7 @@ impl Exposition {
             ),
             (
                 "destination_paused",
-                "Whether the destination is paused until it is saved",
+                "Whether the destination is paused until it is resumed or edited",
                 by_name_of(&by_name, |it| it.paused),
             ),
             (

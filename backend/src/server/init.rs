@@ -16,7 +16,6 @@ use crate::{
     },
 };
 
-/// The result of creating a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreatedStore {
     /// A store, and a client whose key is in the given file.

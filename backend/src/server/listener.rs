@@ -91,7 +91,6 @@ where
         activity: Arc<Activity>,
     ) -> Response<Body> {
         let id = request_id(request.headers());
-        // The request id of log lines.
         request.headers_mut().insert(REQUEST_ID, id.clone());
         let mut answer = self.reply(request, peer, activity).await;
         answer.headers_mut().insert(REQUEST_ID, id);

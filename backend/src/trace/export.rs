@@ -12,29 +12,24 @@ use tonic::transport::ClientTlsConfig;
 
 use super::TRACER;
 
-/// The service name reported to the collector.
 const SERVICE: &str = "bellwether";
 /// Timeout of an export; spans that do not fit into memory during it are lost.
 const EXPORT_TIME_MAX: Duration = Duration::from_secs(10);
-/// Timeout of the last export at shutdown.
 const END_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// Settings of the export.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TraceConfig {
     /// `http://HOST:PORT` or `https://HOST:PORT`.
     pub endpoint: String,
-    /// Fraction of events without a trace that begin one, from 0 to 1. For events with a trace, its
-    /// sender has decided.
+    /// Fraction of events without a trace that begin a trace, from 0 to 1. For events with a trace,
+    /// the sender has decided.
     pub sample: f64,
 }
 
-/// An invalid endpoint.
 #[derive(Debug, thiserror::Error)]
 #[error("traces.endpoint: {0}")]
 pub struct TraceConfigError(String);
 
-/// A running export.
 #[derive(Debug)]
 pub struct Exporting(SdkTracerProvider);
 

@@ -12,18 +12,12 @@ tokio::task_local! {
     static BY: Arc<Actor>;
 }
 
-/// The client on whose behalf a change is made.
 #[derive(Debug, Clone)]
 pub struct Actor {
-    /// Name of the client.
     pub client: String,
-    /// Address of the caller.
     pub address: Option<IpAddr>,
-    /// Path of the method.
     pub method: &'static str,
-    /// Time of the call, in milliseconds since 1970.
     pub time_ms: i64,
-    /// Scope of the key.
     pub scope: Arc<KeyScope>,
 }
 
@@ -32,7 +26,6 @@ pub fn run_as<F: Future>(by: Actor, work: F) -> impl Future<Output = F::Output> 
     BY.scope(Arc::new(by), work)
 }
 
-/// Carries the client of this task over to another task that runs `work`.
 pub fn carry_actor<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let by = current_actor();
     async {
@@ -54,7 +47,6 @@ impl Actor {
         own.is_empty() || tags.iter().any(|tag| own.contains(tag))
     }
 
-    /// Creates an audit entry for a call of this client.
     pub fn entry(&self, action: AuditAction) -> AuditEntry {
         AuditEntry {
             number: 0,
@@ -77,10 +69,8 @@ impl Actor {
     }
 }
 
-/// A record as described in the audit log.
 #[derive(Debug, Clone)]
 pub struct AuditSnapshot {
-    /// Name of the record.
     pub name: String,
     /// The record itself; `None` if it is only counted.
     pub state: Option<AnyResource>,
@@ -236,7 +226,8 @@ impl Audited {
         ))
     }
 
-    /// Returns one entry per changed definition, and one per kind and action for the rest.
+    /// Returns one entry per changed definition, and for other changes one entry per kind and
+    /// action.
     pub(super) fn entries(self) -> Vec<AuditEntry> {
         let (defined, counted): (Vec<_>, Vec<_>) =
             self.changes.into_iter().partition(AuditedChange::has_state);

@@ -6,7 +6,7 @@ use super::engine::{Engine, EngineError, Kind, LogPosition, LogStep};
 
 const PAGE: usize = 256;
 
-/// A position in the change log that advances.
+/// A reader that follows the change log.
 #[derive(Debug)]
 pub struct LogFollower {
     engine: Arc<dyn Engine>,
@@ -17,7 +17,6 @@ pub struct LogFollower {
     through: LogPosition,
 }
 
-/// The result of following the change log.
 #[derive(Debug)]
 pub enum LogUpdate {
     /// Commits since the last result, oldest first.
@@ -40,9 +39,6 @@ impl LogFollower {
 
     /// Returns the next result; `None` if there are no changes. The same result is returned until
     /// [`LogFollower::advance`].
-    ///
-    /// # Errors
-    /// Returns any error of the engine.
     pub async fn next(&mut self) -> Result<Option<LogUpdate>, EngineError> {
         if let Some(position) = self.position {
             // Read before asking which kinds changed: a newer head would cover changes that were

@@ -1,8 +1,6 @@
 //! Limits of stored records, backups and checks.
 
-/// Maximum records in one step of a backup.
 pub const BACKUP_PAGE_RECORDS_MAX: usize = 1_000;
-/// Intended bytes of a backup step.
 pub const BACKUP_STEP_BYTES: usize = 1024 * 1024;
 /// Maximum bytes of one message of a backup. A step extends to the end of a commit, and a delivery
 /// includes all its attempts.
@@ -12,5 +10,4 @@ pub const BACKUP_LOG_STEPS: u64 = 1_000;
 /// Maximum bytes of the block checksums of a store, and of their journal; enough for a store of one
 /// terabyte. Without them the store is scanned.
 pub const STORE_CHECKSUM_BYTES_MAX: u64 = 1024 * 1024 * 1024;
-/// Bytes of one file of a backup.
 pub const BACKUP_PIECE_BYTES: u64 = 64 * 1024 * 1024;

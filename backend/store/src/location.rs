@@ -4,19 +4,16 @@ use std::path::PathBuf;
 
 use crate::domain::Secret;
 
-/// The location of a store and its options.
 #[derive(Debug, Clone)]
 pub struct Location {
     /// The folder of the store and the keys; created if missing.
     pub data_dir: PathBuf,
-    /// Options for a store in the folder.
     pub options: StoreConfig,
     /// The database of the store; `None` if it is in the folder.
     pub database: Option<DatabaseConfig>,
 }
 
 impl Location {
-    /// Creates the location of a folder with default options.
     pub fn folder(data_dir: impl Into<PathBuf>) -> Self {
         Self {
             data_dir: data_dir.into(),
@@ -26,10 +23,8 @@ impl Location {
     }
 }
 
-/// Options for a store in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreConfig {
-    /// Memory for cached pages, in bytes.
     pub cache_bytes: usize,
     /// Free disk space below which events are rejected, in bytes.
     pub free_space_floor_bytes: u64,
@@ -47,20 +42,16 @@ impl Default for StoreConfig {
     }
 }
 
-/// The database of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseConfig {
     /// URL, without a password.
     pub url: String,
-    /// Password.
     pub password: Option<Secret>,
-    /// Schema of the tables.
     pub schema: String,
     /// Name of this process, shown when another one wants to use the store.
     pub node_name: String,
     /// File with the keys that seal secrets; never created when serving.
     pub secret_key_file: PathBuf,
-    /// Size of the connection pool.
     pub connections: usize,
     /// Whether each commit has to be on a standby as well; without a standby nothing is served.
     pub require_standby: bool,

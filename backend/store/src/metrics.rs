@@ -15,7 +15,6 @@ use prometheus_client::{
 
 use crate::domain::{DestinationKind, HoldKind, Outcome};
 
-/// Prefix of every metric.
 pub const PREFIX: &str = "bellwether";
 
 const QUICK: [f64; 12] = [
@@ -77,20 +76,15 @@ pub enum CommitStep {
     Decided(&'static str),
     /// A shadow rule recorded a delivery to a destination of that type.
     Shadowed(&'static str),
-    /// A delivery reached a final state.
     Ended {
-        /// Type of the destination.
         kind: &'static str,
-        /// Final state.
         state: &'static str,
-        /// Time since it was created.
+        /// Time since the delivery was created.
         took: Duration,
     },
     /// A test delivery reached a final state.
     Tested {
-        /// Type of the destination.
         kind: &'static str,
-        /// Final state.
         state: &'static str,
     },
     /// A notification was held for a reason of that kind.
@@ -223,20 +217,13 @@ fn quick_histogram() -> Histogram {
     Histogram::new(QUICK)
 }
 
-/// Label values that are known in advance.
 #[derive(Debug, Default)]
 pub struct LabelValues {
-    /// Dialects of received events.
     pub dialects: Vec<&'static str>,
-    /// Error codes.
     pub codes: Vec<&'static str>,
-    /// Methods.
     pub methods: Vec<&'static str>,
-    /// Reasons for rejecting calls.
     pub refusals: Vec<&'static str>,
-    /// Outcomes of pings to the external monitor.
     pub pings: Vec<&'static str>,
-    /// Purposes of renderings.
     pub purposes: Vec<&'static str>,
 }
 
@@ -306,7 +293,6 @@ impl Metrics {
         }
     }
 
-    /// Returns the registry.
     pub fn registry(&self) -> &Registry {
         &self.0.registry
     }
@@ -316,7 +302,6 @@ impl Metrics {
         self.0.store_losses.inc_by(times);
     }
 
-    /// Counts accepted events, and how many of them opened an occurrence.
     pub fn record_accepted(&self, dialect: &'static str, events: usize, opened: usize) {
         let label = [("dialect", dialect)];
         let repeated = events.saturating_sub(opened);
@@ -324,7 +309,6 @@ impl Metrics {
         add(&self.0.events_deduplicated, &label, repeated);
     }
 
-    /// Counts rejected events.
     pub fn record_refused(&self, dialect: &'static str, code: &'static str, events: usize) {
         let labels = [("dialect", dialect), ("code", code)];
         add(&self.0.events_refused, &labels, events);
@@ -335,23 +319,19 @@ impl Metrics {
         add(&self.0.events_replayed, &[("dialect", dialect)], events);
     }
 
-    /// Records the duration of a committed batch of events.
     pub fn record_intake_commit(&self, took: Duration) {
         self.0.intake_commit_seconds.observe(took.as_secs_f64());
     }
 
-    /// Records the time that events waited for their batch.
     pub fn record_intake_wait(&self, waited: Duration) {
         self.0.intake_wait_seconds.observe(waited.as_secs_f64());
     }
 
-    /// Counts an evaluation of all rules, and the matches.
     pub fn record_evaluation(&self, matches: usize) {
         self.0.evaluations.inc();
         self.0.matches.inc_by(matches as u64);
     }
 
-    /// Counts the effects of a commit.
     pub fn record_commit(&self, steps: &[CommitStep]) {
         for step in steps {
             match *step {
@@ -392,7 +372,6 @@ impl Metrics {
         }
     }
 
-    /// Counts an attempt to a destination of that type.
     pub fn record_attempt(&self, kind: &'static str, outcome: &'static str, took: Duration) {
         let labels = [("type", kind), ("outcome", outcome)];
         add(&self.0.attempts, &labels, 1);
@@ -400,25 +379,21 @@ impl Metrics {
         seconds.observe(took.as_secs_f64());
     }
 
-    /// Counts a completed call.
     pub fn record_call(&self, method: &'static str, code: &'static str, took: Duration) {
         add(&self.0.calls, &[("method", method), ("code", code)], 1);
         let seconds = self.0.call_seconds.get_or_create(&[("method", method)]);
         seconds.observe(took.as_secs_f64());
     }
 
-    /// Counts a ping of the external monitor.
     pub fn record_ping(&self, outcome: &'static str) {
         add(&self.0.pings, &[("outcome", outcome)], 1);
     }
 
-    /// Counts a rendering for that purpose.
     pub fn record_rendering(&self, purpose: &'static str, outcome: &'static str) {
         let labels = [("purpose", purpose), ("outcome", outcome)];
         add(&self.0.renders, &labels, 1);
     }
 
-    /// Counts a rejected call or key.
     pub fn record_refused_call(&self, why: &'static str) {
         add(&self.0.refusals, &[("why", why)], 1);
     }

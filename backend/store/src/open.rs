@@ -109,11 +109,8 @@ pub fn open(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
     })
 }
 
-/// Opens a store for a command that changes little in it: in a database, next to the nodes that use
-/// it; in a folder, only if no service uses it. Does not create one.
-///
-/// # Errors
-/// Returns an [`OpenError`].
+/// Opens a store for a command that makes few changes: a store in a database alongside the nodes
+/// that use it, a store in a folder only if no service uses it. Does not create a store.
 pub fn open_for_command(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
     Box::pin(async move {
         if let Some(database) = &config.database {
@@ -200,10 +197,8 @@ pub fn open_to_read(
     })
 }
 
-/// A store opened read-only.
 #[derive(Debug)]
 pub struct ReadOnlyStore {
-    /// The store.
     pub store: Store,
     /// The reason why secrets cannot be opened; `None` if they can.
     pub key_error: Option<OpenError>,

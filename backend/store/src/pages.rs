@@ -9,7 +9,6 @@ use super::{
 
 const PAGE: usize = 256;
 
-/// An iterator over records in key order.
 #[derive(Debug)]
 pub struct Pages<'a, T> {
     store: &'a Store,
@@ -18,7 +17,6 @@ pub struct Pages<'a, T> {
 }
 
 impl Store {
-    /// Iterates over the records of a range.
     pub fn pages<T: Record>(&self, range: Range) -> Pages<'_, T> {
         Pages {
             store: self,

@@ -57,8 +57,8 @@ fn counts_as_load(kind: Kind) -> bool {
     matches!(kind, Kind::Occurrence | Kind::Delivery)
 }
 
-/// Whether decisions depend on records of this kind, so that they have to be repeated if one
-/// changed: those from which the rules are built.
+/// Whether decisions depend on records of this kind, so that decisions have to be repeated if such
+/// a record changed: the kinds from which the rules are built.
 fn is_definition(kind: Kind) -> bool {
     matches!(
         kind,
@@ -72,27 +72,24 @@ fn is_definition(kind: Kind) -> bool {
     )
 }
 
-/// A domain value that is kept as a record.
 pub trait Record: Shift + Clone + Send + Sync + Sized + 'static {
-    /// The kind of record.
     const KIND: Kind;
-    /// Returns the record's key.
     fn key(&self) -> Vec<u8>;
     /// Returns the index entries of the record, without duplicates.
     fn entries(&self) -> Vec<Entry>;
-    /// Returns its references by name.
+    /// Returns the record's references by name.
     fn references(&self) -> Vec<Reference<'_>> {
         Vec::new()
     }
-    /// Returns the destination whose owning process has to make the changes; `None` if any may.
+    /// Returns the destination whose owning process has to make the changes; `None` if any process
+    /// may.
     fn owning_destination(&self) -> Option<RecordId> {
         None
     }
-    /// Returns the slot whose owning process has to review the record; `None` if any may.
+    /// Returns the slot whose owning process has to review the record; `None` if any process may.
     fn review_slot(&self) -> Option<u8> {
         None
     }
-    /// Returns the counters that include the record.
     fn counter_entries(&self) -> Vec<CounterTally> {
         Vec::new()
     }
@@ -107,33 +104,28 @@ pub trait Record: Shift + Clone + Send + Sync + Sized + 'static {
     /// # Errors
     /// Returns [`EngineError::Corrupt`] if the bytes are not a record, or lack the required proof.
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError>;
-    /// Returns the delivery that ends with a change, for those that wait for it; nothing for most kinds.
+    /// Returns the delivery that ends with a change, for deliveries that wait for its end; `None`
+    /// for most kinds.
     fn ended_delivery(_before: &Self, _after: Option<&Self>) -> Option<EndedDelivery> {
         None
     }
-    /// Adds what is counted when it is stored where that was; nothing for most kinds.
+    /// Adds the steps to count when this value replaces `_before`; nothing for most kinds.
     fn steps(&self, _before: Option<&Self>, _to: &mut Vec<CommitStep>) {}
-    /// Adds the noise counts when it replaces `before`; none for most kinds.
+    /// Adds the noise counts when this value replaces `_before`; nothing for most kinds.
     fn count_noise(&self, _before: Option<&Self>, _to: &mut NoiseCounts<'_>) {}
 }
 
-/// A delivery that ends with a change.
 #[derive(Debug, Clone, Copy)]
 pub struct EndedDelivery {
-    /// Its destination, by identity.
     pub destination: RecordId,
-    /// The delivery.
     pub delivery: RecordId,
-    /// The time, in milliseconds since 1970.
     pub at_ms: i64,
 }
 
 /// A reference by name to another record, which must exist.
 #[derive(Debug, Clone, Copy)]
 pub struct Reference<'a> {
-    /// Kind of the referenced record.
     pub kind: Kind,
-    /// Name of the referenced record.
     pub name: &'a Name,
     /// Index from the referenced record to this one.
     pub back: Index,
@@ -142,13 +134,11 @@ pub struct Reference<'a> {
 /// A stored record: the value, and the version for changing it.
 #[derive(Debug, Clone)]
 pub struct Stored<T> {
-    /// Version when it was read.
     pub version: u64,
-    /// Size in the store, in bytes.
     pub bytes: usize,
     /// The value, with its times shifted by `shift_ms`.
     pub value: T,
-    /// The value as it is in the store, if its times there include another shift.
+    /// The value as it is in the store, if its stored times include another shift.
     written: Option<Box<T>>,
     /// The shift that its times include, in milliseconds.
     shift_ms: i64,
@@ -166,7 +156,7 @@ impl<T> Stored<T> {
         }
     }
 
-    /// Whether its times in the store, and the entries of indexes, include another shift.
+    /// Whether the stored times and the index entries include another shift.
     pub fn is_shifted(&self) -> bool {
         self.written.is_some()
     }
@@ -197,7 +187,6 @@ pub struct Store {
 }
 
 impl Store {
-    /// Creates a store on an engine.
     pub fn new(engine: Arc<dyn Engine>, sealer: Arc<Sealer>) -> Self {
         Self {
             engine,
@@ -224,28 +213,19 @@ impl Store {
         Self::new(Arc::new(MemoryEngine::new()), Arc::clone(&self.sealer))
     }
 
-    /// Returns the underlying engine, for the change log.
     pub fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
     }
 
-    /// Returns the metrics.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// Reads one record.
-    ///
-    /// # Errors
-    /// Returns any error of the engine.
     pub async fn get<T: Record>(&self, key: Vec<u8>) -> Result<Option<Stored<T>>, EngineError> {
         Ok(self.get_many([key].into()).await?.pop().flatten())
     }
 
     /// Reads records by key, at one point in time.
-    ///
-    /// # Errors
-    /// Returns any error of the engine.
     pub async fn get_many<T: Record>(
         &self,
         keys: Vec<Vec<u8>>,
@@ -256,10 +236,11 @@ impl Store {
         found.map(|found| read(found).transpose()).collect()
     }
 
-    /// Reads records by key, and returns the keys of unreadable ones separately, which are `None`
-    /// in the list.
+    /// Reads records by key. Unreadable records are `None` in the list, and their keys are returned
+    /// separately.
     ///
     /// # Errors
+    ///
     /// Returns any error of the engine except for damaged records.
     pub async fn get_readable<T: Record>(
         &self,
@@ -285,9 +266,6 @@ impl Store {
     }
 
     /// Reads a page of records in key order.
-    ///
-    /// # Errors
-    /// Returns any error of the engine.
     pub async fn page<T: Record>(
         &self,
         range: Range,
@@ -301,9 +279,6 @@ impl Store {
 
     /// Reads a page of records in index order, each with the key of its entry. A record deleted
     /// meanwhile is omitted.
-    ///
-    /// # Errors
-    /// Returns any error of the engine.
     pub async fn page_by<T: Record>(
         &self,
         index: Index,
@@ -322,9 +297,6 @@ impl Store {
 
     /// Reads the last record under each prefix of an index, in the order of the prefixes, at one
     /// point in time.
-    ///
-    /// # Errors
-    /// Returns any error of the engine.
     pub async fn last_with_prefix<T: Record>(
         &self,
         index: Index,
@@ -384,7 +356,6 @@ impl Store {
         Arc::clone(&self.sealer)
     }
 
-    /// Creates an empty change set.
     pub fn changes(&self) -> Changes {
         let audited = audit::current_actor().map(Audited::for_actor);
         Changes {
@@ -426,9 +397,9 @@ impl Store {
         }
     }
 
-    /// Returns this store for work divided among the nodes by destination or event: changes for
-    /// slots that this node does not own are rejected, including those that it lost meanwhile. A
-    /// single node owns all.
+    /// Returns this store for work divided among the nodes by destination or event. Changes for
+    /// slots that this node does not own are rejected, including slots that it lost meanwhile. A
+    /// single node owns all slots.
     #[must_use]
     pub fn for_owner(self, duty: Duty, owned: watch::Receiver<OwnedSlots>) -> Self {
         let is_shared = *owned.borrow() != OwnedSlots::All;
@@ -455,15 +426,11 @@ impl Store {
         }
     }
 
-    /// Whether its changes are staged.
     pub fn is_staged(&self) -> bool {
         self.staged.is_some()
     }
 
     /// Returns a copy of this store whose changes are staged.
-    ///
-    /// # Errors
-    /// Returns any error of the engine.
     pub async fn stage(&self) -> Result<StagedStore, EngineError> {
         let engine = Arc::new(StagedEngine::new(Arc::clone(&self.engine)).await?);
         let audited = Arc::default();
@@ -492,7 +459,8 @@ impl Store {
         changes.check_scope()?;
         self.wake_followers(&mut changes).await?;
         if changes.is_outdated || changes.has_times && changes.shift_ms != self.shift_ms() {
-            // Decided while the clock was set: some times may be those from before.
+            // The decision was made while the clock was set, so some times may be from before the
+            // change.
             return Err(EngineError::conflict());
         }
         let Some(audited) = changes.audited.take().filter(|it| !it.changes.is_empty()) else {
@@ -564,7 +532,6 @@ fn check<T: Record>(old: &Stored<T>) -> Change {
     }
 }
 
-/// Returns the slot of a destination.
 pub fn slot(destination: RecordId) -> u8 {
     slot_of(&destination.to_bytes())
 }
@@ -578,12 +545,10 @@ pub struct StagedStore {
 }
 
 impl StagedStore {
-    /// Returns the store with the staged changes applied.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Returns the staged changes for the underlying store.
     pub fn take_changes(&self) -> Changes {
         let mut changes = self.store.changes();
         changes.list = self.engine.take_changes();
@@ -601,7 +566,7 @@ pub struct Changes {
     sealer: Arc<Sealer>,
     list: Vec<Change>,
     counts: Counts,
-    /// Whether the records are restored ones, whose steps were already counted.
+    /// Whether the records are restored, so that their steps were already counted.
     is_past: bool,
     rests_on: Option<LogPosition>,
     /// The share of the free disk space that the changes may use.
@@ -613,18 +578,17 @@ pub struct Changes {
     audited: Option<Audited>,
     /// Checks that the owners of changed rows are unchanged.
     owners: Vec<Change>,
-    /// The deliveries that end with them.
+    /// The deliveries that end with the changes.
     ended: Vec<EndedDelivery>,
-    /// The shift that the times of the records include,
+    /// Shift that the times of the records include, in milliseconds.
     shift_ms: i64,
-    /// if any has times that move,
+    /// Whether any record has times that move.
     has_times: bool,
-    /// and whether some were read with another one.
+    /// Whether some records were read with another shift.
     is_outdated: bool,
 }
 
 impl Changes {
-    /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty() && self.counts.is_empty()
     }
@@ -641,15 +605,10 @@ impl Changes {
         );
     }
 
-    /// Checks that the scope of the client includes the changes.
-    ///
-    /// # Errors
-    /// Returns [`EngineError::Forbidden`].
     pub fn check_scope(&self) -> Result<(), EngineError> {
         self.audited.as_ref().map_or(Ok(()), Audited::check_scope)
     }
 
-    /// Returns the number of changed records.
     pub fn len(&self) -> usize {
         self.list.len()
     }
@@ -660,7 +619,6 @@ impl Changes {
         self.rests_on = Some(LogPosition::from_number(rules.position()));
     }
 
-    /// Sets the share of the free disk space that the changes may use.
     pub fn use_space(&mut self, space: DiskShare) {
         self.space = space;
     }
@@ -785,14 +743,14 @@ impl Changes {
         self.list.push(check(old));
     }
 
-    /// Touches a record for an action that does not change its value, and audits that.
+    /// Touches a record for an action that does not change its value, and audits the action.
     pub fn audit_action<T: Record>(&mut self, old: &Stored<T>) {
         self.track(Some(&old.value), Some(&old.value));
         self.touch(old);
     }
 
     /// Declares the definition to which changed rows belong; a restricted client needs permission
-    /// to change it. It must not have changed since it was read.
+    /// to change it. The definition must not have changed since it was read.
     pub fn set_owner<T: Record>(&mut self, owner: &Stored<T>) {
         if let (Some(audited), Some(seen)) = (&mut self.audited, owner.value.audit_snapshot()) {
             audited

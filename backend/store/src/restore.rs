@@ -24,10 +24,8 @@ use super::{
 };
 use crate::location::Location;
 
-/// Options for a restore.
 #[derive(Debug, Clone)]
 pub struct Restore<'a> {
-    /// Folder of the backup.
     pub from: &'a Path,
     /// File with the keys, for a backup without them.
     pub key_file: Option<&'a Path>,
@@ -37,80 +35,55 @@ pub struct Restore<'a> {
     /// may have been sent after the backup. The service then starts in quiet mode, in which nothing
     /// else is sent either. `None` sends all, with the same ids.
     pub hold_due_by_ms: Option<i64>,
-    /// Current time, in milliseconds since 1970.
     pub now_ms: i64,
 }
 
-/// The result of a restore.
 #[derive(Debug, Clone)]
 pub struct Restored {
-    /// Result of verifying the store.
     pub findings: Findings,
     /// Time at which the backup was finished, as RFC 3339 in UTC.
     pub end_time: String,
     /// Number of unfinished deliveries that continue automatically.
     pub waiting: u64,
-    /// Number of held deliveries.
     pub held: u64,
-    /// Whether the service starts in quiet mode.
     pub is_quiet: bool,
-    /// Whether the backup contained the first client's key.
     pub has_admin_key: bool,
 }
 
 /// The reason why nothing was restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// The backup is unusable.
     #[error(transparent)]
     Backup(#[from] BackupError),
-    /// The data folder is unusable.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The folder is in use or not empty.
     #[error("{} contains {found:?}; a backup can only be restored into an empty or new folder", .folder.display())]
-    NotEmpty {
-        /// The folder.
-        folder: PathBuf,
-        /// One of the files.
-        found: String,
-    },
-    /// There is no key for the sealed data.
+    NotEmpty { folder: PathBuf, found: String },
     #[error(
         "the backup was made without its keys, which its secrets need; name the `secret.key` file of its service with --secret-key"
     )]
     NoKey,
-    /// An earlier version made the backup, and its origin cannot be proven.
     #[error(
         "the backup was made by an earlier version and is not authenticated; if you trust everyone who could write to it, use --accept-unproven"
     )]
     Unproven,
-    /// The restored store is incomplete.
     #[error("the backup is not a complete store: {0}")]
     NotWhole(String),
-    /// Writing the store failed.
     #[error("failed to write the contents of the backup: {0}")]
     Unwritten(EngineError),
-    /// An I/O operation failed.
     #[error("cannot {action} {}: {source}", .path.display())]
     Io {
-        /// The operation.
         action: &'static str,
-        /// Path of the file or folder.
         path: PathBuf,
-        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// The stage of a restore, for progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// Verifying the checksums of the backup.
     Reading,
-    /// Writing the records to the store.
     Filling,
-    /// Verifying the store.
     Checking,
 }
 
@@ -255,9 +228,6 @@ pub fn restore<'a>(
 }
 
 /// Restores a backup into memory and discards it, to check that it can be restored.
-///
-/// # Errors
-/// Returns the [`RestoreError`] of a restore of this backup.
 pub fn rehearse<'a>(
     how: &'a Restore<'_>,
     progress: &'a (dyn Fn(Stage, u64, u64) + Sync),

@@ -18,7 +18,6 @@ const LAYOUT: u8 = 1;
 const NONCE_AT: usize = 5;
 const SEALED_AT: usize = NONCE_AT + 24;
 
-/// Bytes of a key.
 pub const KEY_BYTES: usize = 32;
 
 /// Context for deriving the proof key, since each key has a single use.
@@ -29,7 +28,6 @@ pub const PROOF_BYTES: usize = 4 + 32;
 /// The context of a sealed text; a text moved to another context cannot be opened.
 #[derive(Debug, Clone, Copy)]
 pub struct SealContext<'a> {
-    /// The record that contains it.
     pub record: RecordId,
     /// Name of the field, such as `webhook.signing_secret`.
     pub field: &'a str,
@@ -41,9 +39,8 @@ impl SealContext<'_> {
     }
 }
 
-/// Seals and opens secret fields with XChaCha20-Poly1305.
-///
-/// It has a ring of keys: the newest one seals, all can open.
+/// A ring of keys that seals and opens secret fields with XChaCha20-Poly1305: the newest key seals,
+/// all keys can open.
 pub struct Sealer {
     newest: u32,
     keys: Vec<RingKey>,
@@ -79,7 +76,6 @@ impl Sealer {
         }
     }
 
-    /// Returns the number of the key that seals.
     pub fn newest(&self) -> u32 {
         self.newest
     }
@@ -135,7 +131,6 @@ impl Sealer {
         text.map(Secret::new)
     }
 
-    /// Returns the number of the key that sealed a text.
     pub fn key_number(sealed: &[u8]) -> Option<u32> {
         let number = sealed.get(1..NONCE_AT)?;
         Some(u32::from_be_bytes(number.try_into().ok()?))
@@ -170,7 +165,6 @@ impl Sealer {
     }
 }
 
-/// Computes a code over separated parts.
 fn compute_mac(key: &RingKey, purpose: &str, parts: &[&[u8]]) -> Hmac<Sha256> {
     let mut code = key.proof.clone();
     for part in std::iter::once(purpose.as_bytes()).chain(parts.iter().copied()) {
@@ -184,7 +178,6 @@ fn new_mac(key: &[u8]) -> Hmac<Sha256> {
     <Hmac<Sha256> as Mac>::new_from_slice(key).expect("a key may have any length")
 }
 
-/// Returns a key from the system's random source.
 pub fn random_key() -> [u8; KEY_BYTES] {
     let mut key = [0; KEY_BYTES];
     rand::rng().fill_bytes(&mut key);

@@ -31,16 +31,11 @@ const PAGE: usize = 500;
 /// Maximum number of described errors; others are only counted.
 const ERRORS_DESCRIBED_MAX: usize = 100;
 
-/// The result of verifying a store.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Findings {
-    /// Number of records by kind.
     pub records: BTreeMap<&'static str, u64>,
-    /// Number of index entries.
     pub entries: u64,
-    /// Number of steps of the change log.
     pub log_steps: u64,
-    /// Number of errors.
     pub errors: u64,
     /// Descriptions of the first hundred errors, one sentence each.
     pub descriptions: Vec<String>,
@@ -50,7 +45,6 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Adds an error.
     pub fn add_error(&mut self, error: impl Into<String>) {
         self.errors += 1;
         if self.descriptions.len() < ERRORS_DESCRIBED_MAX {
@@ -59,12 +53,9 @@ impl Findings {
     }
 }
 
-/// The progress of a verification.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Number of records, entries and log steps read.
     pub done: u64,
-    /// Total number.
     pub total: u64,
 }
 
@@ -280,7 +271,7 @@ impl Check<'_> {
                 return Ok(());
             };
             range.start = key_after(last);
-            // Unreadable ones have already been reported.
+            // Unreadable records have already been reported.
             let parts = page
                 .iter()
                 .filter_map(|(key, row)| Part::decode(self.store, kind, key, &row.value).ok());

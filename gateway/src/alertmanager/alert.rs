@@ -113,8 +113,8 @@ pub(crate) struct Alert {
 }
 
 impl Alert {
-    /// Converts a page of events to alerts, using their routes, and returns those that pass the
-    /// filter.
+    /// Converts a page of events to alerts, using their routes, and returns the alerts that pass
+    /// the filter.
     pub(crate) fn page(
         query: &AlertQuery,
         events: Vec<Event>,

@@ -181,7 +181,7 @@ impl Matcher {
         if self.is_equal { clause } else { not(clause) }
     }
 
-    /// Converts a clause to a matcher; `None` if there is no equivalent one.
+    /// Converts a clause to a matcher; `None` if there is no equivalent matcher.
     pub(super) fn from_clause(clause: &Clause) -> Option<Self> {
         match clause.kind.as_ref()? {
             Kind::Equals(equals) => {

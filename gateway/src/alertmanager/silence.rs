@@ -24,7 +24,7 @@ const NEVER: &str = "9999-12-31T23:59:59Z";
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SilenceRequest {
-    /// Id of the silence to change; empty for a new one.
+    /// Id of the silence to change; empty for a new silence.
     #[serde(default)]
     pub(crate) id: Option<String>,
     matchers: Vec<RequestMatcher>,
@@ -247,7 +247,7 @@ fn created_by(silence: &Silence) -> &str {
 }
 
 /// Returns the matchers of a silence. A condition without equivalent matchers becomes a matcher
-/// named `filter` with the text of the condition; rules become one named `rule`.
+/// named `filter` with the text of the condition; rules become a matcher named `rule`.
 fn matchers(silence: &Silence) -> Vec<Matcher> {
     let clause = silence.query.as_ref().and_then(|it| it.clause.as_ref());
     let mut found = match clause {

@@ -114,8 +114,8 @@ fn event_name<'a>(labels: &'a Texts<'_>) -> &'a str {
     name.map_or(NAMELESS, |name| name)
 }
 
-/// Sets the dimensions from the labels that belong to the identity. Returns the replica. An empty
-/// label is equal to a missing one in Prometheus.
+/// Sets the dimensions from the labels that belong to the identity. Returns the replica. In
+/// Prometheus, an empty label is equal to a missing label.
 fn identify(draft: &mut Draft, labels: &Texts<'_>, settings: &Settings) -> String {
     let mut replica = String::new();
     for (key, value) in labels {

@@ -61,8 +61,8 @@ fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     batch?.into_translation(success)
 }
 
-/// Returns an event that reports missing alerts: those truncated by the sender, or the `beyond`
-/// ones above the limit.
+/// Returns an event that reports missing alerts: the alerts truncated by the sender, or the
+/// `beyond` alerts above the limit.
 fn truncation_event(message: &Object<'_>, beyond: usize) -> Option<Event> {
     let cut = message.text("truncatedAlerts");
     let cut = cut.and_then(|it| it.parse().ok()).unwrap_or(0);

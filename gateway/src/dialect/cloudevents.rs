@@ -86,7 +86,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
         _ if incoming.headers.contains_key("ce-specversion") => {
             read_single(&read_binary(incoming.headers, media_type, incoming.body)?)
         }
-        // No type, or one that tools such as curl add by default.
+        // No type, or a type that tools such as curl add by default.
         "" | "application/json" | "text/plain" | "application/x-www-form-urlencoded" => {
             json::with_list(incoming.body, List::Root, |body, broken| {
                 let is_event = |it: &Value<'_>| it.get("specversion").as_str().is_some();

@@ -11,7 +11,7 @@ use crate::limits;
 pub(super) use bellwether_proto::json::isolate::List;
 use bellwether_proto::json::isolate::isolate;
 
-/// Borrows its texts from the body.
+/// A JSON value that borrows its texts from the body.
 pub(super) use serde_json_borrow::Value;
 
 /// The largest integer up to which a double represents every integer exactly.

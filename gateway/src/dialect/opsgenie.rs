@@ -272,7 +272,7 @@ fn elapsed_seconds(took: Duration) -> f64 {
     (took.as_secs_f64() * 1e3).round() / 1e3
 }
 
-/// Opsgenie returns 422 for an invalid body.
+/// Changes the status to 422, which Opsgenie returns for an invalid body.
 fn unprocessable(error: DialectError) -> DialectError {
     DialectError {
         status: StatusCode::UNPROCESSABLE_ENTITY,

@@ -172,8 +172,8 @@ fn collect_error<T>(wrong: &mut Vec<String>, read: Result<T, DialectError>) -> O
     read.map_err(|error| wrong.push(error.message)).ok()
 }
 
-/// PagerDuty returns 400 for an invalid request, including an invalid key. Some of its clients
-/// retry after a 403.
+/// Builds an error response as PagerDuty does: 400 for an invalid request, including an invalid
+/// key. Some PagerDuty clients retry after a 403.
 fn error_response(_: &ErrorContext<'_>, error: &DialectError) -> DialectResponse {
     let (status, word, message) = match error.status {
         StatusCode::TOO_MANY_REQUESTS => (

@@ -71,7 +71,7 @@ fn status(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
     Ok(Translation::from_events(Vec::new(), success))
 }
 
-/// Alertmanager's errors are JSON strings.
+/// Builds an error response; Alertmanager's errors are JSON strings.
 fn error_response(_: &ErrorContext<'_>, error: &DialectError) -> DialectResponse {
     DialectResponse::json(error.status, &json!(error.message))
 }

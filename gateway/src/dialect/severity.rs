@@ -5,20 +5,14 @@ use bellwether_proto::{cloud, severity};
 /// Severity of an event, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Relevant to developers only.
     Debug = 1,
-    /// Informational; no action needed.
     Info = 2,
-    /// A potential problem.
     Warning = 3,
-    /// A failure.
     Error = 4,
-    /// A failure of something important.
     Critical = 5,
 }
 
 impl Severity {
-    /// All severities, in ascending order.
     pub const ALL: [Self; 5] = [
         Self::Debug,
         Self::Info,
@@ -27,12 +21,10 @@ impl Severity {
         Self::Critical,
     ];
 
-    /// Returns the name, such as `critical`.
     pub fn as_str(self) -> &'static str {
         severity::word(self.into())
     }
 
-    /// Parses the name.
     pub fn from_name(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }

@@ -273,7 +273,8 @@ fn scalar(plan: &Plan, kind: Kind, how: Direction) -> Value {
     }
 }
 
-/// Returned as text, since some languages lack 64-bit numbers; both forms are accepted.
+/// Returns the schema of a 64-bit integer: returned as text, since some languages lack 64-bit
+/// numbers; both forms are accepted.
 fn wide_integer(format: &str, pattern: &str, how: Direction) -> Value {
     let mut schema = json!({"type": "string", "format": format, "pattern": pattern});
     if how != Direction::Response {
@@ -301,7 +302,8 @@ fn message(plan: &Plan, id: MessageId, how: Direction) -> Value {
     }
 }
 
-/// Any members. Without `additionalProperties`, tools expect an object without members.
+/// Returns the schema of an object with any members. Without `additionalProperties`, tools expect
+/// an object without members.
 fn free_map() -> Value {
     json!({"type": "object", "description": "Any members.", "additionalProperties": true})
 }

@@ -313,7 +313,7 @@ impl Handler {
             None => None,
             Some(id) => Some(self.silence(admitted, id).await?),
         };
-        // An expired silence is not changed: posting it again creates another one.
+        // An expired silence is not changed: posting it again creates another silence.
         let known = known.filter(|it| it.state() != State::Expired);
         let mut warnings;
         let stored = if let Some(known) = known {
@@ -353,7 +353,8 @@ impl Handler {
         Ok((answer, covers_nothing.then_some(COVERS_NOTHING)))
     }
 
-    /// Returns the error for an invalid silence, but only to clients that are allowed to store one.
+    /// Returns the error for an invalid silence, but only to clients that are allowed to store a
+    /// silence.
     async fn invalid_silence(&self, admitted: &Admitted<'_>, why: String) -> Problem {
         let request = CreateSilenceRequest {
             validate_only: true,
@@ -382,7 +383,7 @@ impl Handler {
         }
     }
 
-    /// Expires a silence; no error if it already is.
+    /// Expires a silence; no error if it has already expired.
     async fn expire_named(&self, admitted: &Admitted<'_>, name: String) -> AlertmanagerResult {
         let request = ExpireSilenceRequest { name };
         let expired: Result<ExpireSilenceResponse, _> = self

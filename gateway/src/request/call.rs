@@ -188,7 +188,7 @@ impl Handler {
         }
     }
 
-    /// Returns the list of a response as CSV; `None` if the operation has no list for that.
+    /// Returns the list of a response as CSV; `None` if the operation has no list for CSV.
     fn table(&self, operation: &Operation, json: &[u8]) -> Option<String> {
         if operation.csv.is_empty() {
             return None;

@@ -46,7 +46,6 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// Metadata with the dialect, for which the backend checks the client's permission.
 const DIALECT: &str = "bellwether-dialect";
-/// Metadata that marks a key as part of the path.
 const KEY_IN_PATH: &str = "bellwether-key-in-path";
 
 struct FailedRequest {

@@ -30,7 +30,6 @@ pub(super) enum SignInStep {
     End,
 }
 
-/// The state of a pending sign-in, stored in the browser.
 #[derive(Debug, PartialEq, Eq)]
 struct SignInState {
     state: String,
@@ -209,7 +208,7 @@ impl Handler {
     }
 }
 
-/// Returns the path if it is one of the pages, otherwise `/`, to prevent open redirects.
+/// Returns the path if it is the path of a page, otherwise `/`, to prevent open redirects.
 fn own_page(path: &str) -> String {
     let is_page =
         LinkedPage::find(path).is_some() && path.bytes().all(|byte| byte.is_ascii_graphic());

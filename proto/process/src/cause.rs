@@ -17,7 +17,6 @@ pub fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<
     None
 }
 
-/// Returns the root cause.
 pub fn innermost<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     let mut last = error;
     while let Some(deeper) = inner_source(last) {

@@ -45,12 +45,10 @@ pub use streams::Streams;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Time for a client to read the TLS alert after a failed handshake.
 const REFUSED_TIME: Duration = Duration::from_secs(1);
-/// Limit on bytes drained from such a client.
+/// Maximum bytes drained from a client after a failed handshake.
 const REFUSED_BYTES: u64 = 64 * 1024;
 
-/// A service that handles the requests of every connection.
 pub trait Serve: Clone + Send + Sync + 'static {
-    /// The response body.
     type Body: http_body::Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>>
         + Send
         + Unpin
@@ -59,7 +57,6 @@ pub trait Serve: Clone + Send + Sync + 'static {
     /// Returns the HTTP settings of a connection; its tasks are spawned on `streams`.
     fn http(&self, streams: Streams) -> auto::Builder<Streams>;
 
-    /// Called when a connection was accepted.
     fn on_connection(&self) {}
 
     /// Handles a request, which counts as in flight until its response has been sent. Other
@@ -72,19 +69,15 @@ pub trait Serve: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Response<Self::Body>> + Send;
 }
 
-/// Limits and timeouts of a listener.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Concurrent connections, if the system allows that many. Above the limit, an unauthenticated
-    /// connection is closed, or else the new one.
+    /// Maximum concurrent connections, if the system allows that many. Above the limit, an
+    /// unauthenticated connection is closed, or the new connection if all others are authenticated.
     pub connections: usize,
-    /// Limits of unauthenticated connections.
     pub unauthenticated: Allowance,
-    /// Timeout of the TLS handshake.
     pub handshake: Duration,
     /// Time that a connection may stay open without its first request.
     pub first_request: Duration,
-    /// Time that a connection may stay open between requests.
     pub idle: Duration,
     /// Time that a request in flight may go without progress; `None` means unlimited.
     pub silence: Option<Duration>,
@@ -92,19 +85,18 @@ pub struct Limits {
     pub drain: Duration,
 }
 
-/// The current TLS configuration; a connection uses the one that was current when it began.
+/// The current TLS configuration; a connection uses the configuration that was current when the
+/// connection began.
 pub type Tls = watch::Receiver<Secured>;
 
 /// A TLS configuration, replaced on renewal.
 #[derive(Debug, Clone)]
 pub struct Secured {
-    /// The configuration of rustls.
     pub config: Arc<ServerConfig>,
     /// Expiry of the certificate, in milliseconds since 1970.
     pub end_ms: i64,
 }
 
-/// A listening socket.
 #[derive(Debug)]
 pub struct Listener {
     socket: TcpListener,
@@ -112,17 +104,13 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Binds the address; port 0 selects a free one.
-    ///
-    /// # Errors
-    /// Returns the error of the system if it cannot bind.
+    /// Binds the address; port 0 selects a free port.
     pub async fn bind(addr: SocketAddr) -> io::Result<Self> {
         let socket = TcpListener::bind(addr).await?;
         let addr = socket.local_addr()?;
         Ok(Self { socket, addr })
     }
 
-    /// Returns the bound address.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }

@@ -23,20 +23,15 @@ pub use process::Process;
 pub use server::Server;
 pub use text::render;
 
-/// Path of the page.
 pub const PATH: &str = "/metrics";
-/// Content type of the page.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Time for which a page is cached, so that frequent scrapes cost nothing.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// A source of metrics.
 pub trait Source: fmt::Debug + Send + Sync {
-    /// Returns the metrics as lines of the page.
     fn lines(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>>;
 }
 
-/// The metrics page.
 #[derive(Debug)]
 pub struct Page {
     sources: Vec<Arc<dyn Source>>,
@@ -63,7 +58,6 @@ impl Page {
         }
     }
 
-    /// Whether a request with these headers may read the page.
     pub fn admits(&self, headers: &HeaderMap) -> bool {
         let Some(Key(key)) = &self.key else {
             return true;

@@ -23,25 +23,19 @@ pub struct Provider {
     issuer: String,
 }
 
-/// The discovery document of a provider.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Description {
     /// The issuer of the tokens; equal to the configured address.
     pub issuer: String,
-    /// Address of the keys.
     pub jwks_uri: String,
-    /// Endpoint of the device flow; `None` if the provider does not support it.
     pub device_authorization_endpoint: Option<String>,
-    /// Endpoint of the browser flow; `None` if the provider does not support it.
     pub authorization_endpoint: Option<String>,
-    /// Endpoint that issues tokens.
     pub token_endpoint: Option<String>,
     /// The scopes that can be requested; possibly incomplete.
     #[serde(default)]
     pub scopes_supported: Vec<String>,
 }
 
-/// The reason why a request to a provider failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
     /// The provider is unreachable or timed out.
@@ -50,7 +44,6 @@ pub enum ProviderError {
     /// The response violates the protocol.
     #[error("the response of the provider is unusable: {0}")]
     Unusable(String),
-    /// The provider rejected the request.
     #[error("the provider refused: {}", format_error(.code, .description))]
     Refused {
         /// The error code, such as `access_denied`.
@@ -140,10 +133,6 @@ impl Provider {
         Ok(found)
     }
 
-    /// Fetches the published keys.
-    ///
-    /// # Errors
-    /// Returns an error if the provider is unreachable.
     pub async fn keys(&self, description: &Description) -> Result<Vec<u8>, ProviderError> {
         let (status, body) = self.http.get(&description.jwks_uri).await?;
         if status != 200 {

@@ -13,7 +13,8 @@ use rustix::fs::OFlags;
 /// Opens a file for reading.
 ///
 /// # Errors
-/// Returns any I/O error, or an error if it is not a regular file.
+///
+/// Returns any I/O error, or an error if the path is not a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path, OFlags::empty())
 }
@@ -31,7 +32,8 @@ pub fn append(path: &Path) -> io::Result<File> {
 /// Reads a file.
 ///
 /// # Errors
-/// Same as [`open`], or if it is larger than `bytes_max`.
+///
+/// Same as [`open`], or if the file is larger than `bytes_max`.
 pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     read_rest(&open(path)?, bytes_max)
 }
@@ -39,7 +41,8 @@ pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// Reads a file like [`read`] but does not follow a symbolic link.
 ///
 /// # Errors
-/// Same as [`read`], or if it is a link.
+///
+/// Same as [`read`], or if the path is a symbolic link.
 pub fn read_no_link(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let opened = open_with(OpenOptions::new().read(true), path, OFlags::NOFOLLOW);
     let file = opened.map_err(|error| match error.raw_os_error() {
@@ -54,7 +57,8 @@ pub fn read_no_link(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// Reads a file like [`read`] as UTF-8.
 ///
 /// # Errors
-/// Same as [`read`], or if it is not UTF-8.
+///
+/// Same as [`read`], or if the content is not UTF-8.
 pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     text(read(path, bytes_max)?)
 }
@@ -74,10 +78,6 @@ pub fn read_rest(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Converts the content of a file to text.
-///
-/// # Errors
-/// Returns an error if it is not UTF-8.
 pub fn text(content: Vec<u8>) -> io::Result<String> {
     String::from_utf8(content).map_err(|_other| io::Error::other("it is not a text"))
 }

@@ -18,8 +18,8 @@ use super::{
 };
 
 pub(super) const HAS: &str = "has:";
-/// Maximum memory of a pattern that is compiled for checking; larger ones are rejected where they
-/// are used.
+/// Maximum memory of a pattern that is compiled for checking; larger patterns are rejected where
+/// they are used.
 const PATTERN_MEMORY_BYTES_MAX: usize = 1024 * 1024;
 const WORDS: [&str; 3] = ["and", "or", "not"];
 
@@ -60,7 +60,7 @@ pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, FilterError
 struct Parser<'a> {
     text: &'a str,
     tokens: &'a [Placed],
-    /// Whether it matches whole values against patterns, as Prometheus matchers do.
+    /// Whether the filter matches whole values against patterns, as Prometheus matchers do.
     has_whole: bool,
     end: usize,
     now: Option<&'a Now>,
@@ -334,7 +334,7 @@ impl<'a> Parser<'a> {
         Some(token)
     }
 
-    /// Consumes the next token if it is that conjunction, as a word or a sign.
+    /// Consumes the next token if it is the given conjunction, as a word or a sign.
     fn consume_joint(&mut self, text: &str, sign: &Token) -> bool {
         let is_sign = self.tokens.first().is_some_and(|(_, token)| token == sign);
         if is_sign {
@@ -360,7 +360,7 @@ impl<'a> Parser<'a> {
         is_it
     }
 
-    /// Consumes the next token if it is that word and does not begin a comparison.
+    /// Consumes the next token if it is the given word and does not begin a comparison.
     fn consume_word(&mut self, text: &str) -> bool {
         let is_compared = matches!(self.tokens.get(1), Some((_, Token::Operator(_))));
         let is_it =

@@ -65,7 +65,7 @@ fn value(plan: &Plan, field: &FieldPlan, above: &mut Vec<MessageId>) -> Option<V
     })
 }
 
-/// Returns the example from the options of a field; for a list, one entry.
+/// Returns the example from the options of a field; for a list, a single entry.
 pub fn declared_example(field: &FieldPlan) -> Option<Value> {
     let text = &*field.takes.example;
     match field.kind {

@@ -29,8 +29,8 @@ pub struct IsolatedBody {
     pub broken: Vec<(usize, String)>,
 }
 
-/// Isolates the malformed entries of a list; `None` if there is no such list, no entry is
-/// malformed, or the structure of the body is.
+/// Isolates the malformed entries of a list. Returns `None` if there is no such list, if no entry
+/// is malformed, or if the structure of the body is malformed.
 pub fn isolate(body: &[u8], list: List<'_>) -> Option<IsolatedBody> {
     let mut isolated = IsolatedBody {
         body: Vec::with_capacity(body.len()),

@@ -66,7 +66,7 @@ pub struct MessagePlan {
     pub shape: Shape,
     /// Fields, sorted by number.
     pub fields: Vec<FieldPlan>,
-    /// Whether one of its fields is required, for each oneof, indexed by [`FieldPlan::oneof`].
+    /// For each oneof, indexed by [`FieldPlan::oneof`]: whether one of its fields is required.
     pub oneofs: Vec<bool>,
     /// Both names of every field, sorted, with the index of the field.
     names: Vec<(Box<str>, usize)>,

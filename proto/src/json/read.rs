@@ -29,7 +29,8 @@ pub enum Rejected {
 /// Options for reading a body.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'p> {
-    /// Ignore unknown fields instead of rejecting them. Unknown enum names are always rejected.
+    /// Whether to ignore unknown fields instead of rejecting them. Unknown enum names are always
+    /// rejected.
     pub lenient: bool,
     /// Number of messages that will enclose this one when it is forwarded.
     pub depth: usize,

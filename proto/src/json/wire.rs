@@ -26,12 +26,12 @@ pub enum Value<'a> {
     Fixed32(u32),
 }
 
-/// The bytes are not a protobuf message.
+/// Error for bytes that are not a valid protobuf message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the bytes are not a protobuf message")]
 pub struct Malformed;
 
-/// Iterates over the fields of one message.
+/// Reader of the fields of one message.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -48,10 +48,7 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
-    /// Reads the next field: its number and its value.
-    ///
-    /// # Errors
-    /// Returns an error if the bytes are truncated or malformed.
+    /// Reads the next field and returns its number and value.
     pub fn field(&mut self) -> Result<(u32, Value<'a>), Malformed> {
         let tag = self.varint()?;
         let number = u32::try_from(tag >> 3).ok().ok_or(Malformed)?;

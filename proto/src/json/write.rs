@@ -34,7 +34,7 @@ pub fn write(
 struct Writer<'a, 'o> {
     plan: &'a Plan,
     out: &'o mut Vec<u8>,
-    /// A stack: the fields of an open message are above those of its enclosing message.
+    /// Stack of fields: those of an open message are above those of its enclosing message.
     found: Vec<PresentField<'a>>,
     depth: usize,
 }

@@ -40,10 +40,10 @@ fn links_resolve_and_code_fences_are_closed() {
 
 #[test]
 fn inline_markdown_is_split_without_loss() {
-    let text = "a `b [c](d)` [e](f) [g] `h";
+    let text = "a `b [c](d.md)` [e](f.md) [g] `h";
     let expected = [
         Piece::Text("a "),
-        Piece::Code("b [c](d)"),
+        Piece::Code("b [c](d.md)"),
         Piece::Text(" "),
         Piece::Link {
             text: "e",

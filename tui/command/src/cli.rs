@@ -238,8 +238,17 @@ impl Flags {
     }
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct DemoArguments {
+    /// Serve without a console until stopped; print the addresses and the file with the key.
+    #[arg(long)]
+    pub(crate) serve: bool,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Show the console on a service with a moving story. Nothing leaves this machine, and nothing is kept.
+    Demo(DemoArguments),
     /// Run the service: backend and REST gateway, without a console.
     Serve(ServeArguments),
     /// Run the backend only (gRPC).
@@ -290,11 +299,14 @@ pub(crate) enum StoreCommand {
         #[arg(long)]
         if_absent: bool,
     },
-    /// Migrate the schema to the layout of this version. Stop the node that uses it first.
+    /// Migrate the schema to the layout of this version.
     Migrate {
         /// Print the SQL statements instead of executing them, for the owner of the schema.
         #[arg(long)]
         print_sql: bool,
+        /// Refuse a migration while nodes of another version are running.
+        #[arg(long, conflicts_with = "print_sql")]
+        if_stopped: bool,
     },
     /// Show layout, size, newest position and nodes of the store.
     Status,

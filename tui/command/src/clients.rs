@@ -164,10 +164,6 @@ async fn connect(address: &str, settings: &Settings) -> Result<Service, Failure>
     Ok(ClientServiceClient::new(connection))
 }
 
-/// Connects to a service without a timeout for calls.
-///
-/// # Errors
-/// Returns an error if the service is unreachable.
 pub(crate) async fn connect_without_timeout(
     address: &str,
     settings: &Settings,
@@ -191,10 +187,7 @@ pub(crate) async fn open(
     connect_with_key(address, settings, key.as_deref(), settle).await
 }
 
-/// Connects to a service with this key, or without one if a certificate authenticates the caller.
-///
-/// # Errors
-/// Returns an error if the service is unreachable.
+/// Connects to a service with this key, or without a key if a certificate authenticates the caller.
 pub(crate) async fn connect_with_key(
     address: &str,
     settings: &Settings,
@@ -234,8 +227,6 @@ async fn list(service: &mut Service) -> Result<Vec<wire::Client>, Failure> {
     }
 }
 
-/// Formats a client as tab-separated columns: name, role, creation time, last use with address,
-/// expiry, limits, dialects, scope and certificates.
 fn format_client(client: &wire::Client) -> String {
     let role = role_word(client);
     let (made, mut used) = (time(client.create_time), time(client.last_used_time));

@@ -104,7 +104,7 @@ pub(crate) struct Settings {
     pub(crate) insecure: bool,
     /// Warnings for the log about parts of the configuration file that other users can read.
     pub(crate) loose: Vec<String>,
-    /// Errors in settings of parts that may not run.
+    /// Errors in settings of parts that might not run.
     pub(crate) unusable: Vec<(Part, ConfigError)>,
     /// All settings from the file, variables and flags, in the order read; later ones override
     /// earlier ones.
@@ -128,7 +128,6 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Returns the prefix of messages about the setting.
     fn describe(&self, key: &str) -> String {
         match self {
             Self::File(path) => format!("{key} (in {})", path.display()),
@@ -348,7 +347,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Returns the error, or only records it if the setting belongs to a part that may not run.
+    /// Returns the error, or only records it if the setting belongs to a part that might not run.
     fn reject(&mut self, setting: &Setting, error: ConfigError) -> Result<(), ConfigError> {
         match setting::part(setting.key) {
             Part::Client => Err(error),
@@ -396,7 +395,6 @@ impl Settings {
         Ok(())
     }
 
-    /// Checks combinations of settings that a service needs.
     fn check_serving(&self) -> Result<(), ConfigError> {
         self.tls.check_serving()?;
         if !self.insecure && self.tls.cert.is_none() {

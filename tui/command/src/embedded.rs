@@ -38,7 +38,6 @@ pub(crate) enum Parts {
     Gateway,
 }
 
-/// The parts of the service in this process, with bound listeners.
 pub(crate) struct Service {
     backend: Option<Backend>,
     gateway: Option<Gateway>,
@@ -200,7 +199,6 @@ impl Service {
         ended
     }
 
-    /// Pins the current addresses for a restart.
     fn pin_addresses(&self, settings: &mut Settings) {
         if let Some(gateway) = &self.gateway {
             settings.rest_listen = Some(gateway.addr());

@@ -4,6 +4,7 @@ mod audit;
 mod cli;
 mod clients;
 mod config;
+mod demo;
 mod embedded;
 mod failure;
 mod key;
@@ -31,6 +32,7 @@ use std::{
 use crate::{
     cli::{Cli, Command, ConfigCommand, Flags},
     config::{Part, Settings, Variables},
+    demo::Demo,
     failure::Failure,
 };
 
@@ -58,6 +60,10 @@ fn run(cli: Cli) -> Result<(), Failure> {
     if cli.default_config {
         return output::write(config::DEFAULT_FILE);
     }
+    if let Some(Command::Demo(arguments)) = &cli.command {
+        let demo = Demo::prepare(&cli.flags, &variables())?;
+        return run_to_end(false, demo.run(arguments));
+    }
     let frame = frame(&cli);
     let used = part_selector(&cli);
     let flags = cli.flags;
@@ -70,14 +76,21 @@ fn run(cli: Cli) -> Result<(), Failure> {
     if is_only_console {
         memory::disable_huge_pages();
     }
-    let runtime = runtime(is_only_console)?;
     let (command, wall) = (cli.command, cli.wall);
-    let done = runtime.block_on(async {
+    run_to_end(is_only_console, async {
         match command {
             None => console(flags, wall, settings, frame).await,
             Some(command) => Box::pin(run_command(command, &settings)).await,
         }
-    });
+    })
+}
+
+fn run_to_end(
+    is_only_console: bool,
+    work: impl Future<Output = Result<(), Failure>>,
+) -> Result<(), Failure> {
+    let runtime = runtime(is_only_console)?;
+    let done = runtime.block_on(work);
     // Threads that wait for the disk or the keyboard must not delay the exit.
     runtime.shutdown_background();
     done
@@ -88,9 +101,13 @@ fn run(cli: Cli) -> Result<(), Failure> {
 fn part_selector(cli: &Cli) -> fn(&mut Settings) -> Part {
     match &cli.command {
         None => console_part,
-        Some(Command::Serve(_) | Command::Backend(_) | Command::Gateway | Command::Config(_)) => {
-            |_| Part::Service
-        }
+        Some(
+            Command::Demo(_)
+            | Command::Serve(_)
+            | Command::Backend(_)
+            | Command::Gateway
+            | Command::Config(_),
+        ) => |_| Part::Service,
         Some(Command::Check(_) | Command::Backup(_)) => |settings| {
             if ready::find_service(settings) {
                 Part::Client
@@ -122,6 +139,7 @@ fn console_part(settings: &mut Settings) -> Part {
 
 async fn run_command(command: Command, settings: &Settings) -> Result<(), Failure> {
     match command {
+        Command::Demo(_) => unreachable!("it has settings of its own"),
         Command::Audit(arguments) => {
             log::to_standard_error(settings);
             audit::run(arguments, settings, io::stdout()).await
@@ -169,7 +187,6 @@ async fn run_command(command: Command, settings: &Settings) -> Result<(), Failur
     }
 }
 
-/// Returns the frame to draw once instead of opening the console.
 fn frame(cli: &Cli) -> Option<operate::Frame> {
     let screen = cli.snapshot.clone()?;
     Some(operate::Frame {

@@ -14,7 +14,7 @@ pub(crate) fn disable_core_dumps() {
 pub(crate) fn disable_core_dumps() {}
 
 /// Disables transparent huge pages for this process. They speed up a service, but make a console
-/// with a few rows some 20 MiB larger. Child processes, such as an editor, inherit that.
+/// with a few rows some 20 MiB larger. Child processes, such as an editor, inherit the setting.
 #[cfg(target_os = "linux")]
 pub(crate) fn disable_huge_pages() {
     // Best effort: on failure, the process only uses more memory.

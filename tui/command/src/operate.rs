@@ -1,6 +1,6 @@
 //! `bellwether` without a command: the console of a running service, or of one in this process.
 
-mod own_service;
+pub(crate) mod own_service;
 mod sending;
 
 use std::{
@@ -42,11 +42,11 @@ pub(crate) async fn run(
         Some(_) => Addresses::read_note(settings)?.grpc,
         None => ready::running_service(settings),
     };
-    if let Some(address) = settings.connect.clone().or_else(running) {
-        return open(settings, &address, true, frame).await;
-    }
-    let own = Box::pin(own_service::open(settings, frame));
-    own.await.map(|()| None)
+    let Some(address) = settings.connect.clone().or_else(running) else {
+        let own = Box::pin(own_service::open(settings, frame));
+        return own.await.map(|()| None);
+    };
+    open(settings, &address, true, frame).await
 }
 
 #[expect(
@@ -88,7 +88,16 @@ fn renewal(settings: &Settings, address: &str) -> Renewal {
     })
 }
 
-/// Opens the console for the service at this address; `far` if it runs in another process.
+/// Opens the console for the service of this process.
+///
+/// # Errors
+/// Returns an error if there is no terminal.
+pub(crate) async fn open_own(settings: &Settings, address: &str) -> Result<(), Failure> {
+    open(settings, address, false, None).await.map(drop)
+}
+
+/// Opens the console for the service at this address. `far` is set if the service runs in another
+/// process.
 async fn open(
     settings: &Settings,
     address: &str,
@@ -152,7 +161,7 @@ async fn open(
     Ok(None)
 }
 
-/// Draws one frame. Fails if it shows no data from the service.
+/// Draws one frame. Returns an error if the frame shows no data from the service.
 async fn draw(mut options: Options, frame: Frame) -> Result<(), Failure> {
     // A frame is UTF-8 text, whatever the terminal supports.
     options.is_ascii = false;

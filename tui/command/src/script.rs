@@ -17,6 +17,8 @@ mod resources;
 mod send;
 mod trial;
 
+use std::path::PathBuf;
+
 use crate::{
     cli::script::Script, clients::unreachable_failure, config::Settings, failure::Failure, key,
     operate, ready,
@@ -47,6 +49,15 @@ pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Fail
         Script::Completions(arguments) => completions::run(&arguments).await,
         Script::Man(arguments) => manual::run(&arguments),
     }
+}
+
+/// Applies the documents of a file, and prints nothing.
+///
+/// # Errors
+/// Returns an error if the file cannot be read, or the service rejects a document.
+pub(crate) async fn apply_file(file: PathBuf, api: &mut Api) -> Result<(), Failure> {
+    let mut request = apply::ApplyRequest::new(document::read(&[file])?, None)?;
+    request.call(api, false).await.map(drop)
 }
 
 async fn connect(settings: &Settings) -> Result<Api, Failure> {

@@ -66,6 +66,16 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
     serving.await
 }
 
+/// Waits for a signal to stop.
+///
+/// # Errors
+/// Returns an error if signals cannot be received.
+pub(crate) async fn until_stopped() -> Result<(), Failure> {
+    let mut signals = Signals::listen()?;
+    while let SignalRequest::Reload = signals.next().await {}
+    Ok(())
+}
+
 enum SignalRequest {
     /// SIGHUP: reload renewed files.
     Reload,

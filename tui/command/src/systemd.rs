@@ -13,7 +13,7 @@ pub(crate) struct Notifier {
 
 impl Notifier {
     pub(crate) fn from_environment() -> Self {
-        // Half of the time after which the manager restarts the process.
+        // Pings at half of the time after which the manager restarts the process.
         let pulse = sd_notify::watchdog_enabled().map(|deadline| deadline / 2);
         Self { pulse }
     }

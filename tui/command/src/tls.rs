@@ -73,9 +73,6 @@ pub(crate) fn secure(endpoint: Endpoint, settings: &Settings) -> Result<Endpoint
 }
 
 /// Like [`secure`], for calls without a key.
-///
-/// # Errors
-/// Returns the errors of [`client`], and an error if the configuration is unusable.
 pub(crate) fn without_key(
     endpoint: Endpoint,
     settings: &Settings,

@@ -73,7 +73,6 @@ pub(crate) fn add(policy: Policy<'_>, imported: &mut Imported) -> Option<String>
     Some(name)
 }
 
-/// Sorts the steps by time, and merges those at the same time.
 fn merge_steps(mut steps: Vec<Step>) -> Vec<Step> {
     steps.sort_by_key(|step| step.after_seconds);
     let mut joined: Vec<Step> = Vec::new();

@@ -154,7 +154,6 @@ fn ignore(fields: &mut Fields) {
     }
 }
 
-/// Takes the id and the names by which others refer to an entity.
 fn take_keys(fields: &mut Fields) -> Result<Vec<String>, ImportError> {
     let mut keys = Vec::new();
     for name in ["id", "name", "username"] {
@@ -163,7 +162,6 @@ fn take_keys(fields: &mut Fields) -> Result<Vec<String>, ImportError> {
     Ok(keys)
 }
 
-/// Takes the name of an entity, and the keys by which others refer to it.
 fn take_name(fields: &mut Fields, name: &str) -> Result<(Vec<String>, String), ImportError> {
     let text = fields.text(name)?.filter(|it| !it.is_empty());
     let text = text.ok_or_else(|| invalid(&fields.at(name), "is required"))?;
@@ -344,7 +342,6 @@ fn read_schedule(
     Ok(())
 }
 
-/// Returns the description, or the path if it is empty.
 fn description_or_path(description: &str, path: &str) -> String {
     let text = if description.is_empty() {
         path

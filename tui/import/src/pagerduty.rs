@@ -19,7 +19,6 @@ use super::{
 };
 use crate::ImportError;
 
-/// Members of responses that contain entities, in plural and singular.
 const KINDS: [(&str, &str); 4] = [
     ("users", "user"),
     ("schedules", "schedule"),

@@ -64,8 +64,8 @@ impl Restriction {
     }
 }
 
-/// Returns the layers of a rotation, in the time zone of its schedule. Returns none and reports it
-/// if layers cannot represent it.
+/// Returns the layers of a rotation, in the time zone of its schedule. If layers cannot represent
+/// the rotation, reports the reason and returns none.
 #[expect(clippy::too_many_lines, reason = "each field of a rotation in turn")]
 pub(crate) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -> Vec<Value> {
     let Ok(time_zone) = TimeZone::get(zone) else {
@@ -166,7 +166,6 @@ fn first_hand_off(rotation: &Rotation, zone: &TimeZone) -> DateTime {
     back.map_or(start, |back| start.saturating_sub(back))
 }
 
-/// Returns the reason if a rotation cannot be a layer.
 fn unsupported_reason(rotation: &Rotation, now: Timestamp) -> Option<&'static str> {
     if rotation.end.is_some_and(|end| end <= now) {
         return Some("it is over");

@@ -26,7 +26,7 @@ use crate::{
 
 pub(crate) type Carrier = InterceptedService<Channel, KeyHolder>;
 
-/// Adds the current key to every call.
+/// Interceptor that adds the current key to every call.
 #[derive(Clone)]
 pub(crate) struct KeyHolder(Keys);
 
@@ -48,7 +48,6 @@ impl tonic::service::Interceptor for KeyHolder {
     }
 }
 
-/// The transport of a request, and the failure of the connection if it broke.
 pub(crate) struct Transport {
     pub(crate) carrier: Carrier,
     pub(crate) limit: Duration,
@@ -64,7 +63,6 @@ impl Transport {
         }
     }
 
-    /// Makes a call by name: the request is JSON, the response an encoded message.
     pub(super) async fn request(
         &mut self,
         service: &str,

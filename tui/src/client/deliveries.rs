@@ -105,7 +105,7 @@ pub(crate) fn change_many(
     }
 }
 
-/// Returns the tally of a batch, and the token of the next one; empty at the end.
+/// Returns the tally of a batch, and the token of the next batch, which is empty at the end.
 pub(crate) fn parse_batch(
     transition: Transition,
     answer: CallResult,

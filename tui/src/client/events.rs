@@ -30,7 +30,7 @@ impl EventFilter {
         }
     }
 
-    /// Returns the request for the page after the cursor, which is empty for the first.
+    /// Returns the request for the page after the cursor; the cursor is empty for the first page.
     fn page(&self, cursor: String, limit: i32) -> v1::SearchEventsRequest {
         let page_input = v1::PageInput {
             limit,
@@ -260,7 +260,6 @@ fn annotate_outcome(done: v1::AnnotateResponse) -> WriteOutcome {
     outcome_of_items(items.map(|item| (item.success, item.error)))
 }
 
-/// Summarizes the results of items that succeed or fail individually.
 fn outcome_of_items(results: impl Iterator<Item = (Option<bool>, String)>) -> WriteOutcome {
     let failed = results.filter(|(success, _)| *success != Some(true));
     let errors: Vec<String> = failed.map(|(_, error)| error).collect();

@@ -109,7 +109,6 @@ pub(super) fn unreachable(error: &tonic::transport::Error) -> Failure {
     Failure::new(FailureKind::Unreachable, unreachable_reason(error))
 }
 
-/// Returns the reason why a connection could not be established, with what an operator can do.
 pub fn unreachable_reason(error: &tonic::transport::Error) -> String {
     reason(error)
 }

@@ -20,7 +20,6 @@ use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 use super::carrier::Carrier;
 use crate::limits;
 
-/// Time at which data was last received from the service.
 #[derive(Clone, Debug)]
 pub(super) struct LastReceived(Arc<Mutex<Instant>>);
 

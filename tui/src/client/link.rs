@@ -88,7 +88,6 @@ pub(crate) fn start(endpoint: Endpoint, keys: Keys, keep_alive: bool) -> Link {
     }
 }
 
-/// The subscription to restore after reconnecting.
 #[derive(Clone)]
 struct Watched {
     generation: Ticket,

@@ -16,24 +16,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PAGE: i32 = 1_000;
 const ROWS_MAX: usize = 100_000;
 
-/// The error of reading a list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListError {
-    /// The screen has no list.
     #[error("the screen `{screen}` has no list; use one of {names}")]
-    Unknown {
-        /// The name given.
-        screen: String,
-        /// Names of the screens with a list.
-        names: String,
-    },
-    /// The service is unreachable or does not respond in time.
+    Unknown { screen: String, names: String },
     #[error("{0}")]
     Unreachable(String),
     /// The key is rejected, or its role is insufficient.
     #[error("{0}")]
     NotAllowed(String),
-    /// The service failed.
     #[error("{0}")]
     Failed(String),
 }
@@ -111,7 +102,6 @@ pub fn listing(mut options: Options, screen: &str) -> BoxFuture<'_, Result<Strin
     })
 }
 
-/// Formats the response with its fields in the order of the message.
 fn canonical_json(list: &List, json: &Value) -> Result<String, Failure> {
     let name = format!("bellwether.v1.{}Response", list.method);
     let wire = json::wire_from_json(&name, json.to_string().as_bytes());

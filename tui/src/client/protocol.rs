@@ -5,7 +5,7 @@ use bellwether_proto::v1;
 use super::call::{Call, CallResult};
 use crate::data::{Caller, EventOrder, EventRow, Failure, Status};
 
-/// Correlates a response with its request.
+/// Identifier that correlates a response with its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct Ticket(pub(crate) u64);
 
@@ -28,7 +28,7 @@ pub(crate) enum Command {
 pub(crate) enum StatusChange {
     Status(Status),
     Acknowledged(bool),
-    /// The client to assign them to; empty for none.
+    /// The client to assign the occurrences to; empty for none.
     Assigned(String),
 }
 
@@ -42,7 +42,6 @@ pub(crate) struct EventFilter {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum DeliverySelection {
     Ids(Vec<String>),
-    /// All deliveries that match a filter; with the filter as typed.
     Matching {
         filter: v1::DeliveryFilter,
         words: String,
@@ -87,7 +86,6 @@ pub(crate) struct Progress {
     pub(crate) start_ms: Option<i64>,
 }
 
-/// The span of stored events to test a trigger on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Span {
     #[default]
@@ -108,7 +106,6 @@ impl Span {
         }
     }
 
-    /// Returns the span in words, for use after a count of occurrences.
     pub(crate) fn description(self) -> &'static str {
         match self {
             Self::Day => "in the last 24 h",

@@ -18,7 +18,7 @@ pub(crate) fn list(kind: Kind, page_token: &str) -> Call {
     Call::new(spec.service, spec.list, body)
 }
 
-/// Returns the resources of a page, and the token of the next one; empty at the end.
+/// Returns the resources of a page, and the token of the next page, which is empty at the end.
 pub(crate) fn parse_list(kind: Kind, answer: CallResult) -> Result<(Vec<Object>, String), Failure> {
     let mut page = decode_json(kind::spec(kind).list, answer)?;
     let rows = match page[kind.plural()].take() {
@@ -95,7 +95,7 @@ pub(crate) fn create(draft: &Object) -> Call {
     })
 }
 
-/// The response for a new client contains its key.
+/// Parses the response for a new client, which contains its key.
 fn parse_key(answer: CallResult) -> Result<WriteOutcome, Failure> {
     let created: v1::CreateClientResponse = message(answer)?;
     Ok(WriteOutcome::Key {
@@ -117,11 +117,14 @@ pub(crate) fn update(draft: &Object, etag: &str) -> Call {
 /// references to it.
 pub(crate) fn delete(kind: Kind, name: &str, etag: &str, force: bool) -> Call {
     let spec = kind::spec(kind);
-    let body = if kind.is_edited() {
-        json!({"name": name, "etag": etag, "force": force})
-    } else {
-        json!({"name": name})
-    };
+    let mut body = json!({"name": name});
+    if kind.is_edited() {
+        body["etag"] = etag.into();
+        // Some kinds cannot be deleted while they are in use, and have no such field.
+        if force {
+            body["force"] = true.into();
+        }
+    }
     Call::new(spec.service, spec.delete.unwrap_or_default(), body).into_write(parse_empty)
 }
 
@@ -134,4 +137,22 @@ pub(crate) fn silence(fields: &Value, allow_broad: bool) -> Call {
             created.silence.unwrap_or_default().name,
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_proto::json;
+
+    use super::*;
+
+    #[test]
+    fn delete_requests_fit_their_messages() {
+        for kind in Kind::ALL.iter().filter(|kind| kind.is_created()) {
+            let call = delete(*kind, "ana", "etag", false);
+            let message = format!("bellwether.v1.{}Request", call.method);
+            let request = call.body.to_string();
+            let encoded = json::wire_from_json(&message, request.as_bytes());
+            assert!(encoded.is_ok(), "{message}: {encoded:?}");
+        }
+    }
 }

@@ -62,7 +62,7 @@ pub(crate) struct EventRow {
     pub(crate) last_seen_ms: i64,
     pub(crate) start_ms: i64,
     pub(crate) count: u32,
-    /// The client it is assigned to; empty if none.
+    /// The client that the occurrence is assigned to; empty if none.
     pub(crate) assignee: Box<str>,
     pub(crate) held: HoldReason,
 }

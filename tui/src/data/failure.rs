@@ -31,7 +31,6 @@ pub(crate) enum FailureKind {
     Invalid,
     /// Read the current state and decide again.
     Conflict,
-    /// The service does not support this.
     Unsupported,
     /// Report a bug.
     Internal,

@@ -8,14 +8,13 @@ pub(crate) struct GroupRow {
     pub(crate) value: String,
     pub(crate) has_field: bool,
     pub(crate) count: i64,
-    /// Percentage of the largest group.
+    /// Size in percent of the largest group.
     pub(crate) share: i64,
     by_severity: [i64; SEVERITIES],
     pub(crate) last_seen_ms: Option<i64>,
 }
 
 const NONE: &str = "(none)";
-/// One more than the number of the worst severity.
 const SEVERITIES: usize = Severity::Critical as usize + 1;
 
 impl GroupRow {

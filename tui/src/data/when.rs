@@ -9,14 +9,14 @@ use jiff::{
 /// Accepted formats of a time, for the end of an error message.
 pub(crate) const MOMENTS: &str = "2h, +30m, 08:00, tomorrow 9:00, 2026-11-25 08:00 or RFC 3339";
 pub(crate) const LENGTHS: &str = "30s, 5m, 2h, 1h30m or 7d";
-/// The longest accepted duration: a hundred years.
 const LONGEST_MS: i64 = 100 * 366 * 86_400_000;
 
 /// Parses a time: a duration from now, a time of day, a day and a time, or RFC 3339. A time of day
 /// without a date is the next one. A local time skipped by a clock change moves forward by the gap;
-/// of an ambiguous one, the first is used.
+/// of two possible times, the earlier is used.
 ///
 /// # Errors
+///
 /// Returns the problem and the accepted forms.
 pub(crate) fn parse_time(text: &str, now_ms: i64, zone: &TimeZone) -> Result<Timestamp, String> {
     let text = text.trim();

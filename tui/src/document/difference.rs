@@ -4,7 +4,6 @@ use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDi
 
 use crate::theme::Token;
 
-/// Returns the changed lines, with this many lines of context.
 pub(crate) fn difference(before: &str, after: &str, around: u32) -> Vec<(Token, String)> {
     let unified = unified(before, after, around);
     let lines = unified.lines().filter_map(|line| {

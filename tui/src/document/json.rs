@@ -46,7 +46,6 @@ fn highlight(line: &str) -> Vec<Span> {
     spans
 }
 
-/// Returns the length in bytes of the quoted text at the start of a line.
 fn quoted_len(line: &str) -> usize {
     let mut escaped = false;
     for (at, char) in line.char_indices().skip(1) {
@@ -65,7 +64,6 @@ pub(crate) fn pretty_body(body: &str) -> String {
     }
 }
 
-/// Indents valid JSON and keeps the order of its fields.
 fn indent_json(json: &str) -> String {
     let mut out = String::new();
     let mut depth = 0_usize;

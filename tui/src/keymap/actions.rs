@@ -2,8 +2,9 @@
 
 use crate::data::{Kind, Role};
 
-/// An action of an operator. Configuration files name it by its variant in snake case, and the list
-/// of a kind by `go_` and its plural: renaming a variant breaks files that bind keys to it.
+/// An action of an operator. Configuration files name an action by its variant in snake case, and
+/// the action for the list of a kind by `go_` and the plural of the kind. Renaming a variant breaks
+/// files that bind keys to the action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Action {
     Quit,
@@ -246,14 +247,14 @@ pub(crate) struct Entry {
 )]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lines {
-    /// Whether it only navigates the screen, which plain mode lacks.
+    /// Whether the action only navigates the screen, which plain mode lacks.
     pub(crate) screen: bool,
-    /// Whether it concerns a whole list rather than some rows.
+    /// Whether the action concerns a whole list rather than some rows.
     pub(crate) all: bool,
     pub(crate) several: bool,
     /// Whether a text follows the rows.
     pub(crate) text: bool,
-    /// Whether it prints no page.
+    /// Whether the action prints no page.
     pub(crate) silent: bool,
 }
 

@@ -12,7 +12,6 @@ use super::{
 
 pub(crate) type Keys = Vec<KeyEvent>;
 
-/// All key bindings of the console. The default contains those of the list of actions.
 #[derive(Clone, Debug)]
 pub struct Keymap {
     everywhere: HashMap<Action, Vec<Keys>>,
@@ -131,7 +130,6 @@ impl Keymap {
         }
     }
 
-    /// Returns the continuations of a sequence: the missing keys, and the action.
     pub(crate) fn continuations(
         &self,
         pressed: &[KeyEvent],

@@ -2,7 +2,6 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// The error for the name of an unknown key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`<{0}>` is not a key")]
 pub struct Unknown(String);

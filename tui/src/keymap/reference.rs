@@ -65,7 +65,6 @@ impl Keymap {
         out
     }
 
-    /// Returns the keys of an action, followed by those bound only in certain places.
     fn all_keys(&self, entry: &Entry) -> String {
         let code = |keys: &[_]| format!("`{}`", write_keys(keys).replace('|', "\\|"));
         let first = self.keys_everywhere(entry.action).map(code);

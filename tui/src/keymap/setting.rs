@@ -12,12 +12,10 @@ use super::{
 };
 use crate::limits;
 
-/// A key binding of an action in a configuration file.
 #[derive(Clone, Debug)]
 pub struct KeySetting {
-    /// The place that it applies to; `None` for everywhere.
+    /// The place that the binding applies to; `None` for everywhere.
     pub place: Option<String>,
-    /// The name of the action.
     pub action: String,
     /// Keys such as `x`, `ctrl-s` or `g g`; an empty list removes all keys.
     pub keys: Vec<String>,
@@ -25,15 +23,12 @@ pub struct KeySetting {
     pub at: String,
 }
 
-/// The error of a key binding.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {name}: {problem}")]
 pub struct KeyProblem {
     /// Position of the setting to change.
     pub at: String,
-    /// The name of the setting.
     pub name: String,
-    /// The problem and its remedy.
     pub problem: String,
 }
 
@@ -128,7 +123,6 @@ fn read(setting: &KeySetting) -> Result<ParsedSetting<'_>, Vec<KeyProblem>> {
     Err(problems)
 }
 
-/// Checks that the action is available in the place, and that its keys can be pressed there.
 fn check_place(entry: &Entry, place: Option<ActionPlace>, keys: &[Keys]) -> Vec<String> {
     let reaches = |place: &ActionPlace| {
         let mut screens = ActionPlace::screens().filter(|screen| screen.contains(place));

@@ -431,7 +431,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "delivery.maxInFlight",
         "Concurrency",
         FieldKind::Number(0, 64),
-        "Concurrent attempts, 1 to 64. Empty: 32, or as configured."),
+        "Maximum concurrent attempts, 1 to 64. Empty: 32."),
         FieldSpec::new(
         "delivery.maxPerMinute",
         "Per minute",

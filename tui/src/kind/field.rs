@@ -13,7 +13,7 @@ pub(crate) struct FieldSpec {
     pub(crate) help: &'static str,
     pub(crate) kind: FieldKind,
     pub(crate) required: bool,
-    /// The destination type that it belongs to; empty for all.
+    /// The destination type that the field belongs to; empty for all.
     pub(crate) only: &'static str,
 }
 

@@ -150,7 +150,6 @@ fn document(into: &mut Document, around: &dyn RenderContext, group: &Object) {
     }
 }
 
-/// Formats a member, and returns its occurrence.
 fn line(member: &Value) -> (Vec<crate::document::Span>, String) {
     let text = |name: &str| member[name].as_str().unwrap_or_default();
     let severity = Severity::from_str_name(text("severity")).unwrap_or_default();

@@ -279,8 +279,6 @@ pub(crate) fn expectation_words(expectation: &Value) -> String {
     }
 }
 
-/// Writes the expectations: last beat, next due time, last run, and the last intervals between
-/// beats.
 fn expectations(into: &mut Document, around: &dyn RenderContext, heartbeat: &Object) {
     let all = heartbeat.at("expectations").and_then(Value::as_array);
     let Some(all) = all.filter(|it| !it.is_empty()) else {
@@ -325,7 +323,6 @@ fn expectations(into: &mut Document, around: &dyn RenderContext, heartbeat: &Obj
     into.text(Token::Dim, 0, &around.expand_keys(words));
 }
 
-/// Draws the last intervals between beats as bars, with the longest.
 fn gaps(expectation: &Value) -> Option<String> {
     let gaps = expectation["gaps"].as_array()?.iter();
     let seconds = gaps.filter_map(|it| it.as_str()?.strip_suffix('s')?.parse::<f64>().ok());

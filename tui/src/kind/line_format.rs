@@ -10,15 +10,14 @@ use crate::data::when;
 pub(crate) enum LineFormat {
     /// Methods of a contact, such as `call after 2m from error in office hours: phone=+49301234`.
     Methods,
-    /// `nights: ana, -, ben + cleo from 2027-01-04T08:00:00 weekly since 2027-02-01T08:00:00 until
-    /// 2027-06-01T08:00:00 in office hours`
+    /// Layers of a schedule, such as `nights: ana, -, ben + cleo from 2027-01-04T08:00:00 weekly
+    /// since 2027-02-01T08:00:00 until 2027-06-01T08:00:00 in office hours`.
     Layers,
     /// Steps of a policy, such as `schedule nights, contact cleo, chat wait 10m`.
     Steps,
 }
 
 const SEVERITIES: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
-/// A turn without a contact.
 const NO_ONE: &str = "-";
 const RECURRENCES: [(&str, &str); 3] = [
     ("daily", "FREQ=DAILY"),

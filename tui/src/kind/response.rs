@@ -136,7 +136,7 @@ pub(crate) fn round(response: &Object) -> (i64, i64) {
     ((count - number("roundsLeft")).max(1), count)
 }
 
-/// Returns the contact that acknowledged it, else the one notified last.
+/// Returns the contact that acknowledged the response, else the contact notified last.
 pub(crate) fn responder(response: &Object) -> String {
     let by = response.text("acknowledgedBy");
     if !by.is_empty() {

@@ -267,7 +267,6 @@ fn grouping(rule: &Object) -> Option<String> {
     Some(format!("{by}, {wait}, then every {interval}"))
 }
 
-/// Returns the destinations and the escalation policy.
 fn receivers(rule: &Object) -> Cell {
     let policy = policy(rule).map(|it| format!("policy {it}"));
     let names: Vec<_> = rule.texts("destinationNames").map(str::to_owned).collect();

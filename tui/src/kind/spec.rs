@@ -36,10 +36,8 @@ pub(crate) struct KindSpec {
     pub(crate) beside: &'static [Kind],
 }
 
-/// The column with the host of an event, or with another dimension.
 pub(crate) const HOST: &str = "Host";
 
-/// The context in which a row or page is rendered.
 pub(crate) trait RenderContext {
     /// Formats a time: the time of day for today, with the date for other days.
     fn format_time(&self, ms: i64) -> String;
@@ -47,12 +45,10 @@ pub(crate) trait RenderContext {
     fn age(&self, ms: i64) -> Option<String>;
     fn since(&self, ms: i64) -> String;
     fn host_field(&self) -> &str;
-    /// Draws the deliveries to a destination in the last hour as bars.
     fn last_hour(&self, destination: &str) -> String;
     /// Returns the dead letters of a destination in the last 24 h, if read.
     fn dead(&self, destination: &str) -> Option<i64>;
     fn is_past(&self, ms: i64) -> bool;
-    /// Replaces each `‹action_name›` in a sentence with its key.
     fn expand_keys(&self, sentence: &str) -> String;
     /// Returns the contact that responds to an occurrence; `None` if the occurrence pages no one.
     fn responder(&self, occurrence: &str) -> Option<Cell>;
@@ -72,7 +68,6 @@ pub(crate) struct Head {
     pub(crate) presence: Presence,
 }
 
-/// The condition under which a column is shown, if there is room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
     Always,

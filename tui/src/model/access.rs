@@ -110,7 +110,7 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
     form_applies(model, form, entry.action)
 }
 
-/// Whether an action of forms has something to act on in this one.
+/// Whether an action of forms has something to act on in this form.
 fn form_applies(model: &Model, form: &Form, action: Action) -> bool {
     let has = |wanted: fn(&FieldKind) -> bool| {
         let shown = (0..form.specs.len()).filter(|index| form.is_shown(*index));

@@ -13,7 +13,6 @@ use crate::{
     theme::Token,
 };
 
-/// Number of messages by destination, and whether the numbers are lower bounds.
 pub(crate) type Updates = (BTreeMap<String, i64>, bool);
 
 const DESTINATIONS: usize = 8;
@@ -207,7 +206,6 @@ impl Bulk {
         Some(events.completed(self.message_count())).filter(|done| !done.is_empty())
     }
 
-    /// Describes the messages to be sent, with their destinations.
     fn describe_messages(&self, closes: bool) -> Option<(Token, String)> {
         let (one, many) = if closes {
             ("closing", "closings")

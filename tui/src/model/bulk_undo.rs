@@ -9,7 +9,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BulkUndo {
     groups: Vec<(StatusChange, Vec<String>)>,
-    /// Whether they were closed; if so, an undo reopens them.
+    /// Whether the events were closed. If so, an undo reopens them.
     was_closed: bool,
     updates: i64,
 }

@@ -42,7 +42,6 @@ pub(crate) fn current(model: &Model) -> Document {
     of(model, &model.page)
 }
 
-/// Returns the item selected in the list, to be shown beside it, with its title.
 pub(crate) fn selected_item(model: &Model, columns: usize) -> Option<(String, Document)> {
     let id = model.selected()?;
     let mut document = Document::new(columns);
@@ -69,7 +68,6 @@ pub(crate) fn selected_item(model: &Model, columns: usize) -> Option<(String, Do
     Some((title, document))
 }
 
-/// Returns the service's result for the form, to be shown beside it.
 pub(crate) fn form_result(form: &Form, columns: usize) -> Option<Document> {
     let mut document = Document::new(columns);
     match form.live.made.as_ref()? {
@@ -80,7 +78,6 @@ pub(crate) fn form_result(form: &Form, columns: usize) -> Option<Document> {
     Some(document)
 }
 
-/// Returns the test bench of a destination: the request that would be sent, and the last test.
 pub(crate) fn bench(model: &Model, form: &Form, columns: usize) -> [Document; 2] {
     let mut documents = [Document::new(columns), Document::new(columns)];
     bench::request(&mut documents[0], form);

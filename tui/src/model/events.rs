@@ -40,7 +40,6 @@ impl PartialEq for ById {
 
 impl Eq for ById {}
 
-/// The occurrences of one query, updated live.
 #[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 #[derive(Debug, Default)]
 pub(crate) struct EventWindow {
@@ -158,7 +157,7 @@ impl EventWindow {
         true
     }
 
-    /// Takes time in proportion to the news; other rows are only moved as pointers.
+    /// Merges the news in time proportional to their number; other rows are only moved as pointers.
     fn force_merge(&mut self) {
         let incoming = std::mem::take(&mut self.incoming);
         let mut old: Vec<usize> = incoming.keys().filter_map(|id| self.position(id)).collect();

@@ -165,7 +165,7 @@ impl TextField {
             .map_or(self.text.len(), |(at, word)| self.cursor + at + word.len())
     }
 
-    /// Moves up or down a line in the same column; returns `false` if there is none.
+    /// Moves up or down a line in the same column; returns `false` if there is no such line.
     fn vertical(&mut self, down: bool) -> bool {
         let start = self.line_start();
         let column = self.text[start..self.cursor].graphemes(true).count();

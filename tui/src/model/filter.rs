@@ -46,8 +46,8 @@ pub(crate) fn events(text: &str, reader: &Reader) -> Result<Option<Clause>, Filt
     Ok(Some((&parsed.clause).into()))
 }
 
-/// Returns a warning for a probably misspelled field: the first that is in none of the events seen
-/// and resembles one that is. Other events may have it.
+/// Returns a warning for a probably misspelled field: the first field that is in none of the events
+/// seen and resembles a field that is. Other events may have the field.
 pub(crate) fn hint(text: &str, reader: &Reader) -> Option<FilterError> {
     let parsed = filter::parse(text, Some(reader.clock.now())).ok()?;
     let mut fields = parsed.fields().into_iter();
@@ -86,11 +86,10 @@ pub(crate) const DELIVERY_TABS: [(&str, &str); 5] = [
 
 pub(crate) const DEAD: &str = "state=dead resent=false";
 
-/// A delivery filter split into conjuncts, each with its text.
 #[derive(Default)]
 struct FilterParts {
     all: Vec<(filter::Clause, String)>,
-    /// Whether it is a single disjunction without parentheses.
+    /// Whether the filter is a single disjunction without parentheses.
     is_either: bool,
 }
 
@@ -133,7 +132,6 @@ pub(crate) fn delivery_tab(text: &str, clock: &Clock) -> Option<usize> {
     DELIVERY_TABS.iter().position(|(_, tab)| *tab == own)
 }
 
-/// Replaces the state in a delivery filter by that of a tab.
 pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String {
     let mut parts = FilterParts::read(text, clock).unwrap_or_default();
     parts.all.retain(|(clause, _)| !is_of_tab(clause));
@@ -171,7 +169,6 @@ pub(crate) fn with_absolute_times(text: &str, clock: &Clock) -> String {
     replace_times(text, clock, |moment| clock.write(moment)).unwrap_or_else(|_| text.to_owned())
 }
 
-/// Replaces the values of `since=` and `until=`, formatted by `write`.
 fn replace_times(
     text: &str,
     clock: &Clock,

@@ -3,7 +3,6 @@
 use super::{Model, field::TextField, matching::Matching};
 use crate::{limits, route::Route};
 
-/// Position among the recent filters while a filter is typed.
 #[derive(Clone, Debug)]
 pub(crate) struct HistoryPosition {
     steps: usize,
@@ -11,7 +10,6 @@ pub(crate) struct HistoryPosition {
 }
 
 impl Model {
-    /// Adds an applied filter to the recent ones, without duplicates.
     pub(crate) fn remember_filter(&mut self, route: &Route, filter: &str) {
         let filter = filter.trim();
         if filter.is_empty() {

@@ -55,7 +55,6 @@ pub(crate) struct Form {
     pub(crate) saving: Option<Ticket>,
     pub(crate) ahead: Vec<KeyEvent>,
     pub(crate) waiting: Option<Ticket>,
-    /// The validation in flight, and the version validated.
     pub(crate) checking: Option<(Ticket, u64)>,
     pub(crate) checked: bool,
 }
@@ -124,7 +123,6 @@ impl Form {
         self.version += 1;
     }
 
-    /// Returns the title, such as `New trigger` or `Edit rule night`.
     pub(crate) fn title(&self) -> String {
         let word = self.kind.singular();
         match &self.stored {
@@ -286,7 +284,6 @@ impl Form {
         is_moment.then(|| when::parse_time(field.text(), self.now_ms, &self.zone))
     }
 
-    /// Formats the parsed time of a field, to the second.
     pub(crate) fn parsed_time_text(&self, index: usize) -> Option<String> {
         let at = self.parsed_time(index)?.ok()?;
         Some(when::format_parsed(at, self.now_ms, &self.zone))

@@ -10,7 +10,6 @@ use super::{
 pub(crate) trait Rows {
     fn len(&self) -> usize;
     fn id(&self, index: usize) -> &str;
-    /// Returns the index of a row in the underlying data.
     fn place(&self, index: usize) -> usize {
         index
     }
@@ -68,7 +67,6 @@ pub(crate) struct List {
     pub(crate) came: usize,
     pub(crate) typing: Option<TextField>,
     pub(crate) matching: Matching,
-    /// Position in the history of filters, if an earlier one was recalled.
     pub(crate) recalled: Option<HistoryPosition>,
 }
 
@@ -144,7 +142,6 @@ impl List {
         self.selected.clone()
     }
 
-    /// Returns the position of the selected row, usually unchanged.
     fn selected_position(&self, rows: &dyn Rows) -> Option<usize> {
         let id = self.selected.as_deref()?;
         if self.index < rows.len() && rows.id(self.index) == id {

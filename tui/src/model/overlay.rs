@@ -149,7 +149,6 @@ pub(crate) enum MenuAction {
 }
 
 impl MenuAction {
-    /// Returns the first part of the text.
     pub(crate) fn preview(&self) -> String {
         match self {
             Self::Text(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -178,7 +177,6 @@ pub(crate) enum PromptPurpose {
     },
 }
 
-/// A picker of several names for the focused field, or of one event for the report.
 #[derive(Clone, Debug)]
 pub(crate) struct Pick {
     pub(crate) title: String,

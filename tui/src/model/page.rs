@@ -98,7 +98,6 @@ pub(crate) struct Page {
     pub(crate) list: List,
     pub(crate) reading: DocumentCursor,
     pub(crate) content: Content,
-    /// Whether lines are shown in full.
     pub(crate) is_unfolded: bool,
 }
 

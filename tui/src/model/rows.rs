@@ -24,9 +24,8 @@ pub(crate) trait Table {
     fn heads(&self) -> Vec<&'static Head>;
     /// Returns the sortable columns; the first is the service's order.
     fn sorts(&self) -> Vec<&'static Head>;
-    /// Returns the fields available in its filter, in lower case.
+    /// Returns the fields available in the filter of the list, in lower case.
     fn fields(&self) -> Vec<String>;
-    /// Returns the indices of the rows that match a filter, in order.
     fn places(&self, filter: &LocalFilter, sort: Option<Sort>) -> Vec<usize>;
 }
 
@@ -403,7 +402,6 @@ impl Model {
     }
 }
 
-/// Returns the indices of the filtered and sorted rows in the table.
 fn places(model: &Model, source: &Source) -> Arc<[usize]> {
     let table = model.store.table(&source.route);
     let places = table.map(|table| {

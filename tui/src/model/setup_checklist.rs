@@ -84,7 +84,8 @@ fn has_delivered(overview: &GetOverviewResponse) -> bool {
 }
 
 impl Model {
-    /// Returns the steps, and whether each is done; `None` if all are, or if that is unknown.
+    /// Returns the steps, and whether each is done; `None` if all steps are done, or if the state
+    /// is unknown.
     pub(crate) fn first_steps(&self) -> Option<[(SetupStep, bool); 6]> {
         let overview = self.store.overview.value.as_ref()?;
         let store = &self.store;

@@ -36,7 +36,7 @@ pub(crate) struct SilenceScope {
     /// Description in messages, such as `disk-full on db-1`.
     pub(crate) what: String,
     pub(crate) fields: Value,
-    /// The events and messages in scope; an error if the service rejects it.
+    /// The events and messages in scope; an error if the service rejects the silence.
     pub(crate) found: Option<Result<v1::PreviewSilenceResponse, String>>,
 }
 
@@ -103,7 +103,7 @@ fn format_counts(found: &v1::PreviewSilenceResponse) -> (String, String, &'stati
     )
 }
 
-/// Describes the events in scope now, and the messages that it would have held recently.
+/// Describes the events in scope now, and the messages that the silence would have held recently.
 fn describe_coverage(found: &v1::PreviewSilenceResponse) -> String {
     let (covered, messages, least) = format_counts(found);
     let days = found.last_days.clone().unwrap_or_default();
@@ -187,7 +187,6 @@ impl GroupFilter {
     }
 }
 
-/// Returns the scope of a filter, unless it is empty.
 fn filter_scope(filter: &str) -> Option<SilenceScope> {
     let filter = filter.trim();
     let what = format!("what matches {filter}");
@@ -248,8 +247,6 @@ impl Model {
         scopes
     }
 
-    /// Returns the scopes of the group under the cursor: the group, and the group within the page's
-    /// filter.
     fn group_scopes(&self) -> Vec<SilenceScope> {
         let Some(group) = self.group() else {
             return Vec::new();

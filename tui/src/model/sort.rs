@@ -17,7 +17,6 @@ pub(crate) struct Sort {
 pub(crate) const NO_INDEX: &str = "the service cannot sort by this: it sorts events by last \
     report, severity and start";
 
-/// Returns the sortable columns of a list; the first is the service's order.
 pub(crate) fn columns(store: &Store, route: &Route) -> Vec<&'static Head> {
     let table = store.table(route);
     table.map(|table| table.sorts()).unwrap_or_default()
@@ -95,7 +94,7 @@ impl Model {
         columns.iter().any(|head| head.title == sort.column) && is_whole(&self.store, route)
     }
 
-    /// Applies the next sort order. Returns it, or why it is not possible.
+    /// Applies the next sort order. Returns the order, or the reason why sorting is not possible.
     pub(crate) fn sort_next(&mut self) -> Result<Sort, &'static str> {
         let columns = columns(&self.store, &self.page.route);
         let next = self.current_sort().and_then(|now| now.next(&columns));

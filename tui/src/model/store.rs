@@ -13,7 +13,6 @@ use crate::{
     route::Route,
 };
 
-/// A value read from the service, with the status of the read.
 #[derive(Clone, Debug)]
 pub(crate) struct Loaded<T> {
     pub(crate) value: Option<T>,
@@ -127,12 +126,11 @@ pub(crate) struct Store {
     pub(crate) counted_revision: u64,
     pub(crate) counted_from_ms: i64,
     pub(crate) events: EventWindow,
-    /// Time at which the stream last reported any change.
     pub(crate) changed_ms: Option<i64>,
     /// Events counted by a field, and the route they were counted for.
     pub(crate) event_groups: Loaded<GroupedEvents>,
     pub(crate) event_groups_of: Option<Route>,
-    /// In the order of [`Kind::ALL`].
+    /// Resources of each kind, in the order of [`Kind::ALL`].
     resources: [Loaded<Vec<Object>>; Kind::ALL.len()],
     /// Index of the most urgent active response of each occurrence.
     pub(crate) responses: HashMap<String, usize>,
@@ -146,7 +144,6 @@ pub(crate) struct Store {
     /// Numbers of deliveries by state, and the filter they match (with its state removed).
     pub(crate) delivery_counts: Loaded<v1::DeliveryCounts>,
     pub(crate) delivery_counts_of: String,
-    /// Time when these counts were requested.
     pub(crate) delivery_counts_from_ms: i64,
     pub(crate) all_deliveries: Loaded<v1::DeliveryCounts>,
     pub(crate) all_deliveries_from_ms: i64,
@@ -164,8 +161,8 @@ impl Store {
         store
     }
 
-    /// Whether, as far as the stream reports, nothing was stored for a while before that time or
-    /// since, and the counts of the route were requested since.
+    /// Whether nothing was stored shortly before this time or since, as far as the stream reports,
+    /// and the counts of the route were requested since.
     pub(crate) fn is_settled(&self, route: &Route, at_ms: i64) -> bool {
         let reports = self.events.joined && self.events.stream_failure.is_none();
         let Some(changed_ms) = self.changed_ms.filter(|_| reports) else {
@@ -275,7 +272,6 @@ impl Store {
         self.resources.iter_mut().for_each(Slot::clear_waiting);
     }
 
-    /// Returns the failure of reading or refreshing the data of a route.
     pub(crate) fn failure(&self, route: &Route) -> Option<&Failure> {
         match route {
             Route::Events => self.events.failure.as_ref(),

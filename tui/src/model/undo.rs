@@ -32,7 +32,6 @@ pub(crate) enum UndoAction {
 const LINES: usize = 40;
 
 impl UndoAction {
-    /// Returns the undo for a change of occurrences with known previous states.
     pub(crate) fn from_change(model: &Model, ids: &[String], change: &StatusChange) -> Self {
         // Grouped by previous state, of which there are few.
         let mut before: Vec<(StatusChange, Vec<String>)> = Vec::new();
@@ -85,7 +84,6 @@ impl UndoAction {
         }
     }
 
-    /// Returns the calls of the undo, based on the current state.
     fn calls(self, model: &Model) -> Vec<Call> {
         match self {
             Self::Set(groups) => groups
@@ -189,7 +187,6 @@ impl Model {
         }
     }
 
-    /// Returns the last change, if it can be undone.
     pub(crate) fn last_change(&self) -> Option<(&str, &UndoAction)> {
         let done = self.done.last().filter(|done| self.is_fresh(done))?;
         Some((&done.what, &done.back))

@@ -132,12 +132,10 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Makes a read-only call, or the next call of a confirmed bulk change.
 fn call(model: &mut Model, call: Call, then: ReplyPurpose, effects: &mut Vec<Effect>) -> Ticket {
-    // Other writes are sent by `execute`; a bulk change was confirmed before.
     debug_assert!(!call.is_write() || model.bulk_mut().is_some());
     send(model, call, then, effects)
 }
 
-/// Makes a call, and records the purpose of its response.
 fn send(model: &mut Model, call: Call, then: ReplyPurpose, effects: &mut Vec<Effect>) -> Ticket {
     let ticket = model.ticket();
     model.pending.insert(ticket, then);

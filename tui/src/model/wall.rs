@@ -33,8 +33,6 @@ const NAMES: usize = 6;
 const HOSTS: usize = 40;
 const RULES: usize = 6;
 
-/// Returns the most frequent open events by name and host, and the rules with the most
-/// notifications.
 pub(crate) fn frequent_sources(model: &Model) -> Vec<FrequentSource> {
     let Some(counted) = &model.store.wall.value else {
         return Vec::new();
@@ -192,7 +190,7 @@ pub(crate) fn troubled_destinations(
     rows.collect()
 }
 
-/// Returns the line shown if there are none, with the number of healthy destinations.
+/// Returns the line shown if no destination is in trouble, with the number of healthy destinations.
 pub(crate) fn healthy_line(overview: &Overview) -> (Token, String) {
     let all = &overview.destinations;
     let answer = |one: &&DestinationOverview| health(one) == HealthState::Healthy;
@@ -228,7 +226,6 @@ pub(crate) fn sign(state: HealthState) -> &'static str {
     }
 }
 
-/// Names the active silences, and counts further ones.
 pub(crate) fn active_silences(model: &Model) -> Option<String> {
     let rows = model.store.resources(Kind::Silence).rows().iter();
     let active = rows.filter(|it| it.text("state") == "ACTIVE");

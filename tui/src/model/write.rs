@@ -20,10 +20,9 @@ pub(crate) struct TextEdit {
 pub(crate) struct Write {
     pub(crate) done: String,
     pub(crate) closes_form: bool,
-    /// The text it came from, reopened with the errors if the write is rejected.
+    /// The text that the write came from, reopened with the errors if the write is rejected.
     pub(crate) text: Option<TextEdit>,
     pub(crate) then: Option<Route>,
-    /// The undo of a write that was sent without a confirmation.
     pub(crate) back: Option<UndoAction>,
     pub(crate) at_once: bool,
     /// The draft that replaces a stored resource, retained in case of an edit conflict.

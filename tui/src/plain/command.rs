@@ -43,7 +43,6 @@ pub(super) fn shows_a_page(entry: &Entry) -> bool {
     !matches!(entry.need, Requirement::Write(_)) && !entry.lines.silent
 }
 
-/// Returns the commands available on this screen, in the order of the list of actions.
 fn entries(model: &Model) -> impl Iterator<Item = &'static Entry> {
     let places = model.page.route.places();
     let mut entries: Vec<_> = keymap::available(&places)
@@ -69,7 +68,6 @@ fn keys(model: &Model, entry: &Entry) -> Vec<String> {
     shown.filter(is_typed).collect()
 }
 
-/// Returns the help: all commands available here, with reasons for those that are disabled.
 pub(super) fn help(model: &Model) -> Vec<String> {
     let mut lines = Vec::new();
     for entry in entries(model).filter(|entry| access::applies(model, entry)) {
@@ -231,7 +229,6 @@ fn range(word: &str) -> Option<(usize, usize)> {
     }
 }
 
-/// Returns the palette's entry for the line, or else a message with similar commands.
 fn find(model: &Model, line: &str) -> Result<LineMeaning, String> {
     let palette = Palette {
         field: TextField::new(line),

@@ -106,7 +106,6 @@ pub(super) fn interpret(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'st
     }
 }
 
-/// Returns the question about a silence: its scopes with their counts.
 fn silence_question(choice: &SilenceChoice) -> (Vec<String>, String) {
     let mut lines = vec!["Silence:".to_owned()];
     lines.extend(choice.scopes.iter().map(|scope| {

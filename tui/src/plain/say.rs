@@ -43,7 +43,6 @@ pub(super) fn title(model: &Model) -> String {
     format!("{crumbs}. {} (of {others})", tab.title())
 }
 
-/// Describes a list: its filter, its order, and whether it has been read.
 pub(super) fn state(model: &Model) -> Vec<String> {
     let mut words = Vec::new();
     let list = &model.page.list;

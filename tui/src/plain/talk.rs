@@ -33,7 +33,6 @@ pub(super) struct Dialogue {
     /// Whether to print the page, or the rest of it, even if unchanged.
     again: bool,
     more: bool,
-    /// The answer for the next prompt.
     text: Option<String>,
     /// The question that was printed, and the errors in the form.
     prompt_text: String,
@@ -221,7 +220,6 @@ impl Dialogue {
         self.printed.record(model, &self.numbered);
     }
 
-    /// Prints the field filled in, and the errors in the form if they changed.
     fn print_form(&mut self, model: &Model) {
         let Some(form) = model.page.form() else {
             return;
@@ -388,7 +386,6 @@ impl Dialogue {
     }
 }
 
-/// Returns a key that identifies the page and the order of its list.
 fn page_key(model: &Model) -> String {
     let list = &model.page.list;
     let open_only = model.store.events.filter.open_only;

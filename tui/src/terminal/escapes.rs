@@ -61,7 +61,6 @@ impl Escapes {
         }
     }
 
-    /// Handles an event and returns the resulting events, in order.
     pub(super) fn handle(&mut self, event: Event, now: Instant) -> Vec<Event> {
         let late = self.flush_overdue(now);
         let handled = match &event {

@@ -5,7 +5,7 @@ use std::{io, time::Duration};
 use crossterm::event::{self, Event, EventStream};
 use futures_util::StreamExt;
 
-/// Time to wait for another key. One that is not available by then gets a separate frame.
+/// Time to wait for another key. A later key gets a separate frame.
 const LOOK: Duration = Duration::from_micros(50);
 
 pub(super) struct Keys(Option<EventStream>);

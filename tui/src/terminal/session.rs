@@ -51,7 +51,8 @@ pub(crate) async fn run(options: Options) -> Result<Option<String>, Error> {
     let ended = session.run().await;
     let next = session.console.next_context();
     if ended.is_err() {
-        // Dropping it would show the cursor on a terminal that may be closed, and panic on failure.
+        // Dropping the console would show the cursor on a terminal that may be closed, and panic on
+        // failure.
         std::mem::forget(session.console);
     }
     ended.map_err(Error::Terminal)?;

@@ -13,7 +13,6 @@ macro_rules! colours {
         }
 
         impl Colour {
-            /// All colours.
             pub const ALL: [Self; 8] = [$(Self::$colour),+];
 
             /// Returns the name in a configuration file.
@@ -43,7 +42,6 @@ colours! {
 }
 
 impl Colour {
-    /// Returns the colour of this name.
     #[must_use]
     pub fn find(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|colour| colour.as_str() == word)

@@ -1,6 +1,5 @@
 //! Capabilities of a terminal, from environment variables and its responses.
 
-/// Colour depth of a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Depth {
     /// The terminal's own sixteen colours.
@@ -12,12 +11,9 @@ pub enum Depth {
     Full,
 }
 
-/// Background of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
-    /// A dark background.
     Dark,
-    /// A light background.
     Light,
 }
 
@@ -45,7 +41,6 @@ pub fn has_kitty_keys(term: Option<&str>, has: &dyn Fn(&str) -> bool) -> bool {
 }
 
 impl Depth {
-    /// Determines the depth from `COLORTERM` and `TERM`.
     #[must_use]
     pub fn from_environment(colorterm: Option<&str>, term: Option<&str>) -> Self {
         let colorterm = colorterm.unwrap_or_default();

@@ -17,7 +17,6 @@ pub fn is_ascii_only(term: Option<&str>, locale: Option<&str>) -> bool {
     is_plain || is_other
 }
 
-/// Whether a terminal has no colours, by `TERM`.
 #[must_use]
 pub fn is_colourless(term: Option<&str>) -> bool {
     term.is_some_and(|term| COLOURLESS_TERMS.contains(&term))

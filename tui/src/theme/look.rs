@@ -147,7 +147,6 @@ fn contrast(token: Token) -> Style {
     }
 }
 
-/// Returns a style without colours: bold, dim, underline and reverse instead.
 fn mono(token: Token) -> Style {
     let style = Style::new();
     match token {

@@ -145,7 +145,6 @@ fn field(form: &Form, index: usize, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// Draws the heading of a section, with the fields set in it while it is collapsed.
 fn section(form: &Form, index: usize, is_open: bool, pen: &mut Pen<'_>, area: Rect) {
     let sign = if is_open { "▾" } else { "▸" };
     let words = format!("{sign} {}", form.specs[index].label);

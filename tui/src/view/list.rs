@@ -114,7 +114,6 @@ pub(crate) fn cells(model: &Model, id: &str) -> Vec<(&'static str, String, bool)
         .collect()
 }
 
-/// Draws the line above the list: the position of the cursor, the count, and the filter.
 fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     let y = area.y.saturating_sub(1);
     let list = &model.page.list;
@@ -188,7 +187,6 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     pen.put(x, y, space, token, &words.join("  ·  "));
 }
 
-/// Returns the error or warning for the event filter being typed, or else the number of matches.
 fn filter_feedback(model: &Model, text: &str) -> Option<(Token, String)> {
     if model.page.route != Route::Events || text.trim().is_empty() {
         return None;
@@ -221,7 +219,6 @@ fn format_selection(model: &Model) -> &'static str {
     }
 }
 
-/// Describes the listed events, and whether the list is live.
 fn describe_live(model: &Model, words: &mut Vec<String>) -> Token {
     let events = &model.store.events;
     words.push(format_selection(model).to_owned());
@@ -240,7 +237,6 @@ fn describe_live(model: &Model, words: &mut Vec<String>) -> Token {
     Token::Dim
 }
 
-/// Describes the grouped events, and whether all were counted.
 fn describe_groups(model: &Model, filter: &str, words: &mut Vec<String>) -> Token {
     if !filter.is_empty() {
         words.push(format!("of {filter}"));

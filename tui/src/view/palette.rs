@@ -96,7 +96,6 @@ impl Line {
     }
 }
 
-/// Draws as many lines as fit, including the selected one, column by column.
 fn put(items: &[Item], lines: &[Line], chosen: usize, pen: &mut Pen<'_>, columns: &[Rect]) {
     let rows = columns.first().map_or(1, |it| usize::from(it.height));
     let at = lines.iter().position(|line| *line == Line::Item(chosen));

@@ -48,7 +48,6 @@ impl<'a> Pen<'a> {
     }
 
     fn put_styled(&mut self, x: u16, y: u16, cells: usize, style: Style, shown: &str) -> u16 {
-        // Resets the previous style.
         let style = Style::reset().patch(self.look.base()).patch(style);
         let area = *self.buffer.area();
         if y >= area.bottom() || x >= area.right() {
@@ -238,7 +237,6 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// Draws wrapped multi-line text, scrolled so that the cursor is visible.
     fn wrapped_field(&mut self, area: Rect, (before, after): (&str, &str), focused: bool) {
         let space = usize::from(area.width.max(1));
         let rows = text::rows(&format!("{before}{after}"), space);

@@ -13,9 +13,9 @@ use tokio::sync::watch;
 
 use super::{Boot, Clock, STEP_MIN_MS, millis};
 
-/// The clock of a service. When the underlying clock is stepped, it continues in the old time until
-/// the step is applied, so that nothing is decided in a time that the due times in the store do not
-/// follow yet.
+/// The clock of a service. When the underlying clock is stepped, this clock continues in the old
+/// time until the step is applied, so that no decision uses the new time before the due times in
+/// the store have been adjusted.
 #[derive(Debug)]
 pub struct SteadyClock {
     below: Arc<dyn Clock>,
@@ -25,7 +25,6 @@ pub struct SteadyClock {
 }
 
 impl SteadyClock {
-    /// Creates a clock that shows the time of `below`.
     pub fn new(below: Arc<dyn Clock>) -> Self {
         let offset_ms = below.offset_ms();
         Self::resume_from(below, offset_ms)
@@ -58,13 +57,11 @@ impl SteadyClock {
         0
     }
 
-    /// Applies a step.
     pub fn apply(&self, step_ms: i64) {
         self.offset_ms.fetch_add(step_ms, Ordering::AcqRel);
         self.applied.send_replace(());
     }
 
-    /// Returns the underlying clock.
     pub fn underlying(&self) -> &Arc<dyn Clock> {
         &self.below
     }

@@ -30,7 +30,6 @@ const NAME_BYTES_MAX: usize = 63;
 const KEEPALIVE: Duration = Duration::from_secs(2);
 const KEEPALIVES: u32 = 3;
 
-/// The location of a store in a database.
 #[derive(Clone)]
 pub struct Address {
     pub(super) config: Config,
@@ -39,7 +38,6 @@ pub struct Address {
     pub(super) counters: StoreCounters,
     pub(super) reach: Reachability,
     pub(super) observed: Arc<ObservedCondition>,
-    /// Limits attempts to connect.
     pub(super) gate: Arc<Gate>,
     /// Whether commits must be replicated to a standby.
     pub(super) requires_standby: bool,
@@ -129,7 +127,6 @@ impl Address {
         }
     }
 
-    /// Sets whether the server must have a synchronous standby.
     #[must_use]
     pub fn with_required_standby(self, requires_standby: bool) -> Self {
         Self {
@@ -157,7 +154,6 @@ fn quote_identifier(schema: &str) -> Result<String, String> {
     Ok(format!("\"{schema}\""))
 }
 
-/// Takes the TLS parameters out of an address.
 fn parse_tls(config: &mut Config, query: &str) -> Result<Tls, String> {
     let (mut mode, mut authorities) = (None, None);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {

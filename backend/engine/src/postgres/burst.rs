@@ -29,7 +29,6 @@ pub(super) enum Outcome {
 type StatementResponse = Result<Vec<Row>, Error>;
 type Sent<'a> = Pin<Box<dyn Future<Output = StatementResponse> + Send + 'a>>;
 
-/// Sends the statements between BEGIN and COMMIT.
 pub(super) async fn send(session: &Session, calls: &[Call<'_>]) -> Outcome {
     let mut statements = Vec::with_capacity(calls.len());
     for call in calls {
@@ -50,7 +49,6 @@ pub(super) async fn send(session: &Session, calls: &[Call<'_>]) -> Outcome {
     classify_outcome(calls, answers, || session.warnings() != warnings)
 }
 
-/// Awaits the responses to BEGIN, each statement, and COMMIT.
 async fn await_transaction(
     session: &Session,
     calls: &[Call<'_>],
@@ -159,7 +157,6 @@ fn classify_outcome(
 }
 
 impl Outcome {
-    /// Whether the session can still be used.
     pub(super) fn session_is_usable(&self) -> bool {
         !matches!(
             self,

@@ -25,11 +25,11 @@ use crate::{
 
 /// Maximum number of slots a node leaves at a time while it keeps others.
 const LEAVING_MAX: usize = 8;
-/// Delay until the next check after slots have moved,
+/// Delay until the next check after slots have moved.
 const NEXT: Duration = Duration::from_millis(5);
-/// while slots are to be moved,
+/// Delay until the next check while slots are to be moved.
 const SOON: Duration = Duration::from_millis(100);
-/// and while a node is overdue.
+/// Delay until the next check while a node is overdue.
 const OVERDUE: Duration = Duration::from_millis(250);
 
 pub(super) type NodeId = [u8; 16];
@@ -49,7 +49,6 @@ pub(super) struct Claims {
 #[derive(Debug, Default)]
 struct State {
     writer: Option<NodeId>,
-    /// Whether it is to own slots.
     is_to_own: bool,
     /// Whether it is to lead as soon as no one does.
     is_candidate: bool,
@@ -87,11 +86,10 @@ struct Leaving {
 pub(super) struct LiveNode {
     pub(super) id: NodeId,
     pub(super) owns: bool,
-    /// Whether it renews that it works in time.
+    /// Whether it renews its claim to be working in time.
     pub(super) is_prompt: bool,
 }
 
-/// The owner of a slot according to the rows, with the epoch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HeldSlot {
     pub(super) slot: i16,
@@ -99,7 +97,6 @@ pub(super) struct HeldSlot {
     pub(super) node: NodeId,
 }
 
-/// The changes of ownership to make.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Division {
     /// Slots that this node owns, with their epochs.
@@ -191,7 +188,7 @@ impl Claims {
         is_recent(state.worked) && is_recent(state.lived)
     }
 
-    /// Returns its writer while it is to own slots: the value of its row.
+    /// Returns its writer, as stored in its row; `None` while it is not to own slots.
     pub(super) fn active_writer(&self) -> Option<NodeId> {
         let (state, now) = (self.state(), self.clock.elapsed());
         state

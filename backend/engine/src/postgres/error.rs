@@ -4,7 +4,6 @@ use tokio_postgres::{Error, error::SqlState};
 
 use crate::error::EngineError;
 
-/// The consequence of an error in a commit.
 #[derive(Debug)]
 pub(super) enum CommitErrorKind {
     /// Nothing was written: an expectation was not met.
@@ -59,7 +58,6 @@ fn rejection_error(error: &Error, state: &SqlState) -> EngineError {
     }
 }
 
-/// Describes an error, in the database's own words if it sent any.
 pub(super) fn describe(error: &Error) -> String {
     if let Some(said) = error.as_db_error() {
         let (message, code) = (said.message(), said.code().code());

@@ -27,13 +27,13 @@ use crate::{
 const STEPS: i64 = 1_000;
 /// Delay before reconnecting.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Interval at which the log is trimmed,
+/// Interval at which the log is trimmed.
 const TRIM_EVERY: Duration = Duration::from_secs(60);
-/// and steps per trim.
+/// Maximum number of steps removed per trim.
 const TRIMMED: i64 = 5_000;
-/// Interval at which idle counter rows are folded,
+/// Interval at which idle counter rows are folded.
 const FOLD_EVERY: Duration = Duration::from_secs(60);
-/// and rows per fold.
+/// Maximum number of rows per fold.
 const FOLDED: i64 = 5_000;
 
 /// Polls the log at an interval, and immediately when a reader requests it. Reports whether it

@@ -9,9 +9,8 @@ use std::{
 
 use tokio::time::{Instant, sleep_until};
 
-/// The pause after a refusal; doubled after each further one,
+/// The pause after a refusal; doubled after each further refusal, up to [`PAUSE_MAX`].
 const PAUSE: Duration = Duration::from_millis(20);
-/// up to this.
 const PAUSE_MAX: Duration = Duration::from_millis(250);
 /// Longest wait for a turn; waiting callers take turns evenly.
 const WAIT_MAX: Duration = Duration::from_secs(1);
@@ -45,7 +44,6 @@ impl Pacing {
 }
 
 impl Gate {
-    /// Runs a connection attempt when it is its turn.
     pub(super) async fn run_in_turn<T, E>(
         &self,
         attempt: impl Future<Output = Result<T, E>>,

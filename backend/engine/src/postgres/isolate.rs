@@ -19,7 +19,6 @@ use crate::{
     ownership::Claim,
 };
 
-/// The current state of what sets touch.
 #[derive(Debug)]
 pub(super) struct CurrentState {
     definitions: i64,
@@ -116,7 +115,7 @@ impl CurrentState {
         Ok(())
     }
 
-    /// Returns why a set cannot be applied, or `None` if nothing prevents it.
+    /// Returns the reason that a set cannot be applied, or `None` if nothing prevents it.
     pub(super) fn conflict_with(&self, set: &EncodedSet) -> Option<EngineError> {
         if !set.claims.iter().all(|claim| self.claims.contains(claim)) {
             return Some(not_owned_error());
@@ -170,7 +169,6 @@ impl CurrentState {
     }
 }
 
-/// Returns the error for a set whose slot is owned by another node.
 pub(super) fn not_owned_error() -> EngineError {
     EngineError::Unavailable("another node owns the record to be changed".into())
 }

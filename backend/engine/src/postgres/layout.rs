@@ -14,9 +14,7 @@ use crate::{index::Index, kind::Kind};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IndexLocation {
-    /// A column of the records' table.
     Column(&'static str),
-    /// A column of the side table.
     SideTable(&'static str),
     Table(&'static str),
 }
@@ -77,7 +75,6 @@ pub(super) fn columns(kind: Kind) -> impl Iterator<Item = (Index, &'static str)>
     })
 }
 
-/// Returns the index columns of a kind's side table, in the order of their numbers.
 pub(super) fn side_columns(kind: Kind) -> impl Iterator<Item = (Index, &'static str)> {
     indexes_of_kind(kind).filter_map(|index| match index_location(index) {
         IndexLocation::SideTable(name) => Some((index, name)),

@@ -182,7 +182,6 @@ impl LogCache {
         }
     }
 
-    /// Returns the newest known position and the origin of its step.
     pub(super) fn newest_step(&self) -> (LogPosition, Option<Origin>) {
         let steps = self.steps();
         (steps.known, steps.origin.clone())
@@ -226,7 +225,6 @@ impl LogCache {
         self.head.subscribe()
     }
 
-    /// Returns the newest position at which one of the kinds changed, or a later one.
     pub(super) fn last_changed(&self, kinds: &[Kind]) -> LogPosition {
         let position = |kind: &Kind| self.changed[*kind as usize].load(Ordering::Acquire);
         LogPosition::from_number(kinds.iter().map(position).max().unwrap_or_default())
@@ -269,11 +267,6 @@ pub(super) fn name(bytes: &mut Vec<u8>, kind: Kind, key: &[u8]) {
     bytes.extend_from_slice(key);
 }
 
-/// Decodes a step.
-///
-/// # Errors
-///
-/// Returns [`EngineError::Corrupt`] if the bytes are malformed.
 pub(super) fn decode_step(position: LogPosition, changed: &[u8]) -> Result<LogStep, EngineError> {
     let names = decode_names(changed).ok_or_else(|| {
         EngineError::Corrupt(format!("step {position} of the change log cannot be read"))

@@ -28,21 +28,17 @@ pub(super) const STEPS: [&str; 11] = [
 ];
 /// The newest layout that this version knows.
 pub(super) const NEWEST: i32 = 11;
-/// The table of layouts, created first.
 const LAYOUT: &str = "CREATE TABLE IF NOT EXISTS layout \
     (id int PRIMARY KEY, version int NOT NULL, oldest_reader int NOT NULL)";
 
-/// The layout of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// Its version number.
     pub version: i32,
     /// The oldest layout that a program must know to use it.
     pub oldest_reader: i32,
 }
 
 impl Layout {
-    /// The newest layout that this version knows.
     pub const NEWEST: i32 = NEWEST;
 
     /// Checks whether this version can use a store with the layout.
@@ -70,7 +66,6 @@ impl Layout {
     }
 }
 
-/// Returns the statements that create a schema or migrate it from a layout, as one transaction.
 fn script(schema: &str, from: i32) -> String {
     let done = usize::try_from(from).unwrap_or_default();
     let steps = STEPS[done.min(STEPS.len())..].concat();
@@ -100,7 +95,6 @@ impl Address {
     }
 }
 
-/// Reads the layout of a store, or `None` if there is no store.
 pub(super) async fn read(client: &Client, schema: &str) -> Result<Option<Layout>, EngineError> {
     let found = async {
         let known = client

@@ -38,9 +38,9 @@ use crate::{
 /// Minimum wait for a response before the database counts as unreachable after this process was
 /// suspended: timeouts that expired during the suspension mean nothing.
 const CHECK_BEFORE_UNREACHABLE: Duration = Duration::from_secs(3);
-/// Interval of the check whether this process was suspended,
+/// Interval of the check whether this process was suspended.
 const PULSE_EVERY: Duration = Duration::from_millis(250);
-/// and the delay that shows it.
+/// Delay of the suspension check from which the process counts as suspended.
 const SUSPENDED_FROM: Duration = Duration::from_secs(1);
 /// Interval of the check whether others have followed the log.
 const CHECK_EVERY: Duration = Duration::from_millis(25);
@@ -60,7 +60,6 @@ pub struct Node {
     claims: Claims,
     /// Whether the others have dropped it.
     is_gone: watch::Sender<bool>,
-    /// Its report to the others.
     about: watch::Sender<String>,
     /// Last progress with each of [`Duty::STEADY`], while it has that duty.
     advanced: std::sync::Mutex<[Option<Instant>; 3]>,
@@ -299,7 +298,6 @@ impl Node {
         &self.claims
     }
 
-    /// Triggers a check of slot ownership.
     pub(super) fn trigger_check(&self) {
         self.hurry.notify_one();
     }
@@ -328,19 +326,16 @@ impl Node {
         }
     }
 
-    /// Waits until the leadership of an epoch has ended.
     pub(super) async fn wait_until_deposed(&self, epoch: u64) {
         let mut lead = self.claims.watch_leadership();
         drop(lead.wait_for(|lead| *lead != Some(epoch)).await);
     }
 
-    /// Waits until the others have dropped it, and it may no longer use the store.
     pub(super) async fn wait_until_forgotten(&self) {
         let mut is_gone = self.is_gone.subscribe();
         drop(is_gone.wait_for(|is_gone| *is_gone).await);
     }
 
-    /// Leaves the store, so that no one waits for it.
     pub(super) async fn leave(&self) {
         let mut cached = self.session.lock().await;
         self.claims.forget();
@@ -398,7 +393,6 @@ async fn join(session: &Session, id: &[u8; 16], name: &str) -> Result<i64, Error
     row.try_get(0)
 }
 
-/// Returns the live nodes and how far each follows the log.
 pub(super) async fn live_nodes(
     readers: &Readers,
     this: Option<[u8; 16]>,
@@ -411,7 +405,6 @@ pub(super) async fn live_nodes(
         .collect()
 }
 
-/// Decodes a row of [`Query::Nodes`].
 pub(super) fn decode_node(
     row: &tokio_postgres::Row,
     this: Option<[u8; 16]>,
@@ -428,8 +421,6 @@ pub(super) fn decode_node(
     })
 }
 
-/// Waits until every live node has followed the log to a position. Returns whether that happened in
-/// time.
 pub(super) async fn wait_until_followed(
     readers: &Readers,
     position: LogPosition,

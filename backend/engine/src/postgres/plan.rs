@@ -33,7 +33,6 @@ pub(super) struct Token {
     pub(super) batch: i64,
 }
 
-/// The key of an entry, and that of its record.
 type EntryAndRecord<'a> = (&'a [u8], &'a [u8]);
 
 /// Collects an array parameter of bytes or of nullable values.
@@ -72,7 +71,6 @@ pub(super) fn plan<'a>(group: &[&'a EncodedSet], token: Token) -> Vec<Call<'a>> 
     calls
 }
 
-/// Returns the changes of a kind that match a predicate, by key.
 fn sorted<'a>(
     kind: Kind,
     changes: &[&'a Change],
@@ -231,7 +229,6 @@ fn plan_inserts<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change
     }
 }
 
-/// Adds the statements for entries in separate tables.
 fn plan_entries<'a>(
     calls: &mut Vec<Call<'a>>,
     changes: &[&'a Change],
@@ -334,17 +331,14 @@ pub(super) fn is_logged(change: &Change) -> bool {
     change.is_logged && change.action != Action::Check
 }
 
-/// Converts a position or version to a database integer.
 pub(super) fn to_db_integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Converts a position to the database's form.
 pub(super) fn position_to_db(position: LogPosition) -> i64 {
     to_db_integer(position.to_number())
 }
 
-/// Converts a position from the database's form.
 pub(super) fn position_from_db(place: i64) -> LogPosition {
     LogPosition::from_number(place.unsigned_abs())
 }
@@ -414,7 +408,6 @@ pub(super) fn compatible_sets<'a>(
     chosen
 }
 
-/// A group's use of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RecordUse {
     Checks(Expect),

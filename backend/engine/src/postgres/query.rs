@@ -13,7 +13,6 @@ pub(super) enum Query {
     Version,
     /// Checks the version of records and locks them until the commit.
     Check(Kind),
-    /// Checks that records do not exist.
     Missing(Kind),
     Delete(Kind),
     /// Clears column entries that move to another record.
@@ -27,15 +26,11 @@ pub(super) enum Query {
     DeleteSideRows(Index),
     /// Replaces entries in rows of a side table, each found by an entry of this index.
     UpdateSideRows(Index),
-    /// Deletes entries of an index with a separate table.
     DeleteEntries(Index),
     Insert(Kind),
-    /// Inserts rows into a side table.
     InsertSideRows(Kind),
-    /// Inserts entries of an index with a separate table.
     InsertEntries(Index),
     Sum,
-    /// Folds idle counter rows.
     Fold,
     /// Deletes folded counters that are all zeros.
     Zeros,
@@ -46,7 +41,6 @@ pub(super) enum Query {
     Step,
     /// Records that definitions changed in the newest step.
     Define,
-    /// Creates the row of a writer.
     Register,
     /// Raises the epoch of a writer, so that nothing it has in flight can be committed.
     Raise,
@@ -57,13 +51,10 @@ pub(super) enum Query {
     /// Finds the record of an entry.
     Lead(Index),
     Get(Kind),
-    /// Reads records in a range of keys.
     Page(Kind, SqlOrder),
     /// Reads records in several ranges of keys.
     Under(Kind),
-    /// Reads entries in several ranges of an index.
     Entries(Index, SqlOrder),
-    /// Counts the entries in several ranges of an index.
     Count(Index),
     /// Reads the last entry in each of several ranges of an index, with its record.
     Last(Index),
@@ -72,32 +63,27 @@ pub(super) enum Query {
     /// Reads the newest and the oldest position of the log.
     Head,
     Rows,
-    /// Deletes old log steps.
     Trim,
     /// Adds a node; returns the database's time.
     Join,
     /// Renews a node's liveness and log position; returns the database's time.
     Renew,
     Nodes,
-    /// Removes a node.
     Leave,
-    /// Deletes the writers of long-dead nodes,
+    /// Deletes the writers of long-dead nodes.
     ForgetWriters,
-    /// and those nodes.
+    /// Deletes long-dead nodes.
     ForgetNodes,
-    /// Renews that a node works on its slots.
+    /// Renews a node's claim to be working on its slots.
     Works,
     /// Reads the working nodes, whether they are to own slots, and whether they renew in time.
     Owners,
-    /// Reads the owners of all slots.
     Claims,
-    /// Reads the slots of a writer.
     OwnSlots,
     /// Checks the slots of a writer and locks them until the commit.
     LockSlots,
     /// Takes over slots without a working owner.
     ClaimSlots,
-    /// Hands slots over to other nodes.
     HandOver,
     /// Gives up leadership.
     Release,
@@ -488,9 +474,10 @@ fn delete_side_sql(index: Index, schema: &str) -> String {
     )
 }
 
-/// For each entry, the parameters contain the old and the new value; if both are NULL, it stays.
-/// All rows are deleted before the first is inserted again, since one may get an entry of another;
-/// the window function forces that.
+/// Returns the statement that replaces entries in a side table. For each entry, the parameters
+/// contain the old and the new value; if both are NULL, the entry stays unchanged. All rows are
+/// deleted before the first is inserted again, since a row may get an entry of another row; the
+/// window function forces this order.
 fn update_side_sql(index: Index, schema: &str) -> String {
     let kind = index.kind();
     let of = each_side_column(kind, |number, _| format!(", o{number}, n{number}"));
@@ -510,8 +497,8 @@ fn update_side_sql(index: Index, schema: &str) -> String {
     )
 }
 
-/// For each column entry, the parameters contain the old and the new value; if both are NULL, it
-/// stays.
+/// Returns the part of a statement that replaces column entries. For each column entry, the
+/// parameters contain the old and the new value; if both are NULL, the entry stays unchanged.
 fn move_entries(kind: Kind, table: &str, version: &str) -> String {
     let of = each_column(kind, |number, _| format!(", o{number}, n{number}"));
     let become_new = each_column(kind, |number, name| {

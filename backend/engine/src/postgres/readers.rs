@@ -182,7 +182,6 @@ async fn query_rows(
     })
 }
 
-/// A snapshot read with several statements.
 pub(super) struct ReadSnapshot<'a> {
     reach: Reachability,
     session: Arc<Session>,

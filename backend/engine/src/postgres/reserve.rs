@@ -11,7 +11,7 @@ const CHECK_EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Reserve {
     address: Arc<Address>,
-    /// Whether the database responds on all of them.
+    /// Whether the database responds on all connections reserved for this node.
     is_ready: watch::Sender<bool>,
 }
 

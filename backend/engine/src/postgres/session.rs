@@ -41,7 +41,6 @@ pub(super) struct Session {
     statements: Mutex<HashMap<Query, Statement>>,
     warnings: Arc<AtomicU64>,
     _counted: ConnectionCount,
-    /// The task that drives the connection.
     _carrier: JoinSet<()>,
 }
 
@@ -53,10 +52,6 @@ impl std::fmt::Debug for Session {
 
 impl Session {
     /// Connects to the primary server.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`EngineError::Unavailable`] in most cases.
     pub(super) async fn open(address: &Address, role: Role) -> Result<Self, EngineError> {
         let attempt = async {
             let opened = timeout(STORE_OPEN_TIME_MAX, Self::begin(address, role)).await;
@@ -113,7 +108,6 @@ impl Session {
     }
 }
 
-/// Counts an open connection while it exists.
 struct ConnectionCount(StoreCounters, &'static str);
 
 impl ConnectionCount {
@@ -129,7 +123,8 @@ impl Drop for ConnectionCount {
     }
 }
 
-/// Every statement must walk in the order of its array or an index, since that is the lock order.
+/// Returns the session settings. Every statement must access rows in the order of its array or of
+/// an index, since that is the lock order.
 fn settings(role: Role) -> String {
     let lock_ms = STORE_LOCK_TIME_MAX.as_millis();
     let standstill_ms = STORE_STANDSTILL_MAX.as_millis();

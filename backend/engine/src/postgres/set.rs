@@ -12,13 +12,10 @@ use crate::{
     position::LogPosition,
 };
 
-/// A set of changes with encoded values.
 #[derive(Debug)]
 pub(super) struct EncodedSet {
     pub(super) changes: Vec<Change>,
-    /// See [`crate::change::ChangeSet::rests_on`].
     pub(super) rests_on: Option<LogPosition>,
-    /// See [`crate::change::ChangeSet::claims`].
     pub(super) claims: Vec<Claim>,
     /// Approximate memory size in bytes.
     pub(super) bytes: usize,
@@ -73,8 +70,8 @@ fn crowds(change: &Change) -> bool {
     columns.any(|(index, _)| count(index) > 1)
 }
 
-/// Only counters can be added to, and only they may use [`Expect::Any`]. A counter has several
-/// rows, so it is added to or inserted as a whole.
+/// Checks that only counters are added to, and that no other record uses [`Expect::Any`]. A counter
+/// has several rows, so it is added to or inserted as a whole.
 fn check(change: &Change) -> Result<(), EngineError> {
     let is_counter = change.kind == Kind::Counter;
     let of_others = change.add.iter().chain(&change.remove);
@@ -102,8 +99,8 @@ fn check(change: &Change) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Whether the column entries can be changed that way. Where a row is found by one of its entries,
-/// each entry is added, replaced or removed together with its record.
+/// Whether the change of the column entries is supported. Where a row is found by one of its
+/// entries, each entry is added, replaced or removed together with its record.
 fn fits_columns(change: &Change) -> bool {
     let count = |of: &[Entry], index| of.iter().filter(|it| it.index == index).count();
     let mut beside = layout::side_columns(change.kind);

@@ -18,7 +18,6 @@ use crate::{
 
 const SERVER_MIN: i32 = 150_000;
 
-/// The state of a store and its server.
 #[derive(Debug, Clone)]
 pub struct Status {
     /// The server's version, such as `15.8`.
@@ -28,7 +27,6 @@ pub struct Status {
     pub unsafe_settings: Vec<String>,
     /// The standbys that each commit waits for, as configured on the server; empty if none.
     pub standbys: String,
-    /// Number of replicas of the server.
     pub replicas: i64,
     encoding: String,
     /// The layout of the tables; `None` if there is no store.
@@ -37,35 +35,22 @@ pub struct Status {
     pub store: Option<StoreStatus>,
 }
 
-/// Details of a store.
 #[derive(Debug, Clone)]
 pub struct StoreStatus {
-    /// The newest position in the change log.
     pub head: LogPosition,
     /// Estimated number of rows.
     pub rows: u64,
-    /// Size of tables and indexes in bytes.
     pub bytes: u64,
-    /// The live nodes.
     pub nodes: Vec<ClusterNode>,
 }
 
 impl Status {
     /// Checks whether a store can be kept safely on the server, in tables that this version knows.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reason if it cannot.
     pub fn check(&self) -> Result<(), String> {
         self.check_server()?;
         Layout::check(self.layout)
     }
 
-    /// Checks whether a store can be created in the database.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reason if it cannot.
     pub fn check_database(&self) -> Result<(), String> {
         self.check_server()?;
         match &*self.encoding {
@@ -78,10 +63,6 @@ impl Status {
     }
 
     /// Checks whether a store can be kept safely on the server.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reason if it cannot.
     pub fn check_server(&self) -> Result<(), String> {
         if self.server_number < SERVER_MIN {
             return Err(format!(
@@ -100,11 +81,6 @@ impl Status {
     }
 }
 
-/// Reads the state of a store.
-///
-/// # Errors
-///
-/// Returns an error if the database does not respond.
 pub async fn status(address: &Address) -> Result<Status, EngineError> {
     let session = Session::open(address, Role::Reader).await?;
     requirements::check_sessions(address, &session).await?;
@@ -138,6 +114,36 @@ pub async fn status(address: &Address) -> Result<Status, EngineError> {
         layout,
         store,
     })
+}
+
+/// Returns the names of the live nodes of a store, which may have an earlier layout.
+///
+/// # Errors
+///
+/// Returns an error if the database does not respond.
+pub async fn running_nodes(address: &Address) -> Result<Vec<String>, EngineError> {
+    let session = Session::open(address, Role::Reader).await?;
+    let table = format!("{}.node", address.schema);
+    let names = async {
+        // The first layouts do not have the table.
+        let row = session
+            .client
+            .query_one("SELECT to_regclass($1)::text", &[&table])
+            .await?;
+        if row.try_get::<_, Option<String>>(0)?.is_none() {
+            return Ok(Vec::new());
+        }
+        let text = format!(
+            "SELECT name FROM {table} \
+             WHERE renewed > clock_timestamp() - $1 * interval '1 second' ORDER BY name"
+        );
+        let seconds = STORE_NODE_TIME_MAX.as_secs_f64();
+        let rows = session.client.query(&text, &[&seconds]).await?;
+        rows.iter().map(|row| row.try_get(0)).collect()
+    };
+    names
+        .await
+        .map_err(|error: Error| error::read_error(&error))
 }
 
 async fn read_store_status(session: &Session, schema: &str) -> Result<StoreStatus, Error> {

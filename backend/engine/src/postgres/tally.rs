@@ -13,13 +13,11 @@ fn table(schema: &str) -> String {
     format!("{schema}.{}", Kind::Counter.table())
 }
 
-/// Returns SQL for each number, joined by `between`.
 fn join_numbers(between: &str, write: impl Fn(usize) -> String) -> String {
     let all: Vec<_> = (0..NUMBERS).map(write).collect();
     all.join(between)
 }
 
-/// Returns SQL for one of the numbers packed in a value.
 fn packed_number(value: &str, at: usize) -> String {
     let (begin, first) = (at * 8, at * 8 + 1);
     format!(
@@ -35,7 +33,6 @@ fn sums() -> String {
     })
 }
 
-/// Returns SQL for all rows of some counters.
 fn rows(schema: &str, of: &str) -> String {
     let unpacked = join_numbers(", ", |at| {
         packed_number("t.value", at) + &format!(" AS n{at}")
@@ -48,7 +45,6 @@ fn rows(schema: &str, of: &str) -> String {
     )
 }
 
-/// Returns SQL for the sum of a counter's rows.
 fn sum_of(schema: &str, key: &str) -> String {
     format!(
         "CROSS JOIN LATERAL (SELECT max(u.version) AS version, {} AS value FROM {}) AS c",
@@ -65,8 +61,8 @@ pub(super) fn get(schema: &str) -> String {
     )
 }
 
-/// Reads counters in a range of keys. Each table contributes up to the limit, and the first of all
-/// remain.
+/// Returns SQL that reads counters in a range of keys. Each table contributes rows up to the limit,
+/// and the result keeps the first rows of all tables.
 pub(super) fn page(schema: &str, way: &str) -> String {
     let of_stretch = format!("WHERE key >= $1 AND key < $2 ORDER BY key {way} LIMIT $3");
     format!(
@@ -79,7 +75,7 @@ pub(super) fn page(schema: &str, way: &str) -> String {
     )
 }
 
-/// Adds to the rows of a writer.
+/// Returns SQL that adds to the rows of a writer.
 pub(super) fn add(schema: &str, version: &str) -> String {
     let names = join_numbers(", ", |at| format!("n{at}"));
     let arrays = join_numbers(", ", |at| format!("${}::bigint[]", at + 3));
@@ -98,7 +94,7 @@ pub(super) fn add(schema: &str, version: &str) -> String {
     )
 }
 
-/// Folds rows not changed since a version.
+/// Returns SQL that folds rows not changed since a version.
 pub(super) fn fold_rows(schema: &str) -> String {
     let value = join_numbers(" || ", |at| {
         let (old, new) = (
@@ -121,7 +117,6 @@ pub(super) fn fold_rows(schema: &str) -> String {
     )
 }
 
-/// Deletes folded rows that are all zeros.
 pub(super) fn delete_zeros(schema: &str) -> String {
     format!(
         "DELETE FROM {} AS t USING unnest($1::bytea[]) AS x(k) WHERE t.key = x.k \

@@ -45,9 +45,6 @@ impl Tls {
         Ok(Self(Arc::new(config)))
     }
 
-    /// # Errors
-    ///
-    /// Returns a description of what is wrong with the authorities.
     pub(super) fn new(roots: RootCertStore, verify: Verify) -> Result<Self, String> {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));

@@ -45,9 +45,9 @@ use crate::{
 const ROUNDS_TOGETHER: u32 = 3;
 /// Number of times a set without an apparent conflict may fail alone.
 const ROUNDS_ALONE: u32 = 6;
-/// The first pause after a transient error; each following one may be twice as long,
+/// First pause after a transient error; each following pause may be twice as long, up to
+/// [`PAUSE_MAX`].
 const PAUSE: Duration = Duration::from_millis(10);
-/// up to this.
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 
 /// An epoch that no writer's row has.
@@ -81,7 +81,6 @@ impl QueuedSet {
 }
 
 impl Queue {
-    /// Queues a set and waits for the result.
     pub(super) async fn apply(&self, set: EncodedSet) -> Verdict {
         if !self.reach.is_within() {
             return Err(reach::unreachable_error());
@@ -139,7 +138,6 @@ pub(super) struct Writer {
     is_stuck: watch::Sender<bool>,
     /// The lease to renew, if it writes for the node's slots.
     lease: Option<Lease>,
-    /// Time the lease was last renewed.
     renewed: Option<Instant>,
     /// Time since which it has been idle without a connection although the database responds.
     missing: Option<Instant>,
@@ -269,7 +267,6 @@ impl Writer {
         }
     }
 
-    /// Commits a batch and reports every outcome.
     #[expect(
         clippy::too_many_lines,
         reason = "one loop with an arm for each outcome"
@@ -569,7 +566,6 @@ fn put_back(left: &mut VecDeque<QueuedSet>, group: Vec<QueuedSet>) {
     }
 }
 
-/// Rejects the conflicting sets and returns the others.
 fn reject_conflicting(
     left: VecDeque<QueuedSet>,
     against: impl Fn(&EncodedSet) -> Option<EngineError>,

@@ -15,7 +15,6 @@ pub(super) struct BatchRow<'a> {
     pub(super) key: &'a [u8],
     /// `None` if the row was deleted.
     pub(super) cell: Option<&'a [u8]>,
-    /// Whether the key did not exist before.
     pub(super) is_new: bool,
 }
 
@@ -25,7 +24,6 @@ pub(super) struct Batch {
     bytes: Vec<u8>,
 }
 
-/// The location of a row in a batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     start: usize,

@@ -36,7 +36,6 @@ pub(super) struct Blocks {
     is_unsynced: AtomicBool,
 }
 
-/// The journal, if any, and the checksums to write to it.
 #[derive(Debug, Default)]
 struct Notes {
     changed: Vec<Sum>,

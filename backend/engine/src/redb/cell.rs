@@ -109,14 +109,14 @@ pub(super) fn begin_record(bytes: &mut Vec<u8>, value: &[u8]) {
     bytes.extend_from_slice(value);
 }
 
-/// Seals what [`begin`] began.
+/// Seals a cell started with [`begin`].
 pub(super) fn seal_in_place(key: &[u8], cell: &mut [u8]) {
     if let Some((position, body)) = cell.split_first_chunk_mut::<CHECKSUM_BYTES>() {
         *position = checksum(key, body).to_be_bytes();
     }
 }
 
-/// Seals what [`begin_record`] began.
+/// Seals a cell started with [`begin_record`].
 pub(super) fn seal_record_in_place(key: &[u8], version: u64, cell: &mut [u8]) {
     if let Some(position) = cell.get_mut(CHECKSUM_BYTES..CHECKSUM_BYTES + VERSION_BYTES) {
         position.copy_from_slice(&version.to_be_bytes());
@@ -137,11 +137,7 @@ pub(super) fn open<'a>(key: &[u8], cell: &'a [u8]) -> Result<&'a [u8], EngineErr
     })
 }
 
-/// Splits a record's cell into version and value.
-///
-/// # Errors
-///
-/// Returns the same errors as [`open`].
+/// Splits a record's cell into version and value, after verifying its checksum.
 pub(super) fn open_record<'a>(key: &[u8], cell: &'a [u8]) -> Result<(u64, &'a [u8]), EngineError> {
     let body = open(key, cell)?.split_first_chunk::<VERSION_BYTES>();
     let (version, value) = body
@@ -155,7 +151,6 @@ fn checksum(key: &[u8], body: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c_append(checksum, key), body)
 }
 
-/// Displays a key in readable form.
 struct DisplayKey<'a>(&'a [u8]);
 
 impl std::fmt::Display for DisplayKey<'_> {

@@ -73,9 +73,6 @@ pub(super) fn compare(
     Ok(following)
 }
 
-/// # Errors
-///
-/// Returns [`Failure::Request`] if a record was not as expected.
 fn ensure_uncontested(contested: &mut Vec<RecordName>) -> Result<(), Failure> {
     if contested.is_empty() {
         return Ok(());

@@ -50,7 +50,6 @@ pub(super) fn read_after(
     Ok(Some(delta))
 }
 
-/// Reads the records of a kind with a key prefix.
 fn read_with_prefix(
     rows: &impl Rows,
     kind: Kind,

@@ -5,7 +5,6 @@ use std::io::{self, ErrorKind};
 use super::closed::Closed;
 use crate::error::EngineError;
 
-/// A failed read or write.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// Concerns only the request; the file is intact.

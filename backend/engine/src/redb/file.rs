@@ -58,7 +58,6 @@ impl File {
         self.medium.as_ref()
     }
 
-    /// Opens the file, or creates it if it is empty.
     pub(super) fn open(&self) -> Result<OpenedFile, Failure> {
         // After a reopening because of an error, the file is scanned regardless of the journal.
         let is_first = !self.was_open.swap(true, Ordering::Relaxed);

@@ -40,7 +40,6 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// Creates an empty filter for `count` events.
     pub(super) fn for_events(count: u64) -> Self {
         let blocks = (count * BITS_EACH).div_ceil(64 * BLOCK_WORDS).max(1);
         let words = usize::try_from(blocks * BLOCK_WORDS).unwrap_or(usize::MAX);

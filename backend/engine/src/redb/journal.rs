@@ -26,7 +26,6 @@ impl std::fmt::Debug for Journal {
 }
 
 impl Journal {
-    /// Continues a journal that started with `start_bytes`.
     pub(super) fn new(to: Box<dyn Write + Send + Sync>, start_bytes: usize) -> Self {
         Self {
             to,
@@ -41,7 +40,6 @@ impl Journal {
         self.to.write_all(&note)
     }
 
-    /// Whether it should be restarted to be short.
     pub(super) fn is_long(&self) -> bool {
         self.bytes > self.bytes_max
     }

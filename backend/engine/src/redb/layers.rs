@@ -13,7 +13,7 @@ pub(super) struct Layers {
     pub(super) active: Memtable,
     /// Rows in the other log file, on their way into the tree.
     pub(super) moving: Option<MovingLayer>,
-    /// The remaining rows, or why they cannot be read.
+    /// The remaining rows, or the reason that they cannot be read.
     pub(super) tree: Result<Arc<Tree>, Closed>,
 }
 

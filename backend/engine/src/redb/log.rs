@@ -20,14 +20,12 @@ const STEP: u64 = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Head {
-    /// The newest commit.
     pub(super) sequence: u64,
     /// Changes logged since the store was created.
     changes: u64,
 }
 
 impl Head {
-    /// Returns the end of an empty log that starts at a position.
     pub(super) fn at_position(position: LogPosition) -> Self {
         Self {
             sequence: position.to_number(),
@@ -35,7 +33,6 @@ impl Head {
         }
     }
 
-    /// Returns the end of the log after one more commit.
     pub(super) fn with_commit(self, names: &Names) -> Self {
         Self {
             sequence: self.sequence + 1,
@@ -60,7 +57,6 @@ impl Names {
         self.count += 1;
     }
 
-    /// Appends the records of another set.
     pub(super) fn append(&mut self, other: &Self) {
         self.bytes.extend_from_slice(&other.bytes);
         self.count += other.count;
@@ -102,7 +98,6 @@ pub(super) fn key(sequence: u64) -> Vec<u8> {
     Space::Log.key(&sequence.to_be_bytes())
 }
 
-/// Returns the row that logs a commit: its key and cell.
 pub(super) fn log_row(head: Head, names: &Names) -> KeyAndCell {
     let key = key(head.sequence);
     let cell = cell::seal(&key, &[&head.changes.to_be_bytes(), &names.bytes]);

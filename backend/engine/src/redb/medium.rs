@@ -23,20 +23,11 @@ use crate::{change::DiskShare, condition::FreeSpace};
 ///   file, before the next sync is trusted.
 pub trait Medium: Debug + Send + Sync + 'static {
     /// Opens the file. It may be reopened once the previous handle is closed.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the medium fails.
     fn open(&self) -> io::Result<Box<dyn StorageBackend>>;
 
-    /// Opens one of the two log files. They may be empty at first.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the medium fails.
+    /// Opens one of the two log files, which may be empty at first.
     fn open_log(&self, number: usize) -> io::Result<Box<dyn StorageBackend>>;
 
-    /// Returns the display name of a log file.
     fn log_name(&self, number: usize) -> String {
         format!("log {number}")
     }
@@ -92,6 +83,5 @@ pub trait Medium: Debug + Send + Sync + 'static {
         Ok(None)
     }
 
-    /// Deletes the journal.
     fn end_journal(&self) {}
 }

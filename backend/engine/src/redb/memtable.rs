@@ -82,7 +82,6 @@ impl Memtable {
         }
     }
 
-    /// Returns the approximate memory size.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

@@ -253,7 +253,6 @@ impl Mover {
         shared.openings.send_modify(|count| *count += 1);
     }
 
-    /// Whether there is background work.
     fn has_spare(&self, layers: &Layers) -> bool {
         let Ok(tree) = &layers.tree else { return false };
         let is_begun = self.union.is_some() || !self.garbage.is_empty();
@@ -264,7 +263,6 @@ impl Mover {
         Union::begin(tree, self.file.settings().fan, self.next_run)
     }
 
-    /// Does a small piece of background work.
     fn do_background_work(&mut self, shared: &Shared) -> Result<(), Failure> {
         let layers = shared.layers.get();
         let tree = layers.tree.as_ref().map_err(Clone::clone)?;
@@ -300,7 +298,6 @@ impl Mover {
         Ok(())
     }
 
-    /// Discards the unfinished result of a union.
     fn discard_union(&mut self) {
         self.garbage
             .extend(self.union.take().map(|union| union.id()));

@@ -7,14 +7,12 @@ use std::{
 
 use crate::error::EngineError;
 
-/// Delay before a failed move is retried; doubled each time,
+/// First delay before a failed move is retried; doubled each time, up to [`RETRY_MAX`].
 const RETRY_FIRST: Duration = Duration::from_millis(50);
-/// up to this.
 const RETRY_MAX: Duration = Duration::from_secs(1);
 /// Pause of background work after a failure.
 const SPARE_REST: Duration = Duration::from_secs(30);
 
-/// The mover's next task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MoverCommand {
     Reopen,
@@ -34,10 +32,8 @@ pub(super) struct MoverCommands {
 #[derive(Debug, Default)]
 struct CommandState {
     reopen: bool,
-    /// Number of attempts to reopen the file.
     reopenings: u64,
     is_moving: bool,
-    /// The failure of the last move.
     stuck: Option<Stuck>,
     spare_rests_until: Option<Instant>,
     ending: Ending,
@@ -50,7 +46,6 @@ enum Ending {
     Open,
     /// Remaining work is completed, then the file is closed.
     Closing,
-    /// The mover has ended.
     Ended,
 }
 
@@ -58,7 +53,7 @@ enum Ending {
 struct Stuck {
     why: String,
     is_full: bool,
-    /// Time of the next attempt, and delay since the last one.
+    /// Time of the next attempt, and its delay after the previous attempt.
     retry_at: Instant,
     after: Duration,
 }
@@ -127,7 +122,6 @@ impl MoverCommands {
         });
     }
 
-    /// Reports a failed move, which is retried.
     pub(super) fn report_stuck(&self, error: &EngineError) {
         let is_full = matches!(error, EngineError::Full(_));
         let why = match error {
@@ -146,7 +140,6 @@ impl MoverCommands {
         });
     }
 
-    /// Reports that background work failed.
     pub(super) fn report_background_failure(&self) {
         let until = Instant::now() + SPARE_REST;
         self.update(|state| state.spare_rests_until = Some(until));
@@ -176,7 +169,6 @@ impl MoverCommands {
         self.update(|state| state.reopen = true);
     }
 
-    /// Requests that the file be reopened, and waits for it.
     pub(super) fn reopen(&self) {
         let mut state = self.state();
         let before = state.reopenings;
@@ -187,7 +179,6 @@ impl MoverCommands {
         }
     }
 
-    /// Reports an attempt to reopen the file.
     pub(super) fn report_reopened(&self) {
         self.update(|state| state.reopenings += 1);
     }

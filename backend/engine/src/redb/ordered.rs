@@ -5,7 +5,6 @@ use std::{cmp::Ordering, sync::Arc};
 
 use crate::read::Direction;
 
-/// Maximum number of items per node.
 const NODE_MAX: usize = 64;
 
 pub(super) trait Keys {
@@ -57,7 +56,6 @@ impl<'a, K: Keys> Probe<'a, K> {
     }
 }
 
-/// The new state of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NewState<T> {
     Item(T),

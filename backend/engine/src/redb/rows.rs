@@ -51,7 +51,6 @@ pub(super) fn entries(
     )
 }
 
-/// Returns the last entry under a prefix with its record.
 pub(super) fn last_with_prefix(
     rows: &impl Rows,
     index: Index,

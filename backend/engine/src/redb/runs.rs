@@ -24,7 +24,6 @@ pub(super) const RUNS: TableDefinition<'static, u64, &[u8]> = TableDefinition::n
 /// The number of tombstones by run number; absent for runs from an earlier version. A separate
 /// table, because earlier versions cannot read longer rows in the list of runs.
 const TOMBSTONES: TableDefinition<'static, u64, u64> = TableDefinition::new("tombstones");
-/// Prefix of a run's table name.
 const PREFIX: &str = "events.";
 
 #[derive(Debug)]
@@ -35,7 +34,6 @@ pub(super) struct Run {
     /// Age rank: higher is newer. For equal keys, the newer run wins.
     pub(super) order: u64,
     pub(super) count: u64,
-    /// Number of entries that are tombstones.
     pub(super) tombstones: u64,
     pub(super) filter: Filter,
 }
@@ -79,7 +77,7 @@ impl Run {
         })
     }
 
-    /// Adds it to the list.
+    /// Adds the run to the list.
     pub(super) fn name(&self, transaction: &WriteTransaction) -> Result<(), Failure> {
         let name = filter_name_of(self.id);
         let mut filter = transaction.open_table(filter_table(&name))?;
@@ -93,7 +91,6 @@ impl Run {
     }
 }
 
-/// Removes runs from the list.
 pub(super) fn unlist(transaction: &WriteTransaction, ids: &[u64]) -> Result<(), Failure> {
     let mut list = transaction.open_table(RUNS)?;
     let mut tombstones = transaction.open_table(TOMBSTONES)?;

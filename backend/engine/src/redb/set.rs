@@ -33,7 +33,6 @@ pub(super) struct EncodedSet {
     pub(super) rests_on: Option<LogPosition>,
     pub(super) defines: bool,
     pub(super) space: DiskShare,
-    /// Approximate memory size.
     pub(super) bytes: usize,
 }
 
@@ -65,7 +64,6 @@ pub(super) struct RemovedRow {
     pub(super) target: Vec<u8>,
 }
 
-/// A row that must not exist.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NewRow {
     row: Span,

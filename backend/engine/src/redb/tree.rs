@@ -87,13 +87,11 @@ impl Tree {
         self.old.as_ref().filter(|old| !old.is_filtered())
     }
 
-    /// Returns the approximate number of rows.
     pub(super) fn row_count(&self) -> Result<u64, Failure> {
         let in_runs: u64 = self.runs.iter().map(|(run, _)| run.count).sum();
         Ok(self.rows.len()? + in_runs)
     }
 
-    /// Returns the runs without their tables.
     pub(super) fn run_list(&self) -> Vec<Arc<Run>> {
         self.runs.iter().map(|(run, _)| Arc::clone(run)).collect()
     }

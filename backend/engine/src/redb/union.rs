@@ -112,7 +112,6 @@ impl Union {
         self.name(transaction).map(Some)
     }
 
-    /// Replaces the merged runs with the new one.
     fn name(&self, transaction: &WriteTransaction) -> Result<Vec<u64>, Failure> {
         let ids: Vec<_> = self.sources.iter().map(|run| run.id).collect();
         runs::unlist(transaction, &ids)?;
@@ -129,8 +128,8 @@ impl Union {
     }
 }
 
-/// Whether half of the entries are tombstones and entries that those delete. Merging by level only
-/// drops a tombstone together with the oldest run, which becomes rarer the older a store is.
+/// Whether half of the entries are tombstones or entries deleted by tombstones. Merging by level
+/// only drops a tombstone together with the oldest run, which becomes rarer the older a store is.
 fn is_half_garbage(runs: &[Arc<Run>]) -> bool {
     let sum = |of: fn(&Run) -> u64| runs.iter().map(|run| of(run)).sum::<u64>();
     let tombstones = sum(|run| run.tombstones);

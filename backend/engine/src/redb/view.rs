@@ -13,11 +13,9 @@ use crate::read::Direction;
 /// A callback for the key and cell of each row; returns whether to continue.
 pub(super) type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<bool, Failure> + 'a;
 
-/// An owned row: its key and cell.
 pub(super) type KeyAndCell = (Vec<u8>, Vec<u8>);
 
 pub(super) trait Rows {
-    /// Reads the cell of a key.
     fn get<T>(
         &self,
         key: &[u8],
@@ -114,7 +112,6 @@ impl<'a> View<'a> {
         memories.into_iter().flatten().filter(|it| !it.is_empty())
     }
 
-    /// Returns the approximate number of rows.
     pub(super) fn row_count(&self) -> Result<u64, Failure> {
         let in_memory: usize = self.memories().map(Memtable::rows).sum();
         Ok(self.tree()?.row_count()? + in_memory as u64)

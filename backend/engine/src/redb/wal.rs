@@ -25,9 +25,9 @@ use crate::error::EngineError;
 /// Size of a frame's head: the checksum, the length of the rows, the generation, the position.
 const HEAD_BYTES: usize = 4 + 4 + 8 + 8;
 const SECTOR_BYTES: usize = 512;
-/// Initial size of a file; it is doubled when full,
+/// Initial size of a file. A full file doubles in size, but grows by at most [`GROWTH_MAX`] at a
+/// time.
 const FIRST_BYTES: u64 = 256 * 1024;
-/// but grows by no more than this.
 const GROWTH_MAX: u64 = 4 * 1024 * 1024;
 /// Zeros written at a time.
 const ZEROS: usize = 256 * 1024;
@@ -40,7 +40,6 @@ const MARK: u64 = 0;
 #[derive(Debug)]
 pub(super) struct Wal {
     files: [LogFile; 2],
-    /// The file being written.
     active: usize,
     /// The offset of its next frame.
     offset: u64,
@@ -59,7 +58,6 @@ struct LogFile {
     length: u64,
 }
 
-/// A frame that was not written.
 #[derive(Debug)]
 pub(super) struct FrameFailure {
     pub(super) error: io::Error,
@@ -67,7 +65,6 @@ pub(super) struct FrameFailure {
     pub(super) is_open: bool,
 }
 
-/// A group read from the log.
 #[derive(Debug)]
 pub(super) struct Frame {
     position: u64,
@@ -162,7 +159,6 @@ impl Wal {
         &self.frame[HEAD_BYTES..HEAD_BYTES + rows_bytes as usize]
     }
 
-    /// Whether the frame fits into the current file.
     pub(super) fn fits(&self) -> bool {
         self.offset + self.frame.len().next_multiple_of(SECTOR_BYTES) as u64 <= self.bytes_max
     }

@@ -22,14 +22,13 @@ use crate::{
     position::LogPosition,
 };
 
-/// The result of a set: its position in the log, or an error.
 type Verdict = Result<Applied, EngineError>;
 
 /// While disk space is low, memory is moved from this size on.
 const SHORT_MEMORY_BYTES: usize = 1024 * 1024;
-/// Above this fraction of the memory limit, groups wait for the mover,
+/// Fraction of the memory limit above which groups wait for the mover, up to [`SLOWEST`] each.
 const SLOW_FROM: f64 = 0.75;
-/// up to this long each.
+/// Maximum time that a group waits for the mover.
 const SLOWEST: Duration = Duration::from_millis(5);
 
 #[derive(Debug)]
@@ -58,7 +57,6 @@ struct Group {
     oldest: u64,
     /// The newest position at which a definition changed.
     definitions: u64,
-    /// The rows in memory after it.
     memory: Memtable,
 }
 
@@ -124,7 +122,6 @@ impl Writer {
         Ok(emptied?)
     }
 
-    /// Writes a batch and reports every outcome.
     fn write_batch(&mut self, mut batch: Vec<QueuedSet>) {
         let verdicts = self.commit(&mut batch);
         let verdicts = verdicts.unwrap_or_else(|failure| {
@@ -220,7 +217,6 @@ impl Writer {
         group.memory.add(rows.into_bytes());
     }
 
-    /// Writes a group to the log and publishes it.
     fn write(
         &mut self,
         mut group: Group,
@@ -281,7 +277,6 @@ impl Writer {
         }
     }
 
-    /// Switches to the other log file with a group in progress.
     fn switch_log(&mut self, group: &mut Group) -> Result<(), Failure> {
         self.empty_memory()?;
         self.wal.switch_file();
@@ -319,7 +314,6 @@ impl Writer {
         self.shared.head.send_replace(head);
     }
 
-    /// Writes the group whose outcome is unknown again.
     fn rewrite_unsettled(&mut self) -> Result<(), Failure> {
         let Some(mut group) = self.doubt.take() else {
             return Ok(());

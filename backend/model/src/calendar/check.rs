@@ -14,9 +14,6 @@ use crate::{
 pub struct MissingZone;
 
 /// Returns the time zone with that IANA name.
-///
-/// # Errors
-/// Returns [`MissingZone`] if this machine does not know it.
 pub fn zone(name: &str) -> Result<TimeZone, MissingZone> {
     let known = TimeZone::get(name).ok();
     let known = known.filter(|it| it.iana_name().is_some() && !it.is_unknown());

@@ -30,7 +30,6 @@ const WORDS: [(&str, &str); 7] = [
     ("@hourly", "0 * * * *"),
 ];
 
-/// A cron expression in a time zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cron {
     minutes: ValueSet,
@@ -55,10 +54,6 @@ impl ValueSet {
 }
 
 impl Cron {
-    /// Parses an expression.
-    ///
-    /// # Errors
-    /// Returns a human-readable error if it is invalid.
     pub fn parse(text: &str, zone: TimeZone) -> Result<Self, String> {
         let word = WORDS.iter().find(|(word, _)| text.trim() == *word);
         let fields: Vec<_> = word.map_or(text, |it| it.1).split_whitespace().collect();

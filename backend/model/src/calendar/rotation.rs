@@ -73,7 +73,6 @@ impl Rotation {
         found.map(Timestamp::as_millisecond)
     }
 
-    /// Returns the end of the last turn; `None` if turns never end.
     pub fn end_ms(&self) -> Option<i64> {
         self.end_ms
     }
@@ -173,8 +172,8 @@ impl Rotation {
         });
     }
 
-    /// Resolves a local time: the first of two, or with the offset before the gap for one that is
-    /// skipped.
+    /// Resolves a local time. An ambiguous time resolves to the first of the two; a skipped time is
+    /// resolved with the offset before the gap.
     fn resolve_local(&self, local: DateTime) -> Option<Timestamp> {
         self.zone.to_ambiguous_timestamp(local).compatible().ok()
     }

@@ -250,7 +250,6 @@ fn is_in_months(rule: &Recurrence, first: Date, day: Date) -> bool {
     rule.months.is_empty() || rule.months.contains(&day.month())
 }
 
-/// Whether a day of a period satisfies the rule.
 fn is_produced(rule: &Recurrence, first: Date, day: Date) -> bool {
     if !is_in_months(rule, first, day) {
         return false;

@@ -2,7 +2,6 @@
 
 use super::Span;
 
-/// Merges spans that overlap or touch, and sorts them.
 pub(super) fn merge_spans(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_unstable_by_key(|it| (it.start_ms, it.end_ms));
     let mut all: Vec<Span> = Vec::with_capacity(spans.len());

@@ -7,10 +7,8 @@ use crate::{
     domain::{Calendar, Name},
 };
 
-/// A calendar ready for evaluation.
 #[derive(Debug)]
 pub struct LoadedCalendar {
-    /// The calendar.
     pub calendar: Calendar,
     prepared: Arc<PreparedCalendar>,
 }
@@ -21,7 +19,6 @@ pub struct LoadedCalendar {
 pub struct Calendars(BTreeMap<Name, Arc<LoadedCalendar>>);
 
 impl Calendars {
-    /// Loads calendars.
     pub fn new<'a>(all: impl Iterator<Item = &'a Calendar> + Clone) -> Self {
         let plain = all.clone().filter(|it| it.except.is_empty());
         let plain = plain.filter_map(|it| {
@@ -43,19 +40,16 @@ impl Calendars {
         Self(loaded.collect())
     }
 
-    /// Returns the calendar with that name.
     pub fn get(&self, name: &Name) -> Option<&Arc<LoadedCalendar>> {
         self.0.get(name)
     }
 }
 
 impl LoadedCalendar {
-    /// Returns the status at a time.
     pub fn status_at(&self, now_ms: i64) -> CalendarStatus {
         self.prepared.status_at(now_ms)
     }
 
-    /// Returns the spans that overlap the time from `start_ms` to before `end_ms`.
     pub fn spans_between(&self, start_ms: i64, end_ms: i64) -> SpansFound {
         self.prepared.spans_between(start_ms, end_ms)
     }

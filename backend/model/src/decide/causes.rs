@@ -17,13 +17,10 @@ pub struct CauseQuery {
     pub any: bool,
     /// Inhibitions for which to find out if they have a source.
     pub inhibitions: BTreeSet<RecordId>,
-    /// Keys of sources to read.
     pub keys: BTreeSet<CauseKey>,
-    /// Groups to read.
     pub groups: BTreeSet<GroupRef>,
 }
 
-/// The state of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupAt {
     /// Time its last message other than a `clear` one was decided, in milliseconds since 1970.
@@ -59,7 +56,6 @@ struct Inner {
     foreseen: BTreeSet<RecordId>,
     groups: BTreeMap<GroupRef, Option<GroupAt>>,
     wanted: CauseQuery,
-    /// Number of rounds of the decision.
     rounds: usize,
 }
 
@@ -149,7 +145,6 @@ impl Causes {
         self.lock().wanted.keys.insert(key);
     }
 
-    /// Returns the number of sources read under a key.
     pub fn cached_count(&self, key: &CauseKey) -> usize {
         let inner = self.lock();
         inner.known.get(key).map_or(0, |it| it.found.len())
@@ -164,7 +159,6 @@ impl Causes {
         }
     }
 
-    /// Starts a new request.
     pub fn begin_request(&self) {
         self.lock().foreseen.clear();
     }
@@ -197,7 +191,6 @@ impl Causes {
         std::mem::take(&mut inner.wanted)
     }
 
-    /// Returns the number of rounds of the decision.
     pub fn rounds(&self) -> usize {
         self.lock().rounds
     }
@@ -217,17 +210,14 @@ impl Causes {
         inner.has_any.map(|any| known.filter(|_| any).collect())
     }
 
-    /// Stores whether any inhibition has a source.
     pub fn set_has_any(&self, has_any: bool) {
         self.lock().has_any = Some(has_any);
     }
 
-    /// Stores whether an inhibition has any source.
     pub fn set_has_sources(&self, inhibition: RecordId, has_sources: bool) {
         self.lock().has_sources.insert(inhibition, has_sources);
     }
 
-    /// Stores a requested group.
     pub fn set_group(&self, ask: GroupRef, found: Option<GroupAt>) {
         self.lock().groups.insert(ask, found);
     }

@@ -13,10 +13,8 @@ use super::Snapshot;
 pub use super::time_format::{format_time, with_until};
 use crate::domain::{Destination, Field, HistoryEntry, Notified, Occurrence, Rule};
 
-/// A rule to evaluate for an occurrence.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
-    /// The rule.
     pub rule: &'a Rule,
     /// The occurrence after the change.
     pub occurrence: &'a Occurrence,
@@ -24,16 +22,13 @@ pub struct Case<'a> {
     pub notified: Option<&'a Notified>,
     /// Whether an event caused the change, rather than an operator or ageing.
     pub by_event: bool,
-    /// The definitions in force.
     pub snapshot: &'a Snapshot,
     /// Whether a repeat became due while held, and is waiting.
     pub repeat_waits: bool,
-    /// Time of the decision, in milliseconds since 1970.
     pub now_ms: i64,
 }
 
 impl<'a> Case<'a> {
-    /// Returns the existing destinations of the rule.
     pub fn destinations(&self) -> impl Iterator<Item = &'a Destination> + use<'a> {
         let snapshot = self.snapshot;
         let names = self.rule.destination_names.iter();
@@ -65,16 +60,12 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The outcome of evaluating the conditions for a match.
 #[derive(Debug, Clone, Copy)]
 pub enum Verdict {
-    /// The rule notifies.
     Notifies,
-    /// The rule does not notify.
     Held {
         /// The first condition that prevents it.
         by: &'static Condition,
-        /// The start and end of the hold.
         hold: Hold,
         /// Whether no other condition prevents it.
         alone: bool,
@@ -93,9 +84,7 @@ pub struct Hold {
 /// The tense of an explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tense {
-    /// About a decision now.
     Now,
-    /// About a decision in the past.
     Then,
 }
 
@@ -108,19 +97,15 @@ impl Tense {
     }
 }
 
-/// A condition between a match and its notification.
 #[derive(Debug)]
 pub struct Condition {
-    /// The name.
     pub name: &'static str,
     /// Whether few rules ever meet it, so that it is only mentioned when it applies.
     pub is_rare: bool,
     /// The explanation if the rule notified, for a condition that can only prevent further
     /// messages.
     pub about_repeats: Option<&'static str>,
-    /// Returns the hold if it prevents the notification.
     pub hold: fn(&Case<'_>) -> Option<Hold>,
-    /// Returns the explanation.
     pub detail: fn(&Case<'_>, Option<Hold>, Tense) -> String,
 }
 

@@ -24,35 +24,26 @@ use crate::{
     },
 };
 
-/// The stored group for which a message is decided.
 #[derive(Debug, Clone, Copy)]
 pub struct GroupMessage<'a> {
-    /// The rule, by identity.
     pub rule: RecordId,
     /// The key by which occurrences join it.
     pub key: GroupKey,
-    /// The identity of the group.
     pub id: RecordId,
     /// The group before the message; `None` for its first message.
     pub group: Option<&'a Group>,
     /// Its open members, without those that are joining.
     pub open: &'a [RecordId],
-    /// Its open members that are not acknowledged.
     pub unacknowledged: &'a BTreeSet<RecordId>,
     /// Whether more members are waiting than fit in one message.
     pub is_more: bool,
-    /// The definitions in force.
     pub snapshot: &'a Snapshot,
-    /// The earlier definitions on which previous messages were based.
     pub past: &'a PastDefinitions,
-    /// The time, in milliseconds since 1970.
     pub now_ms: i64,
 }
 
-/// The members of a group that a message may report.
 #[derive(Debug)]
 pub struct GroupMembers {
-    /// The members waiting for the message.
     pub waiting: Vec<Occurrence>,
     /// The most severe other members.
     pub others: Vec<Occurrence>,
@@ -60,14 +51,12 @@ pub struct GroupMembers {
     pub responder: Option<Occurrence>,
 }
 
-/// The result of deciding a group message.
 #[derive(Debug, Default)]
 pub struct GroupDecision {
     /// The evaluated members and the one that carries the response, after the message.
     pub members: Vec<Occurrence>,
     /// The members it reports.
     pub settled: Vec<RecordId>,
-    /// The deliveries to store.
     pub deliveries: Vec<Delivery>,
     /// The group after the message; `None` if there is nothing to report.
     pub group: Option<Group>,
@@ -159,16 +148,13 @@ struct Message<'a> {
     worst: Option<Severity>,
     /// The values shared by the group, from its first joining member.
     shared: Vec<SharedValue>,
-    /// The members to report, with their changes.
     reported: Vec<(MemberChange, Occurrence)>,
-    /// The most severe members without changes.
     others: Vec<Occurrence>,
     decision: GroupDecision,
     new_id: &'a mut dyn FnMut() -> RecordId,
 }
 
 impl<'a> Message<'a> {
-    /// Re-evaluates a member and records what to report about it.
     fn add(&mut self, before: Occurrence) {
         let (rule, now_ms) = (self.about.rule, self.about.now_ms);
         if self.is_stale(&before) {
@@ -218,7 +204,6 @@ impl<'a> Message<'a> {
         is_exceeded && member.is_more_severe_than_acknowledged()
     }
 
-    /// Whether earlier receivers are notified about a change.
     fn is_news(&self, change: MemberChange) -> bool {
         match change {
             MemberChange::Closed => true,
@@ -275,7 +260,6 @@ impl<'a> Message<'a> {
         self.decision.group = Some(next);
     }
 
-    /// Returns the content about the group, and the updated group.
     fn group(&self) -> Option<(GroupContent, Group)> {
         let (about, rule) = (self.about, self.rule());
         let is_up = |it: &&(MemberChange, Occurrence)| it.1.status != Status::Closed;
@@ -336,7 +320,6 @@ impl<'a> Message<'a> {
         Some((content, next))
     }
 
-    /// Creates the group with the values of its first member.
     fn create_group(&self, rule: &Rule) -> Group {
         let interval_ms = i64::try_from(GROUP_INTERVAL_DEFAULT.as_millis()).unwrap_or(i64::MAX);
         let grouping = rule.group.as_ref();

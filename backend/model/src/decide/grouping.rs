@@ -8,14 +8,12 @@ use crate::{
     matching::field::{Field, FieldValue},
 };
 
-/// Returns the values of the grouping fields in an occurrence.
 pub fn shared_values(grouping: &Grouping, occurrence: &Occurrence) -> Vec<SharedValue> {
     let value = |name: &String| shared_value(&Field::parse(name).ok()?, occurrence);
     let fields = grouping.by.iter();
     fields.map(|name| (name.clone(), value(name))).collect()
 }
 
-/// Returns the value of a field as text; `None` if it is missing.
 pub(super) fn shared_value(field: &Field, occurrence: &Occurrence) -> Option<String> {
     match field {
         Field::Severity => return Some(occurrence.severity.as_str().to_owned()),
@@ -79,7 +77,6 @@ fn digest<'a>(
     RecordId::from_bytes(first.unwrap_or_default())
 }
 
-/// Formats the values shared by a group, for display.
 pub fn format_shared(by: &[SharedValue]) -> String {
     let one = |(field, value): &SharedValue| match value {
         Some(value) => format!("{field}={value}"),

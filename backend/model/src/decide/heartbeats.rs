@@ -19,10 +19,8 @@ use crate::{
 
 pub use alarm::{AlarmFacts, AlarmTexts, alarm_violations};
 
-/// An enabled heartbeat, ready for matching.
 #[derive(Debug)]
 pub struct LoadedHeartbeat {
-    /// The stored heartbeat.
     pub heartbeat: Heartbeat,
     query: Option<CompiledQuery>,
     windows: Option<Windows>,
@@ -40,10 +38,6 @@ enum Windows {
     Cron(Cron),
 }
 
-/// Parses the cron expression of a heartbeat.
-///
-/// # Errors
-/// Returns the invalid field and its problem.
 pub fn cron(text: &str, time_zone: &str) -> Result<Cron, (&'static str, String)> {
     let named = if time_zone.is_empty() {
         "UTC"
@@ -86,7 +80,6 @@ impl LoadedHeartbeat {
         })
     }
 
-    /// Returns the texts of its event.
     pub fn alarm_texts(&self) -> &AlarmTexts {
         &self.texts
     }
@@ -113,7 +106,6 @@ impl LoadedHeartbeat {
         })
     }
 
-    /// Returns the first window that starts after `after_ms`.
     pub fn window_after(&self, after_ms: i64) -> Option<Span> {
         let calendar = match self.windows.as_ref()? {
             Windows::Calendar(calendar) => calendar,
@@ -138,7 +130,6 @@ impl LoadedHeartbeat {
         Some(found.end_ms - found.start_ms)
     }
 
-    /// Returns the expectation's key, if all beats count as one.
     pub fn single_expectation_key(&self) -> Option<RecordId> {
         self.whole
     }
@@ -161,13 +152,11 @@ impl LoadedHeartbeat {
         self.query.is_some()
     }
 
-    /// Returns the values of the beat if the event is one.
     pub fn beat_values(&self, occurrence: &Occurrence) -> Option<Vec<SharedValue>> {
         let is_beat = self.query.as_ref()?.matches(occurrence);
         is_beat.then(|| self.values(|_, field| shared_value(field, occurrence)))
     }
 
-    /// Returns the values of its fields, using `find`.
     pub fn values(&self, find: impl Fn(&str, &Field) -> Option<String>) -> Vec<SharedValue> {
         let fields = self.fields.iter();
         fields
@@ -175,11 +164,9 @@ impl LoadedHeartbeat {
             .collect()
     }
 
-    /// Returns the expectation's key for these values.
     pub fn key(&self, values: &[SharedValue]) -> RecordId {
         group_key(self.heartbeat.id, false, values)
     }
 }
 
-/// The enabled heartbeats, by name.
 pub type Heartbeats = Arc<[Arc<LoadedHeartbeat>]>;

@@ -9,43 +9,30 @@ mod silence;
 use super::{Calendars, LoadedSilence, Snapshot};
 use crate::domain::{EarlierOccurrence, HeldBy, Name, Occurrence, Pending, Rule, Status};
 
-/// A notification to send by a rule about an occurrence.
 #[derive(Debug, Clone, Copy)]
 pub struct OutgoingNotification<'a> {
-    /// The name of the rule.
     pub rule_name: &'a Name,
     /// The rule; `None` if it was deleted.
     pub rule: Option<&'a Rule>,
-    /// The silences in force that cover the occurrence.
     pub covering: &'a [&'a LoadedSilence],
-    /// The inhibitions that hold the occurrence.
     pub inhibited: &'a [HeldBy],
-    /// The calendars used by rules.
     pub calendars: &'a Calendars,
-    /// The earlier occurrences of the event.
     pub earlier: &'a [EarlierOccurrence],
-    /// The hold while the event is flapping.
     pub flapping: Option<&'a HeldBy>,
     /// The hold until the next message of its group, which applies if nothing else holds it.
     pub group: Option<&'a HeldBy>,
     /// Whether no receiver considers the occurrence open yet.
     pub is_opening: bool,
-    /// Whether it is a repeat.
     pub is_repeat: bool,
     /// Time since which it is to be sent, in milliseconds since 1970.
     pub first_ms: i64,
-    /// Time of the decision, in milliseconds since 1970.
     pub now_ms: i64,
 }
 
-/// The kind of notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendKind {
-    /// The first message about an occurrence.
     Opening,
-    /// A repeat about an open occurrence.
     Repeat,
-    /// An update.
     Update,
 }
 
@@ -81,7 +68,6 @@ impl<'a> OutgoingNotification<'a> {
 }
 
 impl OutgoingNotification<'_> {
-    /// Returns everything that holds it, in order.
     pub fn held_by(&self) -> Vec<HeldBy> {
         let mut all = self.inhibited.to_vec();
         all.extend(silence::holds(self));

@@ -23,16 +23,13 @@ use crate::{
 
 #[derive(Default)]
 struct DirectCauses<'a> {
-    /// The known causes, each with its inhibition.
     found: Vec<(&'a LoadedInhibition, Arc<Occurrence>)>,
     /// The keys that may have more causes.
     more: Vec<CauseKey>,
 }
 
-/// An inhibition ready for matching.
 #[derive(Debug)]
 pub struct LoadedInhibition {
-    /// The stored inhibition.
     pub inhibition: Inhibition,
     source: CompiledQuery,
     target: CompiledQuery,
@@ -119,7 +116,6 @@ fn equal_values(fields: &[Field], occurrence: &Occurrence) -> Option<EqualValues
     digest.first_chunk().copied()
 }
 
-/// The enabled inhibitions.
 #[derive(Debug, Default)]
 pub struct Inhibitions {
     all: Vec<Arc<LoadedInhibition>>,
@@ -128,7 +124,6 @@ pub struct Inhibitions {
 }
 
 impl Inhibitions {
-    /// Creates the set from loaded inhibitions.
     pub fn new(all: Vec<Arc<LoadedInhibition>>) -> Self {
         let set = |of: fn(&LoadedInhibition) -> &CompiledQuery| {
             let queries = (0..).zip(&all).map(|(at, it)| (at, of(it).clone()));
@@ -141,12 +136,10 @@ impl Inhibitions {
         }
     }
 
-    /// Returns all inhibitions.
     pub fn all(&self) -> &[Arc<LoadedInhibition>] {
         &self.all
     }
 
-    /// Whether there is any inhibition.
     pub fn is_any(&self) -> bool {
         !self.all.is_empty()
     }
@@ -162,7 +155,7 @@ impl Inhibitions {
     }
 
     /// Returns the marks of an occurrence: the inhibitions of which it is a source, or was within
-    /// their linger time. With `is_look`, the targets were re-evaluated before.
+    /// their linger time. With `is_review`, the targets were re-evaluated before.
     pub fn marks(&self, occurrence: &Occurrence, is_review: bool, now_ms: i64) -> Vec<CauseMark> {
         let before = &occurrence.causes;
         if self.all.is_empty() && before.is_empty() {
@@ -263,7 +256,6 @@ impl Inhibitions {
         existing
     }
 
-    /// Returns the direct causes of an occurrence, each with its inhibition.
     fn causes_of(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> DirectCauses<'_> {
         let mut direct = DirectCauses::default();
         if self.all.is_empty() || !causes.may_have_any() {
@@ -352,7 +344,7 @@ impl Inhibitions {
             return direct.any(|cause| *cause < own);
         }
         if !more.is_empty() {
-            // A cause that was not read may not be held. Decide again with those.
+            // A cause that was not read may not be held. Request such causes and decide again.
             for key in more {
                 causes.request_more(key);
             }

@@ -24,10 +24,8 @@ use paging::Receiver;
 pub use paging::UnansweredNotice;
 pub(super) use paging::withdraw_acknowledgement;
 
-/// The notifications and notices of a step.
 #[derive(Debug, Default, PartialEq)]
 pub struct Notices {
-    /// The deliveries to store together with the occurrence.
     pub deliveries: Vec<Delivery>,
     /// Rules whose `event` destinations were stopped by the loop guard.
     pub stopped: Vec<Name>,
@@ -39,10 +37,8 @@ pub struct Notices {
     pub unanswered: Vec<UnansweredNotice>,
 }
 
-/// The change of a group member, for a message about the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemberNotice {
-    /// The change.
     pub change: MemberChange,
 }
 
@@ -128,9 +124,7 @@ struct Writer<'a> {
     step: &'a Step<'a>,
     snapshot: &'a Snapshot,
     occurrence: &'a Occurrence,
-    /// The silences in force that match the occurrence.
     silences: &'a [&'a LoadedSilence],
-    /// The inhibitions that hold the occurrence.
     inhibited: &'a [HeldBy],
     waiting: HeldNotifications,
     /// The occurrence as shown in deliveries; built for the first one.
@@ -242,7 +236,6 @@ impl Writer<'_> {
         deleted.map(of).collect()
     }
 
-    /// Whether the rule sends closing messages, or did when it was deleted.
     fn sends_closing(&self, entry: &Notified) -> bool {
         let rule = self.snapshot.rule(entry.rule);
         let last = rule.or_else(|| self.step.past.deleted_rule(entry.rule));
@@ -320,7 +313,6 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the state that the previous notification of a rule reported.
     fn previous(&self, entry: &Notified) -> ReportedState {
         let known = entry.last_notified.map(|it| it.severity);
         // Only rules that send updates record changes since their last notification.
@@ -345,7 +337,6 @@ impl Writer<'_> {
         flapping_hold(self.occurrence, rule, self.step.now_ms)
     }
 
-    /// Returns the group of the rule whose message is being decided, if any.
     fn current_group(&self, rule: RecordId) -> Option<RecordId> {
         match self.step.kind {
             StepKind::NotifyGroup { rule: of, group } if of == rule => Some(group),
@@ -391,7 +382,6 @@ impl Writer<'_> {
         }
     }
 
-    /// Notifies the destinations of one matching rule.
     fn notify_opening(
         &mut self,
         found: &Match<'_>,
@@ -488,7 +478,6 @@ impl Writer<'_> {
         sent
     }
 
-    /// Creates a delivery and returns its identity.
     fn send(
         &mut self,
         (rule, content, trigger): (RecordId, &RuleContent, Option<&Trigger>),
@@ -543,7 +532,6 @@ pub fn sending_state(is_shadow: bool, now_ms: i64) -> (DeliveryState, Option<i64
     }
 }
 
-/// Returns an occurrence as shown in messages.
 pub fn as_notified(occurrence: &Occurrence) -> Occurrence {
     Occurrence {
         history: Vec::new(),

@@ -23,7 +23,6 @@ pub struct PastDefinitions {
     marked: BTreeSet<(RecordId, u64)>,
 }
 
-/// The earlier definitions that messages about some occurrences may need.
 #[derive(Debug, Default)]
 pub struct NeededRevisions {
     /// The triggers and rules of opening messages, as they were then.
@@ -71,32 +70,26 @@ impl NeededRevisions {
 }
 
 impl PastDefinitions {
-    /// Sets the known causes.
     #[must_use]
     pub fn with_causes(self, causes: &Causes) -> Self {
         let causes = causes.clone();
         Self { causes, ..self }
     }
 
-    /// Sets the rules without grouping whose notifications, released together, are sent as one
-    /// group.
     #[must_use]
     pub fn with_released_groups(self, together: BTreeMap<RecordId, GroupKey>) -> Self {
         Self { together, ..self }
     }
 
-    /// Returns the group of the rule's notifications released now.
     pub(super) fn released_group(&self, rule: RecordId) -> Option<GroupKey> {
         self.together.get(&rule).copied()
     }
 
-    /// Sets the failed deliveries of responses.
     #[must_use]
     pub fn with_failed(self, failed: BTreeSet<RecordId>) -> Self {
         Self { failed, ..self }
     }
 
-    /// Adds the inhibitions, each with its revision, for which every open occurrence is marked.
     #[must_use]
     pub fn with_marked(self, marked: BTreeSet<(RecordId, u64)>) -> Self {
         Self { marked, ..self }
@@ -111,12 +104,10 @@ impl PastDefinitions {
         &self.failed
     }
 
-    /// Returns the known causes.
     pub fn causes(&self) -> &Causes {
         &self.causes
     }
 
-    /// Adds an earlier definition.
     pub fn add(&mut self, revision: Revision) {
         let id = revision.id();
         match revision.was {
@@ -131,17 +122,14 @@ impl PastDefinitions {
         }
     }
 
-    /// Returns an earlier definition of a trigger.
     pub fn trigger(&self, id: &RevisionId) -> Option<&Trigger> {
         self.triggers.get(id)
     }
 
-    /// Returns an earlier definition of a rule.
     pub fn rule(&self, id: &RevisionId) -> Option<&Rule> {
         self.rules.get(id)
     }
 
-    /// Returns the last definition of a deleted rule.
     pub fn deleted_rule(&self, id: RecordId) -> Option<&Rule> {
         self.deleted.get(&id)
     }

@@ -8,16 +8,12 @@ use crate::domain::{
     QueuedMethod, RecordId, Response, Severity,
 };
 
-/// The contacts, schedules and escalation policies in force.
 #[derive(Debug, Default)]
 pub struct Responders {
-    /// The contacts, by name.
     pub contacts: BTreeMap<Name, Arc<Contact>>,
     /// The schedules, by name; without those whose time zone this machine does not know.
     pub schedules: BTreeMap<Name, Arc<LoadedSchedule>>,
-    /// The escalation policies, by name.
     pub policies: BTreeMap<Name, Arc<EscalationPolicy>>,
-    /// The calendars used by contact methods.
     pub calendars: Arc<Calendars>,
 }
 
@@ -28,16 +24,13 @@ pub struct Page {
     pub contact: Option<PagedContact>,
     /// The schedule that put the contact on call.
     pub schedule: Option<Name>,
-    /// The destination.
     pub destination: Name,
-    /// The round.
     pub round: u32,
     /// The step, from 1; 0 after all rounds.
     pub step: u32,
 }
 
 impl Page {
-    /// Creates a message to a destination named by the policy.
     pub(super) fn for_destination(destination: Name, round: u32, step: u32) -> Self {
         Self {
             contact: None,
@@ -67,19 +60,15 @@ impl Page {
     }
 }
 
-/// A method by which a contact can be notified now.
 #[derive(Debug, Clone, Copy)]
 pub struct UsableMethod<'a> {
-    /// The contact.
     pub contact: &'a Contact,
-    /// The method.
     pub method: &'a ContactMethod,
     /// The index of the method.
     pub position: usize,
 }
 
 impl Responders {
-    /// Returns the same contacts and schedules, without policies.
     #[must_use]
     pub fn without_policies(&self) -> Self {
         Self {
@@ -154,7 +143,6 @@ impl UsableMethod<'_> {
         }
     }
 
-    /// Whether this is the method that waits.
     pub(super) fn is_queued_as(self, queued: &QueuedMethod) -> bool {
         let is_method = if queued.method.is_empty() {
             u32::try_from(self.position) == Ok(queued.position)

@@ -11,16 +11,12 @@ use crate::{
     limits::{RESPONSE_HELD_REVIEW_MS, RESPONSE_HOLDS_MAX},
 };
 
-/// The inputs for advancing a response.
 #[derive(Debug, Clone, Copy)]
 pub struct AdvanceContext<'a> {
-    /// The contacts, schedules and policies in force.
     pub responders: &'a Responders,
-    /// The severity of the occurrence.
     pub severity: Severity,
     /// Deliveries that failed for good, or wait for a paused destination.
     pub failed: &'a BTreeSet<RecordId>,
-    /// Time of the decision, in milliseconds since 1970.
     pub now_ms: i64,
 }
 
@@ -28,7 +24,6 @@ pub struct AdvanceContext<'a> {
 const CHECKS_MS: [i64; 5] = [2_000, 10_000, 30_000, 60_000, 300_000];
 
 impl Response {
-    /// Creates a response from a policy.
     pub fn new(id: RecordId, policy: &EscalationPolicy, now_ms: i64) -> Self {
         Self {
             id,
@@ -52,8 +47,8 @@ impl Response {
         }
     }
 
-    /// Restarts all rounds with the current policy. A round that has not run any step yet is the
-    /// first of them.
+    /// Restarts all rounds with the current policy. A round that has not run any step yet counts as
+    /// the first of the new rounds.
     pub fn restart(&mut self, policy: &EscalationPolicy, now_ms: i64) {
         self.policy = policy.name.clone();
         self.plan = policy.plan.clone();
@@ -85,7 +80,6 @@ impl Response {
         self.next_ms = Some(now_ms);
     }
 
-    /// Ends the response.
     pub fn end(&mut self, now_ms: i64) {
         self.rest(ResponseState::Ended);
         self.end_ms = Some(now_ms);
@@ -152,7 +146,6 @@ impl Response {
         }
     }
 
-    /// Sets the time of the next evaluation of an active response.
     pub fn schedule_evaluation(&mut self) {
         let queued = self.queued.iter().map(|it| it.due_ms);
         let has_sent = self.last_step_receivers().next().is_some();
@@ -165,10 +158,8 @@ impl Response {
     }
 }
 
-/// The result of advancing a response.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Advance {
-    /// The messages to send.
     pub pages: Vec<Page>,
     /// The steps without receivers, each with its round.
     pub empty: Vec<(u32, u32)>,
@@ -268,7 +259,7 @@ impl Response {
             let page = method.page(queued.schedule, self);
             pages.push(match queued.round {
                 0 => page,
-                // The step that made it wait notifies by it, not the last one.
+                // The page counts for the step that queued the method, not for the last step.
                 round => Page {
                     round,
                     step: queued.step,
@@ -312,7 +303,8 @@ impl Response {
                         continue;
                     }
                     let mut queued = self.queued.iter_mut();
-                    // One that waits since an earlier round is not delayed by this one.
+                    // A method that has been waiting since an earlier round is not delayed by this
+                    // round.
                     if let Some(waiting) = queued.find(|it| method.is_queued_as(it)) {
                         (waiting.round, waiting.step) = (round, number);
                     } else {

@@ -13,10 +13,8 @@ use crate::{
     },
 };
 
-/// A schedule ready for evaluation.
 #[derive(Debug)]
 pub struct LoadedSchedule {
-    /// The schedule.
     pub schedule: Schedule,
     layers: Vec<LoadedLayer>,
 }
@@ -29,48 +27,38 @@ struct LoadedLayer {
     applies_ms: Range<i64>,
 }
 
-/// The contacts on call at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OnCall<'a> {
     /// The contacts; may be empty.
     pub contacts: &'a [Name],
-    /// The source of the contacts.
     pub source: OnCallSource,
 }
 
-/// The reason contacts are on call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnCallSource {
     /// An override, possibly without contacts.
     Override,
-    /// A layer, by index.
     Layer(usize),
-    /// No one is on call.
     NoOne,
 }
 
 /// A period with the same contacts on call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shift {
-    /// The start, in milliseconds since 1970.
     pub start_ms: i64,
-    /// The end, in milliseconds since 1970.
     pub end_ms: i64,
     /// The contacts; empty for a gap.
     pub contacts: Vec<Name>,
-    /// The source of the contacts.
     pub source: OnCallSource,
     /// Start of the turn or override, in milliseconds since 1970; earlier than `start_ms` if
     /// something else took precedence first.
     pub begin_ms: i64,
 }
 
-/// The shifts in a range.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Shifts {
     /// The shifts, in order, limited to the range.
     pub shifts: Vec<Shift>,
-    /// Whether there may be more.
     pub stopped_early: bool,
 }
 
@@ -100,7 +88,6 @@ impl LoadedSchedule {
         })
     }
 
-    /// Returns the contacts on call at a time.
     pub fn on_call_at(&self, at_ms: i64) -> OnCall<'_> {
         let is_in_force = |it: &&Override| (it.start_ms..it.end_ms).contains(&at_ms);
         if let Some(newest) = self.schedule.overrides.iter().rfind(is_in_force) {
@@ -140,7 +127,6 @@ impl LoadedSchedule {
         })
     }
 
-    /// Returns the start of the turn or override in effect at a time.
     fn begin_ms(&self, at_ms: i64, source: OnCallSource) -> i64 {
         let found = match source {
             OnCallSource::NoOne => None,
@@ -155,7 +141,6 @@ impl LoadedSchedule {
         found.unwrap_or(at_ms)
     }
 
-    /// Returns at most `most` shifts in a range.
     pub fn shifts(&self, start_ms: i64, end_ms: i64, most: usize) -> Shifts {
         let mut moments = self.change_times(start_ms, end_ms);
         let mut stopped_early = moments.stopped_ms.is_some();
@@ -203,7 +188,6 @@ impl LoadedSchedule {
         })
     }
 
-    /// Returns the first gap in a range.
     pub fn first_gap(&self, start_ms: i64, end_ms: i64) -> Option<Shift> {
         let found = self.shifts(start_ms, end_ms, usize::MAX);
         found.shifts.into_iter().find(|it| it.contacts.is_empty())
@@ -243,8 +227,8 @@ struct Moments {
     stopped_ms: Option<i64>,
 }
 
-/// Converts a local time: the first of two, or with the offset before the change for one that is
-/// skipped.
+/// Converts a local time. An ambiguous time resolves to the first of the two; a skipped time is
+/// resolved with the offset before the change.
 fn resolve_local(local: Option<DateTime>, zone: &TimeZone) -> Option<i64> {
     let at = zone.to_ambiguous_timestamp(local?).compatible().ok()?;
     Some(at.as_millisecond())

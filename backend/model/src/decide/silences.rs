@@ -8,10 +8,8 @@ use crate::{
     matching::{self, CompiledQuery, TriggerSet},
 };
 
-/// A silence ready for matching.
 #[derive(Debug, Clone)]
 pub struct LoadedSilence {
-    /// The stored silence.
     pub silence: Silence,
     query: Option<CompiledQuery>,
     calendar: Option<Arc<LoadedCalendar>>,
@@ -90,13 +88,11 @@ impl LoadedSilence {
         !is_own(&occurrence.dimensions) && query.is_none_or(|query| query.matches(occurrence))
     }
 
-    /// Whether it applies to the rule.
     pub fn applies_to_rule(&self, rule: &Name) -> bool {
         let names = &self.silence.rule_names;
         names.is_empty() || names.contains(rule)
     }
 
-    /// Whether it is in force at that time.
     pub fn is_in_force(&self, now_ms: i64) -> bool {
         let is_inside = match (&self.silence.calendar, &self.calendar) {
             (None, _) => true,
@@ -121,12 +117,10 @@ pub struct Silences {
     all: Vec<Arc<LoadedSilence>>,
     /// Silences with a query, by index.
     by_query: Option<TriggerSet<usize>>,
-    /// Silences without a query, by index.
     without_query: Vec<usize>,
 }
 
 impl Silences {
-    /// Collects the silences that have not ended.
     pub fn new(all: Vec<Arc<LoadedSilence>>) -> Self {
         let with_query = (0..).zip(&all);
         let with_query = with_query.filter_map(|(at, it)| Some((at, it.query.clone()?)));
@@ -139,7 +133,6 @@ impl Silences {
         }
     }
 
-    /// Returns all silences.
     pub fn all(&self) -> &[Arc<LoadedSilence>] {
         &self.all
     }

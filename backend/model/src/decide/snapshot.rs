@@ -11,10 +11,8 @@ use crate::{
     matching::{self, CompiledQuery, TriggerSet},
 };
 
-/// A trigger with its compiled query.
 #[derive(Debug, Clone)]
 pub struct LoadedTrigger {
-    /// The stored trigger.
     pub trigger: Trigger,
     /// The compiled query; `None` if the stored one does not compile, in which case nothing
     /// matches.
@@ -22,7 +20,6 @@ pub struct LoadedTrigger {
 }
 
 impl LoadedTrigger {
-    /// Compiles a trigger.
     pub fn new(trigger: Trigger) -> Self {
         let query = matching::compile(&trigger.query).ok();
         Self { trigger, query }
@@ -35,10 +32,8 @@ impl LoadedTrigger {
     }
 }
 
-/// An enabled rule that matches an occurrence.
 #[derive(Debug, Clone, Copy)]
 pub struct Match<'a> {
-    /// The rule.
     pub rule: &'a Rule,
     /// The first matching trigger, in the author's order.
     pub trigger: &'a Trigger,
@@ -68,7 +63,6 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Sets the edition of triggers, rules, destinations, calendars and inhibitions.
     #[must_use]
     pub fn with_edition(mut self, edition: u64) -> Self {
         self.edition = edition;
@@ -81,74 +75,62 @@ impl Snapshot {
         self.edition
     }
 
-    /// Replaces the silences.
     #[must_use]
     pub fn with_silences(mut self, silences: Arc<Silences>) -> Self {
         self.silences = silences;
         self
     }
 
-    /// Replaces the settings.
     #[must_use]
     pub fn with_settings(mut self, settings: Arc<SharedSettings>) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Returns the settings shared by all nodes.
     pub fn settings(&self) -> &SharedSettings {
         &self.settings
     }
 
-    /// Replaces the calendars.
     #[must_use]
     pub fn with_calendars(mut self, calendars: Arc<Calendars>) -> Self {
         self.calendars = calendars;
         self
     }
 
-    /// Replaces the inhibitions.
     #[must_use]
     pub fn with_inhibitions(mut self, inhibitions: Arc<Inhibitions>) -> Self {
         self.inhibitions = inhibitions;
         self
     }
 
-    /// Returns the enabled inhibitions.
     pub fn inhibitions(&self) -> &Arc<Inhibitions> {
         &self.inhibitions
     }
 
-    /// Replaces the heartbeats.
     #[must_use]
     pub fn with_heartbeats(mut self, heartbeats: Heartbeats) -> Self {
         self.heartbeats = heartbeats;
         self
     }
 
-    /// Returns the enabled heartbeats.
     pub fn heartbeats(&self) -> &Heartbeats {
         &self.heartbeats
     }
 
-    /// Replaces the contacts, schedules and policies.
     #[must_use]
     pub fn with_responders(mut self, responders: Arc<Responders>) -> Self {
         self.responders = responders;
         self
     }
 
-    /// Returns the contacts, schedules and escalation policies.
     pub fn responders(&self) -> &Arc<Responders> {
         &self.responders
     }
 
-    /// Returns the calendars.
     pub fn calendars(&self) -> &Arc<Calendars> {
         &self.calendars
     }
 
-    /// Returns the silences that have not ended.
     pub fn silences(&self) -> &Arc<Silences> {
         &self.silences
     }
@@ -195,7 +177,6 @@ impl Snapshot {
         }
     }
 
-    /// Sets the position in the change log up to which it was read.
     #[must_use]
     pub fn read_through(self, position: u64) -> Self {
         Self { position, ..self }
@@ -238,7 +219,6 @@ impl Snapshot {
         rules.into_iter().filter_map(of_rule).collect()
     }
 
-    /// Returns a copy in which the rule is added or replaced.
     #[must_use]
     pub fn with_rule(&self, rule: Rule) -> Self {
         let mut rules = self.rules.clone();
@@ -248,7 +228,6 @@ impl Snapshot {
         self.with(self.triggers.clone(), rules)
     }
 
-    /// Returns a copy in which the trigger is added or replaced.
     #[must_use]
     pub fn with_trigger(&self, trigger: Trigger) -> Self {
         let mut triggers = self.triggers.clone();
@@ -267,47 +246,38 @@ impl Snapshot {
         same.with_silences(Arc::clone(&self.silences))
     }
 
-    /// Returns all rules, by name.
     pub fn rules(&self) -> &[Arc<Rule>] {
         &self.rules
     }
 
-    /// Returns a rule by identity.
     pub fn rule(&self, id: RecordId) -> Option<&Rule> {
         Some(self.rules.get(*self.rule_by_id.get(&id)?)?.as_ref())
     }
 
-    /// Returns a trigger by name.
     pub fn trigger(&self, name: &Name) -> Option<&Trigger> {
         Some(&self.loaded_trigger(name)?.trigger)
     }
 
-    /// Returns a trigger with its compiled query, by name.
     pub fn loaded_trigger(&self, name: &Name) -> Option<&LoadedTrigger> {
         self.triggers.get(name).map(AsRef::as_ref)
     }
 
-    /// Returns all triggers, by name.
     pub fn triggers(&self) -> impl ExactSizeIterator<Item = &Arc<LoadedTrigger>> {
         self.triggers.values()
     }
 
-    /// Returns the number of triggers.
     pub fn trigger_count(&self) -> usize {
         self.triggers.len()
     }
 
-    /// Returns a destination by identity.
     pub fn destination(&self, id: RecordId) -> Option<&Destination> {
         self.destination_by_id.get(&id).map(AsRef::as_ref)
     }
 
-    /// Returns a destination by name.
     pub fn destination_by_name(&self, name: &Name) -> Option<&Destination> {
         self.destinations.get(name).map(AsRef::as_ref)
     }
 
-    /// Returns all destinations, by name.
     pub fn destinations(&self) -> impl ExactSizeIterator<Item = &Destination> {
         self.destinations.values().map(AsRef::as_ref)
     }

@@ -3,7 +3,6 @@
 use super::{Match, PastDefinitions, Transition};
 use crate::domain::RecordId;
 
-/// The origin of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepKind {
     /// An event; rules that notified before may repeat.
@@ -18,12 +17,7 @@ pub enum StepKind {
     /// A request to send the held notification of a rule despite its holds.
     Release(RecordId),
     /// The message of a group of the rule, which reports its waiting members.
-    NotifyGroup {
-        /// The rule.
-        rule: RecordId,
-        /// The group.
-        group: RecordId,
-    },
+    NotifyGroup { rule: RecordId, group: RecordId },
 }
 
 impl StepKind {
@@ -36,17 +30,12 @@ impl StepKind {
     }
 }
 
-/// A step of an occurrence, with the rules that match after it.
 #[derive(Debug)]
 pub struct Step<'a> {
-    /// The origin.
     pub kind: StepKind,
-    /// The changes of the occurrence.
     pub transition: Transition,
     /// The enabled rules that match, each once.
     pub matches: &'a [Match<'a>],
-    /// Time of the step, in milliseconds since 1970.
     pub now_ms: i64,
-    /// The earlier definitions on which previous messages were based.
     pub past: &'a PastDefinitions,
 }

@@ -8,7 +8,6 @@ pub fn with_until(text: &str, until_ms: Option<i64>) -> String {
     format!("{text}{}", until.unwrap_or_default())
 }
 
-/// Formats a time for display.
 pub fn format_time(at_ms: i64) -> String {
     let shown = |at: Timestamp| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string();
     Timestamp::from_millisecond(at_ms).map_or_else(|_| "?".into(), shown)

@@ -2,11 +2,9 @@
 
 use crate::domain::Status;
 
-/// The changes of a step that matter to rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Transition {
     /// The previous status; `None` if the step opened the occurrence.
     pub from: Option<Status>,
-    /// Whether it was closed by the step.
     pub closed: bool,
 }

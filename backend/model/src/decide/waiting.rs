@@ -29,12 +29,10 @@ impl HeldNotifications {
         }
     }
 
-    /// Returns the rule's notification that was held before this step.
     pub(super) fn previously_held(&self, rule: RecordId) -> Option<&Pending> {
         self.before.iter().find(|it| it.rule == rule)
     }
 
-    /// Holds a notification of a rule, or continues to.
     pub(super) fn hold(
         &mut self,
         (rule, rule_name): (RecordId, &Name),
@@ -141,7 +139,6 @@ impl HeldNotifications {
     }
 }
 
-/// Whether a step decides a held notification.
 fn is_decided_by(pending: &Pending, step: &Step<'_>) -> bool {
     let mut matches = step.matches.iter();
     step.kind != StepKind::Open || matches.any(|it| it.rule.id == pending.rule)

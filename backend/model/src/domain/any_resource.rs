@@ -73,7 +73,6 @@ macro_rules! any_resource {
         }
 
         impl AnyResource {
-            /// The names of the kinds.
             pub const WORDS: &[&str] = &[$(stringify!($word)),+];
 
             /// Returns its tags; empty for a client, which has none.

@@ -8,16 +8,13 @@ use crate::domain::{Name, RecordId};
 pub use recurrence::{Frequency, OrdinalsOf, Recurrence, Until, WeekdayRule};
 pub use window::{Excluded, Length, Window, WindowText, parse_date_time};
 
-/// Defines spans of local time.
+/// A definition of spans of local time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Calendar {
     /// The identity; distinguishes it from an earlier calendar of the same name.
     pub id: RecordId,
-    /// The name.
     pub name: Name,
-    /// The human-readable description.
     pub description: String,
-    /// The labels, in the author's order.
     pub tags: Vec<String>,
     /// The IANA name of the time zone of its local times.
     pub time_zone: String,
@@ -27,8 +24,6 @@ pub struct Calendar {
     pub except: Vec<Name>,
     /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
-    /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }

@@ -11,7 +11,6 @@ const CERTIFICATE_NAME_BYTES_MAX: usize = 300;
 pub enum Role {
     /// Send events.
     Ingest,
-    /// Read.
     Viewer,
     /// Read; annotate, set the status, resend, test.
     Operator,
@@ -37,9 +36,7 @@ impl Role {
 /// Rate limits of a client; `None` means unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rates {
-    /// Requests per second.
     pub requests_per_second: Option<u32>,
-    /// Events sent per second.
     pub events_per_second: Option<u32>,
 }
 
@@ -64,13 +61,11 @@ impl Rates {
 pub enum Dialect {
     /// The webhook of Alertmanager and Grafana.
     Alertmanager,
-    /// The alerts of Prometheus.
     Prometheus,
     /// The events and change events of PagerDuty.
     PagerDuty,
     /// The alerts and heartbeats of Opsgenie.
     Opsgenie,
-    /// `CloudEvents`.
     CloudEvents,
     /// The logs of OpenTelemetry.
     Otlp,
@@ -79,7 +74,6 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// All dialects.
     pub const ALL: [Self; 7] = [
         Self::Alertmanager,
         Self::Prometheus,
@@ -103,13 +97,11 @@ impl Dialect {
         }
     }
 
-    /// Returns the dialect with that name.
     pub fn from_name(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 }
 
-/// The scope of a client within its role.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyScope {
     /// The tags to which its changes are limited; unlimited if empty.
@@ -123,33 +115,25 @@ pub struct KeyScope {
 pub struct Client {
     /// The identity; distinguishes it from an earlier client of the same name.
     pub id: RecordId,
-    /// The name.
     pub name: Name,
-    /// The role.
     pub role: Role,
-    /// The rate limits.
     pub rates: Rates,
     /// The dialects it may use; an admin may use all.
     pub dialects: BTreeSet<Dialect>,
-    /// The scope.
     pub scope: KeyScope,
     /// The certificates that authenticate it, by subject or fingerprint.
     pub certificates: BTreeSet<CertificateName>,
     /// SHA-256 of the key; a key has 256 random bits, so no slow hash is needed.
     pub key_hash: [u8; 32],
-    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
     /// Time its key was last used, to the minute.
     pub last_used_ms: Option<i64>,
-    /// The address from which it was last used.
     pub last_used_from: Option<IpAddr>,
-    /// Time its key expires, in milliseconds since 1970.
     pub expire_ms: Option<i64>,
     /// The previous key while it is still accepted.
     pub previous: Option<PreviousKey>,
 }
 
-/// A key that was replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreviousKey {
     /// SHA-256 of the key.
@@ -192,14 +176,12 @@ impl CertificateName {
         Ok(Self(name))
     }
 
-    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl Client {
-    /// Returns the accepted keys, each with its expiry.
     pub fn keys(&self) -> impl Iterator<Item = ([u8; 32], Option<i64>)> {
         let previous = self.previous.iter().map(|previous| {
             let until_ms = self.expire_ms.unwrap_or(i64::MAX).min(previous.until_ms);

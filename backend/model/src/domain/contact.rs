@@ -9,11 +9,8 @@ use crate::domain::{Name, RecordId, Severity};
 pub struct Contact {
     /// The identity; distinguishes it from an earlier contact of the same name.
     pub id: RecordId,
-    /// The name.
     pub name: Name,
-    /// The human-readable description.
     pub description: String,
-    /// The labels, in the author's order.
     pub tags: Vec<String>,
     /// The IANA name of its time zone; empty means UTC.
     pub time_zone: String,
@@ -27,20 +24,15 @@ pub struct Contact {
     pub feed_number: u32,
     /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
-    /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }
 
-/// One way to notify a contact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContactMethod {
     /// The identity, unique within the contact; stable over edits.
     pub id: String,
-    /// The destination.
     pub destination: Name,
-    /// Template variables.
     pub variables: BTreeMap<String, String>,
     /// Delay of its use after the contact is paged, in milliseconds.
     pub after_ms: i64,
@@ -51,17 +43,14 @@ pub struct ContactMethod {
 }
 
 impl Contact {
-    /// Returns the destinations of its methods, in order.
     pub fn destinations(&self) -> impl Iterator<Item = &Name> {
         self.methods.iter().map(|it| &it.destination)
     }
 
-    /// Returns the method with that identity.
     pub fn method(&self, id: &str) -> Option<&ContactMethod> {
         self.methods.iter().find(|it| it.id == id)
     }
 
-    /// Returns the calendars of its methods, in order.
     pub fn calendars(&self) -> impl Iterator<Item = &Name> {
         self.methods.iter().filter_map(|it| it.calendar.as_ref())
     }

@@ -5,27 +5,21 @@ use crate::domain::{
     noise::{NoiseBy, NoiseTally},
 };
 
-/// One minute, in milliseconds.
 pub const MINUTE_MS: i64 = 60_000;
-/// Number of minutes in an hour.
 pub const HOUR_MINUTES: u32 = 60;
 
-/// The subject of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     /// Accepted events, by severity.
     Events,
     /// All deliveries except tests.
     Deliveries,
-    /// Deliveries to a destination.
     Destination(RecordId),
-    /// Deliveries of a rule.
     Rule(RecordId),
     /// Daily noise counts of a subject, split into parts of [`SLOTS`] numbers.
     Noise(NoiseBy, RecordId, u8),
 }
 
-/// The period of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Period {
     /// The current state.
@@ -39,7 +33,6 @@ pub enum Period {
 }
 
 impl Period {
-    /// Returns the minute of a time in milliseconds since 1970 as a period.
     pub fn minute_of(at_ms: i64) -> Self {
         Self::Minute(minute(at_ms))
     }
@@ -54,9 +47,7 @@ pub fn minute(at_ms: i64) -> u32 {
 /// The key of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Counter {
-    /// The subject.
     pub subject: Subject,
-    /// The period.
     pub period: Period,
 }
 
@@ -86,7 +77,6 @@ pub struct Numbers(pub [i64; SLOTS]);
 
 /// A count within a counter.
 pub trait Slot {
-    /// Returns its index.
     fn slot(self) -> usize;
 }
 
@@ -109,25 +99,21 @@ impl Slot for Severity {
 }
 
 impl Numbers {
-    /// Returns a count.
     pub fn get(&self, slot: impl Slot) -> i64 {
         self.0[slot.slot()]
     }
 
-    /// Adds to a count.
     pub fn add(&mut self, slot: impl Slot, number: i64) {
         let sum = &mut self.0[slot.slot()];
         *sum = sum.saturating_add(number);
     }
 
-    /// Adds the counts of another counter.
     pub fn add_all(&mut self, other: &Self) {
         for (sum, number) in self.0.iter_mut().zip(other.0) {
             *sum = sum.saturating_add(number);
         }
     }
 
-    /// Whether all counts are zero.
     pub fn is_zero(&self) -> bool {
         self.0 == [0; SLOTS]
     }
@@ -142,12 +128,11 @@ impl NoiseTally {
     }
 }
 
-/// A counter and the count in it.
 pub type CounterTally = (Counter, Tally);
 
 impl Delivery {
-    /// Returns the counts that include it. Tests and shadow deliveries are not counted, since
-    /// nothing was sent to their receivers.
+    /// Returns the counts that include this delivery. Tests and shadow deliveries are not counted,
+    /// since nothing was sent to their receivers.
     pub fn counter_entries(&self) -> Vec<CounterTally> {
         if self.test {
             return Vec::new();

@@ -25,13 +25,12 @@ pub struct Delivery {
     pub destination_name: String,
     /// The event it reports; `None` for a test with a sample event, or a digest.
     pub event: Option<EventId>,
-    /// The state.
     pub state: DeliveryState,
-    /// Whether it is a test.
     pub test: bool,
     /// Number of attempts started, including those interrupted by a shutdown.
     pub attempts: u32,
-    /// Attempts that the receiver deferred, such as by its rate limit. They do not count.
+    /// Number of attempts that the receiver deferred, for example because of a rate limit; not
+    /// counted against the maximum number of attempts.
     pub deferrals: u32,
     /// Whether the last attempt failed because of the receiver or the destination, so that the next one
     /// is due as soon as another message is accepted.
@@ -42,7 +41,6 @@ pub struct Delivery {
     pub last_error: String,
     /// Time the notification was decided, in milliseconds since 1970.
     pub create_ms: i64,
-    /// Time it ended, in milliseconds since 1970.
     pub end_ms: Option<i64>,
     /// The delivery that this one resends.
     pub retry_of: Option<RecordId>,
@@ -51,11 +49,8 @@ pub struct Delivery {
     pub origin: Option<RecordId>,
     /// The newest delivery that resends this one.
     pub retried_as: Option<RecordId>,
-    /// The state of the delivery in the budget of its destination.
     pub folding: Folding,
-    /// The recipients of a mail that get no further attempt.
     pub recipients: Recipients,
-    /// The content, as of the decision.
     pub content: Content,
     /// Whether its position in its thread is indexed; false for deliveries of earlier versions that
     /// had already ended.
@@ -76,7 +71,7 @@ pub enum ThreadStanding {
     Waiting = 2,
     /// Included in a digest.
     Folded = 3,
-    /// Delivered; later messages report changes of it.
+    /// Delivered, so that later messages report changes.
     Arrived = 4,
     /// Ended without success, but may have reached the receiver.
     Uncertain = 5,
@@ -121,7 +116,8 @@ impl Delivery {
 }
 
 impl Delivery {
-    /// Returns its position in its thread, given by the first delivery it resends and itself.
+    /// Returns the position in the thread: the identities of the first delivery in the chain of
+    /// resends and of this delivery.
     pub fn thread_position(&self) -> (RecordId, RecordId) {
         let origin = self.origin.or(self.retry_of).unwrap_or(self.id);
         (origin, self.id)
@@ -179,7 +175,6 @@ impl Delivery {
 /// refused.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recipients {
-    /// Addresses that received the mail.
     pub reached: Vec<String>,
     /// Addresses that the mail server refused permanently.
     pub refused: Vec<String>,
@@ -193,24 +188,14 @@ impl Recipients {
     }
 }
 
-/// The state of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryState {
     /// Waits for its first attempt.
-    Pending {
-        /// The due time, in milliseconds since 1970.
-        due_ms: i64,
-    },
+    Pending { due_ms: i64 },
     /// An attempt is in progress.
-    Leased {
-        /// The end of the lease, in milliseconds since 1970.
-        until_ms: i64,
-    },
+    Leased { until_ms: i64 },
     /// Waits for its next attempt.
-    Retry {
-        /// The due time, in milliseconds since 1970.
-        due_ms: i64,
-    },
+    Retry { due_ms: i64 },
     /// The provider accepted the message.
     Delivered,
     /// Failed for good.
@@ -247,7 +232,7 @@ impl DeliveryState {
         }
     }
 
-    /// The largest of these numbers.
+    /// The largest number that `number` returns.
     pub const NUMBER_MAX: u8 = Self::Shadowed.number();
 }
 
@@ -265,15 +250,16 @@ pub struct Content {
     pub trigger: Option<Trigger>,
     /// The kind and templates of the destination; its secrets and address are not used.
     pub destination_kind: DestinationKind,
-    /// The language of the templates.
     pub template_language: TemplateLanguage,
-    /// The group it reports; `None` for an occurrence on its own. `occurrence` is then the most
-    /// severe, then oldest, open member, or the last one closed once the group is over.
+    /// The reported group; `None` for a message about a single occurrence. For a group,
+    /// `occurrence` is the most severe open member (the oldest among equals), or the member closed
+    /// last once the group is over.
     pub group: Option<GroupContent>,
-    /// The occurrence that receivers know this one as, if another and not in a group.
+    /// The occurrence under which receivers know this one; `None` if it is this occurrence itself,
+    /// and for groups.
     pub thread: Option<ThreadOrigin>,
-    /// The content of a digest; `None` for a message sent on its own. `occurrence` is then the most
-    /// severe one, and the rule has no name.
+    /// The content of a digest; `None` for a message sent on its own. For a digest, `occurrence` is
+    /// the most severe one, and the rule has no name.
     pub digest: Option<DigestContent>,
     /// The contact being notified; `None` for a plain destination.
     pub contact: Option<PagedContact>,
@@ -282,12 +268,9 @@ pub struct Content {
     pub previous: Option<ReportedState>,
 }
 
-/// The state that a notification reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportedState {
-    /// The severity.
     pub severity: Severity,
-    /// The status.
     pub status: Status,
 }
 
@@ -306,7 +289,7 @@ impl Content {
         })
     }
 
-    /// Returns the occurrence that receivers know it as.
+    /// Returns the occurrence under which receivers know this one.
     pub fn displayed_occurrence(&self) -> OccurrenceId {
         let own = self.occurrence.id();
         self.thread.map_or(own, |it| it.id(own))
@@ -334,32 +317,22 @@ impl Content {
 /// The part of a rule that messages can show.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RuleContent {
-    /// The name.
     pub name: String,
-    /// The human-readable description.
     pub description: String,
     /// The template of the message.
     pub message: String,
-    /// The language of the template.
     pub template_language: TemplateLanguage,
-    /// Whether the rule was enabled.
     pub enabled: bool,
-    /// Seconds between repeats.
     pub repeat_interval_seconds: u32,
-    /// The names of its triggers.
     pub trigger_names: Vec<Name>,
-    /// The names of its destinations.
     pub destination_names: Vec<Name>,
 }
 
-/// One attempt of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// The delivery.
     pub delivery: RecordId,
     /// 1 for the first.
     pub number: u32,
-    /// Time it started, in milliseconds since 1970.
     pub start_ms: i64,
     /// Its duration; `None` if its end is not known.
     pub duration: Option<Duration>,
@@ -369,11 +342,9 @@ pub struct Attempt {
     pub explanation: String,
     /// Whether the reduced form of the message was sent.
     pub is_reduced: bool,
-    /// The request and the response, with secrets masked.
     pub transcript: Transcript,
 }
 
-/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The provider accepted the message.
@@ -389,7 +360,6 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// All outcomes.
     pub const ALL: [Self; 5] = [
         Self::Delivered,
         Self::Rejected,
@@ -398,7 +368,6 @@ impl Outcome {
         Self::Unknown,
     ];
 
-    /// Returns the name of the outcome.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Delivered => "delivered",
@@ -419,26 +388,20 @@ pub struct Transcript {
     pub response: Option<Response>,
 }
 
-/// A request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Request {
     /// The HTTP method, or `SMTP`.
     pub method: String,
-    /// The address.
     pub url: String,
-    /// The headers.
     pub headers: BTreeMap<String, String>,
-    /// The body.
     pub body: String,
 }
 
-/// A response.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Response {
     /// The HTTP status, or the SMTP reply code.
     pub status: u16,
     /// The headers; for a mail, the replies for refused addresses.
     pub headers: BTreeMap<String, String>,
-    /// The body.
     pub body: String,
 }

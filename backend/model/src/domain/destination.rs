@@ -21,29 +21,22 @@ pub use webhook::{Auth, Expect, OnClear, ValueMap, WebhookMethod};
 pub struct Destination {
     /// The identity; distinguishes it from an earlier destination of the same name.
     pub id: RecordId,
-    /// The name.
     pub name: Name,
-    /// The human-readable description.
     pub description: String,
     /// The labels, in the author's order.
     pub tags: Vec<String>,
-    /// The kind, with its settings.
     pub kind: DestinationKind,
-    /// The language of the templates.
     pub template_language: TemplateLanguage,
-    /// The delivery settings.
     pub delivery: DeliverySettings,
     /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
-    /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }
 
 impl Destination {
-    /// Returns the paths of the secrets that differ from `before`, or of all set secrets without
-    /// it.
+    /// Returns the paths of the secrets that differ from those in `before`, or of all set secrets
+    /// if `before` is `None`.
     pub fn changed_secrets(&self, before: Option<&Self>) -> Vec<String> {
         let of = |destination: &Self| {
             let mut secrets = Vec::new();
@@ -79,9 +72,7 @@ pub struct DeliverySettings {
 /// The health of a destination, stored separately since it changes with traffic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
-    /// The destination, by identity.
     pub destination: RecordId,
-    /// The state.
     pub state: HealthState,
     /// Start of this state, in milliseconds since 1970.
     pub since_ms: i64,
@@ -89,7 +80,6 @@ pub struct Health {
     pub failures: u32,
     /// The error of the last failed attempt, or who paused it; empty if healthy.
     pub last_error: String,
-    /// Time of the last successful attempt, in milliseconds since 1970.
     pub last_success_ms: Option<i64>,
     /// The last attempts with the current address and secrets, oldest first.
     pub tried: Vec<AttemptSummary>,
@@ -111,14 +101,11 @@ pub struct Health {
 pub struct RepeatedRejections {
     /// The common reason.
     pub kind: String,
-    /// The messages.
     pub messages: Vec<RecordId>,
 }
 
-/// A recipient of a mail destination that the mail server refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RejectedRecipient {
-    /// The address.
     pub address: String,
     /// The reply of the mail server, with secrets masked.
     pub said: String,
@@ -131,14 +118,11 @@ pub struct RejectedRecipient {
 /// An attempt, reduced to what the health of its destination needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttemptSummary {
-    /// Duration, in milliseconds.
     pub took_ms: u32,
-    /// Whether the provider accepted the message.
     pub is_delivered: bool,
 }
 
 impl Health {
-    /// Returns the health of a destination without attempts.
     pub fn untried(destination: RecordId, now_ms: i64) -> Self {
         Self {
             destination,
@@ -165,12 +149,10 @@ impl Health {
         failed >= FLAKY_FAILURES_MIN && failed * FLAKY_FROM >= tried.len() && !is_well_again
     }
 
-    /// Returns the start of the failures.
     pub fn failing_since_ms(&self) -> i64 {
         self.failing_since_ms.unwrap_or(self.since_ms)
     }
 
-    /// Records an attempt.
     pub fn record_attempt(&mut self, took: Duration, is_delivered: bool, now_ms: i64) {
         if self.tried.len() >= HEALTH_ATTEMPTS_MAX {
             self.tried.drain(..=self.tried.len() - HEALTH_ATTEMPTS_MAX);
@@ -189,7 +171,6 @@ impl Health {
         }
     }
 
-    /// Returns the health after a user paused the destination.
     #[must_use]
     pub fn paused_by(self, author: &Name, now_ms: i64) -> Self {
         Self {
@@ -239,10 +220,9 @@ pub fn failing_event(destination: &str) -> (&'static str, BTreeMap<String, Strin
     ("destination failing", dimensions)
 }
 
-/// The state of a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HealthState {
-    /// The last attempt was delivered.
+    /// The last attempt succeeded.
     Healthy,
     /// The last attempts failed.
     Failing,

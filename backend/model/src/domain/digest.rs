@@ -34,9 +34,7 @@ impl Budget {
 /// traffic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BudgetWindow {
-    /// The destination, by identity.
     pub destination: RecordId,
-    /// End of the window, in milliseconds since 1970.
     pub until_ms: i64,
     /// Number of messages sent separately.
     pub sent: u32,
@@ -56,12 +54,10 @@ pub enum Folding {
     Open,
     /// Sent separately.
     Alone,
-    /// Included in a digest.
     Into(RecordId),
 }
 
 impl Folding {
-    /// Returns the digest that includes it.
     pub fn digest(self) -> Option<RecordId> {
         match self {
             Self::Into(digest) => Some(digest),
@@ -80,16 +76,14 @@ impl fmt::Display for DigestId {
     }
 }
 
-/// The content of a digest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DigestContent {
-    /// The first delivery that carried it.
+    /// The first delivery of the digest.
     pub id: RecordId,
     /// Time the first of its messages was decided, in milliseconds since 1970.
     pub start_ms: i64,
     /// Time the last of its messages was decided, in milliseconds since 1970.
     pub end_ms: i64,
-    /// Number of messages.
     pub count: u32,
     /// Number of messages that report a change or an end.
     pub clear_count: u32,
@@ -107,16 +101,12 @@ pub struct DigestRow {
     pub rule_name: Option<String>,
     /// The severity; for the row of all others, the highest.
     pub severity: Severity,
-    /// Number of messages.
     pub count: u32,
-    /// Number of messages that report a change or an end.
     pub clear_count: u32,
 }
 
-/// A message included in a digest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DigestItem {
-    /// The name of the rule.
     pub rule_name: String,
     /// Whether it reports a change or an end.
     pub clear: bool,
@@ -127,7 +117,6 @@ pub struct DigestItem {
 }
 
 impl DigestContent {
-    /// Creates an empty digest.
     pub fn new(id: RecordId) -> Self {
         Self {
             id,
@@ -140,7 +129,6 @@ impl DigestContent {
         }
     }
 
-    /// Adds a message.
     pub fn fold(&mut self, item: DigestItem) {
         let clear_count = u32::from(item.clear);
         self.start_ms = self.start_ms.min(item.at_ms);

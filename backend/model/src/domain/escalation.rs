@@ -2,24 +2,19 @@
 
 use crate::domain::{Name, RecordId};
 
-/// Defines who is notified first, and who next if no one acknowledges.
+/// A policy that defines who is notified first, and who next if no one acknowledges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EscalationPolicy {
     /// The identity; distinguishes it from an earlier policy of the same name.
     pub id: RecordId,
-    /// The name.
     pub name: Name,
-    /// The human-readable description.
     pub description: String,
     /// The labels, in the author's order.
     pub tags: Vec<String>,
-    /// The steps and their timing.
     pub plan: EscalationPlan,
     /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
-    /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }
 
@@ -36,7 +31,6 @@ pub struct EscalationPlan {
     pub fallback: Option<Name>,
 }
 
-/// A step of an escalation plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EscalationStep {
     /// The targets notified together; never empty.
@@ -45,12 +39,9 @@ pub struct EscalationStep {
     pub wait_ms: i64,
 }
 
-/// A target of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EscalationTarget {
-    /// A destination.
     Destination(Name),
-    /// A contact.
     Contact(Name),
     /// The contacts on call for a schedule at that time.
     Schedule(Name),
@@ -61,7 +52,6 @@ impl EscalationPolicy {
         self.plan.steps.iter().flat_map(|it| &it.targets)
     }
 
-    /// Returns the destinations it names.
     pub fn destinations(&self) -> impl Iterator<Item = &Name> {
         let of_steps = self.targets().filter_map(|it| match it {
             EscalationTarget::Destination(name) => Some(name),
@@ -70,7 +60,6 @@ impl EscalationPolicy {
         of_steps.chain(&self.plan.fallback)
     }
 
-    /// Returns the contacts it names.
     pub fn contacts(&self) -> impl Iterator<Item = &Name> {
         self.targets().filter_map(|it| match it {
             EscalationTarget::Contact(name) => Some(name),
@@ -78,7 +67,6 @@ impl EscalationPolicy {
         })
     }
 
-    /// Returns the schedules it names.
     pub fn schedules(&self) -> impl Iterator<Item = &Name> {
         self.targets().filter_map(|it| match it {
             EscalationTarget::Schedule(name) => Some(name),

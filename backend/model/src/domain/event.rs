@@ -69,7 +69,6 @@ impl Severity {
         }
     }
 
-    /// Returns the severity with the given name.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
@@ -89,16 +88,13 @@ impl Severity {
 /// The status of an occurrence; ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
-    /// In progress.
     Open = 1,
     /// In progress, but no one is notified.
     Suppressed = 2,
-    /// Over.
     Closed = 3,
 }
 
 impl Status {
-    /// All statuses, in order.
     pub const ALL: [Self; 3] = [Self::Open, Self::Suppressed, Self::Closed];
 
     /// Returns the status of a wire number; `None` for `STATUS_DEFAULT` and unknown numbers.
@@ -117,7 +113,6 @@ impl Status {
         }
     }
 
-    /// Returns the status with the given name.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
@@ -135,7 +130,6 @@ impl Status {
 /// The identity of an occurrence: the event id, a colon, and the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OccurrenceId {
-    /// The event.
     pub event: EventId,
     /// 1 for the event's first occurrence.
     pub number: u32,
@@ -166,34 +160,24 @@ pub struct IncomingEvent {
     pub name: String,
     /// The kind of event; may be empty.
     pub kind: String,
-    /// The dimensions: the thing it happened to; at least one.
+    /// The dimensions of the affected object; at least one.
     pub dimensions: BTreeMap<String, String>,
-    /// Further JSON values.
     pub metadata: Fields,
-    /// The one-line summary.
     pub summary: String,
-    /// The details.
     pub body: String,
-    /// The severity, if set.
     pub severity: Option<Severity>,
-    /// The status, if set.
     pub status: Option<Status>,
-    /// The acknowledged flag, if set.
     pub acknowledged: Option<bool>,
-    /// Its timestamp, in milliseconds since 1970.
     pub timestamp_ms: i64,
     /// Time it expires without further events, in milliseconds since 1970, if set.
     pub expire_ms: Option<i64>,
-    /// The report that it is.
     pub report: Report,
 }
 
 /// An own event of the service, stored with the change that causes it until it is ingested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnEvent {
-    /// The identity of the record.
     pub id: RecordId,
-    /// The event.
     pub event: IncomingEvent,
     /// The rules that led to it, oldest first.
     pub chain: Vec<RecordId>,
@@ -233,7 +217,6 @@ impl IncomingEvent {
         }
     }
 
-    /// Returns the identity of the event.
     pub fn id(&self) -> EventId {
         EventId::derive(&self.name, &self.dimensions)
     }

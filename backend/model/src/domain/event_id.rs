@@ -9,7 +9,6 @@ use sha2::{Digest, Sha256};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId([u8; 20]);
 
-/// The error for an invalid event id.
 pub const NO_EVENT_ID: &str = "is not an event id; expected 28 letters, digits, `-` and `_`, \
                                ending in `=`, such as `srA3uT2yyyhRjLndgql5Q9qCwjE=`; a search \
                                finds the id by a name";
@@ -37,13 +36,11 @@ impl EventId {
         Self(bytes)
     }
 
-    /// Parses 28 characters.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = URL_SAFE.decode(text).ok()?;
         Some(Self(bytes.try_into().ok()?))
     }
 
-    /// Returns the bytes of the identity.
     pub fn to_bytes(self) -> [u8; 20] {
         self.0
     }
@@ -69,7 +66,6 @@ impl EventId {
         })
     }
 
-    /// Restores the identity from [`EventId::to_bytes`].
     pub fn from_bytes(bytes: [u8; 20]) -> Self {
         Self(bytes)
     }

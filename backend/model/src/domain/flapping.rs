@@ -17,7 +17,6 @@ pub struct FlappingLimits {
 /// previous one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flapping {
-    /// The rule, by identity.
     pub rule: RecordId,
     /// The times of the openings, in milliseconds since 1970, oldest first; at most the count of
     /// the rule.
@@ -39,12 +38,10 @@ impl Flapping {
     }
 }
 
-/// The occurrence that notified receivers know an event as.
+/// The occurrence under which notified receivers know an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadOrigin {
-    /// The key in the store.
     pub key: RecordId,
-    /// The number.
     pub number: u32,
 }
 

@@ -13,13 +13,9 @@ pub type GroupKey = RecordId;
 /// A group about which at least one message was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// The identity.
     pub id: RecordId,
-    /// The rule, by identity.
     pub rule: RecordId,
-    /// The name of the rule.
     pub rule_name: Name,
-    /// The digest of what its members share.
     pub key: GroupKey,
     /// The fields and values its members share.
     pub by: Vec<SharedValue>,
@@ -32,7 +28,6 @@ pub struct Group {
     pub message_count: u32,
     /// Number of times an occurrence joined.
     pub member_count: u32,
-    /// Whether the group is full.
     pub is_full: bool,
     /// Time its first message was decided, in milliseconds since 1970.
     pub create_ms: i64,
@@ -49,7 +44,6 @@ pub struct Group {
 }
 
 impl Group {
-    /// Whether occurrences may join it.
     pub fn accepts_members(&self) -> bool {
         !self.is_full && self.end_ms.is_none()
     }
@@ -77,9 +71,7 @@ impl fmt::Display for GroupId {
 /// The change of a member since the previous message of the group. The numbers are stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberChange {
-    /// It joined.
     Joined = 1,
-    /// It was closed.
     Closed = 2,
     /// Its severity or acknowledgement changed.
     Changed = 3,
@@ -88,7 +80,6 @@ pub enum MemberChange {
 }
 
 impl MemberChange {
-    /// All changes.
     pub const ALL: [Self; 4] = [Self::Joined, Self::Closed, Self::Changed, Self::Repeated];
 
     /// Returns the name of the change; empty for a repeat.
@@ -119,16 +110,13 @@ pub fn names_all_members(snippets: &Snippets, has: impl Fn(&str) -> bool) -> boo
     words.into_iter().any(has)
 }
 
-/// The content of a message about a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupContent {
-    /// The group.
     pub id: RecordId,
     /// The fields and values its members share.
     pub by: Vec<SharedValue>,
     /// Number of occurrences included: open ones, and those closed since the previous message.
     pub count: u32,
-    /// Number of open occurrences.
     pub open_count: u32,
     /// Number of occurrences that joined since the previous message.
     pub joined_count: u32,

@@ -20,9 +20,7 @@ pub const GAPS_MAX: usize = 20;
 pub struct Heartbeat {
     /// The identity; distinguishes it from an earlier heartbeat of the same name.
     pub id: RecordId,
-    /// The name.
     pub name: Name,
-    /// The human-readable description.
     pub description: String,
     /// The labels, in the author's order.
     pub tags: Vec<String>,
@@ -46,15 +44,12 @@ pub struct Heartbeat {
     pub grace_ms: i64,
     /// Time after the last beat until a set of values is forgotten, in milliseconds.
     pub forget_ms: i64,
-    /// The event that a missing beat opens.
     pub event: HeartbeatEvent,
     /// The number of the current key for its URL; 0 before the first one.
     pub key_number: u32,
     /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
-    /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }
 
@@ -63,7 +58,6 @@ pub struct Heartbeat {
 pub struct HeartbeatEvent {
     /// The name; empty for the name of the heartbeat.
     pub name: String,
-    /// The severity.
     pub severity: Severity,
     /// A one-line summary; empty for the default.
     pub summary: String,
@@ -71,7 +65,8 @@ pub struct HeartbeatEvent {
     pub dimensions: BTreeMap<String, String>,
 }
 
-/// All of these are in milliseconds of service time: time during which the service accepted events.
+/// Durations returned by these methods are in milliseconds of service time: time during which the
+/// service accepted events.
 impl Heartbeat {
     /// Returns the time without a beat after which it is late.
     pub fn silence_ms(&self) -> i64 {
@@ -98,16 +93,14 @@ impl Heartbeat {
 
 /// A set of values for which beats are expected.
 ///
-/// Its times exist twice: as wall-clock time for display, and as service time, the milliseconds
-/// during which the service has accepted events since its store was created. Neither outages nor
-/// clock steps move the latter.
+/// Times are stored both as wall-clock time for display and as service time: the milliseconds
+/// during which the service has accepted events since its store was created. Service time is not
+/// affected by outages or clock steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expectation {
-    /// The heartbeat, by identity.
     pub heartbeat: RecordId,
     /// A digest of the heartbeat and the values.
     pub key: RecordId,
-    /// The values of the fields of the heartbeat.
     pub values: Vec<SharedValue>,
     /// Time of the last beat, in milliseconds since 1970; `None` before the first.
     pub last_ms: Option<i64>,
@@ -115,9 +108,7 @@ pub struct Expectation {
     pub beat_service_ms: i64,
     /// Whether the last beat reported a failure.
     pub has_failed: bool,
-    /// The open event about it.
     pub open: Option<OpenAlarm>,
-    /// The run in progress.
     pub run: Option<HeartbeatRun>,
     /// Duration of the last completed run, in milliseconds of service time.
     pub run_ms: Option<i64>,
@@ -156,7 +147,6 @@ pub struct HeartbeatRun {
 pub struct ExpectedWindow {
     /// Its start, in milliseconds since 1970.
     pub start_ms: i64,
-    /// Its length, in milliseconds.
     pub length_ms: i64,
     /// Service time at which its start was noticed.
     pub service_ms: i64,
@@ -172,7 +162,6 @@ impl ExpectedWindow {
         self.service_ms.saturating_sub(self.slack_ms)
     }
 
-    /// Returns the service time of its end.
     pub fn end_service_ms(&self) -> i64 {
         let length_ms = self.length_ms.saturating_add(self.slack_ms);
         self.service_ms.saturating_add(length_ms)
@@ -182,13 +171,12 @@ impl ExpectedWindow {
 /// An open event about a missing beat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenAlarm {
-    /// The event.
     pub event: EventId,
     /// Service time it was opened.
     pub service_ms: i64,
     /// Whether a failure opened it.
     pub is_failure: bool,
-    /// Whether the event was opened; must happen before any other change to it.
+    /// Whether the event was opened, which must happen before any other change to the event.
     pub is_reported: bool,
 }
 
@@ -199,7 +187,6 @@ pub enum Standing {
     Unreported = 1,
     /// It is late or has failed, and its event is open.
     Late = 2,
-    /// A beat is awaited.
     Awaited = 3,
 }
 

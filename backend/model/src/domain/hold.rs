@@ -12,11 +12,9 @@ pub enum HoldKind {
     Suppressed = 1,
     /// An open source of an inhibition matches.
     Inhibition = 2,
-    /// A silence covers the event.
     Silence = 3,
     /// Outside the windows of the rule's calendar.
     ActiveTimes = 4,
-    /// The delay of the rule has not passed.
     Delay = 5,
     /// The event usually closes without intervention, and the rule waits for that.
     AutoPause = 6,
@@ -27,7 +25,6 @@ pub enum HoldKind {
 }
 
 impl HoldKind {
-    /// All kinds of holds.
     pub const ALL: [Self; 8] = [
         Self::Suppressed,
         Self::Inhibition,
@@ -39,7 +36,6 @@ impl HoldKind {
         Self::Flapping,
     ];
 
-    /// Returns the name of the hold.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Suppressed => "suppressed",
@@ -57,36 +53,27 @@ impl HoldKind {
 /// A named reason why a notification is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldBy {
-    /// The kind of reason.
     pub kind: HoldKind,
-    /// The identity of the holding resource.
     pub id: RecordId,
-    /// The name of the holding resource.
     pub name: Name,
     /// The revision of the holding resource when the hold began.
     pub revision: u64,
-    /// Start of the hold, in milliseconds since 1970.
     pub since_ms: i64,
     /// End of the hold, in milliseconds since 1970; `None` if it ends at no known time.
     pub until_ms: Option<i64>,
-    /// The client responsible for the hold, if any.
     pub author: Option<Name>,
     /// For a group, the fields that its members share.
     pub shared: Vec<SharedValue>,
-    /// The human-readable explanation.
     pub detail: String,
 }
 
 /// A notification that was decided and is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
-    /// The rule, by identity.
     pub rule: RecordId,
-    /// The name of the rule.
     pub rule_name: Name,
     /// Whether it is an opening message, rather than an update to notified receivers.
     pub is_opening: bool,
-    /// Time since which it is held, in milliseconds since 1970.
     pub since_ms: i64,
     /// Whether a repeat became due in the meantime.
     pub repeat_due: bool,
@@ -129,7 +116,6 @@ impl HeldBy {
 }
 
 impl Pending {
-    /// Returns the hold of its group, if any.
     pub fn group_hold(&self) -> Option<&HeldBy> {
         self.held_by.iter().find(|it| it.kind == HoldKind::Group)
     }
@@ -157,32 +143,24 @@ impl Pending {
     }
 }
 
-/// A reference to a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GroupRef {
     /// The group of occurrences with this key of shared values.
     Key(RecordId),
-    /// The group with this identity.
     Id(RecordId),
 }
 
-/// The state last notified to receivers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LastNotified {
-    /// The severity.
     pub severity: Severity,
-    /// Whether it was acknowledged.
     pub acknowledged: bool,
 }
 
 /// A change of the holds on a rule's notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoldChange {
-    /// Time of the change, in milliseconds since 1970.
     pub at_ms: i64,
-    /// The rule, by identity.
     pub rule: RecordId,
-    /// The outcome.
     pub what: HoldOutcome,
     /// The holds from then on, or those that ended.
     pub held_by: Vec<HeldBy>,
@@ -195,15 +173,13 @@ pub enum HoldOutcome {
     Waits = 1,
     /// The notification was sent.
     Released = 2,
-    /// An operator had it sent despite the hold.
+    /// An operator released the notification despite the hold.
     ReleasedByHand = 3,
     /// Skipped: the occurrence was closed.
     Closed = 4,
     /// Skipped: no trigger of the rule matches any more.
     NoLongerMatched = 5,
-    /// Skipped: the rule was disabled.
     RuleDisabled = 6,
-    /// Skipped: the rule was deleted.
     RuleDeleted = 7,
     /// Skipped: a condition that does not end with time prevents it, such as a rule without
     /// destinations.
@@ -215,7 +191,6 @@ pub enum HoldOutcome {
 }
 
 impl HoldOutcome {
-    /// All outcomes.
     pub const ALL: [Self; 10] = [
         Self::Waits,
         Self::Released,

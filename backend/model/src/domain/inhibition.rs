@@ -2,22 +2,18 @@
 
 use crate::domain::{Name, Query, RecordId};
 
-/// Holds the events matching `target` while one matching `source` is open.
+/// An inhibition: holds the events that match `target` while an event that matches `source` is
+/// open.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inhibition {
     /// The identity; distinguishes it from an earlier inhibition of the same name.
     pub id: RecordId,
-    /// The name.
     pub name: Name,
-    /// The human-readable description.
     pub description: String,
     /// The labels, in the author's order.
     pub tags: Vec<String>,
-    /// Whether it is enabled.
     pub enabled: bool,
-    /// The query of the sources.
     pub source: Query,
-    /// The query of the targets.
     pub target: Query,
     /// The fields that must be equal in source and target; never empty.
     pub equal: Vec<EqualFields>,
@@ -28,35 +24,29 @@ pub struct Inhibition {
     pub counted_revision: u64,
     /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
-    /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }
 
 /// Two fields, named as in queries, that must be equal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EqualFields {
-    /// The field of the source.
     pub source: String,
-    /// The field of the target.
     pub target: String,
 }
 
 /// A digest of the values of an inhibition's fields in an event.
 pub type EqualValues = [u8; 16];
 
-/// Marks an occurrence as a source of an inhibition.
+/// A mark of an occurrence as a source of an inhibition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CauseMark {
-    /// The inhibition, by identity.
     pub inhibition: RecordId,
-    /// The digest of the values that must be equal.
     pub values: EqualValues,
     /// Time until which it holds its targets, in milliseconds since 1970; `None` while it is a
     /// source.
     pub until_ms: Option<i64>,
-    /// Whether its targets were re-evaluated after that.
+    /// Whether its targets were re-evaluated after `until_ms`.
     pub is_freed: bool,
 }
 
@@ -70,7 +60,6 @@ impl CauseMark {
         (self.inhibition, self.values)
     }
 
-    /// Whether it holds its targets at `now_ms`.
     pub fn holds(&self, now_ms: i64) -> bool {
         self.until_ms.is_none_or(|until_ms| now_ms < until_ms)
     }

@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::domain::{Clause, Name, RecordId, Secret, Severity};
 
-/// Maps a JSON document to events.
+/// A mapping of a JSON document to events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntakeMapping {
     /// The identity; distinguishes it from an earlier mapping of the same name.
     pub id: RecordId,
-    /// The name.
     pub name: Name,
-    /// The human-readable description.
     pub description: String,
     /// The labels, in the author's order.
     pub tags: Vec<String>,
@@ -19,21 +17,19 @@ pub struct IntakeMapping {
     pub each: String,
     /// The condition for entries to ignore.
     pub drop: Option<Clause>,
-    /// The mapping of the others.
+    /// The mapping of the entries that are not ignored.
     pub event: MappedEvent,
     /// The signature that requests must have.
     pub signature: Option<WebhookSignature>,
     /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
-    /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }
 
 impl IntakeMapping {
-    /// Returns the paths of the secrets that differ from `before`, or of all set secrets without
-    /// it.
+    /// Returns the paths of the secrets that differ from those in `before`, or of all set secrets
+    /// if `before` is `None`.
     pub fn changed_secrets(&self, before: Option<&Self>) -> Vec<String> {
         let of = |mapping: &Self| mapping.signature.as_ref().map(|it| it.secret.clone());
         let (after, before) = (of(self), before.and_then(of));
@@ -48,21 +44,13 @@ impl IntakeMapping {
 /// The mapping of an event: templates and conditions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MappedEvent {
-    /// The name.
     pub name: String,
-    /// The dimensions.
     pub dimensions: BTreeMap<String, String>,
-    /// The severity.
     pub severity: MappedSeverity,
-    /// The condition for the event to be closed.
     pub closed: Option<Clause>,
-    /// The condition for the event to be acknowledged.
     pub acknowledged: Option<Clause>,
-    /// The one-line summary.
     pub summary: String,
-    /// The details.
     pub body: String,
-    /// The kind of event.
     pub kind: String,
 }
 
@@ -71,22 +59,17 @@ pub struct MappedEvent {
 pub struct MappedSeverity {
     /// The path of the value; if empty, the default always applies.
     pub from: String,
-    /// The severity for each value.
     pub map: BTreeMap<String, Severity>,
     /// The severity for any other value.
     pub default: Option<Severity>,
 }
 
-/// The signature of a webhook request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookSignature {
-    /// The scheme.
     pub scheme: SignatureScheme,
-    /// The secret.
     pub secret: Secret,
 }
 
-/// A scheme for signing requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignatureScheme {
     /// HMAC-SHA256 of the body in `x-hub-signature-256`.

@@ -5,7 +5,6 @@ use std::{fmt, sync::Arc};
 use bellwether_proto::text::{MARKS_MAX, Visibility, chars_with_visibility, is_hidden, joins};
 use unicode_normalization::char::is_combining_mark;
 
-/// Maximum length of a name, in characters.
 pub const NAME_CHARACTERS_MAX: usize = 100;
 
 const PERSON_PREFIX: &str = "oidc:";
@@ -74,7 +73,6 @@ impl Name {
         Self::parse(text)
     }
 
-    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

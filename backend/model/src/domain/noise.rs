@@ -14,7 +14,6 @@ use crate::{
 pub const SOON_MS: i64 = 5 * 60_000;
 /// Number of intervals of a day in which notifications are counted.
 pub const HALF_HOURS: u8 = 48;
-/// Length of such an interval, in milliseconds.
 pub const HALF_HOUR_MS: i64 = 30 * 60_000;
 const DAY_MS: i64 = 48 * HALF_HOUR_MS;
 /// Upper bounds for the time to an acknowledgement, in seconds; the last bucket also counts longer
@@ -26,18 +25,13 @@ pub const ACKNOWLEDGED_WITHIN: [i64; 12] = [
 /// The kinds of subjects notifications are counted by. The numbers are stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NoiseBy {
-    /// The rule.
     Rule = 1,
-    /// The trigger that matched.
     Trigger = 2,
-    /// The destination.
     Destination = 3,
-    /// The contact.
     Contact = 4,
 }
 
 impl NoiseBy {
-    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Rule, Self::Trigger, Self::Destination, Self::Contact];
 }
 
@@ -48,13 +42,10 @@ pub enum NoiseTally {
     Notification,
     /// Messages to one destination, except dry runs and resends.
     Delivery,
-    /// Messages included in a digest.
     Digested,
-    /// Messages of dry runs.
     DryRun,
     /// Occurrences with a notification.
     Occurrence,
-    /// Occurrences acknowledged later.
     Acknowledged,
     /// Occurrences closed soon by their sender.
     ClosedSoon,
@@ -123,7 +114,6 @@ impl Delivery {
         Some((rule, self.thread(), self.create_ms))
     }
 
-    /// Returns the subjects it is counted by.
     pub fn noise_subjects(&self) -> impl Iterator<Item = (NoiseBy, RecordId)> {
         let content = &self.content;
         let contact = content.contact.as_ref();
@@ -137,7 +127,6 @@ impl Delivery {
         .flatten()
     }
 
-    /// Whether it belongs to a dry run.
     pub fn is_dry_run(&self) -> bool {
         self.state == DeliveryState::Shadowed
     }

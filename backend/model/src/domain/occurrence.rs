@@ -14,7 +14,6 @@ use crate::domain::{
 pub struct Occurrence {
     /// The key in the store.
     pub key: RecordId,
-    /// The event.
     pub event: EventId,
     /// 1 for the event's first occurrence.
     pub number: u32,
@@ -22,30 +21,23 @@ pub struct Occurrence {
     pub name: String,
     /// The kind of event, as last sent.
     pub kind: String,
-    /// The dimensions: the thing it happened to.
+    /// The dimensions of the affected object.
     pub dimensions: BTreeMap<String, String>,
     /// Further JSON values, as last sent.
     pub metadata: Fields,
-    /// A one-line summary.
     pub summary: String,
-    /// The details.
     pub body: String,
-    /// The severity.
     pub severity: Severity,
-    /// The status.
     pub status: Status,
-    /// Whether it is acknowledged.
     pub acknowledged: bool,
     /// The client responsible for it.
     pub assignee: Option<Name>,
-    /// Time it was opened, in milliseconds since 1970.
     pub start_ms: i64,
     /// Timestamp of the newest event, in milliseconds since 1970.
     pub last_seen_ms: i64,
     /// Time the newest event was received, in milliseconds since 1970, if earlier than its
     /// timestamp.
     pub received_ms: Option<i64>,
-    /// Details of the closing; `None` unless it is closed.
     pub close: Option<Close>,
     /// Number of events received.
     pub count: u64,
@@ -86,12 +78,11 @@ pub struct Occurrence {
     /// Recent openings of the event, per rule that damps flapping. The occurrence a message is
     /// about has an entry while it flaps and once it has settled.
     pub flapping: Vec<Flapping>,
-    /// The trace context of the newest event, if it had one.
     pub trace: Option<TraceContext>,
     /// Time the acknowledgement expires, in milliseconds since 1970; `None` if it does not.
     pub acknowledged_until_ms: Option<i64>,
-    /// Severity when it was last acknowledged; `None` if it is not acknowledged, or was by a version
-    /// that did not record it.
+    /// Severity at the last acknowledgement; `None` if the occurrence is not acknowledged, or was
+    /// acknowledged by a version that did not record the severity.
     pub acknowledged_severity: Option<Severity>,
     /// Clock steps since its newest event or its close, in milliseconds; added before its age is
     /// computed.
@@ -99,7 +90,7 @@ pub struct Occurrence {
 }
 
 impl Occurrence {
-    /// Whether it is acknowledged, but became more severe since.
+    /// Whether it became more severe since it was acknowledged.
     pub fn is_more_severe_than_acknowledged(&self) -> bool {
         let earlier = self.acknowledged_severity;
         self.acknowledged && earlier.is_none_or(|it| it < self.severity)
@@ -189,7 +180,6 @@ impl Occurrence {
         }
     }
 
-    /// Returns the public identity.
     pub fn id(&self) -> OccurrenceId {
         OccurrenceId {
             event: self.event,
@@ -230,10 +220,8 @@ impl Occurrence {
     }
 }
 
-/// An evaluation of the rules for an occurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Evaluation {
-    /// Time of the evaluation, in milliseconds since 1970.
     pub at_ms: i64,
     /// Time of the newest edit of a trigger or rule then in force, in milliseconds since 1970.
     /// Distinguishes definitions edited at the moment of the evaluation.
@@ -242,35 +230,26 @@ pub struct Evaluation {
     pub by_event: bool,
 }
 
-/// Maximum number of earlier occurrences stored for an event.
 pub const EARLIER_MAX: usize = 10;
 
 /// An earlier occurrence, reduced to what predicts the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EarlierOccurrence {
-    /// Time it was closed, in milliseconds since 1970.
     pub end_ms: i64,
     /// Time it was open by the service's clock, in milliseconds.
     pub length_ms: i64,
-    /// Whether its sender closed it.
     pub by_sender: bool,
 }
 
-/// The end of an occurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Close {
-    /// Time of the close, in milliseconds since 1970.
     pub at_ms: i64,
-    /// The reason.
     pub reason: CloseReason,
 }
 
-/// The reason an occurrence was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseReason {
-    /// Its sender closed it.
     Sender,
-    /// An operator closed it.
     Operator,
     /// No event was received for the configured time.
     Aged,
@@ -283,24 +262,18 @@ pub enum CloseReason {
 pub struct Annotation {
     /// 20 letters and digits.
     pub id: String,
-    /// The text.
     pub text: String,
     /// The client that last edited it.
     pub author: Name,
-    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
-    /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }
 
-/// A change of an occurrence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryEntry {
-    /// Time of the change, in milliseconds since 1970.
     pub at_ms: i64,
     /// The client that made the change; `None` if the service did.
     pub author: Option<Name>,
-    /// The field that changed.
     pub field: Field,
     /// The previous value by name; empty when the occurrence was opened.
     pub from: String,
@@ -308,14 +281,10 @@ pub struct HistoryEntry {
     pub to: String,
 }
 
-/// The field that a history entry is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
-    /// The severity.
     Severity,
-    /// The status.
     Status,
-    /// The acknowledged flag.
     Acknowledged,
     /// The assignee; empty means no one.
     Assignee,
@@ -340,7 +309,6 @@ impl Field {
 )]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notified {
-    /// The rule, by identity.
     pub rule: RecordId,
     /// The name of the rule, readable even after the rule is deleted.
     pub rule_name: Name,
@@ -358,7 +326,8 @@ pub struct Notified {
     pub group: Option<RecordId>,
     /// Whether the rule was a shadow rule: nothing was sent, and no closing message is due.
     pub shadow: bool,
-    /// The occurrence that receivers already know it as; `None` for this one.
+    /// The occurrence under which receivers already know this one; `None` if it is this occurrence
+    /// itself.
     pub thread: Option<ThreadOrigin>,
     /// The progress of its escalation; `None` without a policy.
     pub response: Option<Box<Response>>,
@@ -374,13 +343,9 @@ impl Notified {
     }
 }
 
-/// The basis of an opening message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening {
-    /// Time of the decision, in milliseconds since 1970.
     pub at_ms: i64,
-    /// The trigger that matched.
     pub trigger: RevisionId,
-    /// The revision of the rule.
     pub rule_revision: u64,
 }

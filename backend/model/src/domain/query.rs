@@ -5,6 +5,5 @@ pub use bellwether_proto::filter::{Clause, Literal};
 /// A condition over events, to be compiled and validated by `matching`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// The root clause.
     pub clause: Clause,
 }

@@ -5,23 +5,19 @@ use crate::domain::RecordId;
 /// The response to a request with an idempotency key, stored so that it can be repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
-    /// The client that owns the key; two clients may use the same one.
+    /// The client that owns the key; different clients may use the same key.
     pub client: RecordId,
-    /// The idempotency key.
     pub key: String,
     /// SHA-256 of the request, to detect a different request with the same key.
     pub fingerprint: [u8; 32],
-    /// Time of the request, in milliseconds since 1970.
     pub create_ms: i64,
     /// The rejected events, in order of their index.
     pub refused: Vec<Refusal>,
 }
 
-/// The rejection of one event in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The index of the event in the list.
     pub place: usize,
-    /// The human-readable error.
     pub reason: String,
 }

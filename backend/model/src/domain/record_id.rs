@@ -31,7 +31,6 @@ impl RecordId {
         self.0.to_be_bytes()
     }
 
-    /// Restores the identity from [`RecordId::to_bytes`].
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(u128::from_be_bytes(bytes))
     }

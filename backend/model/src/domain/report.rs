@@ -60,7 +60,6 @@ fn hash(bytes: &[u8]) -> u64 {
 /// The last report of a reporter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reporter {
-    /// A hash of the reporter's name.
     pub id: u64,
     /// Time until which it keeps an occurrence open, or when the condition ended by its clock, in
     /// milliseconds since 1970; 0 if not provided.
@@ -71,7 +70,6 @@ pub struct Reporter {
     pub is_over: bool,
 }
 
-/// The reports an occurrence is built from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reports {
     /// The earliest and latest reported beginning of the condition, in milliseconds since 1970;
@@ -80,7 +78,6 @@ pub struct Reports {
     /// The reported end of the occurrence, or of the previous one while it is open, in milliseconds
     /// since 1970.
     pub ended_ms: Option<i64>,
-    /// The reporters.
     pub reporters: Vec<Reporter>,
 }
 

@@ -9,19 +9,16 @@ use crate::{
 
 /// The kind of the own events reporting that no one responded.
 pub const ESCALATION_KIND: &str = "escalation";
-/// The dimension of those events that names the policy.
+/// The dimension of events of kind [`ESCALATION_KIND`] that names the policy.
 pub const POLICY_DIMENSION: &str = "policy";
 
 /// The progress of an escalation for an occurrence and a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// The identity.
     pub id: RecordId,
-    /// The policy.
     pub policy: Name,
     /// The plan, fixed until the next round.
     pub plan: EscalationPlan,
-    /// The state.
     pub state: ResponseState,
     /// The round, from 1.
     pub round: u32,
@@ -31,19 +28,17 @@ pub struct Response {
     pub step: u32,
     /// Time of the last step, in milliseconds since 1970.
     pub step_ms: i64,
-    /// Number of checks of the deliveries of that step.
+    /// Number of times the deliveries of the last step were checked.
     pub checks: u32,
     /// Time of the next step, in milliseconds since 1970; `None` if there is none.
     pub next_ms: Option<i64>,
     /// Time of the next evaluation, in milliseconds since 1970; `None` if none is needed.
     pub review_ms: Option<i64>,
-    /// Contact methods to use later, whatever the round is then.
+    /// Contact methods to use later, regardless of the round at that time.
     pub queued: Vec<QueuedMethod>,
     /// The notified receivers, each once.
     pub paged: Vec<PagedReceiver>,
-    /// Time it began, in milliseconds since 1970.
     pub begin_ms: i64,
-    /// Time it ended, in milliseconds since 1970.
     pub end_ms: Option<i64>,
     /// Whether all rounds ended without an acknowledgement.
     pub is_unanswered: bool,
@@ -61,20 +56,18 @@ pub type ResponseHold = (HoldKind, RecordId);
 /// The state of a response. The numbers are stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseState {
-    /// Steps are running.
     Active = 1,
     /// The next step is held.
     Held = 2,
-    /// Someone acknowledged.
     Acknowledged = 3,
     /// The occurrence was closed, or its rule was deleted.
     Ended = 4,
-    /// The rule is disabled or has no policy; continues when both are back.
+    /// The rule is disabled or has no policy; the response continues once the rule is enabled and
+    /// has a policy again.
     Stopped = 5,
 }
 
 impl ResponseState {
-    /// All states.
     pub const ALL: [Self; 5] = [
         Self::Active,
         Self::Held,
@@ -89,17 +82,15 @@ impl ResponseState {
     }
 }
 
-/// A method of a contact to use later, by the step that notified it, though others may follow
-/// before.
+/// A contact method to use later on behalf of the step that notified the contact, even if other
+/// steps follow before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedMethod {
-    /// The contact.
     pub contact: Name,
     /// The schedule that put the contact on call.
     pub schedule: Option<Name>,
     /// The index of the method; used if an earlier version stored no identity.
     pub position: u32,
-    /// Time it is due, in milliseconds since 1970.
     pub due_ms: i64,
     /// The identity of the method; empty if an earlier version stored it.
     pub method: String,
@@ -116,20 +107,17 @@ impl QueuedMethod {
     }
 }
 
-/// A receiver notified by a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PagedReceiver {
     /// The contact, with its variables at that time; `None` for a destination named by the policy.
     pub contact: Option<PagedContact>,
     /// The schedule that put the contact on call.
     pub schedule: Option<Name>,
-    /// The destination.
     pub destination: (RecordId, Name),
     /// The newest delivery.
     pub delivery: RecordId,
-    /// Time it was decided, in milliseconds since 1970.
+    /// Time the newest delivery was decided, in milliseconds since 1970.
     pub at_ms: i64,
-    /// The round.
     pub round: u32,
     /// The step of the round, from 1; 0 after all rounds.
     pub step: u32,
@@ -138,9 +126,7 @@ pub struct PagedReceiver {
 /// A contact as shown in messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PagedContact {
-    /// The name.
     pub name: Name,
-    /// The template variables.
     pub variables: BTreeMap<String, String>,
     /// The response that the contact can acknowledge.
     pub response: RecordId,
@@ -152,12 +138,12 @@ pub struct PagedContact {
 pub type PagedMethod = (Name, String);
 
 impl PagedContact {
-    /// Returns the name and the method.
     pub fn key(&self) -> PagedMethod {
         (self.name.clone(), self.method.clone())
     }
 
-    /// Whether this is a page by the same method. Those of earlier versions have no identity.
+    /// Whether both are pages to the same contact by the same method. A method without an identity,
+    /// stored by an earlier version, equals any other.
     pub fn is_same(&self, other: &Self) -> bool {
         let is_unknown = self.method.is_empty() || other.method.is_empty();
         self.name == other.name && (is_unknown || self.method == other.method)
@@ -192,7 +178,7 @@ impl Response {
         self.most_severe = self.most_severe.max(Some(severity));
     }
 
-    /// Records a notified receiver.
+    /// Records a notified receiver, replacing its earlier entry.
     pub fn record_paged(&mut self, paged: PagedReceiver) {
         match self.position_of(paged.contact.as_ref(), paged.destination.0) {
             Some(at) => self.paged[at] = paged,
@@ -217,7 +203,6 @@ impl Response {
         }
     }
 
-    /// Returns the receivers of its last step.
     pub fn last_step_receivers(&self) -> impl Iterator<Item = &PagedReceiver> {
         let paged = self.paged.iter();
         paged.filter(|it| it.round == self.round && it.step == self.step)

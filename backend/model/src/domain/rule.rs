@@ -2,10 +2,9 @@
 
 use crate::domain::{FlappingLimits, Name, RecordId, TemplateLanguage};
 
-/// The default interval between repeats, in seconds.
 pub const REPEAT_INTERVAL_SECONDS_DEFAULT: u32 = 3600;
 
-/// Connects triggers to destinations.
+/// A rule: connects triggers to destinations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -14,13 +13,10 @@ pub const REPEAT_INTERVAL_SECONDS_DEFAULT: u32 = 3600;
 pub struct Rule {
     /// The identity; distinguishes it from an earlier rule of the same name.
     pub id: RecordId,
-    /// The name.
     pub name: Name,
-    /// The human-readable description.
     pub description: String,
     /// The labels, in the author's order.
     pub tags: Vec<String>,
-    /// Whether it notifies.
     pub enabled: bool,
     /// The triggers, without duplicates, in the author's order.
     pub trigger_names: Vec<Name>,
@@ -30,7 +26,6 @@ pub struct Rule {
     pub escalation_policy: Option<Name>,
     /// The template of the message; empty means the default of the destination.
     pub message: String,
-    /// The language of the template.
     pub template_language: TemplateLanguage,
     /// Whether later matches of the same occurrence notify again.
     pub repeat: bool,
@@ -54,13 +49,10 @@ pub struct Rule {
     pub shadow: bool,
     /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
-    /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }
 
-/// The grouping of occurrences into one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grouping {
     /// The fields, named as in queries, whose values the occurrences of a group share.

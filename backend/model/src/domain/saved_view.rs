@@ -7,19 +7,14 @@ use crate::domain::{Name, RecordId, SortField};
 pub struct SavedView {
     /// The identity; distinguishes it from an earlier view of the same name.
     pub id: RecordId,
-    /// The name.
     pub name: Name,
-    /// The human-readable description.
     pub description: String,
     /// The labels, in the author's order.
     pub tags: Vec<String>,
     /// The filter as written by its author; ages in it are relative to the time of reading.
     pub filter: String,
-    /// The sort field.
     pub sort: SortField,
-    /// Whether the order is ascending.
     pub ascending: bool,
-    /// Whether closed occurrences are included.
     pub includes_closed: bool,
     /// The field to count by; `None` lists the events themselves.
     pub group_by: Option<String>,
@@ -27,8 +22,6 @@ pub struct SavedView {
     pub columns: Vec<String>,
     /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
-    /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }

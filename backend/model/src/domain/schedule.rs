@@ -4,14 +4,12 @@ use jiff::civil::DateTime;
 
 use crate::domain::{Name, RecordId, calendar::Window};
 
-/// Defines who is on call at any time.
+/// A schedule: defines who is on call at any time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
     /// The identity; distinguishes it from an earlier schedule of the same name.
     pub id: RecordId,
-    /// The name.
     pub name: Name,
-    /// The human-readable description.
     pub description: String,
     /// The labels, in the author's order.
     pub tags: Vec<String>,
@@ -27,9 +25,7 @@ pub struct Schedule {
     pub feed_number: u32,
     /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
-    /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }
 
@@ -40,7 +36,7 @@ pub struct Layer {
     pub name: String,
     /// The turns of the rotation; never empty.
     pub slots: Vec<Slot>,
-    /// The hand-offs, given by the starts of this window; its length is ignored.
+    /// The window whose starts are the hand-offs; its length is ignored.
     pub hand_offs: Window,
     /// The calendar in whose windows it applies; `None` means always.
     pub calendar: Option<Name>,
@@ -60,29 +56,22 @@ pub struct Slot {
 /// A period in which other contacts are on call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
-    /// The identity.
     pub id: RecordId,
     /// The contacts; empty for no one.
     pub contacts: Vec<Name>,
-    /// The start, in milliseconds since 1970.
     pub start_ms: i64,
-    /// The end, in milliseconds since 1970.
     pub end_ms: i64,
-    /// The reason.
     pub reason: String,
-    /// The client that created it.
     pub author: Option<Name>,
 }
 
 impl Schedule {
-    /// Returns the contacts it names, in order.
     pub fn contacts(&self) -> impl Iterator<Item = &Name> {
         let slots = self.layers.iter().flat_map(|it| &it.slots);
         let others = self.overrides.iter().flat_map(|it| &it.contacts);
         slots.flat_map(|it| &it.contacts).chain(others)
     }
 
-    /// Returns the calendars of its layers, in order.
     pub fn calendars(&self) -> impl Iterator<Item = &Name> {
         self.layers.iter().filter_map(|it| it.calendar.as_ref())
     }

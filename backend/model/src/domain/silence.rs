@@ -9,13 +9,10 @@ use crate::domain::{EventId, Name, Query, RecordId, own_dimensions};
 pub struct Silence {
     /// The identity; distinguishes it from an earlier silence of the same name.
     pub id: RecordId,
-    /// The name.
     pub name: Name,
-    /// The human-readable description.
     pub description: String,
     /// The labels, in the author's order.
     pub tags: Vec<String>,
-    /// The reason for the silence.
     pub reason: String,
     /// The events it covers; `None` means all that its rules match.
     pub query: Option<Query>,
@@ -23,7 +20,6 @@ pub struct Silence {
     pub rule_names: Vec<Name>,
     /// The calendar in whose windows it is active, between start and end; `None` means always.
     pub calendar: Option<Name>,
-    /// The start, in milliseconds since 1970.
     pub start_ms: i64,
     /// The exclusive end, in milliseconds since 1970; [`NEVER_MS`] if it has none.
     pub end_ms: i64,
@@ -34,34 +30,24 @@ pub struct Silence {
     pub warn_before_ms: Option<i64>,
     /// The comments, oldest first.
     pub comments: Vec<Comment>,
-    /// The event it was created from.
     pub from_event: Option<EventId>,
-    /// The client that created it.
     pub author: Name,
-    /// The client that last edited it.
     pub last_editor: Name,
     /// The progress of the service, which is not part of the revision.
     pub progress: Progress,
     /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
-    /// Time it was created, in milliseconds since 1970.
     pub create_ms: i64,
-    /// Time of the last edit, in milliseconds since 1970.
     pub update_ms: i64,
 }
 
-/// A comment on a silence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comment {
-    /// The client that wrote it.
     pub author: Name,
-    /// Time it was written, in milliseconds since 1970.
     pub at_ms: i64,
-    /// The text.
     pub text: String,
 }
 
-/// The progress of the service with a silence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
     /// The stage that its own event reports.
@@ -81,27 +67,19 @@ pub enum Stage {
     /// Nothing has been reported.
     #[default]
     Unsaid = 0,
-    /// It is in force.
     InForce = 1,
-    /// It is in force and ends soon.
     EndsSoon = 2,
-    /// It has ended.
     Over = 3,
 }
 
 impl Stage {
-    /// All stages.
     pub const ALL: [Self; 4] = [Self::Unsaid, Self::InForce, Self::EndsSoon, Self::Over];
 }
 
-/// The state of a silence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SilenceState {
-    /// It has not started.
     Scheduled,
-    /// It is in force.
     Active,
-    /// It has ended.
     Expired,
 }
 
@@ -112,7 +90,6 @@ pub const NEVER_MS: i64 = i64::MAX;
 const WARN_BEFORE_MAX_MS: i64 = 15 * 60_000;
 
 impl Silence {
-    /// Returns the state at `now_ms`.
     pub fn state(&self, now_ms: i64) -> SilenceState {
         if now_ms >= self.end_ms || self.progress.stage == Stage::Over {
             SilenceState::Expired

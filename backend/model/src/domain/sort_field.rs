@@ -1,14 +1,11 @@
 //! Sort fields of occurrences.
 
-/// A field to sort occurrences by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SortField {
     /// The newest timestamp of a sender.
     #[default]
     LastSeen,
-    /// The time it was opened.
     StartTime,
-    /// The severity.
     Severity,
 }
 
@@ -16,7 +13,6 @@ impl SortField {
     /// All fields, the default first.
     pub const ALL: [Self; 3] = [Self::LastSeen, Self::StartTime, Self::Severity];
 
-    /// Returns the name of the field.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::LastSeen => "lastSeen",

@@ -1,12 +1,9 @@
 //! Template languages.
 
-/// A template language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TemplateLanguage {
-    /// Mustache.
     #[default]
     Mustache,
-    /// Jinja.
     Jinja,
 }
 
@@ -19,7 +16,6 @@ impl TemplateLanguage {
         }
     }
 
-    /// Returns the language with that number.
     pub fn from_number(number: i32) -> Option<Self> {
         match number {
             0 | 1 => Some(Self::Mustache),

@@ -9,11 +9,8 @@ const SAMPLED: u8 = 1;
 /// A trace and the parent span in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
-    /// The trace id.
     pub trace: [u8; 16],
-    /// The span id.
     pub span: [u8; 8],
-    /// Whether the trace is sampled.
     pub is_sampled: bool,
 }
 
@@ -50,7 +47,6 @@ impl TraceContext {
         bytes
     }
 
-    /// Restores the context from [`TraceContext::to_bytes`].
     pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
         let (trace, rest) = bytes.split_at(16);
         let (span, flags) = rest.split_at(8);

@@ -23,7 +23,7 @@ pub trait Shift {
 }
 
 impl Shift for i64 {
-    /// The minimum and maximum stay, since they mean "never".
+    /// Leaves the minimum and the maximum unchanged, since they mean "never".
     fn shift(&mut self, by_ms: i64) {
         if *self != Self::MIN && *self != Self::MAX {
             *self = self.saturating_add(by_ms);

@@ -21,13 +21,14 @@ const VALUES_MAX: usize = 500;
 /// Maximum size of a text to compare with, in bytes.
 const TEXT_BYTES_MAX: usize = 4 * 1024;
 
-/// Memory sizes for a compiled regular expression; it is charged the first one that suffices.
+/// Memory sizes for compiled regular expressions, in bytes; each expression is charged the smallest
+/// that suffices.
 const PATTERN_MEMORY_BYTES: [usize; 4] = [8 * 1024, 64 * 1024, 256 * 1024, 1024 * 1024];
 /// Maximum memory for all regular expressions of a query, in bytes.
 const PATTERNS_MEMORY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Ratio of the cache for searching with a regular expression to its own memory.
 const PATTERN_CACHE: usize = 16;
-/// Maximum size of that cache, in bytes.
+/// Maximum size of the cache for searching with a regular expression, in bytes.
 const CACHE_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum ratio of the cost of matching a regular expression to that of a plain text.
 const PATTERN_COST: usize = 64;
@@ -65,7 +66,6 @@ pub(super) enum Comparison {
 }
 
 impl CompiledQuery {
-    /// Whether the occurrence matches.
     pub fn matches(&self, occurrence: &Occurrence) -> bool {
         self.is_true_of(&Subject::new(occurrence))
     }
@@ -75,7 +75,6 @@ impl CompiledQuery {
         self.root.matches(subject)
     }
 
-    /// Whether one of its clauses uses the status.
     pub fn uses_status(&self) -> bool {
         self.speaks_of_status
     }

@@ -18,7 +18,6 @@ const STEP_BYTES: usize = 16;
 /// The prefix that turns paths in a document into fields of queries.
 const INSIDE: &str = "metadata.";
 
-/// A compiled condition on a document.
 #[derive(Debug)]
 pub struct DocumentQuery(CompiledQuery);
 
@@ -44,7 +43,6 @@ impl DocumentQuery {
         })
     }
 
-    /// Whether the document matches.
     pub fn matches(&self, document: &Document) -> bool {
         self.0.matches(&document.held)
     }
@@ -101,7 +99,6 @@ impl Document {
         }
     }
 
-    /// Replaces a member.
     pub fn set_member(&mut self, name: &str, value: &serde_json::Value) {
         let value = to_value(value);
         self.weights.insert(name.to_owned(), weight(&value));

@@ -7,7 +7,6 @@ use crate::domain::{Clause, Literal, Occurrence, Query, Severity, Status, Value}
 
 const SHOWN_VALUES_MAX: usize = 20;
 
-/// The evaluation of a clause.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClauseEvaluation {
     /// The kind of clause in the JSON interface: `and`, `equals` and so on.
@@ -22,7 +21,6 @@ pub struct ClauseEvaluation {
     pub result: bool,
     /// Whether the result is unknown because it depends on a field whose value is not known.
     pub unknown: bool,
-    /// The nested clauses.
     pub clauses: Vec<ClauseEvaluation>,
 }
 

@@ -5,34 +5,21 @@ use crate::{
     limits::EVENT_NAME_BYTES_MAX,
 };
 
-/// A field of an occurrence.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Field {
-    /// The event's id.
     Id,
-    /// The event's name.
     Name,
-    /// The kind of the event.
     Type,
-    /// The one-line summary.
     Summary,
-    /// The details.
     Body,
-    /// The severity.
     Severity,
-    /// The status.
     Status,
-    /// The acknowledged flag.
     Acknowledged,
-    /// The assignee.
     Assignee,
-    /// Number of events received.
     Count,
-    /// Time it was opened.
     StartTime,
     /// The newest timestamp of a sender; also called `timestamp`.
     LastSeen,
-    /// A dimension.
     Dimension(String),
     /// A metadata field; dots reach into nested objects.
     Metadata(String),
@@ -43,34 +30,24 @@ pub enum Field {
 /// A value of a field, as seen by queries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FieldValue<'a> {
-    /// A text.
     Text(&'a str),
     /// A number; severity and status by order, times in milliseconds since 1970.
     Number(f64),
-    /// True or false.
     Bool(bool),
 }
 
-/// The type of values in a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueType {
-    /// Texts.
     Text,
-    /// Numbers.
     Number,
-    /// Times.
     Time,
-    /// A severity.
     Severity,
-    /// A status.
     Status,
-    /// True or false.
     Bool,
     /// Any type, chosen by the sender.
     Anything,
 }
 
-/// The fixed fields by name.
 const FIXED: [(&str, Field); 13] = [
     ("id", Field::Id),
     ("name", Field::Name),
@@ -88,7 +65,6 @@ const FIXED: [(&str, Field); 13] = [
 ];
 
 impl Field {
-    /// Returns the names of the fixed fields.
     pub fn fixed_names() -> [&'static str; 13] {
         FIXED.map(|(name, _)| name)
     }
@@ -154,7 +130,6 @@ impl Field {
         !matches!(self, Self::Count | Self::LastSeen)
     }
 
-    /// Returns the type of values in the field.
     pub fn value_type(&self) -> ValueType {
         match self {
             Self::Id

@@ -24,7 +24,6 @@ struct Search {
 }
 
 impl FieldIndex {
-    /// Adds a query under the value it requires.
     pub(super) fn insert(&mut self, want: &RequiredValue<'_>, query: usize) {
         let queries = match want {
             RequiredValue::Text(text) => self.texts.entry((*text).to_owned()).or_default(),

@@ -17,12 +17,10 @@ impl FoldedText {
         Self(fold(text).into_owned())
     }
 
-    /// Returns the folded text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the other text is equal.
     pub fn equals(&self, other: &str) -> bool {
         if other.is_ascii() {
             return self.0.eq_ignore_ascii_case(other);
@@ -30,7 +28,6 @@ impl FoldedText {
         self.0 == fold(other)
     }
 
-    /// Whether the other text starts with this one.
     pub fn is_prefix_of(&self, other: &str) -> bool {
         if other.is_ascii() {
             let start = other.as_bytes().get(..self.0.len());
@@ -39,7 +36,6 @@ impl FoldedText {
         fold(other).starts_with(&self.0)
     }
 
-    /// Whether the other text ends with this one.
     pub fn is_suffix_of(&self, other: &str) -> bool {
         if other.is_ascii() {
             let at = other.len().checked_sub(self.0.len());
@@ -49,7 +45,6 @@ impl FoldedText {
         fold(other).ends_with(&self.0)
     }
 
-    /// Whether the other text contains this one.
     pub fn is_contained_in(&self, other: &str) -> bool {
         fold(other).contains(&self.0)
     }
@@ -63,7 +58,6 @@ pub struct Part {
 }
 
 impl Part {
-    /// Prepares the search.
     pub fn new(text: FoldedText) -> Self {
         Self {
             finder: Finder::new(text.as_str()).into_owned(),
@@ -71,7 +65,6 @@ impl Part {
         }
     }
 
-    /// Returns the text to search for.
     pub fn text(&self) -> &FoldedText {
         &self.text
     }

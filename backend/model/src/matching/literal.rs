@@ -16,9 +16,7 @@ use crate::domain::{Clause, Literal, Severity, Status};
 pub enum Operand {
     /// A text, with the number it parses as, for fields that may contain either.
     Text(FoldedText, Option<f64>),
-    /// A number.
     Number(f64),
-    /// True or false.
     Bool(bool),
 }
 
@@ -71,7 +69,6 @@ impl Operand {
         )
     }
 
-    /// Whether the value found in an occurrence is equal.
     pub fn equals(&self, found: FieldValue<'_>, subject: &Subject<'_>) -> bool {
         match (self, found) {
             (Self::Text(text, _), FieldValue::Text(found)) => subject.equals(found, text),
@@ -124,7 +121,6 @@ pub struct Operands {
 }
 
 impl Operands {
-    /// Prepares the lookup.
     pub fn new(all: Vec<Operand>) -> Self {
         let (mut texts, mut numbers) = (HashSet::new(), HashSet::new());
         let mut numbers_of_texts = HashSet::new();
@@ -150,12 +146,10 @@ impl Operands {
         }
     }
 
-    /// Returns all operands.
     pub fn all(&self) -> &[Operand] {
         &self.all
     }
 
-    /// Whether the value found in an occurrence is equal to any.
     pub fn equal(&self, found: FieldValue<'_>, subject: &Subject<'_>) -> bool {
         match found {
             FieldValue::Text(text) => {

@@ -36,7 +36,6 @@ struct Fields {
 }
 
 impl<K> TriggerSet<K> {
-    /// Creates a set of queries with their keys.
     pub fn build(queries: Vec<(K, CompiledQuery)>) -> Self {
         let mut always = Vec::new();
         let mut fields = Fields::default();

@@ -24,7 +24,6 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// Creates a subject.
     pub fn new(occurrence: &'a Occurrence) -> Self {
         Self {
             occurrence,
@@ -34,7 +33,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Records that many bytes as compared.
+    /// Records that `bytes` more bytes were compared.
     pub(super) fn spend(&self, bytes: usize) {
         let compared = self.compared.get().saturating_add(bytes + COMPARE_BYTES);
         if compared < CHECK_EVERY {

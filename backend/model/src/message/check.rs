@@ -82,7 +82,6 @@ pub fn message_warnings(
         .collect()
 }
 
-/// Returns the violation of the template at a path, if it is invalid.
 pub fn template_violation(
     path: String,
     language: TemplateLanguage,

@@ -28,7 +28,6 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-/// Converts the fields of an object.
 pub fn object(fields: &Fields) -> Json {
     let pairs = fields.iter();
     Json::Object(

@@ -31,12 +31,9 @@ pub struct ExceededLimit {
     pub message: String,
 }
 
-/// The facts of a message.
 #[derive(Debug)]
 pub struct Facts<'a> {
-    /// The content of the delivery.
     pub content: &'a Content,
-    /// The context of the message.
     pub context: &'a Context<'a>,
     /// One line that shows what happened, with a count for a group; never empty.
     pub headline: String,
@@ -58,7 +55,7 @@ pub struct Facts<'a> {
     pub language: TemplateLanguage,
     /// The destination's custom variables.
     values: BTreeMap<String, String>,
-    /// Created when a template first uses them.
+    /// The template variables, created on first use.
     variables: Option<Variables>,
 }
 
@@ -138,7 +135,6 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether the message reports that the occurrence was closed.
     pub fn is_closing(&self) -> bool {
         self.content.is_closing()
     }
@@ -318,7 +314,6 @@ impl<'a> Facts<'a> {
         made.unwrap_or_else(|| Variables::new(self.make_variables()))
     }
 
-    /// Adds a warning.
     pub fn warn(&mut self, what: &str, wrong: &str) {
         self.warnings.push(format!("{what}: {wrong}"));
     }

@@ -34,7 +34,7 @@ pub trait SignLinks: fmt::Debug + Send + Sync {
     fn record_issued(&self, _thread: &str, _contact: &Name) {}
 }
 
-/// Links for readers of the API, with the mask in place of signatures.
+/// A signer for links shown to readers of the API, with the mask in place of signatures.
 #[derive(Debug)]
 struct MaskedSigner(Arc<dyn SignLinks>);
 

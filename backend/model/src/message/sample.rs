@@ -130,7 +130,6 @@ pub fn content(occurrence: Occurrence, kind: DestinationKind, message: String) -
     }
 }
 
-/// Returns the variables of a sample event.
 pub fn variables() -> Variables {
     let at_ms = 1_769_846_400_000;
     let kind = DestinationKind::Email(crate::domain::destination::Email::default());

@@ -13,16 +13,13 @@ const STEP_BYTES: usize = 64;
 const CHECK_EVERY: usize = 512;
 const JSON_STEP_BYTES: usize = 4;
 
-/// The reason a template was not rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
-    /// An expression failed.
     #[error(transparent)]
     Failed(#[from] TemplateError),
     /// The text would exceed this limit.
     #[error("the output exceeds the limit of {0} bytes per template")]
     TooLong(usize),
-    /// The limit of steps was exceeded.
     #[error("rendering takes more than {0} steps; nest fewer sections over long lists")]
     TooManySteps(usize),
     /// The time limit passed, or the caller has disconnected.
@@ -31,7 +28,6 @@ pub enum RenderError {
 }
 
 impl RenderError {
-    /// Whether a limit was exceeded.
     pub fn is_limit(&self) -> bool {
         !matches!(self, Self::Failed(_))
     }
@@ -56,7 +52,6 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Returns the budget of one message.
     pub fn for_message() -> Self {
         Self::new(MESSAGE_STEPS_MAX, TEMPLATE_STEPS_MAX, RENDERED_BYTES_MAX)
     }

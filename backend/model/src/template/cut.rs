@@ -2,12 +2,10 @@
 
 const MARK: char = '\u{2026}';
 
-/// Truncates a text to at most `max` characters.
 pub fn truncate_chars(text: &str, max: usize) -> String {
     shorten(text, max, |_| 1)
 }
 
-/// Truncates a text to at most `max` bytes.
 pub fn truncate_bytes(text: &str, max: usize) -> String {
     shorten(text, max, char::len_utf8)
 }

@@ -23,7 +23,6 @@ const ROOMS: [&str; 7] = [
 /// The escaping of `{{x}}`, by context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Escape {
-    /// None.
     None,
     /// `&`, `<`, `>`, `"` and `'` become HTML entities.
     Html,
@@ -72,7 +71,6 @@ impl Escape {
     }
 }
 
-/// Escapes a text.
 pub fn escape_text(text: &str, escape: Escape) -> Cow<'_, str> {
     match escape {
         Escape::Html => escape_html(text),
@@ -156,7 +154,6 @@ fn neutralize_mentions(text: &str) -> Cow<'_, str> {
     Cow::Owned(quiet)
 }
 
-/// Escapes a text for HTML.
 pub fn escape_html(text: &str) -> Cow<'_, str> {
     if !text.contains(['&', '<', '>', '"', '\'']) {
         return Cow::Borrowed(text);

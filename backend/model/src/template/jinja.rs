@@ -39,7 +39,6 @@ pub use filters::FILTERS;
 /// Maximum length of an error that quotes the failing value, in bytes.
 const DETAIL_BYTES_MAX: usize = 300;
 
-/// A parsed Jinja template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Jinja {
     /// The text with the templates that it includes.

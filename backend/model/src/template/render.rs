@@ -127,7 +127,7 @@ impl<'a, 'b> Renderer<'a, 'b> {
         Ok(())
     }
 
-    /// The innermost data that contains the first part of the name decides.
+    /// Looks up a name in the innermost data that contains the first part of the name.
     fn find(&mut self, name: &str) -> Result<Option<&'a Value>, RenderError> {
         if name == "." {
             return Ok(self.stack.last().copied());

@@ -65,7 +65,6 @@ impl<'a> Included<'a> {
         self.around.pop();
     }
 
-    /// Describes an error in the snippet `name`.
     pub(super) fn error_in(name: &str, error: impl std::fmt::Display) -> String {
         format!("in the template `{name}`: {error}")
     }

@@ -26,7 +26,6 @@ use crate::{
 /// nothing.
 pub(super) type Budgets = BTreeMap<RecordId, Option<BudgetSpending>>;
 
-/// A budget: the stored value, and a copy to be updated.
 #[derive(Debug)]
 pub(super) struct BudgetSpending {
     stored: Option<Stored<BudgetWindow>>,
@@ -62,7 +61,6 @@ fn empty(destination: RecordId) -> BudgetWindow {
 }
 
 impl Plan {
-    /// Records that a delivery is sent separately.
     pub(super) fn spend(&mut self, destination: RecordId) {
         if let Some(Some(spending)) = self.budgets.get_mut(&destination) {
             spending.window.sent += 1;
@@ -72,8 +70,8 @@ impl Plan {
 
 impl Ledger {
     /// Whether a due delivery is within the budget of its destination. Others are processed by
-    /// [`Ledger::plan_budgets`]. A delivery that follows one in a digest belongs into that digest
-    /// while it is open, regardless of the budget.
+    /// [`Ledger::plan_budgets`]. A delivery that follows another one into a digest belongs to that
+    /// digest while it is open, regardless of the budget.
     pub(super) async fn is_within_budget(
         &self,
         plan: &mut Plan,
@@ -111,7 +109,6 @@ impl Ledger {
         Ok(false)
     }
 
-    /// Folds deliveries over budget, and records the changed budgets.
     pub(super) async fn plan_budgets(
         &self,
         plan: &mut Plan,

@@ -139,7 +139,7 @@ impl Ledger {
     }
 }
 
-/// Records the outcome of a lease. Returns when the delivery is due next.
+/// Records the outcome of a lease. Returns the next due time of the delivery.
 fn plan_end(
     plan: &mut Plan,
     unrecorded: &Unrecorded,

@@ -50,20 +50,15 @@ pub(super) struct LeasedDelivery {
     pub(super) early_for_ms: Option<i64>,
 }
 
-/// The state of a backlog after a commit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Backlog {
-    /// Whether a severe message waits.
     pub(super) is_severe: bool,
-    /// Whether nothing waits.
     pub(super) is_over: bool,
 }
 
-/// The remaining work of a destination after a commit.
 #[derive(Debug)]
 pub(super) struct RemainingWork {
     pub(super) destination: RecordId,
-    /// Time the first remaining delivery is due.
     pub(super) due_ms: i64,
     /// The index position before which nothing remains, if known.
     pub(super) cursor: Option<Vec<u8>>,
@@ -114,7 +109,7 @@ impl Plan {
         {
             let id = earlier.value.id;
             if self.changes.ends_delivery(id) {
-                // Released as soon as that is stored.
+                // Released as soon as the end of the earlier delivery is stored.
                 let left = &mut self.left[at];
                 left.is_full = true;
                 left.due_ms = left
@@ -134,7 +129,6 @@ impl Plan {
     }
 }
 
-/// A due delivery that waits for an earlier one.
 #[derive(Debug)]
 pub(super) struct HeldDelivery {
     delivery: Stored<Delivery>,
@@ -151,7 +145,6 @@ struct DueDelivery {
 }
 
 impl Ledger {
-    /// Leases due deliveries that may begin, and takes over expired leases.
     pub(super) async fn plan_leases(
         &mut self,
         plan: &mut Plan,
@@ -472,7 +465,6 @@ impl Ledger {
         Ok((ids.map(|id| id.to_bytes().into()).collect(), left))
     }
 
-    /// Makes the deliveries due that wait for their receiver to recover.
     pub(super) async fn plan_release(
         &self,
         plan: &mut Plan,
@@ -537,7 +529,6 @@ impl RemainingWork {
     }
 }
 
-/// Returns the delivery of an index entry, and when it is due.
 fn read(entry: &[u8]) -> Result<(RecordId, i64), EngineError> {
     let read = id_at(entry, 24).zip(time_ms_at(entry, 16));
     read.ok_or_else(|| EngineError::Corrupt("an entry of `DeliveryByDue`".into()))

@@ -19,13 +19,11 @@ use crate::{
     limits::MAIL_LIST_ID_CHARACTERS_MAX,
 };
 
-/// A mail ready to be sent, and the request recorded for it.
 pub(super) struct Composed {
     pub(super) envelope: Envelope,
     pub(super) request: delivery::Request,
 }
 
-/// Sender, remaining addresses and content of a mail.
 pub(super) struct Envelope {
     pub(super) from: Mailbox,
     /// Addresses without duplicates and without those that already have the mail.
@@ -46,9 +44,6 @@ struct Head {
 }
 
 /// Builds a mail for the addresses that it has not reached yet.
-///
-/// # Errors
-/// Returns a description of the problem if the settings are invalid.
 pub(super) fn compose(
     attempt: &AttemptContext<'_>,
     smtp: &SmtpConfig,
@@ -150,7 +145,6 @@ fn effective_priority(set: MailPriority, content: &Content) -> MailPriority {
     }
 }
 
-/// Returns a text header, encoded and folded.
 fn header(name: &'static str, text: &str) -> HeaderValue {
     HeaderValue::new(HeaderName::new_from_ascii_str(name), text.to_owned())
 }

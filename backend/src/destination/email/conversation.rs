@@ -28,7 +28,6 @@ const BLOCK_BYTES: usize = 64 * 1024;
 /// The part of a conversation that a reply belongs to, which determines what a refusal concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Phase {
-    /// The connection, and the server's greeting.
     #[default]
     Greeting,
     Hello,
@@ -46,7 +45,6 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    /// Returns the command for display.
     pub(super) fn command(self) -> &'static str {
         match self {
             Self::Greeting => "the connection",
@@ -63,7 +61,7 @@ impl Phase {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timeouts {
-    /// Maximum for any command.
+    /// Maximum timeout of any command.
     pub(super) command: Duration,
     /// Timeout for the response to the text.
     pub(super) answer: Duration,
@@ -164,18 +162,15 @@ impl Reply {
         matches!(self.code, 452 | 552) && self.contains_any(&["4.5.3", "5.5.3", "too many recip"])
     }
 
-    /// Returns the text as a single line.
     pub(super) fn line(&self) -> String {
         self.text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 }
 
-/// The reason why a conversation did not end with an accepted mail.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConversationError {
     #[error(transparent)]
     Dial(#[from] DialError),
-    /// The connection failed, or TLS failed.
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error("the mail server replied {}: {} ({})", .1.code, .1.line(), .0.command())]
@@ -420,7 +415,6 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Reads a reply within the timeout of the phase.
     async fn read_reply(&mut self) -> Result<Reply, ConversationError> {
         with_timeout(self.timeouts.of(*self.phase), self.read_reply_lines()).await
     }
@@ -463,7 +457,6 @@ fn unexpected_reply(phase: Phase, reply: &Reply) -> ConversationError {
     ConversationError::Garbled(format!("{} to {}", reply.code, phase.command()))
 }
 
-/// Waits within the timeout of a phase.
 pub(super) async fn with_timeout<T, E: Into<ConversationError>>(
     limit: Duration,
     step: impl Future<Output = Result<T, E>>,

@@ -62,7 +62,6 @@ struct Text {
     line_ends: usize,
     /// Whether a space is pending.
     is_apart: bool,
-    /// Nesting depth of preformatted text.
     preformatted: usize,
     quotations: usize,
     /// The next item number of each open list; `None` for unnumbered lists.
@@ -130,7 +129,6 @@ impl Text {
         }
     }
 
-    /// Appends text between tags.
     fn append(&mut self, html: &str) {
         let text = html_escape::decode_html_entities(html);
         if self.preformatted > 0 {

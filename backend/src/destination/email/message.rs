@@ -10,7 +10,6 @@ use crate::{
 };
 
 const SUBJECT_CHARACTERS_MAX: usize = 250;
-/// Maximum number of characters of the entity in a default subject.
 const ENTITY_CHARACTERS_MAX: usize = 100;
 /// Maximum bytes of one value in the default body.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
@@ -53,7 +52,6 @@ pub(super) fn mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
     }
 }
 
-/// Builds a mail of a few lines.
 pub(super) fn reduced_message(facts: &mut Facts<'_>, email: &Email) -> Mail {
     let mut text = facts.headline.clone();
     if let Some(change) = facts.change() {
@@ -112,7 +110,6 @@ fn default_subject(facts: &Facts<'_>) -> String {
     cut::to_one_line(&subject, SUBJECT_CHARACTERS_MAX)
 }
 
-/// A section: heading, pairs, then text.
 struct Part {
     heading: String,
     pairs: Vec<(String, String)>,

@@ -30,10 +30,8 @@ use crate::{
     message::cut,
 };
 
-/// Additional parameters of token requests: none.
 static NO_PARAMS: BTreeMap<String, String> = BTreeMap::new();
 const NO_SERVER: &str = "no mail server is configured: set `smtp.host`";
-/// Placeholder if `smtp.from` is not set.
 const UNSET_SENDER: &str = "smtp.from@unset.invalid";
 /// Maximum bytes of a server's reply about one address in an explanation.
 const ANSWER_BYTES_MAX: usize = 120;
@@ -192,16 +190,12 @@ struct ConversationProgress {
     /// Whether the server was connected to.
     met: bool,
     phase: Phase,
-    /// Addresses for which the server accepted the mail.
     accepted: Vec<String>,
-    /// Addresses that it refused, with its reply.
     refused: Vec<(String, Reply)>,
 }
 
-/// The reason why a conversation ended without its last reply.
 enum ConversationEnd {
     Broken(ConversationError),
-    /// The timeout elapsed.
     Late,
 }
 
@@ -257,13 +251,11 @@ async fn converse(
     Ok(answer)
 }
 
-/// A server's replies about the addresses of one mail.
 #[derive(Default)]
 struct AddressReplies {
     accepted: Vec<String>,
-    /// Addresses that it refused, with its reply.
     refused: Vec<(String, Reply)>,
-    /// Addresses in excess of its limit, which get a separate mail.
+    /// Addresses in excess of the server's limit, which get a separate mail.
     next: Vec<String>,
 }
 
@@ -321,7 +313,6 @@ async fn name(
     Ok(named)
 }
 
-/// Connects to the host, starts TLS if configured, and sends EHLO.
 async fn connect<'a>(
     (dialer, timeouts): (&Dialer, Timeouts),
     server: &MailServer,

@@ -34,7 +34,6 @@ impl Answered {
     }
 }
 
-/// The remote address of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Peer(pub(super) SocketAddr);
 

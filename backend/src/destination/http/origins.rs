@@ -55,7 +55,6 @@ struct Origin {
     opened: Instant,
     /// Time of the last check of its addresses.
     checked: Instant,
-    /// The remote addresses of its connections.
     addresses: HashSet<SocketAddr>,
     connections: Connections,
 }
@@ -69,7 +68,6 @@ impl Origins {
         }
     }
 
-    /// Returns an empty pool with the same connector.
     pub(super) fn with_fresh_connections(&self) -> Self {
         Self::new(self.connector.clone())
     }
@@ -135,7 +133,7 @@ impl Origins {
     }
 }
 
-/// Lenient parsing: receivers differ in how well they follow HTTP.
+/// Creates connections that parse leniently, because receivers differ in how well they follow HTTP.
 fn connections(connector: Connector) -> Connections {
     Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())

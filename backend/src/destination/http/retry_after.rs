@@ -6,7 +6,6 @@ use http::HeaderMap;
 use jiff::{Timestamp, fmt::rfc2822};
 use serde_json::Value;
 
-/// The unit of a number in a header or a body.
 #[derive(Clone, Copy)]
 enum Unit {
     /// Seconds, or a date in one of the three HTTP formats.
@@ -31,7 +30,6 @@ const HEADERS: [(&str, Unit); 9] = [
     ("x-rate-limit-reset", Unit::Reset),
 ];
 
-/// The headers with the number of remaining requests.
 const REMAINING: [&str; 3] = [
     "ratelimit-remaining",
     "x-ratelimit-remaining",

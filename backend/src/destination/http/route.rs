@@ -13,11 +13,9 @@ pub(crate) struct Route {
     by_name: bool,
 }
 
-/// The route to an origin through a proxy.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProxyRoute<'a> {
     pub(super) proxy: &'a ProxyConfig,
-    /// Whether the proxy resolves host names.
     pub(super) by_name: bool,
     /// Whether the proxy forwards requests (`http`) or tunnels them (`https`).
     pub(super) forwards: bool,

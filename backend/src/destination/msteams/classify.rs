@@ -68,12 +68,10 @@ fn failure_advice(attempt: &AttemptContext<'_>, answer: &Answer, said: &str) -> 
     }
 }
 
-/// Whether a URL is that of a workflow rather than of an incoming webhook.
 fn is_workflow(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| url.path().contains("/workflows/"))
 }
 
-/// Whether a URL is that of an incoming webhook.
 fn is_connector(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| url.path().starts_with("/webhook"))
 }

@@ -44,7 +44,6 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
     card(facts, &start, with_facts)
 }
 
-/// Builds a card with one line and the links.
 pub(super) fn reduced_message(facts: &Facts<'_>) -> Value {
     card(facts, &headline(facts), false)
 }

@@ -58,7 +58,6 @@ pub(super) fn classify_response(attempt: &AttemptContext<'_>, answer: &Answer) -
     Verdict::rejected(attempt.mask_and_truncate(&explanation), advice)
 }
 
-/// Whether a refusal names a part of the event rather than the integration key.
 fn is_about_the_event(said: &str) -> bool {
     let said = said.to_lowercase();
     let is_key = [

@@ -20,9 +20,7 @@ const ENTRIES_MAX: usize = 50;
 /// Maximum bytes of one long value in the details, as JSON.
 const DETAIL_BYTES_MAX: usize = 64 * 1024;
 
-/// Maximum number of characters of the summary in the reduced form.
 const REDUCED_CHARACTERS_MAX: usize = 200;
-/// The members of a payload that PagerDuty requires.
 const PAYLOAD_REQUIRED: [&str; 3] = ["summary", "source", "severity"];
 
 /// Builds an event that opens, acknowledges or resolves an alert; the thread identifies the alert.
@@ -103,7 +101,6 @@ pub(super) fn body(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
     body
 }
 
-/// Builds an event with only what PagerDuty requires.
 pub(super) fn reduced_message(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
     let mut reduced = body(facts, pagerduty);
     if let Some(event) = reduced.as_object_mut() {
@@ -119,7 +116,6 @@ pub(super) fn reduced_message(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> V
     reduced
 }
 
-/// Returns a single-line field: the rendered template, or the default.
 fn render_line(facts: &mut Facts<'_>, what: &str, template: &str, default: &str) -> String {
     let filled = facts.render(what, template, Escape::None);
     let filled = filled.filter(|text| !text.trim().is_empty());
@@ -197,7 +193,8 @@ fn whole_url(value: &Value, scheme: &str) -> Option<String> {
     (is_fit && url.len() <= URL_BYTES_MAX).then_some(url)
 }
 
-/// An alert must exist before it can be acknowledged, so only updates acknowledge.
+/// Returns the event action. Only updates acknowledge, because an alert must exist before it can be
+/// acknowledged.
 fn action(facts: &Facts<'_>) -> &'static str {
     match facts.content.clear {
         _ if facts.is_over() => "resolve",

@@ -11,7 +11,6 @@ use crate::{
 /// Maximum characters of `event_class`, `node`, `resource` and `type`.
 const NAME_CHARACTERS_MAX: usize = 100;
 const DESCRIPTION_CHARACTERS_MAX: usize = 4_000;
-/// Maximum number of characters of `description` in the reduced form.
 const REDUCED_CHARACTERS_MAX: usize = 500;
 /// Dimensions that may name a node, in order of preference.
 const NODE_KEYS: [&str; 6] = ["node", "host", "hostname", "device", "server", "source"];

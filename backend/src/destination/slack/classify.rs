@@ -7,10 +7,8 @@ use crate::destination::{
     http::{Answer, BodyEnd},
 };
 
-/// Errors due to a rate limit.
 const LIMITED: [&str; 3] = ["message_limit_exceeded", "rate_limited", "ratelimited"];
 
-/// Temporary errors.
 const PASSING: [&str; 4] = [
     "fatal_error",
     "internal_error",

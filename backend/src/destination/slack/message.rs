@@ -73,7 +73,6 @@ pub(super) fn body(facts: &mut Facts<'_>, slack: &Slack) -> Value {
     body
 }
 
-/// Builds a plain text of one line and the link.
 pub(super) fn reduced_message(facts: &Facts<'_>) -> Value {
     let text = with_change(escape_text(&facts.headline), facts);
     let text = format!("{text} {}", facts.link);

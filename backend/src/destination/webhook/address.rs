@@ -12,7 +12,6 @@ use crate::{
 };
 
 const WHAT: &str = "the webhook's url";
-/// Maximum number of characters of a URL that an error quotes.
 const QUOTED_CHARACTERS_MAX: usize = 200;
 const FILLED_BYTES_MAX: usize = 8 * 1024;
 
@@ -120,7 +119,6 @@ pub(super) fn render_url(url: &str, facts: &mut Facts<'_>) -> Option<String> {
     Some(blank.unwrap_or(Cow::Borrowed(url)).into_owned())
 }
 
-/// Renders the URL with empty variables.
 fn render_blank(template: &AnyTemplate) -> Cow<'static, str> {
     let nothing = Variables::default();
     let blank = template.render(&nothing, Escape::Percent, &mut Budget::for_blank());

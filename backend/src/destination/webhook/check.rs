@@ -50,7 +50,6 @@ const FORBIDDEN_HEADERS: [&str; 13] = [
     "transfer-encoding",
     "upgrade",
 ];
-/// Prefix of further such headers.
 const FORBIDDEN_PREFIX: &str = "webhook-";
 
 pub(super) fn check(webhook: &Webhook, checks: &mut Checks<'_>) {
@@ -203,7 +202,6 @@ fn check_mtls(webhook: &Webhook, certificate: &str, private_key: &Secret, checks
     }
 }
 
-/// Checks the custom variables, and that templates use no others.
 fn check_values(webhook: &Webhook, checks: &mut Checks<'_>) {
     if webhook.values.len() > VALUES_MAX {
         let count = webhook.values.len();

@@ -46,7 +46,6 @@ pub(super) fn document(facts: &Facts<'_>) -> Value {
     document
 }
 
-/// Returns the first values that fit.
 fn first_fitting(all: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut left_bytes = MEMBERS_BYTES_MAX;
     all.take_while(|shown| {

@@ -11,7 +11,6 @@ use crate::{
     template::{AnyTemplate, Budget, Escape, Variables},
 };
 
-/// Maximum characters of a header's name in a path.
 const SHOWN_CHARACTERS_MAX: usize = 100;
 
 pub(super) fn path(header: &Header) -> String {
@@ -19,7 +18,6 @@ pub(super) fn path(header: &Header) -> String {
     format!("headers[{name}]")
 }
 
-/// Returns the value of a header, secret or not.
 pub(super) fn text(header: &Header) -> &str {
     match &header.value {
         HeaderValue::Plain(text) => text,

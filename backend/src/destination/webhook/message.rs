@@ -38,7 +38,6 @@ pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook, is_reduced: bool) -
     }
 }
 
-/// Returns the content type and the body.
 fn content(
     facts: &mut Facts<'_>,
     webhook: &Webhook,

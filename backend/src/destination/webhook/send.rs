@@ -23,7 +23,6 @@ use crate::{
     message::Facts,
 };
 
-/// The outcome of a request, and its transcript.
 type SendResult = (Result<Answer, SendFailure>, Transcript);
 
 pub(super) async fn send(
@@ -95,7 +94,6 @@ pub(super) async fn send(
 struct Target {
     url: String,
     method: Method,
-    /// Headers rendered from templates.
     headers: BTreeMap<String, String>,
 }
 

@@ -8,7 +8,6 @@ use crate::{
     },
 };
 
-/// Returns the index range of occurrences with this membership of a group or key.
 pub fn membership_range(how: Membership, id: RecordId) -> Range {
     Range::with_prefix(&Key::new().byte(how as u8).id(id).build())
 }
@@ -22,10 +21,6 @@ async fn has_any(store: &Store, how: Membership, id: RecordId) -> Result<bool, E
     Ok(!found.await?.is_empty())
 }
 
-/// Returns the group that occurrences with this key join.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn joinable_group(
     store: &Store,
     key: GroupKey,
@@ -36,9 +31,6 @@ pub async fn joinable_group(
 }
 
 /// Returns a group as seen by decisions; `None` if there is no group, or none to join.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn group_at(store: &Store, ask: GroupRef) -> Result<Option<GroupAt>, EngineError> {
     let found = match ask {
         GroupRef::Key(key) => joinable_group(store, key).await?,

@@ -14,24 +14,17 @@ const CERTIFICATES_MAX: usize = 8;
 const SCOPE_TAGS_MAX: (usize, usize) = (20, 100);
 const SCOPE_SOURCES_MAX: (usize, usize) = (100, 1_024);
 
-/// A request to create a client.
 #[derive(Debug, Clone, Default)]
 pub struct ClientDraft {
-    /// Name of the client.
     pub name: String,
     /// Role of the client; required.
     pub role: Option<Role>,
-    /// Rate limits.
     pub rates: Rates,
     /// Dialects allowed in addition to the native API.
     pub dialects: Vec<String>,
-    /// Expiry of the key.
     pub expire_ms: Option<i64>,
-    /// Tags that the client is restricted to.
     pub scope_tags: Vec<String>,
-    /// Sources that the client is restricted to.
     pub scope_sources: Vec<String>,
-    /// Certificates of the client.
     pub certificates: Vec<String>,
 }
 
@@ -51,7 +44,6 @@ impl ClientDraft {
 pub struct ClientEdit {
     /// Rate limits; zero removes a limit.
     pub rates: Rates,
-    /// Dialects allowed in addition to the native API.
     pub dialects: Option<Vec<String>>,
     /// Expiry of the key; zero removes it.
     pub expire_ms: Option<i64>,
@@ -59,7 +51,6 @@ pub struct ClientEdit {
     pub scope_tags: Option<Vec<String>>,
     /// Sources that the client is restricted to; an empty list removes the restriction.
     pub scope_sources: Option<Vec<String>>,
-    /// Certificates of the client.
     pub certificates: Option<Vec<String>>,
 }
 

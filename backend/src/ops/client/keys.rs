@@ -28,20 +28,15 @@ use crate::{
 const USE_WRITE_INTERVAL: Duration = Duration::from_secs(60);
 const LOG_PAGE: usize = 256;
 
-/// The client that makes a call.
 #[derive(Debug, Clone)]
 pub struct Caller {
     /// Id of the client; differs from that of an earlier client with the same name.
     pub id: RecordId,
-    /// Name of the client.
     pub name: Name,
-    /// Role of the client.
     pub role: Role,
     /// Dialects allowed in addition to the native API; an admin may use all.
     pub dialects: BTreeSet<Dialect>,
-    /// Restrictions of the role.
     pub scope: Arc<KeyScope>,
-    /// Rate limits.
     pub meter: Arc<Meter>,
     /// Cancelled when the key is revoked. The guard ends calls then; only work that outlives its
     /// call has to check this.
@@ -50,7 +45,7 @@ pub struct Caller {
     pub signed_in_until_ms: Option<i64>,
 }
 
-/// Finds the client of a key or certificate, and detects revoked keys.
+/// The keys and certificates of all clients, kept up to date so that revoked keys are detected.
 #[derive(Debug)]
 pub struct Keys {
     store: Store,
@@ -62,9 +57,7 @@ pub struct Keys {
 
 #[derive(Debug, Default)]
 struct Table {
-    /// Position in the change log up to which the table is current.
     followed: LogPosition,
-    /// The clients by hash of their key or certificate.
     known: HashMap<[u8; 32], Arc<CachedKey>>,
     /// The hashes of each client's keys and certificates, by the key of its record.
     hashes: HashMap<Vec<u8>, Vec<[u8; 32]>>,
@@ -138,7 +131,6 @@ impl CachedKey {
     }
 }
 
-/// Returns the hashes of a client's keys and certificates with their expiry.
 fn client_hashes(client: &Client) -> impl Iterator<Item = ([u8; 32], Option<i64>)> {
     let certificates = client.certificates.iter();
     let certificates = certificates.map(|name| (certificate_hash(name), client.expire_ms));
@@ -147,9 +139,6 @@ fn client_hashes(client: &Client) -> impl Iterator<Item = ([u8; 32], Option<i64>
 
 impl Keys {
     /// Reads the clients of a store and starts following their changes.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn open(store: Store, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         let keys = Self {
             store,
@@ -330,7 +319,6 @@ impl Keys {
         }
     }
 
-    /// Returns the current time on the clock used for admitting calls.
     pub fn now_ms(&self) -> i64 {
         self.clock.now_ms()
     }
@@ -409,7 +397,6 @@ impl Keys {
         }
     }
 
-    /// Writes changed times of last use in one commit.
     async fn write_uses(&self) -> Result<(), Error> {
         let mut used: Vec<_> = self.table().known.values().cloned().collect();
         // For a client with several keys, the latest use counts.

@@ -13,7 +13,7 @@ use crate::{
 /// Scale of the counters: a rate per second equals thousandths per millisecond.
 const THOUSANDTHS: i64 = 1_000;
 
-/// Meters the calls and events of a client.
+/// A meter of the calls and events of a client.
 ///
 /// A burst of one second's worth is allowed. A larger list of events is accepted once a full
 /// second's worth is available; the excess is waited for afterwards. So the rate holds over time,
@@ -24,23 +24,17 @@ pub struct Meter {
     buckets: Mutex<Buckets>,
 }
 
-/// The unit of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Calls.
     Requests,
-    /// Events within calls.
     Events,
 }
 
-/// The state of a rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    /// Unit of the limit.
     pub unit: Unit,
     /// Rate per second, which is also the burst size.
     pub per_second: i64,
-    /// Number remaining.
     pub left: i64,
     /// Seconds until the bucket is full again.
     pub full_seconds: u64,
@@ -61,7 +55,6 @@ struct Bucket {
 }
 
 impl Meter {
-    /// Creates a full meter.
     pub fn new(rates: Rates, now_ms: i64) -> Self {
         let bucket = |per_second: Option<u32>| {
             let per_second = i64::from(per_second?);
@@ -126,7 +119,6 @@ impl Meter {
         }
     }
 
-    /// Returns the state of each limit of the client.
     pub fn limits(&self, now_ms: i64) -> Vec<Limit> {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let Buckets { requests, events } = &mut *buckets;

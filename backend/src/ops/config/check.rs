@@ -61,7 +61,6 @@ pub(super) fn check_documents(documents: &[Document], prune_owner: &str) -> Resu
     Err(Error::Invalid(violations))
 }
 
-/// Returns an error if changes require more than the caller's role.
 pub(super) fn check_role(changes: &[Change], role: Role) -> Result<(), Error> {
     let changes_settings = changes
         .iter()

@@ -21,10 +21,9 @@ use crate::{
     store::{Store, engine::Range},
 };
 
-/// Suggested retry time while another preview is running.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// Previews the effect of documents on notifications, one preview at a time.
+/// Previews of the effect of documents on notifications, computed one at a time.
 #[derive(Debug)]
 pub struct Impacts {
     configuration: Configuration,
@@ -32,7 +31,6 @@ pub struct Impacts {
     turn: Semaphore,
 }
 
-/// The effect of documents on notifications.
 #[derive(Debug, Default)]
 pub struct Impact {
     /// Messages with the documents applied.
@@ -43,30 +41,21 @@ pub struct Impact {
     pub rules: Vec<Counted>,
     /// Message counts by destination, largest difference first.
     pub destinations: Vec<Counted>,
-    /// Number of occurrences that would no longer notify anyone.
     pub no_longer_notified_count: usize,
     /// The most severe occurrences that would no longer notify anyone.
     pub no_longer_notified: Vec<Occurrence>,
-    /// Number of occurrences that would newly notify someone.
     pub newly_notified_count: usize,
-    /// Number of occurrences replayed.
     pub occurrence_count: usize,
-    /// Start of the replayed time range, in milliseconds since the epoch.
     pub start_ms: i64,
-    /// End of the replayed time range, in milliseconds since the epoch.
     pub end_ms: i64,
     /// Whether the replay covers less than was requested.
     pub stopped_early: bool,
 }
 
-/// Message counts of a rule or destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counted {
-    /// Name of the rule or destination.
     pub name: String,
-    /// Messages with the documents applied.
     pub messages: usize,
-    /// Messages with the current configuration.
     pub messages_before: usize,
 }
 

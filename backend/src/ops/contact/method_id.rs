@@ -7,7 +7,6 @@ use crate::{
     ops::validate::Violations,
 };
 
-/// Checks the identities that an author gives.
 pub(super) fn check(drafts: &[v1::ContactMethod], violations: &mut Violations) {
     for (at, draft) in drafts.iter().enumerate() {
         let path = format!("methods[{at}].id");

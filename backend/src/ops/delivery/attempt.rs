@@ -19,11 +19,11 @@ pub(crate) const LEASE_MARGIN: Duration = Duration::from_secs(10);
 /// take 5 min (RFC 5321, 4.5.3.2).
 const MAIL_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The timeouts of an attempt.
 pub(crate) struct Timeouts {
     /// The timeout except for the response to the text of a mail.
     pub(crate) attempt: Duration,
-    /// The timeout including that response, for which mail servers may need long.
+    /// The timeout including the response to the text of a mail, for which mail servers may need
+    /// long.
     pub(crate) longest: Duration,
 }
 
@@ -72,7 +72,6 @@ pub(crate) fn new_attempt(delivery: RecordId, number: u32, start_ms: i64) -> Att
     }
 }
 
-/// Returns an attempt that has ended; `is_reduced` states which form of the message was sent.
 pub(crate) fn ended_attempt(attempt: &Attempt, report: &Report, is_reduced: bool) -> Attempt {
     Attempt {
         duration: Some(report.duration),

@@ -12,16 +12,13 @@ use crate::{
     store::{Changes, Lane, Store, Stored},
 };
 
-/// An action on many deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BulkAction {
     /// Sends ended deliveries again unless that was already done, and makes waiting ones due.
     Retry,
-    /// Cancels deliveries that have not ended.
     Cancel,
 }
 
-/// A selection of deliveries.
 #[derive(Debug, Clone)]
 pub enum Selection {
     /// Explicit ids, all handled in one call.
@@ -29,7 +26,6 @@ pub enum Selection {
     /// All that match a filter, newest first. Without states: the dead ones for
     /// [`BulkAction::Retry`], and all that have not ended for [`BulkAction::Cancel`].
     Matching {
-        /// Filter of the deliveries.
         filter: Filter,
         /// Maximum number handled per call; ignored in dry runs.
         limit: usize,
@@ -38,14 +34,10 @@ pub enum Selection {
     },
 }
 
-/// The result of a call, or of a dry run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct BulkTally {
-    /// Number of deliveries sent again, made due, or cancelled.
     pub count: usize,
-    /// The same count by destination name.
     pub destinations: BTreeMap<String, usize>,
-    /// Number of deliveries skipped, by reason.
     pub skipped: BTreeMap<Skip, usize>,
     /// Each handled delivery with the one that is attempted for it; empty in dry runs.
     pub handled: Vec<(RecordId, RecordId)>,
@@ -53,20 +45,13 @@ pub struct BulkTally {
     pub next_token: String,
 }
 
-/// The reason for skipping a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Skip {
-    /// There is no delivery with that id.
     NotFound,
-    /// The delivery is a test.
     Test,
-    /// An attempt is in flight.
     UnderWay,
-    /// The delivery was already sent again.
     RetriedAlready,
-    /// The destination was deleted.
     DestinationGone,
-    /// The delivery has already ended.
     Ended,
     /// The delivery was only recorded by a shadow rule.
     Shadowed,
@@ -237,7 +222,6 @@ impl Deliveries {
 
 struct Batch<'a> {
     store: Store,
-    /// Deliveries sent again so far.
     again: BTreeSet<RecordId>,
     templates: Templates<'a>,
     changes: Changes,
@@ -322,7 +306,6 @@ impl Batch<'_> {
     }
 }
 
-/// Returns the filter with the action's default states if it names none.
 fn with_states(action: BulkAction, filter: Filter) -> Filter {
     let names_states = filter.condition.as_ref().is_some_and(|it| it.names_states);
     if !filter.states.is_empty() || names_states {

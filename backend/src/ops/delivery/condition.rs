@@ -31,7 +31,6 @@ const OWN: [&str; 10] = [
 ];
 /// Alias for all states that have not ended.
 const WAITING: &str = "waiting";
-/// The states by name, including an alias.
 const STATES: [(&str, DeliveryState); 9] = [
     ("pending", DeliveryState::Pending { due_ms: 0 }),
     ("leased", DeliveryState::Leased { until_ms: 0 }),
@@ -44,17 +43,15 @@ const STATES: [(&str, DeliveryState); 9] = [
     ("shadowed", DeliveryState::Shadowed),
 ];
 
-/// A compiled condition on deliveries.
 #[derive(Debug)]
 pub struct Condition {
     text: String,
     root: Node,
-    /// Necessary conditions that narrow the search.
     pub(super) narrow: Narrow,
     pub(super) names_states: bool,
 }
 
-/// Equal texts are equal conditions.
+/// Compares conditions by their text.
 impl PartialEq for Condition {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text && self.narrow == other.narrow
@@ -82,9 +79,7 @@ enum Node {
     And(Vec<Node>),
     Or(Vec<Node>),
     Not(Box<Node>),
-    /// A comparison of a field of the delivery.
     Own(DocumentQuery),
-    /// A comparison of a field of the event.
     Event(CompiledQuery),
 }
 
@@ -328,7 +323,6 @@ impl Reader {
     }
 }
 
-/// Returns a value compared with `state` that is not a valid state.
 fn unknown_state(clause: &Clause) -> Option<&str> {
     let words: Vec<&str> = match clause {
         Clause::Equals(_, literal) => text(literal).into_iter().collect(),

@@ -12,24 +12,20 @@ use crate::{
     store::{Index, engine::Range},
 };
 
-/// Number of deliveries by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeliveryTally {
     /// Deliveries that have not ended.
     pub waiting: usize,
-    /// Delivered deliveries.
     pub delivered: usize,
     /// Dead deliveries that were not sent again.
     pub dead: usize,
     /// Dead deliveries that were sent again.
     pub resent: usize,
-    /// Cancelled deliveries.
     pub cancelled: usize,
     /// Deliveries sent as part of a digest.
     pub folded: usize,
     /// Deliveries recorded by shadow rules.
     pub shadowed: usize,
-    /// Whether all deliveries were counted.
     pub is_complete: bool,
 }
 
@@ -64,9 +60,6 @@ impl DeliveryTally {
 impl Deliveries {
     /// Counts the deliveries that match a filter, for at most [`PAGE_TIME_MAX`]. Without a filter,
     /// counts at most [`DELIVERIES_COUNTED_MAX`] of each state except dead deliveries.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn counts(&self, filter: &Filter) -> Result<DeliveryTally, Error> {
         let mut tally = DeliveryTally::default();
         let mut is_cut = false;

@@ -23,21 +23,17 @@ pub(super) const BATCH: usize = 1_000;
 /// A filter for deliveries; empty fields match everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// State numbers.
     pub states: Vec<u8>,
     /// Names of the rules, as of the time of the delivery.
     pub rule_names: Vec<String>,
     /// Names of the destinations, as of the time of the delivery.
     pub destination_names: Vec<String>,
-    /// Event of the deliveries.
     pub event: Option<EventId>,
-    /// Digest that includes the deliveries.
     pub digest: Option<RecordId>,
     /// Start of the decision time (inclusive), in milliseconds since the epoch.
     pub start_ms: Option<i64>,
     /// End of the decision time (exclusive), in milliseconds since the epoch.
     pub end_ms: Option<i64>,
-    /// Additional condition.
     pub condition: Option<Arc<Condition>>,
 }
 
@@ -85,7 +81,7 @@ impl Filter {
         Self { condition, ..self }
     }
 
-    /// Page tokens are bound to the filter.
+    /// Returns the scope that binds page tokens to the filter.
     pub(super) fn scope(&self) -> Scope {
         let moment = |at_ms: Option<i64>| at_ms.map(i64::to_be_bytes);
         Scope::new("deliveries")

@@ -28,30 +28,22 @@ const BATCH: usize = 200;
 /// A filter for obligations; empty fields match everything.
 #[derive(Debug, Clone, Default)]
 pub struct ObligationFilter {
-    /// Names of the rules.
     pub rule_names: Vec<String>,
-    /// Names of the destinations.
     pub destination_names: Vec<String>,
-    /// Event of the obligations.
     pub event: Option<EventId>,
 }
 
 /// An outstanding resolution for a rule, a destination and an occurrence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Obligation {
-    /// Id of the occurrence.
     pub occurrence: OccurrenceId,
-    /// Name of the event.
     pub event_name: String,
-    /// Summary of the event.
     pub summary: String,
-    /// Severity of the occurrence.
     pub severity: Severity,
     /// Status of the occurrence; never closed.
     pub status: Status,
     /// Name of the rule when it notified.
     pub rule_name: Name,
-    /// Name of the destination.
     pub destination_name: Name,
     /// The contact that was notified through the destination, and its method; `None` for a
     /// destination of the rule or the policy.
@@ -59,7 +51,7 @@ pub struct Obligation {
     /// Time at which the rule last notified because a trigger matched, in milliseconds since the
     /// epoch.
     pub notify_ms: i64,
-    /// The group in which it was reported; `None` if reported alone.
+    /// Group of the report; `None` if reported alone.
     pub group: Option<RecordId>,
     place: ObligationKey,
 }
@@ -71,7 +63,6 @@ struct ObligationKey {
     number: u32,
     rule: RecordId,
     destination: RecordId,
-    /// Position among the obligations of the same destination.
     nth: u32,
 }
 
@@ -258,7 +249,6 @@ impl Deliveries {
     }
 }
 
-/// Returns the outstanding resolutions of an occurrence after a position.
 fn outstanding(
     occurrence: &Occurrence,
     entries: &[&Notified],

@@ -25,8 +25,8 @@ const SET_BACK_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// The predecessors of a delivery with the same rule, destination and thread.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Predecessors {
-    /// The last delivery that must end before this one begins: one of the thread, or a digest that
-    /// includes one.
+    /// The last delivery that must end before this delivery begins: a delivery of the thread, or a
+    /// digest that includes one.
     pub(crate) earlier: Option<Stored<Delivery>>,
     /// The digest that includes all unfinished predecessors, if it waits for its first attempt.
     pub(crate) digest: Option<RecordId>,
@@ -145,7 +145,6 @@ async fn unfinished_digests(
         .collect())
 }
 
-/// Returns the range of earlier deliveries of the thread with a certain standing.
 fn earlier_range(delivery: &Delivery, how: ThreadStanding) -> Range {
     let (origin, id) = delivery.thread_position();
     let end = in_thread(delivery, how).id(origin).id(id);
@@ -188,7 +187,6 @@ pub(super) async fn newest_message(
     Ok(last.filter(|it| it.value.is_closing() != delivery.is_closing()))
 }
 
-/// Returns whether a message is certain to have no predecessors in its thread.
 fn is_first(delivery: &Delivery) -> bool {
     if let Some(group) = &delivery.content.group {
         return group.is_first;
@@ -229,7 +227,7 @@ async fn thread(store: &Store, delivery: &Delivery) -> Result<Vec<Stored<Deliver
     Ok(found)
 }
 
-/// Whether a delivery waits for every earlier one of its thread, not only for closings.
+/// Returns whether a delivery waits for every earlier one of its thread, not only for closings.
 pub(crate) fn waits_for_all(delivery: &Delivery) -> bool {
     delivery.content.clear || delivery.content.group.is_some()
 }

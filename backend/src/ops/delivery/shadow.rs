@@ -14,9 +14,6 @@ use crate::{
 
 /// Renders the message of a shadow delivery, of a part of a digest, or of a pending digest, without
 /// secrets; `None` for other deliveries.
-///
-/// # Errors
-/// Returns the errors of [`crate::destination::Renderers::run`].
 pub async fn would_send(
     delivery: &Delivery,
     installation: &Installation,

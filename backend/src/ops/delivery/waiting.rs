@@ -25,16 +25,13 @@ use crate::{
 /// Maximum number of deliveries counted ahead of a waiting one.
 const COUNTED_MAX: usize = 10_000;
 
-/// Reason for waiting while the receiver limits the rate.
 const LIMITED: &str = "the receiver limits the rate of messages (429)";
 
-/// Reason for waiting until the time requested by the receiver.
 const REQUESTED: &str = "the receiver requested a retry at that time (`Retry-After`)";
 
-/// A reason for holding all deliveries to a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// Paused until a user saves the destination.
+    /// Paused until the destination is resumed or edited.
     Paused,
     /// The circuit breaker is open; one message is attempted at the given time.
     Breaker {
@@ -53,16 +50,12 @@ pub enum Hold {
     },
     /// The rate limit of attempts is reached.
     Rate {
-        /// Maximum number of attempts per minute.
         per_minute: u32,
         /// Earliest start of the next attempt, in milliseconds since the epoch.
         until_ms: i64,
     },
     /// The limit of concurrent attempts is reached.
-    Width {
-        /// Number of attempts in flight.
-        running: usize,
-    },
+    Width { running: usize },
 }
 
 /// The current holds of the destinations that this process delivers to, as reported by its
@@ -77,7 +70,7 @@ struct KnownHolds {
 }
 
 impl Holds {
-    /// Replaces the holds, by destination, of what this process owns.
+    /// Replaces the holds, by destination, for the slots that this process owns.
     pub fn replace(&self, holds: HashMap<RecordId, Hold>, owned: watch::Receiver<OwnedSlots>) {
         let known = KnownHolds { holds, owned };
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(known);
@@ -94,26 +87,23 @@ impl Holds {
         known.as_ref().is_some_and(is_owned)
     }
 
-    /// Returns the hold of a destination.
     pub fn get(&self, destination: RecordId) -> Option<Hold> {
         let holds = self.0.read().unwrap_or_else(PoisonError::into_inner);
         holds.as_ref()?.holds.get(&destination).copied()
     }
 }
 
-/// The reason why a delivery waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WaitReason {
-    /// Kind of reason.
     pub code: WaitCode,
-    /// Displayed reason; empty if it only waits for its due time.
+    /// Displayed reason; empty if the delivery only waits for its due time.
     pub reason: String,
-    /// Time of the next attempt as far as known, in milliseconds since the epoch; `None` if it has
-    /// ended or a user must act first.
+    /// Time of the next attempt as far as known, in milliseconds since the epoch; `None` if the
+    /// delivery has ended or a user must act first.
     pub next_ms: Option<i64>,
 }
 
-/// Determines why deliveries wait, for lists, details and explanations alike.
+/// Context for determining why deliveries wait, for lists, details and explanations alike.
 #[derive(Debug)]
 pub struct WaitReasons<'a> {
     deliveries: &'a Deliveries,
@@ -121,7 +111,6 @@ pub struct WaitReasons<'a> {
 }
 
 impl Deliveries {
-    /// Returns a context for determining the reasons of several deliveries.
     pub fn wait_reasons(&self) -> WaitReasons<'_> {
         WaitReasons {
             deliveries: self,
@@ -129,10 +118,6 @@ impl Deliveries {
         }
     }
 
-    /// Returns the reason of a single delivery, like [`WaitReasons::reason`].
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn wait_reason(
         &self,
         delivery: &Delivery,
@@ -141,7 +126,6 @@ impl Deliveries {
         self.wait_reasons().reason(delivery, looking).await
     }
 
-    /// Returns the number of deliveries to the same destination that are due earlier.
     async fn earlier_count(&self, delivery: &Delivery, due_ms: i64) -> Result<usize, Error> {
         let of_it = Key::new().id(delivery.destination);
         let range = Range {
@@ -158,9 +142,6 @@ impl Deliveries {
 impl WaitReasons<'_> {
     /// Returns why a delivery waits and when it is attempted next. With `looking`, includes the
     /// deliveries ahead of it, which requires extra reads.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     #[expect(
         clippy::too_many_lines,
         reason = "one reason after the other, in the order in which they apply"
@@ -271,7 +252,6 @@ impl WaitReasons<'_> {
         }
     }
 
-    /// Returns whether the reason is only known to another node.
     fn is_remote(&self, delivery: &Delivery) -> bool {
         let all = self.deliveries;
         all.store.engine().is_shared() && !all.holds.is_known(delivery.destination)
@@ -287,7 +267,6 @@ impl WaitReasons<'_> {
         Ok(self.healths.get(&id).and_then(Option::as_ref))
     }
 
-    /// Returns the text for a paused destination, including who paused it.
     async fn paused_text(&mut self, delivery: &Delivery) -> Result<String, Error> {
         let health = self.health(delivery).await?;
         let paused = health.filter(|it| it.state == HealthState::Paused);
@@ -298,7 +277,6 @@ impl WaitReasons<'_> {
         })
     }
 
-    /// Returns the text for a failing destination, with duration and error.
     async fn failing_text(&mut self, delivery: &Delivery, now_ms: i64) -> Result<String, Error> {
         let health = self.health(delivery).await?;
         let failing = health.filter(|it| it.state == HealthState::Failing);

@@ -32,7 +32,7 @@ const FAILURES_MIN: u32 = 5;
 /// Minimum duration of the failure before an event is opened.
 const LASTS_MIN: Duration = Duration::from_secs(120);
 
-/// Reports failing destinations; runs on the leader.
+/// Task on the leader that reports failing destinations.
 #[derive(Debug)]
 pub struct FailingWatch {
     deciding: DecisionContext,
@@ -55,7 +55,6 @@ struct KnownHealth {
 type Reported = Option<Severity>;
 
 impl FailingWatch {
-    /// Watches the destinations of a store and reports through an intake.
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self {
             deciding,
@@ -84,10 +83,6 @@ impl FailingWatch {
         }
     }
 
-    /// Checks all destinations once.
-    ///
-    /// # Errors
-    /// Returns an error if the store or the intake fails.
     pub async fn run_once(&mut self) -> Result<(), Error> {
         let snapshot = self.deciding.ruleset.refresh().await?;
         let destinations: Vec<_> = snapshot.destinations().collect();
@@ -229,7 +224,6 @@ fn event_base(destination: &str, now_ms: i64) -> IncomingEvent {
     }
 }
 
-/// Returns whether an escalation policy notifies people through a destination.
 fn is_paged_through(snapshot: &Snapshot, destination: &Name) -> bool {
     let responders = snapshot.responders();
     let of_contact = |it: &Name| {

@@ -17,7 +17,6 @@ use crate::{
 
 const ATTEMPTS: usize = 5;
 
-/// Returns the health of a destination on the wire; untried if it has none.
 pub fn health(health_summary: Option<&HealthSummary>) -> DestinationHealth {
     let Some(health_summary) = health_summary else {
         return DestinationHealth {
@@ -61,7 +60,6 @@ pub fn health(health_summary: Option<&HealthSummary>) -> DestinationHealth {
     }
 }
 
-/// Returns the time since which the verdict applies, as far as known.
 fn since_ms(health: &domain::Health, verdict: Verdict) -> i64 {
     match verdict {
         Verdict::Failing => health.failing_since_ms(),

@@ -17,14 +17,10 @@ use crate::{
 /// Maximum number of waiting deliveries among which the oldest is searched.
 const WAITING_SCANNED_MAX: usize = 1_000;
 
-/// The verdict on a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing has been sent yet.
     Untried,
-    /// Messages are delivered.
     Healthy,
-    /// Attempts take long.
     Slow,
     /// Waiting messages have been delayed for long.
     Behind,
@@ -34,31 +30,23 @@ pub enum Verdict {
     Paused,
 }
 
-/// The health of a destination with statistics.
 #[derive(Debug, Clone)]
 pub struct HealthSummary {
-    /// Verdict on the destination.
     pub verdict: Verdict,
-    /// Health as stored; `None` without attempts.
     pub health: Option<Health>,
     /// Median duration of recent delivered attempts.
     pub p50: Option<Duration>,
     /// 95th percentile of the duration of recent delivered attempts.
     pub p95: Option<Duration>,
-    /// Number of deliveries that have not ended.
     pub waiting: i64,
     /// Decision time of the oldest waiting delivery, in milliseconds since the epoch.
     pub oldest_ms: Option<i64>,
-    /// Estimated time to deliver them at the rate of the last hour; `None` if nothing was delivered
-    /// then.
+    /// Estimated time to deliver the waiting messages at the rate of the last hour; `None` if
+    /// nothing was delivered then.
     pub drain: Option<Duration>,
 }
 
 impl HealthSummary {
-    /// Computes the summary of a destination.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn compute(
         store: &Store,
         clock: &Arc<dyn Clock>,
@@ -121,7 +109,6 @@ fn percentile(tried: &[AttemptSummary], share: usize) -> Option<Duration> {
     took.get(at).map(|ms| Duration::from_millis((*ms).into()))
 }
 
-/// Returns the time to deliver `waiting` messages at a rate of `an_hour` per hour.
 fn drain_time(waiting: i64, an_hour: i64) -> Option<Duration> {
     let seconds = waiting.saturating_mul(3600).checked_div(an_hour)?;
     Some(Duration::from_secs(seconds.unsigned_abs()))

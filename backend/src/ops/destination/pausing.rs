@@ -24,7 +24,7 @@ impl Destinations {
         let decide = || async {
             let mut changes = self.store.changes();
             let (destination, health) = self.find_with_health(name, &mut changes).await?;
-            // A later edit must resume it.
+            // A later edit must resume the destination.
             let now_ms = self.clock.now_ms().max(destination.value.update_ms);
             match health {
                 Some(health) if health.value.state == HealthState::Paused => {

@@ -69,8 +69,8 @@ pub(super) fn fill_stored(
     draft
 }
 
-/// Removes secrets that would be sent to any other than the full URL they are stored for: another
-/// path on the same host can belong to someone else.
+/// Removes secrets that would be sent to a URL other than the one they are stored for. The full URL
+/// is compared, since another path on the same host can belong to someone else.
 fn remove_for_other_address(
     (draft, language): (&mut DestinationKind, TemplateLanguage),
     (stored, stored_language): (&DestinationKind, TemplateLanguage),

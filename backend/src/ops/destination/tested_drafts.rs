@@ -14,7 +14,6 @@ use crate::{
 #[derive(Debug, Clone, Default)]
 pub(super) struct TestedDrafts(Arc<Mutex<VecDeque<TestedDraft>>>);
 
-/// The result of a draft's test.
 #[derive(Debug, Clone)]
 pub(super) struct TestedDraft {
     kind: DestinationKind,

@@ -31,11 +31,10 @@ use crate::{
     store::{Changes, Lane, Store, audit},
 };
 
-/// Runs tests of destinations.
 #[derive(Debug)]
 pub struct Tester {
     works: TestRunner,
-    /// Recently tested drafts, used when they are stored.
+    /// Recently tested drafts; a result is used when its draft is stored.
     drafts: TestedDrafts,
     /// Tests in flight. They complete and are recorded even if the caller has disconnected.
     running: Mutex<JoinSet<()>>,
@@ -49,43 +48,32 @@ struct TestRunner {
     config: DeliveryConfig,
 }
 
-/// A test of a destination.
 #[derive(Debug, Clone)]
 pub struct Test {
-    /// The destination.
     pub target: TestTarget,
     /// Template of the message, as in a rule; empty for the default.
     pub message: String,
-    /// Language of that template.
     pub message_language: TemplateLanguage,
-    /// Event that the message is about.
     pub about: TestSubject,
     /// The contact whose variables are available to templates, if any.
     pub contact: Option<PagedContact>,
 }
 
-/// The destination of a test.
 #[derive(Debug, Clone)]
 pub enum TestTarget {
-    /// A stored destination, by name.
     Stored(String),
     /// A validated draft with secrets filled in.
     Draft {
         /// Name; may be empty.
         name: String,
-        /// Type of the destination.
         kind: Box<DestinationKind>,
-        /// Language of the templates in it.
         language: TemplateLanguage,
-        /// Delivery settings.
         settings: DeliverySettings,
     },
 }
 
-/// A completed test: its delivery, its attempt, and the timings of the exchange.
 pub type CompletedTest = (Delivery, Attempt, Option<ExchangeTimes>);
 
-/// The rendered request of a test that is not sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RenderedTest {
     /// The request with secrets masked; `None` if rendering failed.
@@ -100,14 +88,10 @@ pub struct RenderedTest {
     pub event: Option<Box<Occurrence>>,
 }
 
-/// The event that a test is about.
 #[derive(Debug, Clone)]
 pub enum TestSubject {
-    /// A sample event.
     Sample,
-    /// The newest occurrence of a stored event.
     Stored(EventId),
-    /// An event that is not stored.
     Incoming(Box<IncomingEvent>),
 }
 
@@ -133,9 +117,6 @@ impl Tester {
 
     /// Applies the result of a recent test of the same draft to a destination that was just stored
     /// and to which nothing has been sent yet. Returns whether it did.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn adopt(&self, name: &str) -> Result<bool, Error> {
         let store = &self.works.store;
         let decide = || async {
@@ -161,7 +142,6 @@ impl Tester {
         Ok(commit(store, Lane::Admin, decide).await?.0)
     }
 
-    /// Returns the time for a test that begins now, in milliseconds since the epoch.
     pub fn now_ms(&self) -> i64 {
         self.works.clock.now_ms()
     }
@@ -259,7 +239,6 @@ impl TestRunner {
         })
     }
 
-    /// Returns the delivery of a test, and the type and settings of its destination.
     async fn plan_delivery(
         &self,
         test: Test,

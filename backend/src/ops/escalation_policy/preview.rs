@@ -19,7 +19,6 @@ use crate::{
     },
 };
 
-/// Previews of escalation policies.
 #[derive(Debug, Clone)]
 pub struct PolicyPreview {
     policies: EscalationPolicies,
@@ -27,7 +26,6 @@ pub struct PolicyPreview {
 }
 
 impl PolicyPreview {
-    /// Creates previews that use the current contacts and schedules.
     pub fn new(policies: EscalationPolicies, ruleset: Arc<Ruleset>) -> Self {
         Self { policies, ruleset }
     }
@@ -113,7 +111,6 @@ fn simulate(
     }
 }
 
-/// Records the notified receivers as in a real response.
 fn record_notified(response: &mut Response, page: Page, at_ms: i64) {
     let nothing = RecordId::from_parts(0, 0);
     response.paged.push(PagedReceiver {

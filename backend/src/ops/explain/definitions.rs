@@ -15,7 +15,6 @@ use crate::{
 
 const PAGE: usize = 500;
 
-/// A definition at a point in time.
 #[derive(Debug)]
 pub(super) enum DefinitionAt<T> {
     InForce(Arc<T>, Definition),
@@ -134,7 +133,6 @@ impl Definitions {
         self.rules.entry(name).or_default().push(version);
     }
 
-    /// Returns all current and past rules by name, with id and time of deletion.
     pub(super) fn rules(&self) -> impl Iterator<Item = (&Name, RecordId, Option<i64>)> {
         self.rules.iter().map(|((name, id), versions)| {
             let last = versions.last().map(|it| &it.definition);
@@ -148,7 +146,6 @@ impl Definitions {
         self.rules.len() + triggers
     }
 
-    /// Returns a rule as of a decision.
     pub(super) fn rule(&self, name: &Name, id: RecordId, point: Point) -> DefinitionAt<Rule> {
         let versions = self.rules.get(&(name.clone(), id));
         version_at(versions.map_or(&[], Vec::as_slice), point)
@@ -171,7 +168,6 @@ impl Definitions {
         is_now.then(|| (Arc::clone(&last.value), last.definition))
     }
 
-    /// Returns the trigger with that name as of a decision.
     pub(super) fn trigger(&self, name: &Name, point: Point) -> DefinitionAt<LoadedTrigger> {
         version_at(self.triggers.get(name).map_or(&[], Vec::as_slice), point)
     }

@@ -12,18 +12,12 @@ use crate::{
 
 const NOTE_CHARACTERS_MAX: usize = 200;
 
-/// An entry in the history of an occurrence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryItem {
-    /// Time of the entry, in milliseconds since the epoch.
     pub at_ms: i64,
-    /// Kind of the entry.
     pub kind: &'static str,
-    /// Displayed text.
     pub text: String,
-    /// Name of the rule, if any.
     pub rule_name: Option<Name>,
-    /// Delivery, if any.
     pub delivery: Option<RecordId>,
     /// Author of the change; `None` if made by the service.
     pub author: Option<Name>,
@@ -125,7 +119,6 @@ fn hold_items(rule: &RuleExplanation) -> impl Iterator<Item = HistoryItem> {
     })
 }
 
-/// Returns the name of the destination, or of the contact and its destination.
 fn receiver(delivery: &Delivery) -> String {
     let destination = &delivery.destination_name;
     match &delivery.content.contact {

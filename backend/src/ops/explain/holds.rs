@@ -18,7 +18,6 @@ pub(super) fn holds_at(occurrence: &Occurrence, rule: RecordId, at_ms: i64) -> V
     held.map_or_else(Vec::new, |it| it.held_by.clone())
 }
 
-/// Returns the hold for a suppressed event, with its time and client.
 pub(super) fn suppression_hold(
     rule_name: &Name,
     rule: RecordId,

@@ -21,7 +21,6 @@ use crate::{
     matching::ClauseEvaluation,
 };
 
-/// A rule with its constant properties and its notifications.
 #[derive(Debug)]
 pub(super) struct Subject<'a> {
     pub(super) name: &'a Name,
@@ -210,7 +209,6 @@ impl Judge<'_> {
         }
     }
 
-    /// Returns the holds of the rule's message at that time, or now.
     fn held_by(
         &self,
         subject: &Subject<'_>,
@@ -292,7 +290,6 @@ fn query(
     Some(query.explain(&loaded.trigger.query, &state.occurrence, &known))
 }
 
-/// Returns whether a query is true for a closed occurrence but does not mention the status.
 fn is_for_open_only(
     definitions: &mut Definitions,
     loaded: &LoadedTrigger,
@@ -303,7 +300,6 @@ fn is_for_open_only(
     query.is_some_and(|it| !it.uses_status() && it.matches(&state.occurrence))
 }
 
-/// Returns the reason why no trigger is known to match.
 fn no_match_reason(triggers: &[TriggerExplanation], now: bool) -> Reason {
     let (has, is) = if now { ("has", "is") } else { ("had", "was") };
     if let Some(trigger) = triggers.iter().find(|it| it.is_for_open_only) {

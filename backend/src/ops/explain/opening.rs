@@ -15,7 +15,8 @@ use crate::{
 };
 
 impl Judge<'_> {
-    /// Explains that decision; `None` if it is unknown.
+    /// Explains the decision that made the rule report the occurrence for the first time; `None` if
+    /// it is unknown.
     pub(super) fn opening(&mut self, subject: &Subject<'_>) -> Option<Judgement> {
         let opening = recorded_opening(subject)?;
         let point = Point {
@@ -128,7 +129,6 @@ impl Judge<'_> {
     }
 }
 
-/// Returns the recorded opening, or the one derived from the first message.
 fn recorded_opening(subject: &Subject<'_>) -> Option<Opening> {
     if let Some(opening) = subject
         .notified

@@ -7,14 +7,11 @@ use crate::{
     domain::{HeldBy, HoldChange, HoldOutcome, Name, Occurrence, Pending, RecordId, Rule},
 };
 
-/// The reason for a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
-    /// Kind of reason.
     pub code: ReasonCode,
     /// Time until which the notification is held or prevented, in milliseconds since the epoch.
     pub until_ms: Option<i64>,
-    /// Destinations that were notified, or are notified then.
     pub destinations: Vec<Name>,
     /// Escalation policy that was started, or is started then.
     pub escalation_policy: Option<Name>,
@@ -63,7 +60,6 @@ impl Reason {
         (!held_by.is_empty()).then_some(held)
     }
 
-    /// Returns the reason why a message is pending, and the next step.
     pub(super) fn pending(pending: &Pending, snapshot: &Snapshot) -> Self {
         let rule = snapshot.rule(pending.rule);
         let condition = if rule.is_some_and(|it| it.shadow) {
@@ -136,7 +132,6 @@ impl Reason {
     }
 }
 
-/// Returns the displayed text for a change of a hold.
 pub fn describe(change: &HoldChange) -> String {
     let held = describe_holds(&change.held_by);
     match change.what {

@@ -131,7 +131,6 @@ pub(super) fn notifications(
     notifications.into_values().collect()
 }
 
-/// The pauses of destinations, derived from the service's own events.
 #[derive(Debug, Default)]
 pub(super) struct Pauses {
     /// Start and end of the pauses by destination name, in milliseconds since the epoch.

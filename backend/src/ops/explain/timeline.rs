@@ -36,7 +36,7 @@ impl PastState {
         }
     }
 
-    /// Returns whether the occurrence still has the value a field had then.
+    /// Returns whether the occurrence still has the value that the field had then.
     pub(super) fn knows(&self, field: &field::Field) -> bool {
         use field::Field as F;
         match field {

@@ -25,23 +25,18 @@ use crate::{
 const BATCH: usize = 100;
 const PAGE: usize = 1_000;
 
-/// A group with the state of its members.
 #[derive(Debug, Clone)]
 pub struct GroupView {
-    /// The group.
     pub group: Group,
-    /// Number of members that are not closed.
     pub open_count: usize,
-    /// Whether all of these are acknowledged.
+    /// Whether all open members are acknowledged.
     pub acknowledged: bool,
 }
 
 /// A filter for groups; empty fields match everything.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Names of the rules.
     pub rule_names: Vec<String>,
-    /// Whether any member is open.
     pub is_open: Option<bool>,
 }
 

@@ -26,14 +26,10 @@ use crate::{
     },
 };
 
-/// A rule's group with pending changes.
 pub type DueGroup = (RecordId, GroupRef);
 
 /// Normalizes group references, so that occurrences joining a group and those waiting for its
 /// update end up in the same message.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn normalize(
     store: &Store,
     due: BTreeSet<DueGroup>,
@@ -60,7 +56,6 @@ fn is_due(occurrence: &Occurrence, rule: RecordId, now_ms: i64) -> bool {
     occurrence.status != Status::Suppressed && pending.any(is_due)
 }
 
-/// The result of processing some groups.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Keys of occurrences that still wait, to be evaluated again now that the time of the next
@@ -130,10 +125,9 @@ async fn decide_groups(
     Ok((changes, (outcome, decided)))
 }
 
-/// The current state of a group.
 struct CurrentGroup {
     stored: Option<Stored<Group>>,
-    /// The key for joining it; `None` if it accepts no members.
+    /// The key for joining the group; `None` if the group accepts no members.
     key: Option<RecordId>,
     /// Open members without joining ones, most severe first.
     open: Vec<Vec<u8>>,
@@ -147,7 +141,6 @@ struct CurrentGroup {
 /// Member keys read at a time; keys are small.
 const KEYS_AT_ONCE: usize = 5_000;
 
-/// Returns up to `limit` occurrences with that membership of a group or key.
 pub(super) async fn keys(
     store: &Store,
     how: Membership,
@@ -340,7 +333,6 @@ fn write<'a>(
 }
 
 impl CurrentGroup {
-    /// Returns the keys of all occurrences that wait for the group.
     async fn waiting_keys(&self, store: &Store) -> Result<Vec<Vec<u8>>, EngineError> {
         let mut rest = Vec::new();
         if let Some(key) = self.key {

@@ -52,9 +52,6 @@ pub fn is_to_move(carrier: &Occurrence, now_ms: i64) -> bool {
 
 /// Moves the group responses that these occurrences should no longer carry to other members.
 /// Returns whether anything changed.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn move_on(
     (deciding, intake): (&DecisionContext, &Intake),
     carrier: &Occurrence,
@@ -132,7 +129,7 @@ async fn move_response(
             true
         }
         (Candidate::Nobody(holds), _) => {
-            // It is retried as soon as any of the holds ends.
+            // The response is retried as soon as any of the holds ends.
             response.held_by.clear();
             response.add_holds(holds);
             response.review_ms = Some(now_ms.saturating_add(RESPONSE_HELD_REVIEW_MS));
@@ -168,7 +165,6 @@ fn single_notice(unanswered: Vec<UnansweredNotice>) -> Notices {
     }
 }
 
-/// Returns the notice that all rounds of a response are over, for the new carrier.
 fn still_unanswered(member: &mut Occurrence, group: RecordId) -> Vec<UnansweredNotice> {
     let shown = member.clone();
     let said = entry(member, group).and_then(|it| {
@@ -193,7 +189,6 @@ fn set(member: &mut Occurrence, group: RecordId, response: Option<Response>) {
 }
 
 enum Candidate {
-    /// The current carrier.
     Carrier,
     /// Another member, as stored and with the response, and the notices to send.
     Member(Box<Stored<Occurrence>>, Box<Occurrence>, Notices),
@@ -255,7 +250,6 @@ async fn candidate(
     Ok(Candidate::Nobody(holds))
 }
 
-/// Returns a response as adopted by a member.
 fn adopted_response(response: &Response, member: &Occurrence, now_ms: i64) -> Response {
     let mut adopted = response.clone();
     match adopted.state {
@@ -268,7 +262,6 @@ fn adopted_response(response: &Response, member: &Occurrence, now_ms: i64) -> Re
     adopted
 }
 
-/// Returns whether the new carrier continues the response.
 fn is_carried(before: ResponseState, after: ResponseState) -> bool {
     match after {
         ResponseState::Active | ResponseState::Acknowledged => true,
@@ -278,9 +271,6 @@ fn is_carried(before: ResponseState, after: ResponseState) -> bool {
 }
 
 /// Completes the messages sent by group responses with the content of their groups.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn report_on_groups(
     (store, snapshot): (&Store, &Snapshot),
     notices: &mut Notices,
@@ -334,9 +324,6 @@ async fn content(
 }
 
 /// Returns the keys of a group's open, unacknowledged members.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn unacknowledged(store: &Store, group: RecordId) -> Result<Vec<Vec<u8>>, EngineError> {
     keys(store, Membership::Unacknowledged, group, usize::MAX).await
 }

@@ -9,7 +9,6 @@ use crate::{
 
 const KIND: &str = "heartbeat";
 
-/// Returns the event that is open while a beat is missing.
 pub(super) fn event(
     loaded: &LoadedHeartbeat,
     expected: &Expectation,

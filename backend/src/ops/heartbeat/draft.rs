@@ -21,7 +21,6 @@ use crate::{
     },
 };
 
-/// Maximum number of characters in an event's name and summary.
 const EVENT_NAME_CHARACTERS_MAX: usize = 100;
 const SUMMARY_CHARACTERS_MAX: usize = 250;
 

@@ -13,7 +13,6 @@ use crate::{
     store::{EngineError, Store, Stored, record::bytes::Key},
 };
 
-/// The data from which due times are computed.
 pub(super) struct DueData {
     heartbeat: Heartbeat,
     loaded: Option<Arc<LoadedHeartbeat>>,

@@ -11,14 +11,12 @@ use crate::{
     store::{EngineError, Lane},
 };
 
-/// Stores the cached beats of this process.
 #[derive(Debug)]
 pub struct BeatFlush {
     deciding: DecisionContext,
 }
 
 impl BeatFlush {
-    /// Creates a task that writes to the store of these decisions.
     pub fn new(deciding: DecisionContext) -> Self {
         Self { deciding }
     }
@@ -42,7 +40,7 @@ impl BeatFlush {
         }
     }
 
-    /// Stores the beats that are due. Conflicting ones are stored by the next pass.
+    /// Stores the beats that are due. Beats that conflict are stored by the next pass.
     pub(super) async fn run_once(&self) -> Result<(), EngineError> {
         let DecisionContext {
             store,

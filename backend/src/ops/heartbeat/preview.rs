@@ -24,44 +24,33 @@ use crate::{
 const DAYS: i64 = 7;
 const BATCH: usize = 500;
 
-/// Evaluates heartbeat drafts on stored events.
 #[derive(Debug, Clone)]
 pub struct HeartbeatPreviews {
     all: Heartbeats,
     deciding: DecisionContext,
 }
 
-/// The preview of a heartbeat on stored events.
 #[derive(Debug, Clone, Default)]
 pub struct HeartbeatPreview {
     /// The first expectations, most often late first.
     pub expectations: Vec<PreviewedExpectation>,
-    /// Number of expectations.
     pub expectation_count: usize,
     /// Number of events that would have been opened.
     pub alarm_count: usize,
     /// Number of occurrences that count as beats.
     pub occurrence_count: usize,
-    /// Start of the time range, in milliseconds since the epoch.
     pub start_ms: i64,
     /// Whether some events were not read.
     pub stopped_early: bool,
-    /// Warnings for the author.
     pub warnings: Vec<String>,
 }
 
-/// An expectation derived from stored events.
 #[derive(Debug, Clone)]
 pub struct PreviewedExpectation {
-    /// Values of the fields.
     pub values: Vec<SharedValue>,
-    /// Number of beats.
     pub beat_count: u64,
-    /// Longest time between two beats, in milliseconds.
     pub longest_ms: i64,
-    /// Time of the last beat, in milliseconds since the epoch.
     pub last_ms: Option<i64>,
-    /// Number of events that would have been opened.
     pub alarm_count: usize,
 }
 
@@ -92,7 +81,6 @@ impl BeatSpan {
         length_ms / between.max(1)
     }
 
-    /// Returns the part from a point in time on.
     fn since(self, since_ms: i64) -> Self {
         let apart_ms = self.interval_ms();
         if self.first_ms >= since_ms || apart_ms == 0 {
@@ -106,7 +94,6 @@ impl BeatSpan {
         }
     }
 
-    /// Returns whether there is a beat in a time range, including both ends.
     fn is_in(self, start_ms: i64, end_ms: i64) -> bool {
         if self.last_ms < start_ms || self.first_ms > end_ms {
             return false;
@@ -121,7 +108,6 @@ impl BeatSpan {
 }
 
 impl HeartbeatPreviews {
-    /// Creates previews on the events of a store.
     pub fn new(all: Heartbeats, deciding: DecisionContext) -> Self {
         Self { all, deciding }
     }

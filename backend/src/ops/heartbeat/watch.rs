@@ -33,7 +33,7 @@ use crate::{
 
 const BATCH: usize = 200;
 
-/// Opens and closes the events of heartbeats; runs on the leader.
+/// Task on the leader that opens and closes the events of heartbeats.
 #[derive(Debug)]
 pub struct HeartbeatWatch {
     deciding: DecisionContext,
@@ -45,7 +45,6 @@ pub struct HeartbeatWatch {
     swept: Option<Heartbeats>,
 }
 
-/// The service time as counted by the leader.
 #[derive(Debug, Clone)]
 struct Time {
     now_ms: i64,
@@ -60,12 +59,11 @@ struct Time {
 struct Waiting {
     place: Vec<u8>,
     length_ms: i64,
-    /// Returns the service time from which such an expectation waits.
+    /// Returns the service time from which an expectation waits.
     since: fn(&Expectation) -> Option<i64>,
 }
 
 impl HeartbeatWatch {
-    /// Watches the expectations in a store, and reports through an intake.
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self {
             deciding,
@@ -96,10 +94,6 @@ impl HeartbeatWatch {
         }
     }
 
-    /// Checks all heartbeats that are due.
-    ///
-    /// # Errors
-    /// Returns an error if the store or the intake fails.
     pub async fn run_once(&mut self) -> Result<(), Error> {
         let snapshot = self.deciding.ruleset.refresh().await?;
         let heartbeats = snapshot.heartbeats();
@@ -185,7 +179,6 @@ impl HeartbeatWatch {
         Ok(time)
     }
 
-    /// Deletes the expectations of deleted and disabled heartbeats, and closes their events.
     async fn sweep(&self, heartbeats: &Heartbeats) -> Result<(), Error> {
         let ids = heartbeats.iter().map(|it| it.heartbeat.id);
         let mut retained: HashSet<RecordId> = ids.collect();
@@ -246,7 +239,7 @@ impl HeartbeatWatch {
         self.apply(changes).await
     }
 
-    /// Commits the changes; those that conflict with a beat are made again by the next check.
+    /// Commits the changes; changes that conflict with a beat are made again by the next check.
     async fn apply(&self, changes: Changes) -> Result<(), Error> {
         if changes.is_empty() {
             return Ok(());
@@ -257,7 +250,6 @@ impl HeartbeatWatch {
         }
     }
 
-    /// Checks a heartbeat and returns the service time of the next check.
     async fn check(&self, loaded: &LoadedHeartbeat, time: &Time) -> Result<i64, Error> {
         let heartbeat = &loaded.heartbeat;
         if heartbeat.by.is_empty() {
@@ -322,7 +314,6 @@ impl HeartbeatWatch {
         Ok(due_ms.map_or(latest_ms, |it| it.clamp(time.now_ms + 1, latest_ms)))
     }
 
-    /// Deletes expectations without a beat for a long time.
     async fn delete_silent(&self, loaded: &LoadedHeartbeat, time: &Time) -> Result<(), Error> {
         let heartbeat = &loaded.heartbeat;
         let of = |standing| by_beat(heartbeat.id, standing);

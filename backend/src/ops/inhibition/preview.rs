@@ -25,44 +25,34 @@ use crate::{
 const BATCH: usize = 500;
 const RINGS_SHOWN_MAX: usize = 3;
 
-/// Evaluates inhibition drafts on open events.
 #[derive(Debug, Clone)]
 pub struct Previews {
     all: Inhibitions,
     deciding: DecisionContext,
 }
 
-/// The current effect of an inhibition.
 #[derive(Debug, Clone, Default)]
 pub struct Preview {
-    /// The first pairs of cause and held occurrence.
     pub pairs: Vec<HeldPair>,
     /// Number of open or suppressed events that match the source.
     pub source_count: usize,
-    /// Number of open events that match the target.
     pub target_count: usize,
-    /// Number of them that would be held.
+    /// Number of target events that would be held.
     pub held_count: usize,
     /// Messages of the last days that would have been held, judged by what is still stored about
     /// the causes.
     pub messages: HeldMessages,
-    /// Warnings for the author.
     pub warnings: Vec<String>,
-    /// Whether some events were not checked.
     pub stopped_early: bool,
 }
 
-/// A cause and an occurrence that it would hold.
 #[derive(Debug, Clone)]
 pub struct HeldPair {
-    /// The cause.
     pub source: Arc<Occurrence>,
-    /// The held occurrence.
     pub target: Arc<Occurrence>,
 }
 
 impl Previews {
-    /// Creates previews on the events of a store.
     pub fn new(all: Inhibitions, deciding: DecisionContext) -> Self {
         Self { all, deciding }
     }
@@ -140,7 +130,6 @@ impl Previews {
         Ok(preview)
     }
 
-    /// Returns the messages of the last days that would have been held.
     async fn held_messages(
         &self,
         loaded: &LoadedInhibition,
@@ -253,7 +242,7 @@ impl MissingFields {
         }
     }
 
-    /// Returns the warnings about missing fields: without them, the draft never holds anything.
+    /// Returns warnings about missing fields, without which the draft never holds anything.
     fn warnings(&self, equal: &[EqualFields]) -> Vec<String> {
         let mut warnings = Vec::new();
         for (at, fields) in equal.iter().enumerate() {
@@ -273,7 +262,6 @@ impl MissingFields {
     }
 }
 
-/// The time range of a cause, in milliseconds since the epoch.
 struct Cause {
     key: RecordId,
     start_ms: i64,

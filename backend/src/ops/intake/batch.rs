@@ -83,7 +83,6 @@ impl Line {
         }
     }
 
-    /// Returns the changed occurrences, as stored and as they will be written.
     fn changed_occurrences(&self) -> impl Iterator<Item = (&Occurrence, &Occurrence)> {
         let stored = self.stored.as_ref().filter(|_| self.is_changed);
         let newest = stored.and_then(|it| Some((&it.value, self.occurrences.first()?)));
@@ -102,13 +101,11 @@ impl Line {
     }
 }
 
-/// The effect of an event on its occurrence.
 #[derive(Debug, Clone, Copy)]
 struct Reception {
     /// The resulting transition; `None` if the event arrived too late and was only counted.
     transition: Option<Transition>,
     is_opened: bool,
-    /// Whether the occurrence is an earlier one that was reopened.
     is_reopened: bool,
 }
 
@@ -146,7 +143,6 @@ pub(super) async fn commit(
     }
 }
 
-/// The decisions about a batch, as far as the causes are known.
 struct Decided {
     snapshot: Arc<Snapshot>,
     lines: HashMap<EventId, Line>,
@@ -280,7 +276,6 @@ async fn store(
     Ok((outcomes, reports))
 }
 
-/// Returns the event ids affected by a conflict; empty if unknown.
 fn conflicting_events(
     error: &EngineError,
     lines: &HashMap<EventId, Line>,
@@ -324,7 +319,6 @@ fn conflicting_events(
     contested
 }
 
-/// The receipts that show whether jobs were carried out before.
 #[derive(Debug, Default)]
 struct Receipts {
     /// Receipts by store key, including those of this batch.
@@ -376,7 +370,7 @@ async fn read(
     let ids = events().map(|accepted| accepted.id).collect();
     let mut lines = HashMap::new();
     read_newest(deciding, ids, &mut lines).await?;
-    // Only an alert that is not open under its own id can be open under its earlier one.
+    // Only an alert that is not open under its own id can be open under its earlier id.
     let folded = events().filter(|it| open(&lines, it.id).is_none());
     let folded: Vec<_> = folded.filter_map(|it| it.event.report.folded).collect();
     if !folded.is_empty() {

@@ -12,7 +12,6 @@ use crate::{
     },
 };
 
-/// Returns all violations in an event.
 pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut violate = |field: &str, description: String| {
@@ -77,7 +76,6 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
     violations
 }
 
-/// Returns the violations of an event that claims to come from the service itself.
 pub fn check_source(event: &IncomingEvent) -> Vec<Violation> {
     let claims = [
         ("dimensions", is_own(&event.dimensions)),

@@ -17,7 +17,6 @@ use crate::{
     trace,
 };
 
-/// The outcome of a request with an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdempotentOutcome {
     /// Carried out now; contains the number of opened occurrences.

@@ -25,9 +25,9 @@ pub(super) struct Job {
     pub(super) reply: Option<Reply>,
     pub(super) queued: Instant,
     pub(super) trace: Option<TraceContext>,
-    /// Share of the disk that it may use.
+    /// Share of the disk that the job may use.
     pub(super) space: DiskShare,
-    /// Id of the stored event of the service itself that it ingests; it is ingested only once.
+    /// Id of the service's own stored event that the job ingests, which is ingested only once.
     pub(super) stored: Option<RecordId>,
     /// Capacity of the queue, held while the job is queued.
     pub(super) capacity: Option<OwnedSemaphorePermit>,
@@ -62,13 +62,11 @@ pub(super) enum Outcome {
     Accepted {
         /// Number of the occurrence of the last event.
         number: u32,
-        /// Number of events that opened an occurrence.
         opened: usize,
         /// Events that were not accepted, by position, with the error.
         failed: Vec<(usize, Error)>,
     },
     /// Carried out before, with these events refused.
     Earlier(Vec<Refusal>),
-    /// The idempotency key belongs to another request.
     KeyUsed,
 }

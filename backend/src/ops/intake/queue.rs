@@ -11,18 +11,16 @@ use tokio::sync::Notify;
 use super::job::{Accepted, Job};
 use crate::domain::EventId;
 
-/// The queue. Clones share it.
+/// Queue of requests, shared between clones.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Queue(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     inner: Mutex<Inner>,
-    /// Notified when a request may be ready.
     ready: Notify,
 }
 
-/// The sequence number of a request.
 type Ticket = u64;
 
 #[derive(Debug, Default)]
@@ -41,7 +39,7 @@ struct Entry {
     /// `None` once a worker has claimed it.
     job: Option<Job>,
     ids: Box<[EventId]>,
-    /// Number of unfinished requests that it waits for, counted once per shared event id.
+    /// Number of unfinished requests that this request waits for, counted once per shared event id.
     follows: usize,
     followers: Vec<Ticket>,
 }
@@ -94,8 +92,8 @@ impl Queue {
         true
     }
 
-    /// Claims the oldest requests that wait for none but each other: at least one, and up to that
-    /// many events. Returns an empty list if none is ready.
+    /// Claims the oldest requests that wait for none but each other: at least one request, and up
+    /// to `events_max` events. Returns an empty list if none is ready.
     pub(super) fn take(&self, events_max: usize) -> Vec<ClaimedRequest> {
         let mut inner = self.inner();
         let claimed = inner.take(events_max);
@@ -145,7 +143,6 @@ impl Queue {
         self.0.ready.notify_waiters();
     }
 
-    /// Closes the queue and drops all unclaimed requests.
     pub(super) fn abandon(&self) {
         self.close();
         let mut inner = self.inner();

@@ -82,7 +82,8 @@ struct Worker {
     queue: Queue,
     intake: Intake,
     deciding: DecisionContext,
-    /// Held exclusively by a worker after a conflict with another one, so that it succeeds.
+    /// Held exclusively by a worker after a conflict with another worker, so that its next commit
+    /// succeeds.
     turns: Arc<RwLock<()>>,
     recent: RecentInhibitions,
 }
@@ -209,7 +210,7 @@ impl Worker {
         }
     }
 
-    /// Decides and commits; exclusively if it conflicted before.
+    /// Decides and commits requests; exclusively if they conflicted before.
     async fn decide_and_commit(
         &self,
         jobs: &[ClaimedRequest],
@@ -245,18 +246,15 @@ impl Worker {
     }
 }
 
-/// Returns whether the requests have different shares of the disk.
 fn is_mixed(jobs: &[ClaimedRequest]) -> bool {
     jobs.windows(2)
         .any(|pair| pair[0].job.space != pair[1].job.space)
 }
 
-/// Returns whether events of a request can be accepted individually.
 fn is_divisible(job: &Job) -> bool {
     job.claim.is_none() && job.events.len() > 1
 }
 
-/// Creates the span for deciding and storing the events of a request, together with others.
 fn decision_span(job: &Job) -> Option<Span> {
     let mut span = Span::begin("decide", SpanKind::Internal, Some(job.trace?));
     span.set_attribute("bellwether.events", || {

@@ -27,21 +27,18 @@ use crate::{
 const ITEM: &str = "item";
 const REQUEST: &str = "request";
 
-/// A webhook request.
 #[derive(Debug, Clone, Copy)]
 pub struct Incoming<'a> {
-    /// Body of the request.
     pub body: &'a [u8],
     /// Headers by lower-case name.
     pub headers: &'a BTreeMap<String, String>,
 }
 
-/// Evaluates mappings outside of the async runtime.
+/// Evaluator of mappings that runs outside of the async runtime.
 #[derive(Debug)]
 pub struct Evaluator(Renderers);
 
 impl Evaluator {
-    /// Creates an evaluator that runs on `renderers`.
     pub fn new(renderers: Renderers) -> Self {
         Self(renderers)
     }
@@ -72,12 +69,10 @@ impl Evaluator {
     }
 }
 
-/// The result of mapping a document.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MappingResult {
     /// The events, not validated yet.
     pub events: Vec<Event>,
-    /// Number of dropped entries.
     pub dropped: usize,
     /// Entries that do not result in an event, by position, with the reason.
     pub refused: Vec<(usize, String)>,

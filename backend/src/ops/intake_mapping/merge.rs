@@ -31,7 +31,6 @@ fn data(event: &Event) -> Option<&Value> {
     event.metadata_fields.as_ref()?.fields.get("data")
 }
 
-/// Adds the paths at which two values differ.
 fn differences(one: Option<&Value>, other: Option<&Value>, path: &str, found: &mut Vec<String>) {
     let kind = |it: Option<&Value>| it.and_then(|it| it.kind.clone());
     if one == other || found.len() >= PLACES_MAX {

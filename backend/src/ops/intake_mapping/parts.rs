@@ -24,7 +24,6 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Parses a draft, and adds syntax errors to the violations.
     pub(super) fn read(draft: &v1::IntakeMapping, violations: &mut Vec<Violation>) -> Self {
         let v1::IntakeMapping {
             drop,

@@ -9,7 +9,6 @@ use crate::{
     store::{Store, engine::Range, record::bytes::Key},
 };
 
-/// Returns the waiting digests by their key in the order of held messages.
 pub(super) async fn waiting_digests(
     store: &Store,
     filter: &Filter,

@@ -37,7 +37,6 @@ use crate::{
 mod batch;
 mod together;
 
-/// Re-evaluates held notifications.
 #[derive(Debug)]
 pub struct PendingReview {
     deciding: DecisionContext,
@@ -53,7 +52,6 @@ pub struct PendingReview {
 struct LastPass {
     /// Edition of rules and triggers that held notifications were last evaluated against.
     edition: Option<u64>,
-    /// The silences that had not ended.
     silences: Option<Arc<Silences>>,
     responders: Option<Arc<Responders>>,
     /// Whether the evaluation after an edit failed in part.
@@ -61,7 +59,7 @@ struct LastPass {
 }
 
 impl LastPass {
-    /// Whether contacts, schedules and policies are unchanged.
+    /// Returns whether contacts, schedules and policies are unchanged.
     fn has_responders(&self, snapshot: &Snapshot) -> bool {
         let seen = self.responders.as_ref();
         seen.is_some_and(|seen| Arc::ptr_eq(seen, snapshot.responders()))
@@ -76,8 +74,6 @@ enum Scan {
 }
 
 impl PendingReview {
-    /// Re-evaluates the notifications held in the given store; the service's own events go through
-    /// the intake.
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self {
             deciding,
@@ -219,11 +215,8 @@ impl PendingReview {
         Ok(())
     }
 
-    /// Whether rules, triggers, silences, or the receivers of policies were edited since the last
-    /// pass.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
+    /// Returns whether rules, triggers, silences, or the receivers of policies were edited since
+    /// the last pass.
     pub async fn is_outdated(&self) -> Result<bool, Error> {
         let snapshot = self.deciding.ruleset.refresh().await?;
         let is_quiet = snapshot.settings().is_quiet();
@@ -237,7 +230,6 @@ impl PendingReview {
         Ok(!is_same || is_edited || !seen.has_responders(&snapshot))
     }
 
-    /// Re-evaluates occurrences held or covered by silences that are not in force.
     async fn review_released(&self, in_force: &BTreeSet<(RecordId, u64)>) -> Result<(), Error> {
         let ids: BTreeSet<_> = in_force.iter().map(|(id, _)| *id).collect();
         let mut freed = Ok(());
@@ -277,7 +269,6 @@ impl PendingReview {
         freed
     }
 
-    /// Scans everything open.
     async fn open(&self, batch: &Batch<'_>, scan: Scan) -> Result<(), Error> {
         let mut scanned = Ok(());
         let open = Filter {
@@ -335,7 +326,6 @@ impl PendingReview {
         walked
     }
 
-    /// Returns the records of the next entries of an index; `None` at the end.
     async fn next_of(
         &self,
         index: Index,
@@ -356,7 +346,6 @@ impl PendingReview {
         Batch::new(&self.deciding, &self.intake)
     }
 
-    /// Records that everything open was scanned for an inhibition.
     async fn note_counted(&self, inhibition: &Inhibition) -> Result<(), Error> {
         let store = &self.deciding.store;
         let decide = async || {
@@ -375,9 +364,6 @@ impl PendingReview {
 
     /// Returns the first time after `since_ms` at which a held notification is due, in milliseconds
     /// since the epoch.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn next_ms(&self, since_ms: i64) -> Result<Option<i64>, Error> {
         let range = Range {
             start: Key::new().time_ms(since_ms.saturating_add(1)).build(),
@@ -396,7 +382,6 @@ fn in_force(snapshot: &Snapshot, now_ms: i64) -> BTreeSet<(RecordId, u64)> {
     all.map(|it| (it.silence.id, it.silence.revision)).collect()
 }
 
-/// Whether a range is empty.
 fn is_empty_range(range: &Range) -> bool {
     range.end.as_ref().is_some_and(|end| *end <= range.start)
 }

@@ -33,16 +33,13 @@ impl Opening {
     }
 }
 
-/// The changes of occurrences over some days.
 #[derive(Debug, Default)]
 pub struct Timeline {
     /// The steps in time order.
     pub(super) steps: Vec<ReplayStep>,
-    /// The occurrences that the steps belong to.
     pub occurrences: HashMap<Opening, Occurrence>,
     /// Start of the complete part of the timeline, in milliseconds since the epoch.
     pub since_ms: i64,
-    /// Whether the timeline was truncated.
     pub is_cut: bool,
 }
 
@@ -54,18 +51,13 @@ pub(super) struct ReplayStep {
 
 #[derive(Debug)]
 pub(super) enum ReplayEvent {
-    /// An event arrived, with the chain of rules that caused it.
     Event(Box<IncomingEvent>, Vec<RecordId>),
-    /// A user changed an occurrence.
     Change(OccurrenceTarget, StateChange, Name),
 }
 
 impl Timeline {
     /// Reads the stored changes since a time in milliseconds since the epoch. `repeat` is the
     /// interval of the rule's repeats, which determines how many repeated events are needed.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn read(
         store: &Store,
         since_ms: i64,
@@ -133,8 +125,8 @@ impl Timeline {
     }
 }
 
-/// Whether a replay creates an occurrence itself: the service's own events about silences and
-/// loops.
+/// Returns whether a replay creates an occurrence itself: the service's own events about silences
+/// and loops.
 fn is_recreated(occurrence: &Occurrence) -> bool {
     is_own(&occurrence.dimensions) && [SILENCE_KIND, LOOP_KIND].contains(&&*occurrence.kind)
 }

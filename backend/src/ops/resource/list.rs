@@ -116,7 +116,6 @@ where
     })
 }
 
-/// Number of resources to read at a time: small until their size is known.
 #[derive(Default)]
 struct PageSize {
     largest_bytes: Option<usize>,
@@ -148,7 +147,6 @@ struct Collect<'a, T> {
 }
 
 impl<T: Resource> Collect<'_, T> {
-    /// Collects all resources that match the filter's names.
     async fn collect_all(&mut self, store: &Store) -> Result<(), Error> {
         let mut step = PageSize::default();
         if self.filter.names.is_empty() {
@@ -191,7 +189,6 @@ impl<T: Resource> Collect<'_, T> {
         Ok(())
     }
 
-    /// Adds the next resource in key order, if it matches.
     fn take(&mut self, record: Stored<T>) {
         let resource = &record.value;
         let has_tag = |tag| resource.tags().contains(tag);

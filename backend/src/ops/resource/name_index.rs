@@ -32,7 +32,6 @@ pub(in crate::ops) fn find_lookalike<'a>(
 }
 
 impl NameIndex {
-    /// Returns another name of the kind that looks the same as `name`.
     pub(super) async fn find_lookalike<T: Resource>(
         &mut self,
         store: &Store,

@@ -33,7 +33,7 @@ use crate::{
     },
 };
 
-/// Closes and deletes occurrences when they are due, in small batches.
+/// Task that closes and deletes occurrences when they are due, in small batches.
 #[derive(Debug)]
 pub struct Ageing {
     deciding: DecisionContext,
@@ -42,7 +42,6 @@ pub struct Ageing {
 }
 
 impl Ageing {
-    /// Ages the occurrences of the given store; the service's own events go through the intake.
     pub fn new(deciding: &DecisionContext, intake: Intake) -> Self {
         let owned = deciding.store.engine().cluster().watch_ownership();
         Self::for_owner(deciding, intake, owned)
@@ -66,7 +65,6 @@ impl Ageing {
         }
     }
 
-    /// Ages until shutdown.
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
             loop {

@@ -27,38 +27,29 @@ use crate::{
 /// Maximum bytes of messages in a response; further messages are described but not shown.
 const SHOWN_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// The message that a draft would send to one destination.
 #[derive(Debug, Clone)]
 pub struct Preview {
-    /// The destination.
     pub destination_name: Name,
     /// The message, without secrets; `None` if it does not fit into the response.
     pub rendered: Option<Value>,
-    /// Size in bytes.
     pub size_bytes: usize,
     /// Maximum size accepted by the provider, in bytes.
     pub limit_bytes: Option<usize>,
-    /// Human-readable problems.
     pub warnings: Vec<String>,
 }
 
-/// The messages that a draft would send.
 #[derive(Debug, Clone)]
 pub struct Previews {
-    /// One preview per destination.
     pub previews: Vec<Preview>,
     /// Human-readable problems of the rule's message, and warnings about its triggers.
     pub warnings: Vec<String>,
 }
 
-/// Information about this installation that messages contain.
 #[derive(Debug, Clone)]
 pub struct Installation {
     /// The settings, which contain the name of the installation.
     pub settings: watch::Receiver<Arc<SharedSettings>>,
-    /// The targets of links.
     pub links: Links,
-    /// The pool that renders templates.
     pub renderers: Renderers,
 }
 

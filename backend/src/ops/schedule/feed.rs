@@ -16,7 +16,6 @@ use crate::{
 const DAY_MS: i64 = 86_400_000;
 /// Time ranges that a feed covers in the past and in the future, in milliseconds.
 const BACK_MS: i64 = 30 * DAY_MS;
-/// See [`BACK_MS`].
 const AHEAD_MS: i64 = 90 * DAY_MS;
 /// Time beyond the feed in which to look for the start of the first shift and the end of the last,
 /// in milliseconds.
@@ -63,9 +62,6 @@ impl Schedules {
     }
 
     /// Returns the shifts of the last 30 days and the next 90 days for the feed of a schedule.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
     pub async fn feed(&self, schedule: Schedule) -> Result<v1::OpenFeedResponse, Error> {
         let time_zone = schedule.time_zone.clone();
         let gaps_allowed = schedule.gaps_allowed;
@@ -74,10 +70,7 @@ impl Schedules {
         Ok(v1::OpenFeedResponse { shifts, time_zone })
     }
 
-    /// Returns the shifts of a contact in all schedules that name it.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
+    /// Returns the shifts of a contact in all schedules that name the contact.
     pub async fn feed_of(&self, contact: &Contact) -> Result<v1::OpenFeedResponse, Error> {
         let mut all = Vec::new();
         let users = References::find(&self.store, Kind::Contact, &contact.name).await?;
@@ -136,7 +129,7 @@ impl Schedules {
             .collect())
     }
 
-    /// Computes the shifts of a feed. The first and the last one are not cut to the range of the
+    /// Computes the shifts of a feed. The first and the last shift are not cut to the range of the
     /// feed, because they would change every day.
     async fn compute_feed(&self, schedule: Schedule) -> Result<Vec<ShownShift>, Error> {
         let now_ms = self.clock.now_ms();

@@ -15,7 +15,6 @@ use crate::{
     ops::refers::ReferenceChecker,
 };
 
-/// Context for checking a layer of a draft.
 pub(super) struct LayerChecker<'a, 'b> {
     pub(super) path: String,
     pub(super) refers: &'a mut ReferenceChecker<'b>,

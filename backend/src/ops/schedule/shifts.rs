@@ -22,25 +22,19 @@ const AHEAD_MS: i64 = 30 * 24 * 3_600_000;
 /// Reason of the override that `keep_current` adds.
 const CURRENT_REASON: &str = "on call until the hand-off";
 
-/// The contacts on call at a moment.
 #[derive(Debug)]
 pub struct OnCallAt {
-    /// The contacts.
     pub contacts: Vec<String>,
-    /// Description of the layer or override that put them on call.
     pub source: String,
     /// Time of the next change; `None` if there is none within 400 days, or for the past.
     pub until_ms: Option<i64>,
-    /// The revision of the schedule.
     pub revision: u64,
 }
 
 /// A shift, with its source described according to the schedule in force at the time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownShift {
-    /// Start, in milliseconds since the epoch.
     pub start_ms: i64,
-    /// End, in milliseconds since the epoch.
     pub end_ms: i64,
     /// The contacts; empty for a gap.
     pub contacts: Vec<Name>,
@@ -50,23 +44,17 @@ pub struct ShownShift {
     pub begin_ms: i64,
 }
 
-/// Shifts in order.
 #[derive(Debug, Default)]
 pub struct ShownShifts {
-    /// The shifts.
     pub shifts: Vec<ShownShift>,
     /// Whether there may be more.
     pub stopped_early: bool,
 }
 
-/// The effect of a draft of a schedule over the next 30 days.
 #[derive(Debug)]
 pub struct SchedulePreview {
-    /// The shifts of the draft.
     pub shifts: ShownShifts,
-    /// Time ranges in which the draft puts other contacts on call.
     pub differences: Vec<v1::ShiftDifference>,
-    /// Possible mistakes.
     pub warnings: Vec<String>,
 }
 
@@ -81,7 +69,7 @@ impl ShownShift {
         }
     }
 
-    /// Whether an adjacent shift has the same contacts and source.
+    /// Returns whether an adjacent shift has the same contacts and source.
     pub(super) fn is_continued(&self, by: &Self) -> bool {
         (&self.contacts, &self.source) == (&by.contacts, &by.source)
     }
@@ -99,7 +87,6 @@ impl From<&ShownShift> for v1::Shift {
 }
 
 impl ShownShifts {
-    /// Computes the shifts of a range, at most `most`.
     fn compute(schedule: &LoadedSchedule, (start_ms, end_ms): (i64, i64), most: usize) -> Self {
         let found = schedule.shifts(start_ms, end_ms, most);
         let shifts = found.shifts.into_iter();
@@ -314,7 +301,6 @@ fn mid_shift_warning(old: &LoadedSchedule, new: &LoadedSchedule, now_ms: i64) ->
     ))
 }
 
-/// Describes the source of a shift.
 fn source(source: OnCallSource, schedule: &Schedule) -> String {
     match source {
         OnCallSource::Override => "override".into(),

@@ -25,10 +25,6 @@ pub struct Bucket {
     pub by_severity: BTreeMap<Severity, usize>,
 }
 
-/// Counts the occurrences that match the filter.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn count(store: &Store, filter: &Filter) -> Result<usize, Error> {
     let mut total = 0;
     if filter.is_answered_by(SortField::LastSeen) && filter.start_ms.is_none() {

@@ -2,7 +2,6 @@
 
 use crate::store::LogPosition;
 
-/// State of a walk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cursor {
     /// Position in the change log at which the walk began. Occurrences changed later may have moved
@@ -11,7 +10,6 @@ pub(super) struct Cursor {
     /// Newest time in the order when the walk began, in milliseconds since the epoch. Later entries
     /// have moved there since; stopping here keeps the walk from chasing entries that keep moving.
     pub(super) newest_ms: i64,
-    /// Position of the last occurrence shown.
     pub(super) at: Position,
 }
 

@@ -15,7 +15,6 @@ pub struct Filter {
     pub start_ms: Option<i64>,
     /// Opened before this time, in milliseconds since the epoch.
     pub end_ms: Option<i64>,
-    /// Query to match.
     pub query: Option<CompiledQuery>,
     /// Severities to include; empty for all.
     pub severities: Vec<Severity>,
@@ -24,7 +23,6 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether an occurrence matches.
     pub fn matches(&self, occurrence: &Occurrence) -> bool {
         (self.severities.is_empty() || self.severities.contains(&occurrence.severity))
             && (self.statuses.is_empty() || self.statuses.contains(&occurrence.status))
@@ -52,7 +50,7 @@ impl Filter {
         meant
     }
 
-    /// Whether the index for this sort field yields exactly the matching occurrences.
+    /// Returns whether the index for this sort field yields exactly the matching occurrences.
     pub(super) fn is_answered_by(&self, sort: SortField) -> bool {
         self.query.is_none()
             && match sort {

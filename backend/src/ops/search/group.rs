@@ -12,10 +12,8 @@ use crate::{
     store::Store,
 };
 
-/// Maximum number of distinct values.
 const GROUPS_MAX: usize = 100_000;
 const BATCH: usize = 1_000;
-/// Maximum characters of a value.
 const VALUE_CHARS: usize = 256;
 
 /// Occurrences with the same value of a field.
@@ -25,27 +23,21 @@ pub struct Group {
     pub value: Option<String>,
     /// Count by severity; severities without occurrences are omitted.
     pub by_severity: BTreeMap<Severity, usize>,
-    /// Time the newest of them was last seen, in milliseconds since the epoch; `None` if they were
-    /// only counted.
+    /// Time at which the newest occurrence was last seen, in milliseconds since the epoch; `None`
+    /// if the occurrences were only counted.
     pub last_seen_ms: Option<i64>,
 }
 
-/// Groups of occurrences by the value of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Groups {
     /// The groups, largest first, then by value.
     pub all: Vec<Group>,
-    /// Number of occurrences counted.
     pub counted: usize,
-    /// Whether all matching occurrences were counted.
     pub is_complete: bool,
 }
 
 /// Groups the matching occurrences by the value of a field, most recently seen first, for at most
 /// [`PAGE_TIME_MAX`].
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn group(
     store: &Store,
     clock: &dyn Clock,
@@ -99,7 +91,6 @@ fn largest_first(mut groups: Vec<Group>) -> Vec<Group> {
     groups
 }
 
-/// Returns the value of a field as written in a filter.
 fn value(field: &Field, occurrence: &Occurrence) -> Option<String> {
     match field {
         Field::Severity => return Some(occurrence.severity.as_str().to_owned()),

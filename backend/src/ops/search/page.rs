@@ -36,7 +36,6 @@ pub(super) struct PageFiller<'a> {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FillOutcome {
-    /// Everything was returned.
     ToTheEnd,
     Full,
     /// The deadline passed; there may be more after this position.
@@ -60,7 +59,6 @@ impl<'a> PageFiller<'a> {
         }
     }
 
-    /// Fills the page from a cursor on.
     pub(super) async fn fill_forward(
         &mut self,
         sort: Sort,
@@ -127,7 +125,6 @@ impl<'a> PageFiller<'a> {
         }
     }
 
-    /// Fills the page with the remaining occurrences of a walk.
     pub(super) async fn walk(
         &mut self,
         mut walk: Walk<'_>,
@@ -205,8 +202,8 @@ impl<'a> PageFiller<'a> {
         clock.elapsed() >= end
     }
 
-    /// Number of occurrences to read at a time, limited so that large ones do not exhaust memory
-    /// before their size is known.
+    /// Returns the number of occurrences to read at a time, limited so that large ones do not
+    /// exhaust memory before their size is known.
     fn batch_size(&self) -> usize {
         let missing = self.request.limit + 1 - self.found.len();
         let affordable = match self.bytes.checked_div(self.found.len()) {
@@ -228,7 +225,6 @@ const BY_START: Sort = Sort {
 /// Occurrences named in a range of the change log.
 pub(crate) struct Names {
     pub(crate) keys: BTreeSet<Vec<u8>>,
-    /// End of the range.
     pub(crate) reached: LogPosition,
 }
 

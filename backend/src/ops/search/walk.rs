@@ -20,7 +20,6 @@ use crate::{
 /// Entries of a stream in the first read; doubled each time up to [`READ_MAX`].
 const READ_FIRST: usize = 32;
 const READ_MAX: usize = 1_024;
-/// Occurrences in the first read, and the maximum.
 const BATCH_FIRST: usize = 64;
 const BATCH_MAX: usize = 256;
 /// Maximum number of occurrences sorted in memory.
@@ -49,11 +48,9 @@ pub(crate) type OrderPosition = (Vec<u8>, Vec<u8>);
 
 #[derive(Debug)]
 struct Stream {
-    /// Prefix of the positions.
     head: Vec<u8>,
     /// Number of bytes of an entry's key that precede the rest of its position.
     skipped: usize,
-    /// The range still to be read; `None` at the end.
     range: Option<Range>,
     read: usize,
     waiting: VecDeque<OrderPosition>,
@@ -208,7 +205,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Counts the positions, up to `limit`.
     pub(crate) async fn count(&self, limit: usize) -> Result<usize, EngineError> {
         let ranges = self
             .streams
@@ -330,7 +326,7 @@ impl Stream {
         self.waiting.front()
     }
 
-    /// The range to read next; `None` while positions are buffered, and at the end.
+    /// Returns the range to read next; `None` while positions are buffered, and at the end.
     fn next_range(&self) -> Option<&Range> {
         self.range.as_ref().filter(|_| self.waiting.is_empty())
     }

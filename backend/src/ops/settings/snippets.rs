@@ -13,9 +13,6 @@ const NAMED_MAX: usize = 10;
 
 /// Returns the templates of rules and destinations that were valid with the snippets before and are
 /// not with the new ones, as violations of the settings.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn broken(
     store: &Store,
     before: &Snippets,

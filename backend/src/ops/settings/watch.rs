@@ -20,7 +20,6 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// Time until the next check after a failure.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Compares the file of this node with the settings in force.
 #[derive(Debug)]
 pub struct SettingsWatch {
     store: Store,
@@ -34,7 +33,6 @@ pub struct SettingsWatch {
 }
 
 impl SettingsWatch {
-    /// Creates a watch for a node with the given settings that reports through an intake.
     pub fn new(
         store: Store,
         clock: Arc<dyn Clock>,

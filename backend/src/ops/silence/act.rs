@@ -32,7 +32,6 @@ use crate::{
     store::Lane,
 };
 
-/// Creates, reads, edits and ends silences.
 #[derive(Debug, Clone)]
 pub struct Silencing {
     all: Silences,
@@ -40,7 +39,6 @@ pub struct Silencing {
     intake: Intake,
 }
 
-/// Filter for silences.
 #[derive(Debug, Clone, Default)]
 pub struct SilenceFilter {
     /// Names, tags and text.
@@ -51,7 +49,6 @@ pub struct SilenceFilter {
     pub event: Option<EventId>,
 }
 
-/// The new end of a silence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extension {
     /// Extend by this many milliseconds.
@@ -61,7 +58,6 @@ pub enum Extension {
 }
 
 impl Silencing {
-    /// Manages the silences of a store; the service's own events about them go through the intake.
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         let all = Silences::new(deciding.store.clone(), Arc::clone(&deciding.clock));
         Self {
@@ -129,10 +125,6 @@ impl Silencing {
             .await
     }
 
-    /// Reads a silence.
-    ///
-    /// # Errors
-    /// Returns [`Error::NotFound`] if there is none.
     pub async fn get(&self, name: &str) -> Result<SilenceView, Error> {
         let view = self.all.get(name).await?;
         self.with_current_counts(view).await
@@ -415,7 +407,6 @@ fn load_silence(silence: &Silence) -> Result<LoadedSilence, Error> {
         .ok_or_else(|| Error::invalid(super::QUERY_PATH, "cannot be asked"))
 }
 
-/// Returns a query that matches only the event of an occurrence.
 fn query_of(occurrence: &Occurrence) -> Query {
     let text = |text: &str| Literal::Text(text.to_owned());
     let mut clauses = vec![Clause::Equals("name".into(), text(&occurrence.name))];

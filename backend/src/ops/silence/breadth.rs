@@ -7,7 +7,6 @@ use crate::{
     limits::{SILENCE_COVERS_MAX, SILENCE_SHARE_FROM},
 };
 
-/// Returns the reason why a silence is too broad; `None` if it is not.
 pub(super) fn too_broad(query: Option<&Query>, preview: &Preview) -> Option<String> {
     let Preview {
         covered_count: covered,
@@ -41,7 +40,7 @@ pub(super) fn refuse(query: Option<&Query>, preview: &Preview) -> Result<(), Err
     }
 }
 
-/// Whether a clause is true if every comparison is false.
+/// Returns whether a clause is true if every comparison is false.
 fn is_true_of_nothing(clause: &Clause) -> bool {
     match clause {
         Clause::And(clauses) => clauses.iter().all(is_true_of_nothing),

@@ -60,9 +60,6 @@ fn stage(loaded: &LoadedSilence, now_ms: i64) -> Stage {
 }
 
 /// Ends silences that have covered something and then nothing for long enough.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn end_idle(deciding: &DecisionContext) -> Result<(), Error> {
     let snapshot = deciding.ruleset.refresh().await?;
     let now_ms = deciding.clock.now_ms();
@@ -162,9 +159,6 @@ pub fn next_ms(snapshot: &Snapshot, after_ms: i64) -> Option<i64> {
 }
 
 /// Deletes silences that ended longer ago than the retention of closed occurrences.
-///
-/// # Errors
-/// Returns an error if the store fails.
 pub async fn delete_expired(deciding: &DecisionContext) -> Result<(), Error> {
     let snapshot = deciding.ruleset.refresh().await?;
     let retention = snapshot.settings().event_retention;
@@ -215,9 +209,6 @@ fn in_force_event(loaded: &LoadedSilence, stage: Stage, now_ms: i64) -> Incoming
 }
 
 /// Closes the event of a silence if it is open, with a summary of the notifications it held.
-///
-/// # Errors
-/// Returns an error if the store or the intake fails.
 pub(super) async fn close_event(
     (deciding, intake): (&DecisionContext, &Intake),
     silence: &Silence,

@@ -16,26 +16,18 @@ use crate::{
 
 const BATCH: usize = 500;
 
-/// The effect of a silence.
 #[derive(Debug, Clone, Default)]
 pub struct Preview {
-    /// The query that was evaluated.
     pub query: Option<Query>,
-    /// Number of open events that it would cover.
+    /// Number of open events that the silence would cover.
     pub covered_count: usize,
-    /// Number of open events checked.
     pub open_count: usize,
-    /// The first events that it would cover, most recently seen first.
+    /// The first events that the silence would cover, most recently seen first.
     pub covered: Vec<Occurrence>,
-    /// Number of covered events with held notifications.
     pub pending_count: usize,
-    /// Messages that it would have held.
     pub messages: HeldMessages,
-    /// The reason why it is too broad, if it is.
     pub too_broad: Option<String>,
-    /// Warnings about settings that its author may not have intended.
     pub warnings: Vec<String>,
-    /// Whether the check stopped before the end.
     pub stopped_early: bool,
 }
 
@@ -89,7 +81,6 @@ pub(super) async fn open(
     }
 }
 
-/// Returns the messages of the last days that a silence would have held.
 pub(super) async fn silenced_messages(
     store: &Store,
     clock: &dyn Clock,

@@ -18,7 +18,7 @@ use crate::{
 
 const INTERVAL: Duration = Duration::from_secs(3600);
 
-/// Merges and deletes old counters.
+/// Task that merges and deletes old counters.
 #[derive(Debug)]
 pub struct CounterAging {
     store: Store,
@@ -26,7 +26,6 @@ pub struct CounterAging {
 }
 
 impl CounterAging {
-    /// Creates the aging of counters for a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }
     }
@@ -48,10 +47,6 @@ impl CounterAging {
         }
     }
 
-    /// Processes all counters once.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails; earlier changes are kept.
     pub async fn age_counters(&self) -> Result<(), Error> {
         let now = minute(self.clock.now_ms());
         let oldest_minute = now.saturating_sub(COUNTER_MINUTES);

@@ -236,7 +236,6 @@ pub fn query_or_filter(
     Some(Query { clause })
 }
 
-/// Converts a query for the wire.
 pub fn to_wire(query: &Query) -> v1::Query {
     v1::Query {
         clause: Some((&query.clause).into()),

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use prost_types::Timestamp;
 
-/// Converts milliseconds since the epoch for the wire.
 pub fn timestamp(at_ms: i64) -> Timestamp {
     Timestamp {
         seconds: at_ms.div_euclid(1_000),
@@ -13,7 +12,6 @@ pub fn timestamp(at_ms: i64) -> Timestamp {
     }
 }
 
-/// Converts a duration for the wire.
 pub fn duration(duration: Duration) -> prost_types::Duration {
     prost_types::Duration {
         seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
@@ -21,19 +19,16 @@ pub fn duration(duration: Duration) -> prost_types::Duration {
     }
 }
 
-/// Converts a time from the wire to milliseconds since the epoch.
 pub fn millis(at: &Timestamp) -> i64 {
     let seconds_ms = at.seconds.saturating_mul(1_000);
     seconds_ms.saturating_add(i64::from(at.nanos) / 1_000_000)
 }
 
-/// Converts a duration from the wire to milliseconds.
 pub fn length_ms(length: &prost_types::Duration) -> i64 {
     let seconds_ms = length.seconds.saturating_mul(1_000);
     seconds_ms.saturating_add(i64::from(length.nanos) / 1_000_000)
 }
 
-/// Converts milliseconds to a duration for the wire.
 pub fn length(ms: i64) -> prost_types::Duration {
     duration(Duration::from_millis(ms.unsigned_abs()))
 }

@@ -9,7 +9,6 @@ use crate::{error::Error, limits::MESSAGE_ENTRIES_MAX};
 pub(super) const PREFIX_BYTES: usize = 5;
 const NUMBER_BITS: u32 = 64;
 
-/// A parser of the top-level fields of a gRPC message.
 #[derive(Debug)]
 pub(super) struct Entries {
     state: ParseState,

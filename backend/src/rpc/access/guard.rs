@@ -68,7 +68,6 @@ pub struct Guard {
     users: Option<Arc<SignedInUsers>>,
 }
 
-/// An admitted call.
 #[derive(Debug)]
 pub struct AdmittedCall {
     method: &'static Method,
@@ -78,7 +77,6 @@ pub struct AdmittedCall {
     scan: Option<(Scans, Scanner)>,
 }
 
-/// A rejected call.
 #[derive(Debug)]
 pub struct RejectedCall {
     status: Status,
@@ -105,20 +103,17 @@ impl Guard {
         }
     }
 
-    /// Sets the trusted proxies.
     #[must_use]
     pub fn with_trusted_proxies(mut self, proxies: Proxies) -> Self {
         self.proxies = Arc::new(proxies);
         self
     }
 
-    /// Accepts signed-in users as well.
     #[must_use]
     pub fn with_users(self, users: Option<Arc<SignedInUsers>>) -> Self {
         Self { users, ..self }
     }
 
-    /// Returns the number of open watch streams.
     pub fn watchers(&self) -> usize {
         self.capacities.watch_count()
     }
@@ -337,7 +332,7 @@ impl Guard {
         Ok(Some(by))
     }
 
-    /// Checks whether the caller may make that call now. A granted dialect may be sent with any
+    /// Checks whether the caller may make the call now. A granted dialect may be sent with any
     /// role.
     fn check(
         &self,
@@ -377,7 +372,6 @@ fn dialect(path: &str, headers: &HeaderMap) -> Option<Dialect> {
     }
 }
 
-/// Returns the maximum size of a `PutEvents` message with these headers.
 pub fn intake_bytes_max(headers: &HeaderMap) -> usize {
     if headers.contains_key(DIALECT_HEADER) {
         DIALECT_BYTES_MAX
@@ -429,7 +423,6 @@ impl<S> Layer<S> for Guard {
     }
 }
 
-/// A service behind a [`Guard`].
 #[derive(Debug, Clone)]
 pub struct Guarded<S> {
     guard: Guard,

@@ -19,8 +19,8 @@ const STEP_BYTES: usize = 1024;
 const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 const ACCEPTED: HeaderName = HeaderName::from_static("grpc-accept-encoding");
 
-/// Whether the messages of a call are gzip-compressed. Removes the header, since the service gets
-/// them decompressed.
+/// Returns whether the messages of a call are gzip-compressed. Removes the header, since the
+/// service gets the messages decompressed.
 pub(super) fn take_gzip_header(headers: &mut HeaderMap) -> bool {
     let is_gzip = headers.get(ENCODING).is_some_and(|it| it == "gzip");
     if is_gzip {

@@ -39,7 +39,6 @@ pub(super) enum RefusalReason {
     Rate,
 }
 
-/// Returns the metric labels of the reasons.
 pub fn labels() -> [&'static str; 3] {
     [RefusalReason::Key, RefusalReason::Role, RefusalReason::Rate].map(RefusalReason::as_str)
 }
@@ -106,7 +105,6 @@ impl Subject {
 }
 
 impl Refusals {
-    /// Creates the counter; events are passed to `report`.
     pub fn new(report: impl Fn(IncomingEvent) + Send + Sync + 'static) -> Self {
         Self {
             counted: Mutex::default(),
@@ -115,7 +113,6 @@ impl Refusals {
         }
     }
 
-    /// Counts in these metrics as well.
     #[must_use]
     pub fn with_metrics(self, metrics: Metrics) -> Self {
         Self { metrics, ..self }

@@ -62,7 +62,6 @@ async fn read_message(request: Request<Body>) -> Result<Request<Body>, Status> {
     Ok(Request::from_parts(parts, Body::new(gathered)))
 }
 
-/// Returns the status for a message above the size limit.
 pub fn too_large(bytes_max: usize) -> Status {
     let message = format!("the message is larger than {bytes_max} bytes");
     Status::resource_exhausted(message)

@@ -36,7 +36,6 @@ struct CachedToken {
 }
 
 impl SignedInUsers {
-    /// Creates the set of users of these sign-ins.
     pub fn new(sign_ins: Arc<SignIns>, clock: Arc<dyn Clock>) -> Self {
         Self {
             sign_ins,
@@ -46,15 +45,10 @@ impl SignedInUsers {
         }
     }
 
-    /// Returns the sign-ins.
     pub fn sign_ins(&self) -> &Arc<SignIns> {
         &self.sign_ins
     }
 
-    /// Returns the user of a token.
-    ///
-    /// # Errors
-    /// Same as [`SignIns::authenticate`].
     pub async fn find(&self, shown: &str) -> Result<Caller, Error> {
         // Checked on each call, since the provider can withdraw its keys.
         let person = self.sign_ins.authenticate(shown).await?;

@@ -10,10 +10,6 @@ use crate::{
     ops::{audit::AuditFilter, page::PageRequest, wire::FromDomain},
 };
 
-/// Converts a list request to filter and page.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] with every invalid field.
 pub fn list(
     request: v1::ListAuditEntriesRequest,
     is_admin: bool,

@@ -15,10 +15,6 @@ use crate::{
     ops::delivery::{BulkTally, Selection, Skip},
 };
 
-/// Converts a selection, with its limit and page token.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] with every invalid field.
 pub fn selection(
     ids: &[String],
     wire: Option<v1::DeliveryFilter>,
@@ -76,7 +72,6 @@ pub fn selection(
     })
 }
 
-/// Converts the result of retrying deliveries.
 pub fn retry_response(tally: BulkTally, warnings: Vec<String>) -> v1::RetryDeliveriesResponse {
     let retried = |(id, new): &(RecordId, RecordId)| v1::RetriedDelivery {
         id: id.to_string(),
@@ -92,7 +87,6 @@ pub fn retry_response(tally: BulkTally, warnings: Vec<String>) -> v1::RetryDeliv
     }
 }
 
-/// Converts the result of cancelling deliveries.
 pub fn cancel_response(tally: BulkTally, warnings: Vec<String>) -> v1::CancelDeliveriesResponse {
     v1::CancelDeliveriesResponse {
         count: Some(to_i32(tally.count)),

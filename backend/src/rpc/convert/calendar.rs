@@ -9,7 +9,6 @@ use crate::{
     ops::calendar::{Expansion, ExpansionSpan},
 };
 
-/// Converts the requested time span.
 pub fn requested_span(start: Option<&Timestamp>, end: Option<&Timestamp>) -> ExpansionSpan {
     ExpansionSpan {
         start_ms: start.map(time::millis),
@@ -17,7 +16,6 @@ pub fn requested_span(start: Option<&Timestamp>, end: Option<&Timestamp>) -> Exp
     }
 }
 
-/// Converts the spans of a calendar.
 pub fn spans(expansion: &Expansion) -> Vec<v1::CalendarSpan> {
     let local = |at_ms| {
         let local = expansion.prepared.local_time(at_ms);

@@ -21,7 +21,6 @@ impl FromDomain<Findings> for v1::CheckFindings {
     }
 }
 
-/// Converts the progress of a check, with the findings at its end.
 pub fn response(progress: Progress, findings: Option<Findings>) -> v1::CheckStoreResponse {
     v1::CheckStoreResponse {
         done: progress.done,

@@ -11,7 +11,6 @@ use crate::{
     },
 };
 
-/// Converts a role; `None` if unknown.
 pub fn role(wire: i32) -> Option<Role> {
     match v1::Role::try_from(wire).ok()? {
         v1::Role::Unspecified => None,
@@ -38,7 +37,6 @@ impl From<v1::CreateClientRequest> for ClientDraft {
     }
 }
 
-/// Converts an update request to the client's name and the changes.
 pub fn edit(wire: v1::UpdateClientRequest) -> (String, ClientEdit) {
     let texts = |wire: Option<v1::Texts>| wire.map(|it| it.values);
     let edit = ClientEdit {

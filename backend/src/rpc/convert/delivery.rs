@@ -102,7 +102,6 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: WaitReason)
     }
 }
 
-/// Converts a delivery state.
 pub fn state(state: DeliveryState) -> v1::delivery::State {
     match state {
         DeliveryState::Pending { .. } => v1::delivery::State::Pending,
@@ -116,7 +115,6 @@ pub fn state(state: DeliveryState) -> v1::delivery::State {
     }
 }
 
-/// Converts the counts of matching deliveries.
 pub fn counts(tally: DeliveryTally) -> v1::DeliveryCounts {
     v1::DeliveryCounts {
         waiting_count: Some(to_i32(tally.waiting)),
@@ -178,7 +176,6 @@ pub fn test_subject(
     }
 }
 
-/// Converts the result of a destination test.
 pub fn test_response(
     delivery: &Delivery,
     attempt: Attempt,
@@ -204,7 +201,6 @@ pub fn test_response(
     }
 }
 
-/// Converts the request of a test that is only rendered.
 pub fn render_response(
     rendered: RenderedTest,
     route: Option<v1::EventRoute>,
@@ -219,7 +215,6 @@ pub fn render_response(
     }
 }
 
-/// Converts an outcome.
 pub fn outcome(outcome: Outcome) -> v1::Outcome {
     match outcome {
         Outcome::Delivered => v1::Outcome::Delivered,
@@ -230,7 +225,6 @@ pub fn outcome(outcome: Outcome) -> v1::Outcome {
     }
 }
 
-/// Converts a request that was sent.
 pub fn request(request: Request) -> v1::RequestTranscript {
     v1::RequestTranscript {
         method: request.method,
@@ -240,7 +234,6 @@ pub fn request(request: Request) -> v1::RequestTranscript {
     }
 }
 
-/// Converts a response that was received.
 pub fn response(response: Response) -> v1::ResponseTranscript {
     v1::ResponseTranscript {
         status: response.status.into(),
@@ -249,10 +242,6 @@ pub fn response(response: Response) -> v1::ResponseTranscript {
     }
 }
 
-/// Parses an id.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] if it is malformed.
 pub fn id(text: &str) -> Result<RecordId, Error> {
     RecordId::parse(text).ok_or_else(|| Error::invalid("id", NO_DELIVERY_ID))
 }

@@ -97,7 +97,6 @@ fn history_entry(entry: HistoryEntry) -> v1::HistoryEntry {
     }
 }
 
-/// Converts JSON fields.
 pub fn structure(fields: Fields) -> prost_types::Struct {
     let fields = fields
         .into_iter()
@@ -122,7 +121,6 @@ pub(super) fn wire_value(value: Value) -> prost_types::Value {
     prost_types::Value { kind: Some(kind) }
 }
 
-/// Converts a page of a search.
 pub fn page(found: SearchPage) -> v1::SearchEventsResponse {
     let count = found.occurrences.len();
     v1::SearchEventsResponse {
@@ -138,7 +136,6 @@ pub fn page(found: SearchPage) -> v1::SearchEventsResponse {
     }
 }
 
-/// Converts the route of an occurrence.
 pub fn route(route: &Route) -> v1::EventRoute {
     let texts = |names: &[Name]| names.iter().map(ToString::to_string).collect();
     v1::EventRoute {
@@ -149,7 +146,6 @@ pub fn route(route: &Route) -> v1::EventRoute {
     }
 }
 
-/// Converts a bucket of a frequency.
 pub fn bucket(bucket: Bucket) -> v1::FrequencyBucket {
     v1::FrequencyBucket {
         start: bucket.start_ms,
@@ -165,7 +161,6 @@ fn by_name(counts: BTreeMap<Severity, usize>) -> BTreeMap<String, i32> {
         .collect()
 }
 
-/// Converts groups of occurrences by a field.
 pub fn groups(found: Groups, limit: usize) -> v1::GroupEventsResponse {
     let group = |group: Group| v1::EventGroup {
         value: group.value,
@@ -182,7 +177,6 @@ pub fn groups(found: Groups, limit: usize) -> v1::GroupEventsResponse {
     }
 }
 
-/// Converts an update of a watch.
 pub fn watch_response(update: WatchUpdate) -> v1::WatchEventsResponse {
     v1::WatchEventsResponse {
         events: update.changed.into_iter().map(single).collect(),
@@ -193,7 +187,6 @@ pub fn watch_response(update: WatchUpdate) -> v1::WatchEventsResponse {
     }
 }
 
-/// Converts the overview.
 pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
     let minutes = overview.events_per_minute.into_iter();
     let destinations = overview.destinations.into_iter();

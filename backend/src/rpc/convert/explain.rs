@@ -17,7 +17,6 @@ use crate::{
     },
 };
 
-/// Converts the explanation of one rule.
 pub fn explanation(rule: RuleExplanation) -> v1::RuleExplanation {
     let next = next(&rule.main.reason);
     let main = judgement(rule.main);
@@ -43,7 +42,6 @@ pub fn explanation(rule: RuleExplanation) -> v1::RuleExplanation {
     }
 }
 
-/// Converts the timeline of an occurrence.
 pub fn timeline(items: Vec<HistoryItem>) -> Vec<v1::TimelineEntry> {
     let one = |it: HistoryItem| v1::TimelineEntry {
         time: it.at_ms,

@@ -20,10 +20,6 @@ use crate::{
 
 const NO_GROUP_ID: &str = "is not a group id; expected `group-` and 26 letters and digits";
 
-/// Converts a list request to filter and page.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] with every invalid field.
 pub fn list(request: v1::ListGroupsRequest) -> Result<(Filter, PageRequest), Error> {
     use v1::group::State;
     let mut violations = Vec::new();
@@ -56,10 +52,6 @@ pub fn list(request: v1::ListGroupsRequest) -> Result<(Filter, PageRequest), Err
     Ok((filter, page))
 }
 
-/// Converts a request to the group's id and the page of members.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] for a malformed id.
 pub fn one(request: v1::GetGroupRequest) -> Result<(RecordId, PageRequest), Error> {
     let page = PageRequest {
         size: request.page_size,
@@ -72,9 +64,10 @@ fn id(text: &str) -> Result<RecordId, Error> {
     GroupId::parse(text).ok_or_else(|| Error::invalid("id", NO_GROUP_ID))
 }
 
-/// Converts a request to the group's id and the change of its members.
+/// Returns the group's id and the state change for its members.
 ///
 /// # Errors
+///
 /// Returns [`Error::Invalid`] with every invalid field.
 pub fn change(request: &v1::SetGroupStatusRequest) -> Result<(RecordId, StateChange), Error> {
     let status = Status::from_number(request.status).filter(|it| *it != Status::Open);
@@ -99,7 +92,6 @@ pub fn change(request: &v1::SetGroupStatusRequest) -> Result<(RecordId, StateCha
     Ok((id(&request.id)?, change))
 }
 
-/// Converts a group.
 pub fn group(view: GroupView) -> v1::Group {
     let GroupView {
         group,
@@ -139,7 +131,6 @@ pub fn group(view: GroupView) -> v1::Group {
     }
 }
 
-/// Converts a member of a group.
 pub fn member(occurrence: Occurrence) -> v1::GroupMember {
     v1::GroupMember {
         event_id: occurrence.event.to_string(),

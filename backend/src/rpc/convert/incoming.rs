@@ -11,19 +11,13 @@ use crate::{
     ops::intake::check::{check, check_source},
 };
 
-/// Converts an event; `now_ms` is its time if it has none.
-///
-/// # Errors
-/// Returns all violations.
+/// Converts an event, using `now_ms` if the event has no time.
 pub fn incoming(event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<Violation>> {
     checked(event, now_ms, |_| {})
 }
 
 /// Converts an event of another dialect like [`incoming`], but truncates long values instead of
 /// rejecting them.
-///
-/// # Errors
-/// Returns all violations.
 pub fn truncated(mut event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<Violation>> {
     event.metadata_fields.iter_mut().for_each(make_finite);
     checked(event, now_ms, truncate_event)
@@ -137,7 +131,6 @@ fn make_value_finite(value: &mut prost_types::Value) {
     }
 }
 
-/// Joins the violations of an event into one sentence.
 pub fn join_violations(violations: &[Violation]) -> String {
     let each = violations
         .iter()

@@ -7,7 +7,6 @@ use bellwether_proto::v1;
 use super::{event, list::to_i32, silence::held_messages};
 use crate::{domain::Occurrence, ops::inhibition::Preview};
 
-/// Converts the preview of a draft.
 pub fn preview(preview: Preview) -> v1::PreviewInhibitionResponse {
     let shown = |it: Arc<Occurrence>| Some(event::single(Arc::unwrap_or_clone(it)));
     let pairs = preview.pairs.into_iter().map(|it| v1::InhibitedPair {

@@ -4,7 +4,6 @@ use crate::ops::{page::PageRequest, resource::Filter};
 
 pub use crate::ops::wire::to_i32;
 
-/// Converts a list request to page and filter.
 pub fn page_and_filter(
     (size, token): (i32, String),
     names: Vec<String>,

@@ -13,10 +13,6 @@ use crate::{
     },
 };
 
-/// Converts a list request to filter and page.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] with every invalid field.
 pub fn list(request: v1::ListObligationsRequest) -> Result<(ObligationFilter, PageRequest), Error> {
     let mut violations = Vec::new();
     for (field, names) in [
@@ -48,7 +44,6 @@ pub fn list(request: v1::ListObligationsRequest) -> Result<(ObligationFilter, Pa
     Ok((filter, page))
 }
 
-/// Converts an obligation.
 pub fn obligation(obligation: Obligation) -> v1::Obligation {
     let contact = obligation
         .contact

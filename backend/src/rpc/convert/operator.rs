@@ -13,10 +13,6 @@ use crate::{
     ops::{annotate::AnnotationItem, edit::OccurrenceTarget, set_status::StatusItem},
 };
 
-/// Converts an annotation.
-///
-/// # Errors
-/// Returns the violation.
 pub fn annotation(item: v1::AnnotationItem) -> Result<AnnotationItem, Error> {
     Ok(AnnotationItem {
         target: target(&item.event_id, &item.occurrence_id)?,
@@ -43,10 +39,6 @@ pub(super) fn acknowledge_for(
     Ok(for_ms)
 }
 
-/// Converts a status change.
-///
-/// # Errors
-/// Returns the violation.
 pub fn status(item: &v1::StatusItem, without_updates: bool) -> Result<StatusItem, Error> {
     let status = match item.status {
         0 => None,
@@ -71,10 +63,8 @@ pub fn status(item: &v1::StatusItem, without_updates: bool) -> Result<StatusItem
     })
 }
 
-/// Converts an assignment; `None` leaves it unchanged, and an empty name removes it.
-///
-/// # Errors
-/// Returns the violation of the name.
+/// Converts an assignment: `None` leaves the assignee unchanged, an empty name removes the
+/// assignee.
 pub fn assignment(assignee: Option<&str>) -> Result<Assignment, Error> {
     Ok(match assignee {
         None => Assignment::Unchanged,

@@ -14,10 +14,6 @@ use crate::{
     },
 };
 
-/// Converts a list request to filter and page.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] with every invalid field.
 pub fn list(request: v1::ListPendingRequest) -> Result<(Filter, PageRequest), Error> {
     let mut violations = Vec::new();
     if request.rule_names.len() > RULE_NAMES_MAX {
@@ -58,10 +54,6 @@ pub fn list(request: v1::ListPendingRequest) -> Result<(Filter, PageRequest), Er
     Ok((filter, page))
 }
 
-/// Converts the target of a release.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] with every invalid field.
 pub fn target(request: &v1::ReleasePendingRequest) -> Result<OccurrenceTarget, Error> {
     let mut violations = Vec::new();
     if request.rule_name.is_empty() {
@@ -84,7 +76,6 @@ pub fn target(request: &v1::ReleasePendingRequest) -> Result<OccurrenceTarget, E
     }
 }
 
-/// Converts a pending notification.
 pub fn pending(waits: HeldMessage) -> v1::Pending {
     match waits {
         HeldMessage::Decision {
@@ -119,7 +110,7 @@ fn decision(pending: &Pending, occurrence: Occurrence, destinations: &[Name]) ->
     }
 }
 
-/// Converts a message above a budget: a single one so far, or a digest.
+/// Converts a message that exceeds a budget: a single message so far, or a digest.
 fn digest(delivery: Delivery) -> v1::Pending {
     let content = delivery.content;
     let count = content.digest.as_ref().map_or(1, |it| it.count);

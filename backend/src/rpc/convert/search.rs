@@ -23,12 +23,10 @@ const GROUPS_DEFAULT: usize = 50;
 
 const FILTER_PATH: &str = "query.filter";
 
-/// A converted query.
 #[derive(Debug)]
 pub struct ReadQuery<T> {
-    /// The result of the conversion.
     pub what: T,
-    /// Fields of its condition, each with its position in the filter text, if any.
+    /// Fields used in the condition, each with its position in the filter text, if any.
     pub named: Vec<(String, Option<usize>)>,
 }
 
@@ -46,10 +44,6 @@ pub fn filter(wire: Option<v1::EventQuery>, now_ms: i64) -> Result<ReadQuery<Fil
     }
 }
 
-/// Converts a search.
-///
-/// # Errors
-/// Returns all violations, with paths in the request.
 pub fn search(
     wire: Option<v1::EventQuery>,
     now_ms: i64,
@@ -94,10 +88,6 @@ pub fn search(
     Ok(ReadQuery { what, named })
 }
 
-/// Checks the number of buckets of a frequency.
-///
-/// # Errors
-/// Returns an error if it is out of range.
 pub fn bucket_count(number: i32) -> Result<usize, Error> {
     match number {
         0 => Ok(BUCKETS_DEFAULT),
@@ -117,10 +107,6 @@ pub fn group_field(name: &str) -> Result<Field, Error> {
     Field::parse_shared(name).map_err(|message| Error::invalid("field", message))
 }
 
-/// Checks the number of groups.
-///
-/// # Errors
-/// Returns an error if it is out of range.
 pub fn group_limit(number: i32) -> Result<usize, Error> {
     match number {
         0 => Ok(GROUPS_DEFAULT),

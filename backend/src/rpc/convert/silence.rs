@@ -26,7 +26,6 @@ use crate::{
 
 const FILTER_PATH: &str = "filter";
 
-/// Converts a draft of a client.
 pub fn draft(wire: v1::Silence, editor: Name) -> SilenceDraft {
     let mut violations = Vec::new();
     let query = (wire.query, wire.filter.as_str());
@@ -72,10 +71,6 @@ pub fn draft(wire: v1::Silence, editor: Name) -> SilenceDraft {
     }
 }
 
-/// Converts a list request to filter and page.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] with every invalid field.
 pub fn list(wire: v1::ListSilencesRequest) -> Result<(SilenceFilter, PageRequest), Error> {
     use v1::silence::State;
     let mut violations = Vec::new();
@@ -196,7 +191,6 @@ fn comment(comment: Comment) -> v1::SilenceComment {
     }
 }
 
-/// Converts messages that would have been held.
 pub fn held_messages(messages: HeldMessages) -> v1::SilencedMessages {
     let by_rule = messages.by_rule.into_iter().map(|it| v1::RuleMessages {
         rule_name: it.rule_name,
@@ -209,7 +203,6 @@ pub fn held_messages(messages: HeldMessages) -> v1::SilencedMessages {
     }
 }
 
-/// Converts the preview of a draft.
 pub fn preview(preview: Preview) -> v1::PreviewSilenceResponse {
     let warnings = preview.too_broad.iter().cloned();
     v1::PreviewSilenceResponse {

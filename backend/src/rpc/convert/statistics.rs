@@ -11,7 +11,6 @@ use crate::{
     ops::statistics::{DeliveryCounts, Statistics},
 };
 
-/// Converts the statistics.
 pub fn statistics(statistics: Statistics) -> v1::GetStatisticsResponse {
     let columns = statistics.columns;
     let events = statistics.events.into_iter();

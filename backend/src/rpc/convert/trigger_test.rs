@@ -5,7 +5,6 @@ use bellwether_proto::v1;
 use super::{event, list::to_i32};
 use crate::ops::test_trigger::TestRun;
 
-/// Converts a test request to the draft and the time span.
 pub fn draft(wire: v1::TestTriggerRequest) -> (v1::Trigger, (Option<i64>, Option<i64>)) {
     let span = wire.time_range.unwrap_or_default();
     let draft = v1::Trigger {
@@ -29,7 +28,6 @@ pub fn progress(run: &TestRun) -> v1::TestTriggerWithProgressResponse {
     }
 }
 
-/// Converts the result.
 pub fn result(run: &TestRun) -> v1::TestTriggerResponse {
     let test = run.results();
     let occurrences = test.occurrences.iter().cloned();

@@ -21,7 +21,8 @@ use crate::{
 };
 
 const MORE: &str = "\u{2026}";
-/// Key of the member with the number of dropped ones, and its bytes without the number.
+/// Key of the member with the number of dropped members, and the size of this member in bytes
+/// without the number.
 const LEFT_OUT: &str = "\u{2026}";
 const LEFT_OUT_BYTES: usize = 64;
 /// Minimum bytes for a useful truncated value.
@@ -30,7 +31,7 @@ const HASH_BYTES: usize = 8;
 /// Dimension that distinguishes events with dropped dimensions.
 const IDENTITY: &str = "identity";
 
-/// Makes an event fit; one that fits stays as it is.
+/// Truncates an event to the size limits; leaves the event unchanged if it already fits.
 pub(super) fn truncate_event(event: &mut IncomingEvent) {
     let mut aside = Fields::new();
     truncate_name(event, &mut aside);
@@ -95,7 +96,7 @@ fn truncate_dimensions(event: &mut IncomingEvent, aside: &mut Fields) {
     let whole = std::mem::take(&mut event.dimensions);
     let hash = are_many.then(|| hash(whole.iter().flat_map(|(key, value)| [&**key, &**value])));
     let mut left = Fields::new();
-    // One dimension is reserved for the hash of all of them.
+    // One dimension is reserved for the hash of all dimensions.
     let most = EVENT_DIMENSIONS_MAX - usize::from(are_many);
     for (at, (key, value)) in whole.into_iter().enumerate() {
         if at >= most {
@@ -170,8 +171,8 @@ fn truncate(text: &mut String, bytes: usize) {
     text.truncate(bellwether_proto::text::prefix(text, bytes).len());
 }
 
-/// Shrinks an object to at most that many bytes of JSON: small members are retained, large ones
-/// share the rest.
+/// Shrinks an object to at most `bytes` of JSON: small members are retained, large ones share the
+/// rest.
 fn shrink_fields(fields: Fields, bytes: usize) -> Fields {
     let overhead = |key: &str| Value::Text(key.into()).json_bytes() + 2;
     let mut by_size: Vec<_> = fields.into_iter().collect();
@@ -195,8 +196,7 @@ fn shrink_fields(fields: Fields, bytes: usize) -> Fields {
     shrunk
 }
 
-/// Shrinks a value to at most that many bytes of JSON; a larger value needs at least
-/// [`VALUE_BYTES_MIN`].
+/// Shrinks a value to at most `bytes` of JSON; a larger value needs at least [`VALUE_BYTES_MIN`].
 fn shrink(value: Value, bytes: usize) -> Value {
     if value.json_bytes() <= bytes {
         return value;

@@ -23,7 +23,6 @@ pub(super) fn dialect_label(metadata: &MetadataMap) -> &'static str {
 
 pub(super) const NATIVE: &str = "native";
 
-/// Returns all metric labels.
 pub fn labels() -> impl Iterator<Item = &'static str> {
     let dialects = Dialect::ALL.into_iter().map(Dialect::as_str);
     dialects.chain([NATIVE, OTHER])
@@ -34,7 +33,8 @@ const OTHER: &str = "other";
 /// Alert label that earlier versions excluded from the identity.
 const SEVERITY: &str = "severity";
 
-/// Adds the reporter to an event of that dialect, and its identity in earlier versions.
+/// Adds the reporter to an event of a dialect, and the identity that the event had in earlier
+/// versions.
 pub(super) fn identify(word: &str, client: RecordId, event: &mut IncomingEvent) {
     let dialect = Dialect::from_name(word);
     let is_label_set = matches!(dialect, Some(Dialect::Alertmanager | Dialect::Prometheus));

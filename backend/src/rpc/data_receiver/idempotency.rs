@@ -8,13 +8,14 @@ use tonic::metadata::MetadataMap;
 use crate::{error::Error, limits::IDEMPOTENCY_KEY_CHARACTERS_MAX};
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// Marks a response as that of an earlier request.
+/// Metadata key that marks a response as the response to an earlier request.
 pub(super) const REPLAYED: &str = "idempotent-replayed";
 
 /// Returns the idempotency key of a request; `None` if it has none.
 ///
 /// # Errors
-/// Returns [`Error::Invalid`] for an invalid key, or several.
+///
+/// Returns [`Error::Invalid`] for an invalid key, or for several keys.
 pub(super) fn key_of(metadata: &MetadataMap) -> Result<Option<String>, Error> {
     let refuse = |message: String| Error::invalid(IDEMPOTENCY_KEY, message);
     let mut values = metadata.get_all(IDEMPOTENCY_KEY).iter();

@@ -10,17 +10,13 @@ use crate::engine::LogPosition;
 
 pub(super) const NAME: &str = "manifest.json";
 
-/// The manifest of a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     pub(super) layout: u32,
     /// Time of completion, as RFC 3339 in UTC. The backup contains the state at that time.
     pub end_time: String,
-    /// The version that made the backup.
     pub version: String,
-    /// The state that the backup contains.
     pub end: BackupEnd,
-    /// Whether the folder contains `secret.key`.
     pub has_keys: bool,
     pub(super) pieces: Vec<Piece>,
 }
@@ -33,7 +29,6 @@ pub(super) struct Piece {
 }
 
 impl Manifest {
-    /// Returns the total size of the pieces in bytes.
     pub fn bytes(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.bytes).sum()
     }
@@ -56,7 +51,6 @@ impl Manifest {
         format!("{manifest:#}\n")
     }
 
-    /// Parses the output of [`Manifest::write`]; `folder` is for errors.
     pub(super) fn read(text: &str, folder: &Path) -> Result<Self, BackupError> {
         let damaged = || BackupError::Damaged {
             folder: folder.into(),

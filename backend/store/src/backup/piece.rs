@@ -12,7 +12,6 @@ use crate::limits::{BACKUP_MESSAGE_BYTES_MAX, BACKUP_PIECE_BYTES};
 pub(super) const HEAD: [u8; 12] = *b"BWBACKUP\0\0\0\x01";
 /// Maximum bytes of a piece: it is closed once it is full, and its last step can be large.
 const BYTES_MAX: u64 = BACKUP_PIECE_BYTES + 4 * BACKUP_MESSAGE_BYTES_MAX as u64;
-/// Bytes of length and checksum before a step.
 const FRAME_BYTES: usize = 8;
 
 pub(super) fn name(number: usize) -> String {
@@ -47,10 +46,12 @@ pub(super) struct Content {
 }
 
 impl Content {
-    /// Reads a piece and verifies the checksum of each step.
+    /// Reads a piece and verifies the checksum of each step. The first damaged step and all later
+    /// ones are omitted without an error.
     ///
     /// # Errors
-    /// Returns any I/O error. Steps from the first damaged one on are omitted without an error.
+    ///
+    /// Returns any I/O error.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let bytes = plain_file::read_no_link(path, BYTES_MAX)?;
         let mut content = Self {

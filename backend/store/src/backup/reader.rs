@@ -42,7 +42,8 @@ struct ReadPosition {
     walked: u32,
     #[prost(bytes = "vec", optional, tag = "3")]
     after: Option<Vec<u8>>,
-    /// Key of the last record of that kind when reading it began. Later ones are in the log.
+    /// Key of the last record of that kind when reading of the kind began. Later records are in the
+    /// log.
     #[prost(bytes = "vec", optional, tag = "4")]
     bound: Option<Vec<u8>>,
     /// Position in the change log up to which changes were read.
@@ -124,9 +125,6 @@ impl Reader {
     }
 
     /// Returns the number of records, entries and log steps of the store, for progress.
-    ///
-    /// # Errors
-    /// Returns any error of the store.
     pub async fn row_count(&self) -> Result<u64, BackupError> {
         Ok(self.store.engine().row_count().await?)
     }

@@ -21,7 +21,6 @@ use crate::{
 /// Maximum bytes of a manifest; enough for more pieces than a disk can hold.
 const MANIFEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// A finished backup.
 #[derive(Debug)]
 pub struct Source {
     folder: PathBuf,
@@ -29,7 +28,6 @@ pub struct Source {
     verified: Vec<[u8; 32]>,
 }
 
-/// The means of verifying a backup.
 #[derive(Debug, Clone, Copy)]
 pub enum Trust<'a> {
     /// With the keys of its service, which prove every step.
@@ -66,7 +64,6 @@ impl Source {
         })
     }
 
-    /// Returns the manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
@@ -83,8 +80,8 @@ impl Source {
     /// # Errors
     /// Returns an error if the file is unreadable or not a key file.
     pub fn keys(&self, named: Option<&Path>) -> Result<Option<(Vec<u8>, Sealer)>, OpenError> {
-        // A named file may be a symbolic link, as orchestrators create them; one in the backup may
-        // not.
+        // A named file may be a symbolic link, as orchestrators create them; a file in the backup
+        // may not.
         let (path, content) = match (named, self.key_file(KEY_FILES[0])) {
             (Some(path), _) => (path.to_owned(), plain_file::read(path, KEY_FILE_BYTES_MAX)),
             (None, Some(path)) => {
@@ -143,7 +140,6 @@ impl Source {
         Ok(())
     }
 
-    /// Returns the number of pieces.
     pub fn piece_count(&self) -> usize {
         self.manifest.pieces.len()
     }

@@ -9,7 +9,6 @@ use crate::{
 
 const PURPOSE: &str = "backup step";
 
-/// Stored records, and the position at which to continue.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Step {
     /// The records; if several steps contain the same one, the last is valid.
@@ -26,28 +25,22 @@ pub struct Step {
 /// A record as stored, with secrets sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupRecord {
-    /// The kind of record.
     pub kind: Kind,
-    /// Key of the record.
     pub key: Vec<u8>,
     /// Value of the record; `None` if it was deleted.
     pub value: Option<Vec<u8>>,
-    /// Values of all attempts, for a delivery.
     pub attempts: Vec<Vec<u8>>,
 }
 
 impl BackupRecord {
-    /// Returns the approximate size in bytes.
     pub fn bytes(&self) -> usize {
         let attempts: usize = self.attempts.iter().map(Vec::len).sum();
         self.key.len() + self.value.as_ref().map_or(0, Vec::len) + attempts
     }
 }
 
-/// The state that a backup contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupEnd {
-    /// Identity of the store.
     pub identity: Vec<u8>,
     /// Position in the change log up to which the backup is complete.
     pub place: LogPosition,

@@ -25,7 +25,6 @@ pub(super) const UNFINISHED: &str = "unfinished";
 /// Files with the keys for sealed data and for the first client.
 pub(super) const KEY_FILES: [&str; 2] = ["secret.key", "admin.key"];
 
-/// The keys that a backup contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keys<'a> {
     /// The keys of this data folder; anyone with the backup can read every secret in it.
@@ -34,7 +33,6 @@ pub enum Keys<'a> {
     LeftOut,
 }
 
-/// The target folder of a backup.
 #[derive(Debug)]
 pub struct BackupFolder {
     folder: PathBuf,
@@ -53,10 +51,11 @@ struct Open {
 }
 
 impl BackupFolder {
-    /// Opens a new or empty folder, or one with an interrupted backup, which is truncated after the
-    /// last intact step.
+    /// Opens a new or empty folder, or a folder with an interrupted backup, which is truncated
+    /// after the last intact step.
     ///
     /// # Errors
+    ///
     /// Returns [`BackupError::Finished`], [`BackupError::NotEmpty`] or [`BackupError::InUse`], or
     /// any I/O error.
     pub fn open(folder: &Path) -> Result<Self, BackupError> {
@@ -87,16 +86,12 @@ impl BackupFolder {
         self.place.as_deref()
     }
 
-    /// Returns the number of bytes written.
     pub fn bytes(&self) -> u64 {
         let open = self.open.as_ref().map_or(0, |open| open.bytes);
         self.done.iter().map(|piece| piece.bytes).sum::<u64>() + open
     }
 
-    /// Adds a step. It is durable once its piece is full or the backup is finished.
-    ///
-    /// # Errors
-    /// Returns any I/O error.
+    /// Adds a step, which is durable once its piece is full or the backup is finished.
     pub fn add(&mut self, step: Step) -> Result<(), BackupError> {
         self.place = Some(step.place.clone());
         let number = self.done.len() + 1;
@@ -119,9 +114,6 @@ impl BackupFolder {
     }
 
     /// Discards everything written, to start over.
-    ///
-    /// # Errors
-    /// Returns any I/O error.
     pub fn start_over(&mut self) -> Result<(), BackupError> {
         self.open = None;
         self.place = None;
@@ -247,8 +239,8 @@ impl Open {
         Ok(open)
     }
 
-    /// Writes the content of an interrupted piece again: after a failed sync, the next one does not write
-    /// what was written before it.
+    /// Writes the content of an interrupted piece again: after a failed sync, the next sync does
+    /// not write data that was written before the failure.
     fn resume(path: &Path, name: String, content: &[u8]) -> io::Result<Self> {
         let mut open = Self {
             file: private_file().open(path)?,

@@ -23,14 +23,13 @@ use crate::{
     domain::Secret,
     engine::{
         EngineError,
-        postgres::{Address, Layout, Node, PostgresEngine, Status, migrate, status},
+        postgres::{Address, Layout, Node, PostgresEngine, Status, migrate, running_nodes, status},
     },
     location::DatabaseConfig,
     record::Store,
     seal::Sealer,
 };
 
-/// Advice for a store whose creation was interrupted.
 const UNFINISHED: &str = "`bellwether store init` did not finish there; run it again";
 
 #[derive(Debug)]
@@ -177,10 +176,7 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
     format::settle(store).await.map_err(to_error)
 }
 
-/// Opens the store for a command that changes little in it, without joining the nodes that use it.
-///
-/// # Errors
-/// Returns an [`OpenError`].
+/// Opens the store for a command that makes few changes, without joining the nodes that use it.
 pub(super) async fn open_without_joining(database: &DatabaseConfig) -> Result<Store, OpenError> {
     let location = DatabaseLocation::from_config(database)?;
     let missing = || location.key_error("it is missing; it is required to change the store".into());
@@ -205,10 +201,7 @@ pub(super) async fn open_without_joining(database: &DatabaseConfig) -> Result<St
     Ok(store)
 }
 
-/// Creates the tables of a store and its key, completing an interrupted creation.
-///
-/// # Errors
-/// Returns an [`OpenError`].
+/// Creates the tables of a store and its key. Completes an interrupted creation.
 pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store, OpenError>> {
     Box::pin(async move {
         let location = DatabaseLocation::from_config(database)?;
@@ -262,11 +255,12 @@ pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store
     })
 }
 
-/// Upgrades the tables of a store to the newest layout. Returns the previous layout.
-///
-/// # Errors
-/// Returns an [`OpenError`].
-pub fn migrate_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Layout, OpenError>> {
+/// Upgrades the tables of a store to the newest layout, with `if_stopped` only if no node is
+/// running. Returns the previous layout.
+pub fn migrate_database(
+    database: &DatabaseConfig,
+    if_stopped: bool,
+) -> BoxFuture<'_, Result<Layout, OpenError>> {
     Box::pin(async move {
         let location = DatabaseLocation::from_config(database)?;
         let found = location.status().await?;
@@ -276,9 +270,17 @@ pub fn migrate_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Layou
             return Err(location.refusal(why));
         };
         if layout.version < Layout::NEWEST {
-            for node in found.store.iter().flat_map(|store| &store.nodes) {
+            let running = running_nodes(&location.address).await;
+            let running = running.map_err(|source| location.store_error(source))?;
+            if if_stopped && !running.is_empty() {
+                return Err(location.refusal(format!(
+                    "nodes of another version are running: {}; stop them first",
+                    running.join(", ")
+                )));
+            }
+            for name in running {
                 tracing::info!(
-                    node = node.name,
+                    node = name,
                     "a node is using the store during the migration"
                 );
             }
@@ -293,9 +295,6 @@ pub fn migrate_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Layou
 
 /// Returns the SQL statements that create the tables of a store or upgrade them to the newest
 /// layout.
-///
-/// # Errors
-/// Returns an [`OpenError`].
 pub fn database_script(database: &DatabaseConfig) -> BoxFuture<'_, Result<String, OpenError>> {
     Box::pin(async move {
         let location = DatabaseLocation::from_config(database)?;
@@ -309,9 +308,6 @@ pub fn database_script(database: &DatabaseConfig) -> BoxFuture<'_, Result<String
 }
 
 /// Returns the status of a store without opening it.
-///
-/// # Errors
-/// Returns an [`OpenError`].
 pub fn database_status(database: &DatabaseConfig) -> BoxFuture<'_, Result<Status, OpenError>> {
     Box::pin(async move { DatabaseLocation::from_config(database)?.status().await })
 }
@@ -333,7 +329,7 @@ pub(super) async fn change_keys(
         )));
     }
     let (number, content) = change(&text(&location.key_file)?, &location.key_file)?;
-    // Must be durable before the key seals anything, else that would be lost.
+    // Must be durable before the key seals anything; otherwise the sealed data would be lost.
     folder::replace_file(&location.key_file, content.as_bytes())?;
     Ok(number)
 }
@@ -349,7 +345,7 @@ fn write_new(path: &Path, content: &[u8]) -> Result<(), OpenError> {
     written().map_err(|error| OpenError::io("write", path, error))
 }
 
-/// The name of a file is durable once its folder was synced.
+/// Syncs the parent folder, so that the name of a new file is durable.
 fn sync_parent_folder(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
     fs::File::open(parent.unwrap_or(Path::new(".")))?.sync_all()

@@ -30,8 +30,8 @@ const JOURNAL: &str = "store.journal";
 const RUN: &str = "/proc/sys/kernel/random/boot_id";
 
 /// A store's file on a disk. For the store of a folder, synced data survives a power failure, and
-/// written data a crash of the process. A new store has no log, so nothing is guaranteed until it
-/// was closed, synced as a whole and read again.
+/// written data survives a crash of the process. A new store has no log, so nothing is guaranteed
+/// until it was closed, synced as a whole and read again.
 #[derive(Debug)]
 pub(super) struct Disk {
     folder: Arc<Folder>,

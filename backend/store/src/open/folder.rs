@@ -219,7 +219,6 @@ pub fn is_in_use(folder: &Path) -> bool {
     lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-/// Acquires a lock, or returns an error if another process holds it.
 fn acquire_lock(path: &Path, lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), OpenError> {
     let begin = Instant::now();
     loop {
@@ -237,7 +236,7 @@ fn acquire_lock(path: &Path, lock: impl Fn() -> Result<(), TryLockError>) -> Res
 }
 
 /// Atomically writes a file that only its owner can read, retaining owner and mode of an existing
-/// one. Its name is durable once its folder was synced.
+/// file. The name of the file is durable once its folder was synced.
 pub(super) fn write_private(path: &Path, content: &[u8]) -> Result<(), OpenError> {
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(".new");
@@ -252,7 +251,7 @@ pub(super) fn write_private(path: &Path, content: &[u8]) -> Result<(), OpenError
         fs::rename(&unfinished, path).map_err(failed)
     });
     if written.is_err() {
-        // It may contain keys.
+        // The unfinished file may contain keys.
         drop(fs::remove_file(&unfinished));
     }
     written
@@ -278,7 +277,7 @@ pub(crate) fn private_file() -> OpenOptions {
     options
 }
 
-/// Creates such a file, replacing an existing one.
+/// Creates a file that only its owner can read, replacing an existing file.
 pub(super) fn new_file(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -11,7 +11,7 @@ use crate::{
 };
 
 const PREFIX: &[u8] = b"seal/";
-/// The current text. Only the owner of the keys can seal one that claims fewer proofs.
+/// The current text. Only the owner of the keys can seal a text that claims fewer proofs.
 const TEXT: &str = "bellwether, definitions proven";
 /// Current and former texts, and what is proven in a store that contains them.
 const TEXTS: [(&str, ProofLevel); 3] = [
@@ -25,8 +25,8 @@ const CONTEXT: SealContext<'_> = SealContext {
 };
 const STEP: usize = 100;
 
-/// Checks all keys of the store. With the newest key, seals and proves again everything that used
-/// another one, and proves records of earlier versions.
+/// Checks all keys of the store. Seals and proves again with the newest key everything that used
+/// another key, and proves records of earlier versions.
 pub(super) async fn check(
     store: &Store,
     sealer: &Sealer,

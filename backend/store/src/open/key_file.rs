@@ -116,10 +116,6 @@ pub(super) fn first_key() -> (Sealer, String) {
     (Sealer::new(&[(1, key)]), content)
 }
 
-/// Parses the content of a key file.
-///
-/// # Errors
-/// Returns [`OpenError::Key`].
 pub(crate) fn parse_ring(content: &[u8], file: &Path) -> Result<Sealer, OpenError> {
     let text = str::from_utf8(content).map_err(|_other| key_error(file, "it is not a text"))?;
     let mut keys: Vec<(u32, [u8; KEY_BYTES])> = Vec::new();

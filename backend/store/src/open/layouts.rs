@@ -34,7 +34,6 @@ pub(super) async fn open(config: &Location) -> Result<Store, OpenError> {
     released(async || super::open(config).await).await
 }
 
-/// Runs an action on a folder, waiting for a dropped store.
 async fn released<T>(act: impl AsyncFn() -> Result<T, OpenError>) -> Result<T, OpenError> {
     let end = Instant::now() + RELEASED_AFTER;
     loop {
@@ -222,7 +221,6 @@ async fn deleting_records_removes_entries_of_first_layout() {
     for _ in 0..2 {
         let store = open(&config).await.unwrap();
         assert_eq!(by_event(&store).await, 0);
-        // A new occurrence replaces an existing one.
         let mut changes = store.changes();
         let again = samples::occurrence(1);
         changes.insert(&again);
@@ -265,7 +263,6 @@ async fn upgrade_keeps_a_copy_of_the_older_layout() {
     ] {
         let folder = folder_of(files);
         let copy = folder.path().join(format!("layout-{layout}"));
-        // An interrupted copy is made again.
         fs::create_dir(folder.path().join(format!("layout-{layout}.new"))).unwrap();
         drop(open_to_read(folder.path(), 1024 * 1024).await.unwrap());
         assert!(!copy.exists(), "a read-only user changes nothing");
@@ -275,7 +272,6 @@ async fn upgrade_keeps_a_copy_of_the_older_layout() {
                 assert!(fs::read(copy.join(name)).unwrap() == *bytes, "{name}");
             }
         }
-        // The copy is a data folder that can be opened.
         let again = folder_of(&[]);
         for (name, _) in files {
             fs::copy(copy.join(name), again.path().join(name)).unwrap();
@@ -320,7 +316,7 @@ async fn failed_upgrade_or_rotation_loses_no_data() {
     assert!(failed > hit / 2, "{failed} of {hit} were detected");
 }
 
-/// Opens a folder in which [`write`] wrote.
+/// Checks that a folder written by [`write`] can be opened and contains everything.
 async fn has_all(folder: &TempDir) {
     let store = open(&Location::folder(folder.path())).await.unwrap();
     assert_eq!(all::<Trigger>(&store).await, [samples::trigger("disk")]);
@@ -356,7 +352,6 @@ async fn has_all(folder: &TempDir) {
         Kind::Policy,
         Kind::OwnEvent,
     ];
-    // Layout 5 has counters.
     let kinds = Kind::ALL.into_iter().filter(|it| *it != Kind::Counter);
     for kind in kinds {
         let is_read = findings.records.contains_key(kind.as_str());
@@ -404,7 +399,6 @@ async fn forged_clients_and_destinations_are_refused_in_any_layout() {
             refused.contains("was not written by this service"),
             "{refused}"
         );
-        // Records of earlier versions have no proof.
         forge(&store, Kind::Client, "console", |value| {
             *value = [&[1], &value[37..]].concat();
         })
@@ -441,7 +435,8 @@ impl<T: Record + PartialEq> Definitions<T> {
         Ok(found.is_some_and(|it| it.value == self.0))
     }
 
-    /// Overwrites the first as an attacker with access to the disk could, with correct checksums.
+    /// Overwrites the first record as an attacker with access to the disk could, with correct
+    /// checksums.
     async fn forge(&self, store: &Store, bytes: &[u8]) {
         let keys = [self.0.key()];
         let row = store.engine().get(T::KIND, &keys).await.unwrap().remove(0);

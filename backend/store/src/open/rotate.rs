@@ -10,19 +10,14 @@ use super::{
 use crate::location::Location;
 use futures_util::future::BoxFuture;
 
-/// The result of a key rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rotated {
-    /// Number of the new key.
     pub number: u32,
 }
 
 /// Adds a key to the store and seals and proves everything with it; with `forget`, removes the
 /// older keys from the file. No service may use the store meanwhile. If interrupted, the store can
 /// be opened with the key file as it is, which completes the rotation.
-///
-/// # Errors
-/// Returns an [`OpenError`].
 pub fn rotate_key(config: &Location, forget: bool) -> BoxFuture<'_, Result<Rotated, OpenError>> {
     Box::pin(async move {
         let number = change(config, append).await?;

@@ -58,10 +58,11 @@ pub(super) fn check_key_file(path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Checks that new files get the owner of an existing one. Root can write anywhere, but the service
-/// of another user cannot open the files that root creates.
+/// Checks that new files get the owner of an existing file. Root can write anywhere, but the
+/// service of another user cannot open the files that root creates.
 ///
 /// # Errors
+///
 /// Returns [`OpenError::Owner`].
 pub(super) fn check_owner(path: &Path) -> Result<(), OpenError> {
     match std::fs::metadata(path) {
@@ -72,9 +73,10 @@ pub(super) fn check_owner(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Gives a new file the owner and the mode of the one that it replaces.
+/// Gives a new file the owner and the mode of the file that it replaces.
 ///
 /// # Errors
+///
 /// Returns [`OpenError::Owner`], or any I/O error.
 pub(super) fn copy_owner(file: &File, replaced: &Path) -> Result<(), OpenError> {
     let failed = |error| OpenError::io("write", replaced, error);

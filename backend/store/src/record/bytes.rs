@@ -2,7 +2,6 @@
 
 use crate::domain::{EventId, Occurrence, RecordId, RevisionId, RevisionKind};
 
-/// A builder for keys.
 #[derive(Debug)]
 pub struct Key(Vec<u8>);
 
@@ -15,19 +14,16 @@ impl Default for Key {
 }
 
 impl Key {
-    /// Creates an empty key.
     pub fn new() -> Self {
         Self(Vec::with_capacity(KEY_BYTES))
     }
 
-    /// Appends one byte.
     #[must_use]
     pub fn byte(mut self, byte: u8) -> Self {
         self.0.push(byte);
         self
     }
 
-    /// Appends a number.
     #[must_use]
     pub fn number(mut self, number: u32) -> Self {
         self.0.extend_from_slice(&number.to_be_bytes());
@@ -42,14 +38,12 @@ impl Key {
         self
     }
 
-    /// Appends a record id.
     #[must_use]
     pub fn id(mut self, id: RecordId) -> Self {
         self.0.extend_from_slice(&id.to_bytes());
         self
     }
 
-    /// Appends an event id.
     #[must_use]
     pub fn event(mut self, event: EventId) -> Self {
         self.0.extend_from_slice(&event.to_bytes());
@@ -67,7 +61,7 @@ impl Key {
         self.number(occurrence.number)
     }
 
-    /// Appends a revision of a trigger or rule: those of one name are adjacent, oldest first.
+    /// Appends a revision of a trigger or rule; revisions of one name are adjacent, oldest first.
     #[must_use]
     pub fn revision(self, of: RevisionKind, which: &RevisionId) -> Self {
         let named = self.byte(of as u8).name(which.name.as_str()).id(which.id);
@@ -89,7 +83,6 @@ impl Key {
         self
     }
 
-    /// Returns the key.
     pub fn build(self) -> Vec<u8> {
         self.0
     }

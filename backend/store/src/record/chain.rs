@@ -37,7 +37,6 @@ impl Store {
                 .append_audit(Lane::Admin, changes, entries.clone())
                 .await
             {
-                // Another node extended the chain concurrently.
                 Err(EngineError::Conflict(_)) if tries < TRIES_MAX => tries += 1,
                 written => return written.map(drop),
             }

@@ -28,7 +28,6 @@ const DAYS: u8 = 4;
 const DAY_MS: i64 = 24 * 3_600_000;
 const PAGE: usize = 1_000;
 
-/// Additions to counters in a change set.
 #[derive(Debug, Default)]
 pub struct Counts(BTreeMap<Counter, Numbers>);
 
@@ -172,7 +171,8 @@ pub(crate) fn is_independent(key: &[u8]) -> bool {
 /// Decodes a counter; `None` for a record with a start time.
 ///
 /// # Errors
-/// Returns [`EngineError::Corrupt`] if it is malformed.
+///
+/// Returns [`EngineError::Corrupt`] if the record is malformed.
 pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<Option<(Counter, Numbers)>, EngineError> {
     let found = numbers(value)?;
     if [SINCE, NOISE_SINCE].contains(&key) {
@@ -185,16 +185,12 @@ pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<Option<(Counter, Numbers)
     Ok(Some((counter, Numbers(all))))
 }
 
-/// A counter as it was read.
 #[derive(Debug)]
 pub struct StoredCounter {
-    /// The counter.
     pub counter: Counter,
-    /// Its numbers.
     pub numbers: Numbers,
 }
 
-/// An iterator over counters.
 #[derive(Debug)]
 pub struct CounterPages<'a> {
     store: &'a Store,
@@ -202,10 +198,6 @@ pub struct CounterPages<'a> {
 }
 
 impl CounterPages<'_> {
-    /// Returns the next page; `None` at the end.
-    ///
-    /// # Errors
-    /// Returns any error of the engine.
     pub async fn next(&mut self) -> Result<Option<Vec<StoredCounter>>, EngineError> {
         let Some(range) = &mut self.range else {
             return Ok(None);
@@ -258,9 +250,6 @@ impl Store {
     }
 
     /// Returns the present counts of each subject, in order.
-    ///
-    /// # Errors
-    /// Returns any error of the engine.
     pub async fn current_counts(&self, subjects: &[Subject]) -> Result<Vec<Numbers>, EngineError> {
         let period = Period::Now;
         let keys = subjects.iter().map(|subject| {
@@ -280,18 +269,12 @@ impl Store {
 
     /// Returns the time since which there are counters, in milliseconds since 1970; `None` if no
     /// service that counts has opened the store.
-    ///
-    /// # Errors
-    /// Returns any error of the engine.
     pub async fn counters_since_ms(&self) -> Result<Option<i64>, EngineError> {
         Ok(self.start_times().await?.first().copied())
     }
 
     /// Returns the time since which there are noise counters, in milliseconds since 1970; `None` as
     /// for [`Store::counters_since_ms`].
-    ///
-    /// # Errors
-    /// Returns any error of the engine.
     pub async fn noise_since_ms(&self) -> Result<Option<i64>, EngineError> {
         Ok(self.start_times().await?.get(1).copied())
     }
@@ -308,9 +291,6 @@ impl Store {
 
     /// Initializes the counters from the existing records, unless that was done before. No other
     /// process may change the store meanwhile.
-    ///
-    /// # Errors
-    /// Returns any error of the engine.
     pub async fn begin_counting(&self, now_ms: i64) -> Result<(), EngineError> {
         // Notifications earlier on that day are not counted.
         let next_day_ms = i64::from(day(now_ms) + 1) * DAY_MS;

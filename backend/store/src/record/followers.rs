@@ -7,19 +7,19 @@ use crate::{
     record::{Changes, EndedDelivery, Record, Store, behind},
 };
 
-/// Entries read at a time.
 const PAGE: usize = 256;
 
 impl Changes {
-    /// Whether a delivery ends with them.
+    /// Whether a delivery ends with these changes.
     pub fn ends_delivery(&self, delivery: RecordId) -> bool {
         self.ended.iter().any(|it| it.delivery == delivery)
     }
 }
 
 impl Store {
-    /// Makes due what waits for the deliveries that end with these changes. Who lets a delivery wait for another one
-    /// raises the version of that one: the two commits conflict, and none is missed.
+    /// Makes due the deliveries that wait for deliveries ending with these changes. A commit that
+    /// lets a delivery wait for another delivery raises the version of the latter, so the two
+    /// commits conflict and no waiting delivery is missed.
     pub(super) async fn wake_followers(&self, changes: &mut Changes) -> Result<(), EngineError> {
         let ended = std::mem::take(&mut changes.ended);
         if ended.is_empty() {
@@ -28,10 +28,7 @@ impl Store {
         self.wake_followers_of(ended, changes).await
     }
 
-    /// Makes due what waits for these deliveries.
-    ///
-    /// # Errors
-    /// Returns any error of the engine.
+    /// Makes due the deliveries that wait for these deliveries.
     pub async fn wake_followers_of(
         &self,
         ended: Vec<EndedDelivery>,
@@ -73,7 +70,8 @@ impl Store {
     }
 }
 
-/// A delivery that waits for no other one any more, due then unless it was to be tried later.
+/// Returns a delivery that no longer waits for another: due at `at_ms`, unless it was to be tried
+/// later.
 fn make_due(delivery: &Delivery, at_ms: i64) -> Delivery {
     let due_ms = delivery.state.due_ms().map_or(at_ms, |it| it.max(at_ms));
     let state = match delivery.state {

@@ -171,7 +171,6 @@ fn digests(differences: &mut Differences) {
     differences.record("digest", &samples::digest_delivery(), false);
 }
 
-/// Records left by deliveries in a thread and by rejections.
 fn threads(differences: &mut Differences) {
     differences.record("alike health", &samples::alike_health(), false);
     differences.record("behind delivery", &samples::behind_delivery(), false);
@@ -180,7 +179,6 @@ fn threads(differences: &mut Differences) {
     differences.record("later delivery", &samples::later_delivery(), false);
 }
 
-/// Records left by a flapping event.
 fn flaps(differences: &mut Differences) {
     differences.record("flapping rule", &samples::flapping_rule(), false);
     let flapping = samples::flapping_occurrence();
@@ -237,7 +235,6 @@ fn flexible_silence_is_read_as_a_span() {
     }
 }
 
-/// Records left by a rule that groups.
 fn groups(differences: &mut Differences) {
     differences.record("grouping rule", &samples::grouping_rule(), false);
     differences.record("group", &samples::group(), false);

@@ -101,8 +101,8 @@ fn corrupt(kind: Kind, what: &str) -> EngineError {
     EngineError::Corrupt(format!("a {kind:?} record {what}"))
 }
 
-/// The set of records that the service's keys prove, so that forged or moved ones are detected.
-/// Each level includes the previous ones.
+/// The set of records that the service's keys prove, so that forged or moved records are detected.
+/// Each level includes the previous levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ProofLevel {
     Nothing,
@@ -130,7 +130,6 @@ impl ProofLevel {
     }
 }
 
-/// The id of a definition, for which its secrets are sealed.
 struct Identified {
     id: RecordId,
 }
@@ -144,7 +143,7 @@ struct Shifted {
 
 record! { Shifted { 1_000 shift_ms } }
 
-/// The bytes of a record with a note that its times include a shift.
+/// Returns the bytes of a record with a note that its times include a shift.
 pub(super) fn with_shift<T: Record>(mut value: Vec<u8>, shift_ms: i64, sealer: &Sealer) -> Vec<u8> {
     if !T::MOVES || shift_ms == 0 {
         return value;
@@ -158,7 +157,7 @@ pub(super) fn with_shift<T: Record>(mut value: Vec<u8>, shift_ms: i64, sealer: &
     }
 }
 
-/// The shift that the times of a record include.
+/// Returns the shift that the times of a record include.
 pub(super) fn shift_of<T: Record>(value: &[u8]) -> Result<i64, EngineError> {
     let head = match value.first() {
         Some(&PROVEN) => 1 + PROOF_BYTES,
@@ -184,8 +183,8 @@ fn with_proof(kind: Kind, message: &[u8], sealer: &Sealer) -> Vec<u8> {
     [&[PROVEN][..], &proof, message].concat()
 }
 
-/// Adds the proof that a kind now requires; `None` if it has one or needs none. Only for records
-/// that are otherwise known to be written by the service.
+/// Adds the proof that a kind now requires; `None` if the record has a proof or needs none. Only
+/// for records that are otherwise known to be written by the service.
 pub(crate) fn upgrade_proof(kind: Kind, value: &[u8], sealer: &Sealer) -> Option<Vec<u8>> {
     ProofLevel::first_of(kind)?;
     match value.split_first() {

@@ -12,7 +12,6 @@ use crate::domain::{
     noise::{ACKNOWLEDGED_WITHIN, DecisionKey, NoiseBy, NoiseTally, Reaction, day, half_hour},
 };
 
-/// The target of noise counts.
 #[derive(Debug)]
 pub struct NoiseCounts<'a> {
     pub(super) counts: &'a mut Counts,
@@ -34,7 +33,7 @@ fn counter((by, id): (NoiseBy, RecordId), at_ms: i64, part: u8) -> Counter {
     }
 }
 
-/// Counts stored records in the same way as their changes were counted.
+/// A scan that counts stored records in the same way as their changes were counted.
 #[derive(Debug, Default)]
 pub struct NoiseScan {
     counts: Counts,
@@ -42,7 +41,6 @@ pub struct NoiseScan {
 }
 
 impl NoiseScan {
-    /// Adds a record.
     pub fn add<T: Record>(&mut self, record: &T) {
         let (counts, decided) = (&mut self.counts, &mut self.decided);
         record.count_noise(None, &mut NoiseCounts { counts, decided });
@@ -110,7 +108,7 @@ pub(super) fn occurrence(
         }
     }
     let known = before.map_or(&[][..], |it| &it.hold_changes);
-    // New ones are at the end.
+    // New changes are at the end.
     let new = after.hold_changes.iter().rev();
     for change in new.take_while(|it| !known.contains(it)) {
         let first = change.held_by.first();

@@ -13,18 +13,17 @@ use crate::engine::{Action, Change, EngineError, Expect, Kind, Lane};
 
 const KEY: &[u8] = b"clock";
 
-/// The steps of the clock that were applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ClockFact {
     /// Sum of the steps applied to the service's clock, in milliseconds.
     pub stepped_ms: i64,
-    /// The sum of those that were applied to what waits, in milliseconds.
+    /// Sum of the steps applied to the times of waiting records, in milliseconds.
     pub shift_ms: i64,
     /// Sum of the steps included in all index entries, in milliseconds.
     pub indexed_ms: i64,
-    /// Difference between the clock and the time that had passed, in milliseconds,
+    /// Difference between the clock and the time elapsed in the kernel run `boot`, in milliseconds.
     pub offset_ms: i64,
-    /// in that run of a machine's kernel; none where that is not known.
+    /// Id of the kernel run to which `offset_ms` refers; `None` if unknown.
     pub boot: Option<[u8; 16]>,
 }
 
@@ -56,39 +55,40 @@ impl ClockFact {
     }
 }
 
-/// Whether a fact is that one.
+/// Whether a fact is the clock fact.
 pub(crate) fn is_of_clock(key: &[u8]) -> bool {
     key == KEY
 }
 
 impl Store {
-    /// The shift that the times of records include that are read and written, in milliseconds.
+    /// Returns the shift that the times of records include when they are read and written, in
+    /// milliseconds.
     pub fn shift_ms(&self) -> i64 {
         self.shift_ms.load(Ordering::Acquire)
     }
 
-    /// Reads and writes the times of records with that shift from now on.
+    /// Sets the shift with which the times of records are read and written from now on.
     pub fn set_shift_ms(&self, shift_ms: i64) {
         self.shift_ms.store(shift_ms, Ordering::Release);
     }
 
-    /// Has no step of the clock applied meanwhile: what is decided by the time is stored with the shift of then.
+    /// Locks the clock: no clock step is applied while the guard is held, so decisions based on the
+    /// time are stored with the shift at which they were made.
     pub async fn lock_clock_shared(&self) -> RwLockReadGuard<'_, ()> {
         self.steady.read().await
     }
 
-    /// Waits until nothing is being decided, and lets nothing be decided meanwhile.
+    /// Waits until no decision is in progress, and prevents new decisions while the guard is held.
     ///
-    /// # Cancel safety
-    /// A dropped call leaves nothing behind.
+    /// # Cancel
+    /// safety
+    ///
+    /// Dropping the future has no effect.
     pub async fn lock_clock_exclusive(&self) -> RwLockWriteGuard<'_, ()> {
         self.steady.write().await
     }
 
     /// Reads the applied clock steps, with the version of the fact; `None` before the first start.
-    ///
-    /// # Errors
-    /// Returns any error of the engine.
     pub async fn clock_fact(&self) -> Result<Option<(u64, ClockFact)>, EngineError> {
         let rows = self.engine.get(Kind::Meta, &[KEY.into()]).await?;
         let Some(row) = rows.into_iter().flatten().next() else {
@@ -99,10 +99,8 @@ impl Store {
         Ok(Some((row.version, fact)))
     }
 
-    /// Stores which steps of the clock were applied, if the fact is still that of a version.
-    ///
-    /// # Errors
-    /// Returns any error of the engine.
+    /// Stores the applied clock steps. The fact must still have `version`, or be absent if
+    /// `version` is `None`.
     pub async fn put_clock_fact(
         &self,
         version: Option<u64>,

@@ -41,7 +41,7 @@ pub(super) fn occurrence(
     to: &mut Vec<CommitStep>,
 ) {
     let known = before.map_or(&[][..], |it| &it.hold_changes);
-    // New ones are at the end.
+    // New changes are at the end.
     let new = after.hold_changes.iter().rev();
     for change in new.take_while(|it| !known.contains(it)) {
         let pending = before.map_or(&[][..], |it| &it.pending);

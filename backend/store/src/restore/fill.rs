@@ -21,7 +21,6 @@ use crate::{
 const BATCH: usize = 1_000;
 /// Time that a delivery is held unless a user sends it: ten years.
 const HELD_MS: i64 = 10 * 365 * 24 * 3_600_000;
-/// Reason shown on a held delivery.
 const HELD: &str = "held because the store was restored from a backup made before it was due; \
     resend it to deliver it with the same id";
 

@@ -7,7 +7,8 @@ use crate::{
 };
 
 impl Check<'_> {
-    /// Follows the chain from the oldest stored entry. Unreadable ones have already been reported.
+    /// Follows the chain from the oldest stored entry. Unreadable entries have already been
+    /// reported.
     pub(super) async fn check_audit_log(&mut self) -> Result<(), EngineError> {
         let mut range = Range::with_prefix(b"");
         let mut last: Option<AuditEntry> = None;

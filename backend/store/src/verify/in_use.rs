@@ -9,8 +9,8 @@ use std::{
 use super::{Check, PAGE, key_after, name, part::Part, references};
 use crate::engine::{Direction, EngineError, Index, Kind, Range};
 
-/// Maximum checks of a record that changes meanwhile. One that changes every time is in use, so its
-/// users would notice an error.
+/// Maximum checks of a record that changes meanwhile. A record that changes every time is in use,
+/// so its users would notice an error.
 const LOOKS: usize = 5;
 /// Pause after a page, as a multiple of the time it took to read, so that the service is not slowed
 /// down.
@@ -61,7 +61,7 @@ impl Check<'_> {
         Ok(Vec::new())
     }
 
-    /// Reads every entry; each must lead to a record that has it.
+    /// Reads every entry; each must lead to a record that has this entry.
     pub(super) async fn check_entries_in_use(&mut self) -> Result<(), EngineError> {
         for index in Index::ALL {
             self.check_entries_to(index).await?;
@@ -87,7 +87,7 @@ impl Check<'_> {
             let rows = engine.get(kind, &keys).await?;
             let mut own = BTreeSet::new();
             for (key, row) in keys.into_iter().zip(rows) {
-                // Unreadable ones were reported with the records.
+                // Unreadable records were already reported.
                 let part = row.map(|row| Part::decode(self.store, kind, &key, &row.value));
                 if let Some(Ok(part)) = part {
                     let entries = part.entries.into_iter();
@@ -109,7 +109,7 @@ impl Check<'_> {
         }
     }
 
-    /// Whether an entry leads to a missing record, or to one that does not have it.
+    /// Whether an entry leads to a missing record, or to a record that does not have the entry.
     async fn is_left_over(
         &self,
         index: Index,

@@ -21,19 +21,11 @@ pub(super) struct Part {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum AttemptPart {
-    /// The attempt in progress of a delivery.
-    UnderWay {
-        delivery: RecordId,
-        number: u32,
-    },
-    Of {
-        delivery: RecordId,
-        number: u32,
-    },
+    UnderWay { delivery: RecordId, number: u32 },
+    Of { delivery: RecordId, number: u32 },
 }
 
 impl Part {
-    /// Decodes a record at a key.
     pub(super) fn decode(
         store: &Store,
         kind: Kind,

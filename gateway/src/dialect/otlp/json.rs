@@ -123,7 +123,7 @@ fn read_pair(object: &Object<'_>) -> Result<KeyValue, DialectError> {
     })
 }
 
-/// The nesting depth is limited by the parser of the body.
+/// Reads a value; the parser of the body limits the nesting depth.
 fn read_any(object: &Object<'_>) -> Result<AnyValue, DialectError> {
     let kind = if let Some(text) = object.text("stringValue") {
         Some(Kind::String(text.into_owned()))

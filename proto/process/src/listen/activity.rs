@@ -12,7 +12,6 @@ use tokio::time::Instant;
 
 use super::connection_quota::Visit;
 
-/// The activity of a connection.
 #[derive(Debug)]
 pub struct Activity {
     opened: Instant,
@@ -41,13 +40,12 @@ impl Activity {
         self.visit.mark_authenticated(client);
     }
 
-    /// Exempts the connection from the idle timeout of unauthenticated ones, since its stream may
-    /// be silent.
+    /// Exempts the connection from the idle timeout of unauthenticated connections, since its
+    /// stream may be silent.
     pub fn exempt_from_idle_timeout(&self) {
         self.may_be_silent.store(true, Relaxed);
     }
 
-    /// Records that a part of a body was sent or received.
     pub fn record_activity(&self) {
         let now_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last_ms.store(now_ms, Relaxed);

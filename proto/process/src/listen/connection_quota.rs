@@ -21,24 +21,21 @@ use tokio_util::sync::CancellationToken;
 const CLIENT_SHARE: usize = 4;
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Limits of unauthenticated connections.
 #[derive(Debug, Clone, Copy)]
 pub struct Allowance {
-    /// Connections in total.
     pub connections: usize,
-    /// Connections per address.
     pub connections_of_address: usize,
     /// Calls in flight in total, including responses that are not yet sent.
     pub calls: usize,
-    /// Calls in flight per address.
     pub calls_of_address: usize,
-    /// Time that such a connection may stay open without another request, or without progress of
-    /// one in flight.
+    /// Time that an unauthenticated connection may stay open without another request, or without
+    /// progress of a request in flight.
     pub quiet: Duration,
 }
 
 impl Allowance {
-    /// Limits the connections to half of the listener's, and those of an address to half of that.
+    /// Limits the connections to half of the listener's connections, and the connections of an
+    /// address to half of the result.
     fn clamp_to(self, connections: usize) -> Self {
         let all = self.connections.min((connections / 2).max(1));
         Self {

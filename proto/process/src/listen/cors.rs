@@ -2,13 +2,11 @@
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
-/// Seconds for which a browser may cache a preflight response.
 const REMEMBERED_SECONDS: &str = "3600";
 
 /// Origins whose pages may send requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Origins {
-    /// Only the service's own origin.
     #[default]
     None,
     /// All origins. Keys are sent in a header and never in a cookie, so a page must supply one.
@@ -43,8 +41,8 @@ impl Cors {
         }
     }
 
-    /// Returns the response to a preflight request; `None` if it is not one, or no other origin is
-    /// allowed.
+    /// Returns the response to a preflight request; `None` if the request is not a preflight
+    /// request, or no other origin is allowed.
     pub fn preflight(
         &self,
         method: &Method,
@@ -67,7 +65,8 @@ impl Cors {
         Some((StatusCode::NO_CONTENT, headers))
     }
 
-    /// Adds the headers that allow the requesting page to read a response. Returns whether it may.
+    /// Adds the headers that allow the requesting page to read a response. Returns whether the page
+    /// may read the response.
     pub fn allow(&self, request_headers: &HeaderMap, answer: &mut HeaderMap) -> bool {
         let Some(origin) = request_headers.get(header::ORIGIN) else {
             return false;

@@ -9,7 +9,8 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 const REQUEST_ID_CHARACTERS: usize = 128;
 
-/// Returns the client's request id if it is 1 to 128 visible ASCII characters, else a new one.
+/// Returns the client's request id if it is 1 to 128 visible ASCII characters, otherwise a new
+/// request id.
 pub fn request_id(headers: &HeaderMap) -> HeaderValue {
     let is_usable = |value: &&HeaderValue| {
         (1..=REQUEST_ID_CHARACTERS).contains(&value.len())
@@ -23,8 +24,8 @@ pub fn request_id(headers: &HeaderMap) -> HeaderValue {
     })
 }
 
-/// The host names of a service. A page that resolves its name to this machine (DNS rebinding) uses
-/// another one.
+/// The host names of a service. A page that resolves its own name to this machine (DNS rebinding)
+/// uses another host name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hosts(Vec<String>);
 
@@ -78,8 +79,8 @@ fn is_called(host: &str, name: &str) -> bool {
     }
 }
 
-/// Returns the error in a host header; `None` if it is valid. HTTP/1.1 requires exactly one `host`:
-/// of several, two parsers could choose different ones.
+/// Returns the error in a host header; `None` if the header is valid. HTTP/1.1 requires exactly one
+/// `host`: given several, two parsers could choose different hosts.
 pub fn host_error<B>(request: &Request<B>) -> Option<&'static str> {
     let hosts = request.headers().get_all(header::HOST).iter().count();
     match (request.version(), hosts) {

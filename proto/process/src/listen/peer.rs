@@ -17,13 +17,11 @@ pub const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for")
 const HOPS_MAX: usize = 32;
 const NAMES_MAX: usize = 32;
 
-/// The remote end of a connection.
 #[derive(Debug, Clone)]
 pub struct Peer {
-    /// The address of the connection.
     pub address: IpAddr,
     /// Names of the verified client certificate: `dns:NAME`, `email:ADDRESS`, `uri:URI`, and
-    /// `sha256:FINGERPRINT` last. Empty without one.
+    /// `sha256:FINGERPRINT` last. Empty without a certificate.
     pub certificate: Arc<[String]>,
 }
 
@@ -59,13 +57,12 @@ fn fingerprint(certificate: &CertificateDer<'_>) -> String {
     format!("sha256:{:x}", Sha256::digest(certificate.as_ref()))
 }
 
-/// Networks of trusted proxies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Proxies(pub Vec<IpNet>);
 
 impl Proxies {
-    /// Returns the address of the client: that of the connection, or the one forwarded by a trusted
-    /// proxy.
+    /// Returns the address of the client: the address of the connection, or the address forwarded
+    /// by a trusted proxy.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.contains(peer) {

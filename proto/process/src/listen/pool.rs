@@ -22,17 +22,13 @@ struct InUse<H> {
     by: HashMap<H, usize>,
 }
 
-/// The reason why a request for permits failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PermitError {
-    /// The pool is exhausted.
     All,
-    /// The holder has used up its share.
     Share,
 }
 
 impl<H: Eq + Hash + Clone> Pool<H> {
-    /// Creates a pool of `most` permits.
     pub fn new(most: usize) -> Arc<Self> {
         Arc::new(Self {
             most,
@@ -53,7 +49,6 @@ impl<H: Eq + Hash + Clone> Pool<H> {
         }
     }
 
-    /// Returns the number of permits in use.
     pub fn in_use(&self) -> usize {
         self.state().all
     }

@@ -14,7 +14,6 @@ use prometheus_client::{
 
 use super::{Source, render};
 
-/// This process.
 #[derive(Debug)]
 pub struct Process {
     version: &'static str,

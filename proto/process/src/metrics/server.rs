@@ -44,16 +44,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds the address; port 0 selects a free one.
-    ///
-    /// # Errors
-    /// Returns the error of the system if it cannot bind.
+    /// Binds the address; port 0 selects a free port.
     pub async fn bind(addr: SocketAddr, page: Arc<Page>) -> io::Result<Self> {
         let listener = Listener::bind(addr).await?;
         Ok(Self { listener, page })
     }
 
-    /// Returns the bound address.
     pub fn addr(&self) -> SocketAddr {
         self.listener.addr()
     }
@@ -101,12 +97,10 @@ impl Serve for Pages {
 }
 
 impl Page {
-    /// Whether a request is for the metrics page.
     pub fn is_metrics_request<Body>(request: &Request<Body>) -> bool {
         request.uri().path() == PATH && matches!(*request.method(), Method::GET | Method::HEAD)
     }
 
-    /// Responds to a request.
     pub async fn handle<Body>(&self, request: &Request<Body>) -> Response<Bytes> {
         let text = |status, text: &'static str| {
             let mut response = Response::new(Bytes::from_static(text.as_bytes()));

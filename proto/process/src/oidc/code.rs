@@ -4,14 +4,11 @@ use url::Url;
 
 use super::{Provider, ProviderError, Tokens, check_address, read};
 
-/// The parameters of an authorization request.
 #[derive(Debug, Clone, Copy)]
 pub struct CodeRequest<'a> {
-    /// The client id.
     pub client_id: &'a str,
     /// The requested scopes, separated by spaces.
     pub scopes: &'a str,
-    /// The address to which the provider redirects.
     pub redirect_uri: &'a str,
     /// The value that identifies the sign-in when the browser returns.
     pub state: &'a str,
@@ -44,7 +41,8 @@ impl Provider {
     /// Exchanges an authorization code for tokens.
     ///
     /// # Errors
-    /// Returns an error if the provider issues none.
+    ///
+    /// Returns an error if the provider issues no tokens.
     pub async fn exchange_code(
         &self,
         endpoint: &str,

@@ -16,20 +16,17 @@ const USER_CODE_MAX: usize = 64;
 
 const DEVICE_CODE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-/// A pending device authorization.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DeviceCode {
     /// The device code, which the terminal sends to the provider.
     pub secret: String,
     /// The code for the user to enter, without control characters.
     pub user_code: String,
-    /// The address at which to enter it.
+    /// The address at which to enter the code.
     pub address: String,
-    /// An address that already contains the code, if the provider has one.
+    /// An address that already contains the code; `None` if the provider has no such address.
     pub full_address: Option<String>,
-    /// Lifetime of the code.
     pub life: Duration,
-    /// Polling interval.
     pub interval: Duration,
 }
 
@@ -43,14 +40,10 @@ impl fmt::Debug for DeviceCode {
     }
 }
 
-/// Tokens issued after a sign-in.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Tokens {
-    /// The ID token.
     pub id_token: Option<String>,
-    /// The token for services that require an access token.
     pub access_token: Option<String>,
-    /// The token for renewal.
     pub refresh_token: Option<String>,
     /// Lifetime of the access token, in seconds.
     pub expires_in: Option<u64>,
@@ -101,10 +94,6 @@ impl Answer {
 }
 
 impl Provider {
-    /// Requests a device code.
-    ///
-    /// # Errors
-    /// Returns an error if the provider issues none.
     pub async fn device_code(
         &self,
         endpoint: &str,
@@ -138,7 +127,8 @@ impl Provider {
     /// Renews the tokens.
     ///
     /// # Errors
-    /// Returns an error if the provider issues none, for example after the user was signed out
+    ///
+    /// Returns an error if the provider issues no tokens, for example after the user was signed out
     /// there.
     pub async fn refresh_tokens(
         &self,

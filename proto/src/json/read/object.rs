@@ -87,8 +87,8 @@ fn missing(sink: &mut Sink<'_>, list: &str) {
     sink.violations.add_at(list, description);
 }
 
-/// Oneofs per message type that are checked for conflicts; for others, the last field wins, as
-/// protobuf allows.
+/// Maximum number of oneofs per message type that are checked for conflicts. For any others, the
+/// last field wins, as protobuf allows.
 const ONEOFS: usize = 8;
 
 fn unknown_field(message: &MessagePlan, unknown: &str) -> String {
@@ -101,7 +101,8 @@ fn unknown_field(message: &MessagePlan, unknown: &str) -> String {
     }
 }
 
-/// Deserializes a member name to the index of its field, or to the name if it is unknown.
+/// Seed that deserializes a member name to the index of its field, or to the name if there is no
+/// such field.
 struct FieldName<'p> {
     message: &'p MessagePlan,
 }

@@ -31,7 +31,7 @@ impl std::fmt::Display for Token<'_> {
             Self::Bool(value) => write!(formatter, "{value}"),
             Self::Unsigned(value) => write!(formatter, "{value}"),
             Self::Signed(value) => write!(formatter, "{value}"),
-            // As written, with its fraction: `1.0` is not `1`.
+            // Keeps the fraction as written: `1.0` is not `1`.
             Self::Float(value) => write!(formatter, "{value:?}"),
             Self::Text(text) => formatter.write_str(&quoted(text)),
         }
@@ -47,7 +47,7 @@ pub(super) enum Scalar<'a> {
 }
 
 impl Scalar<'_> {
-    /// Whether a field without explicit presence omits it.
+    /// Checks whether a field without explicit presence omits the value.
     pub(super) fn is_zero(&self) -> bool {
         match self {
             Self::Varint(value) | Self::Fixed64(value) => *value == 0,

@@ -20,7 +20,7 @@ enum ValuePosition {
     Field,
     /// An element of a list or a value of a map: always written, and `null` is invalid.
     Element {
-        /// Whether it is written without a tag.
+        /// Whether the element is written without a tag.
         packed: bool,
     },
 }
@@ -47,7 +47,7 @@ fn entries<'de, A: MapAccess<'de>>(
     })
 }
 
-/// Reads one value, and returns whether there was one (`null` is none).
+/// Seed that reads one value and returns whether there was a value; `null` counts as none.
 struct Slot<'s, 'p> {
     sink: &'s mut Sink<'p>,
     field: &'p FieldPlan,

@@ -119,8 +119,8 @@ fn number_text(value: &impl Serialize, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Writes a floating-point number: integral ones without a fraction, so that `5` is unchanged by a
-/// round trip, and those that JSON lacks as text.
+/// Writes a floating-point number. Integral values have no fraction, so that `5` is unchanged by a
+/// round trip; values that JSON cannot represent are written as text.
 fn float(value: f64, shortest: &impl Serialize, out: &mut Vec<u8>) {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.is_nan() {

@@ -573,11 +573,6 @@ impl super::Settings {
         Ok(config)
     }
 
-    /// Returns the configuration of the backend.
-    ///
-    /// # Errors
-    /// Returns an error if settings conflict, which [`super::Settings::load`] has already ruled
-    /// out.
     pub(crate) fn backend_config(&self) -> Result<Config, ConfigError> {
         let service = &self.service;
         let mut config = self.store_config()?;
@@ -607,7 +602,6 @@ impl super::Settings {
         Ok(config)
     }
 
-    /// Returns a copy that accepts, or does not accept, a missing part of the store.
     pub(crate) fn with_accept_loss(&self, accept_loss: bool) -> Self {
         let mut settings = self.clone();
         settings.service.store.accept_loss = accept_loss;

@@ -15,7 +15,6 @@ pub(super) fn name(key: &str) -> String {
     format!("{VARIABLE_PREFIX}{key}")
 }
 
-/// Returns the variables of a setting: the one with its value, and the one with its file.
 fn variables_of(key: &str) -> [String; 2] {
     let name = name(key);
     let file_name = format!("{name}{FILE_SUFFIX}");

@@ -78,7 +78,6 @@ fn print_code(code: &DeviceCode, out: &mut impl Write) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Polls until the user has signed in or the code has expired.
 async fn poll_tokens(
     request: &DeviceRequest<'_>,
     endpoint: &str,

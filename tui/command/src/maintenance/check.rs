@@ -29,10 +29,11 @@ use crate::{
     output, ready,
 };
 
-/// Verifies everything in the data folder, without changes. A running service that is named, or
-/// uses the folder, does it instead.
+/// Verifies everything in the data folder, without changes. If a running service is named or uses
+/// the folder, the service verifies the data instead.
 ///
 /// # Errors
+///
 /// Returns an error if the data is unreadable or damaged.
 pub(crate) async fn run(
     arguments: CheckArguments,
@@ -122,7 +123,7 @@ async fn rehearse_restore(
     let how = Restore {
         from: folder,
         key_file,
-        // The findings report that it is not authenticated.
+        // The findings report that the backup is not authenticated.
         accept_unproven: true,
         hold_due_by_ms: None,
         now_ms: Timestamp::now().as_millisecond(),

@@ -45,12 +45,14 @@ pub(crate) async fn run(
             admin_key_file,
             if_absent,
         } => init(database, &admin_key_file, if_absent).await?,
-        StoreCommand::Migrate { print_sql: true } => {
+        StoreCommand::Migrate {
+            print_sql: true, ..
+        } => {
             let script = database_script(database).await;
             script.map_err(|error| Failure::new(sentence(&error)))?
         }
-        StoreCommand::Migrate { print_sql: false } => {
-            let raised = migrate_database(database).await;
+        StoreCommand::Migrate { if_stopped, .. } => {
+            let raised = migrate_database(database, if_stopped).await;
             let before = raised.map_err(|error| Failure::new(sentence(&error)))?;
             format_upgrade(before)
         }
@@ -114,8 +116,6 @@ fn format_upgrade(before: Layout) -> String {
     }
 }
 
-/// Formats the settings that a node reports: their digest, and differences from those of the
-/// leader.
 fn format_settings(about: &str, leader: &NodeReport) -> Vec<String> {
     let settings = NodeReport::read(about);
     let mut lines = Vec::new();

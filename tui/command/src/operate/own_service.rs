@@ -38,6 +38,22 @@ pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<()
     }
     let service = Box::pin(bind(settings)).await?;
     log::to_file(settings, &settings.data_dir.join(LOG_FILE))?;
+    serve_during(settings, service, async |address| {
+        super::open_own(settings, address).await
+    })
+    .await
+}
+
+/// Serves while the future of `work` runs, which gets the gRPC address, and then drains the
+/// service.
+///
+/// # Errors
+/// Returns the error of `work`, or else of the service.
+pub(crate) async fn serve_during(
+    settings: &Settings,
+    service: Service,
+    work: impl AsyncFnOnce(&str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let address = service
         .addresses()
         .grpc
@@ -47,11 +63,11 @@ pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<()
     let (own, stop) = (settings.clone(), shutdown.clone());
     serving.spawn(async move { Box::pin(service.serve(&own, Parts::Both, stop)).await });
 
-    let left = super::open(settings, &address, false, None).await;
+    let done = work(&address).await;
 
     shutdown.cancel();
     let drained = tokio::time::timeout(DRAIN_MAX, serving.join_next()).await;
-    left?;
+    done?;
     match drained {
         Ok(Some(Ok(served))) => served,
         Ok(Some(Err(panic))) => Err(Failure::new(format!("the service crashed: {panic}"))),

@@ -20,7 +20,6 @@ use crate::{
     output, version,
 };
 
-/// Prints the description, and the parts that could not be determined.
 pub(super) async fn run(settings: &Settings) -> Result<(), Failure> {
     let mut text = String::new();
     let parts = [
@@ -55,7 +54,6 @@ fn terminal() -> String {
     join_list(&found.collect::<Vec<_>>())
 }
 
-/// Lists the names and sources of settings, without values.
 fn settings_sources(settings: &Settings) -> String {
     let in_force = settings.effective();
     let named = in_force.values().map(|given| {
@@ -87,7 +85,6 @@ fn folder(path: &Path) -> String {
     join_list(&files.collect::<Vec<_>>())
 }
 
-/// Reports whether the service responds, its latency, and the numbers of resources.
 async fn service(settings: &Settings) -> String {
     let start = Instant::now();
     // The error message contains the address.
@@ -110,7 +107,6 @@ async fn service(settings: &Settings) -> String {
     lines.join("; ")
 }
 
-/// Formats a count; for destinations, the count of each type.
 fn count(kind: ConfigKind, all: &[Value]) -> String {
     let mut types = BTreeMap::<&str, usize>::new();
     for resource in all {
@@ -129,7 +125,6 @@ fn count(kind: ConfigKind, all: &[Value]) -> String {
     format!("{counted} ({})", types.join(", "))
 }
 
-/// Formats the numbers of open events, and of destinations by state.
 fn format_status(overview: &Value) -> String {
     let mut parts: Vec<_> = format::open_counts(overview).collect();
     let mut states = BTreeMap::<String, usize>::new();

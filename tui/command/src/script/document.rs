@@ -42,9 +42,6 @@ impl Document {
 }
 
 /// Prints documents, each a kind and a body, as YAML or as one JSON list.
-///
-/// # Errors
-/// Returns an error if standard output is closed.
 pub(super) fn write(documents: Vec<(&str, Value)>, how: Output) -> Result<(), Failure> {
     let documents = documents.into_iter().map(|(kind, body)| parts(kind, body));
     if how == Output::Json {

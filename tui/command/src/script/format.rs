@@ -6,9 +6,6 @@ use serde_json::Value;
 use crate::{cli::script::Output, failure::Failure, output};
 
 /// Prints a value as JSON or YAML, or formatted by `text`.
-///
-/// # Errors
-/// Returns an error if standard output is closed.
 pub(super) fn write(
     value: &Value,
     how: Output,
@@ -27,10 +24,6 @@ pub(super) fn json(value: &Value) -> String {
 
 /// Formats a YAML document. Texts with control or bidirectional characters are written in JSON
 /// syntax, since only quoted texts can be escaped.
-///
-/// # Errors
-/// Returns an error if the value cannot be represented in YAML, which is not the case for any JSON
-/// value.
 pub(super) fn yaml(value: &Value) -> Result<String, Failure> {
     let text = serde_saphyr::to_string(value);
     let mut text =
@@ -86,13 +79,11 @@ pub(super) fn event_line(event: &Value) -> String {
     cells.join("\t") + "\n"
 }
 
-/// Formats the numbers of open events by severity.
 pub(super) fn open_counts(overview: &Value) -> impl Iterator<Item = String> {
     let counts = overview["openBySeverity"].as_object().into_iter().flatten();
     counts.map(|(severity, count)| format!("{count} open {}", enum_word(severity, "SEVERITY_")))
 }
 
-/// Returns the word of a destination's state.
 pub(super) fn health_state(destination: &Value) -> String {
     let state = destination["health"]["state"].as_str();
     enum_word(state.unwrap_or_default(), "STATE_")

@@ -39,7 +39,6 @@ pub(super) async fn status(arguments: StatusArguments, mut api: Api) -> Result<(
     ))
 }
 
-/// Lists problems with accepting events or delivering messages, one per line.
 fn problems(overview: &Value) -> Vec<String> {
     let destinations = overview["destinations"].as_array().into_iter().flatten();
     let refusal = overview["store"]["reason"]

@@ -29,7 +29,8 @@ pub(crate) async fn token(settings: &Settings, address: &str) -> Result<Option<S
         Some(sign_in) if !ends_within(&sign_in, SOON) => return Ok(Some(sign_in.token)),
         Some(_) => {}
     }
-    // Another command may have renewed it in the meantime; a refresh token can be used only once.
+    // Another command may have renewed the sign-in in the meantime; a refresh token can be used
+    // only once.
     let lock = token_file.lock().await?;
     let Some(mut sign_in) = token_file.get(address)? else {
         return Ok(None);
@@ -67,7 +68,6 @@ async fn renew(sign_in: &mut SignIn, settings: &Settings, address: &str) -> Resu
     }
 }
 
-/// Returns the `login` command for this service, with the flags used here.
 fn login(settings: &Settings, address: &str) -> String {
     let named = settings.effective().get("connect").map(|it| &it.source);
     match (named, &settings.context) {

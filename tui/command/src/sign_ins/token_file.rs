@@ -168,9 +168,6 @@ impl TokenFile {
     }
 
     /// Deletes the sign-in at this address and returns whether there was one.
-    ///
-    /// # Errors
-    /// Returns an error if the file is not writable.
     pub(crate) fn remove(&self, lock: &Lock, address: &str) -> Result<bool, Failure> {
         let mut content = self.read()?;
         let was_there = content.sign_ins.remove(&entry(address)).is_some();

@@ -21,7 +21,6 @@ use crate::{
 
 const KEY_BYTES_MAX: u64 = 64 * 1024;
 
-/// A certificate and its key: their files, and the settings that name them.
 #[derive(Debug, Clone)]
 pub(super) struct Pair {
     pub(super) certificate: (&'static str, PathBuf),

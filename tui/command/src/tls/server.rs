@@ -35,7 +35,6 @@ const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 pub(crate) struct ServerTls {
     shown: watch::Sender<Secured>,
     files: Files,
-    /// State of the files at the last load.
     loaded: FileState,
 }
 
@@ -78,7 +77,6 @@ impl ServerTls {
         }))
     }
 
-    /// Subscribes to the current and later configurations.
     pub(crate) fn subscribe(&self) -> Tls {
         self.shown.subscribe()
     }
@@ -134,7 +132,6 @@ impl Files {
         })
     }
 
-    /// Builds a verifier of client certificates with these authorities and the revocation lists.
     fn verifier(
         &self,
         authorities: &Path,

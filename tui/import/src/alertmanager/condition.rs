@@ -101,7 +101,7 @@ impl Condition {
         }
     }
 
-    /// Whether it can match events that are not alerts.
+    /// Checks whether the condition can match events that are not alerts.
     pub(crate) fn is_open_ended(&self) -> bool {
         fn is_open(clause: &Clause) -> bool {
             match clause {
@@ -124,7 +124,6 @@ pub(crate) enum FilterOrQuery {
     Query(Value),
 }
 
-/// Splits lists of values that are too long.
 fn split_lists(clause: &Clause) -> Clause {
     let all = |clauses: &[Clause]| clauses.iter().map(split_lists).collect();
     match clause {

@@ -13,7 +13,7 @@ const UNITS: [(&str, u64); 7] = [
     ("s", 1_000),
 ];
 
-/// Parses a field such as `1h30m`, in milliseconds.
+/// Parses a field such as `1h30m` and returns milliseconds.
 pub(crate) fn field(fields: &mut Fields, name: &str) -> Result<Option<u64>, ImportError> {
     let Some(text) = fields.text(name)? else {
         return Ok(None);

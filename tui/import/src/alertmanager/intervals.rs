@@ -265,7 +265,7 @@ fn spans(one: &mut Fields, imported: &mut Imported) -> Result<Vec<(u16, u16)>, I
     Ok(spans)
 }
 
-/// Returns the days. Returns `None` and reports it if a calendar cannot represent them.
+/// Returns the days. If a calendar cannot represent the days, reports that and returns `None`.
 fn days(one: &mut Fields, imported: &mut Imported) -> Result<Option<Days>, ImportError> {
     let mut days = Days::default();
     let weekday = |word: &str| WEEKDAYS.iter().position(|(name, ..)| *name == word);

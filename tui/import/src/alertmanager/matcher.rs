@@ -91,7 +91,6 @@ impl Matcher {
         }
     }
 
-    /// Returns a constant condition for a label with a fixed value.
     fn constant(&self, value: &str) -> Condition {
         if self.holds(value) {
             Condition::Always
@@ -125,8 +124,8 @@ impl Matcher {
         self.negate_if_unequal(found)
     }
 
-    /// Condition on the event's severity; a label that is not the name of a severity is stored as
-    /// metadata.
+    /// Returns the condition on the event's severity; a label that is not the name of a severity is
+    /// stored as metadata.
     fn severity(&self) -> Condition {
         let hit = |word: &&str| self.holds(word) == self.text.is_equal;
         let words: Vec<_> = SEVERITIES.into_iter().filter(hit).collect();

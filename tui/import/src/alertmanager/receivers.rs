@@ -30,7 +30,7 @@ const PRESETS: [(&str, &str); 9] = [
 #[derive(Default)]
 pub(crate) struct Receiver {
     pub(crate) destinations: Vec<Destination>,
-    /// Whether it has no integrations and so notifies no one.
+    /// Whether the receiver has no integrations and so notifies no one.
     pub(crate) is_silent: bool,
 }
 

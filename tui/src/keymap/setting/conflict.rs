@@ -80,7 +80,6 @@ fn bindings<'a>(
     all
 }
 
-/// Returns the setting to change and the message, if two key sequences conflict.
 fn find_clash(one: &Bound<'_>, other: &Bound<'_>) -> Option<(usize, String)> {
     let same_action = one.entry.action == other.entry.action;
     let (at, mine, others) = match (one.from, other.from) {
@@ -109,7 +108,6 @@ fn find_clash(one: &Bound<'_>, other: &Bound<'_>) -> Option<(usize, String)> {
     Some((at, problem))
 }
 
-/// Reports screens on which no key quits or shows the help.
 fn screens_without_exit(keymap: &Keymap, settings: &[ParsedSetting<'_>]) -> Vec<KeyProblem> {
     let mut problems = Vec::new();
     let is_interrupt = |keys: &Keys| {

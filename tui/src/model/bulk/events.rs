@@ -34,7 +34,6 @@ pub(crate) struct EventBulk {
     before: Vec<StatusChange>,
     pub(crate) is_quiet: bool,
     pub(crate) found: Option<i64>,
-    /// Number of ids processed, with or without success.
     pub(crate) through: usize,
     failed: i64,
     first_error: String,
@@ -60,7 +59,6 @@ impl EventBulk {
         }
     }
 
-    /// Counts the events, or requests the next ids.
     pub(crate) fn request_ids(&self, cursor: String) -> (Call, BulkStep) {
         if cursor.is_empty() {
             (self.filter.count(), BulkStep::Count)
@@ -131,7 +129,6 @@ impl EventBulk {
         BulkUndo::new(groups, self.closes(), if sends { sent } else { 0 })
     }
 
-    /// Returns the reason if an occurrence needs no change.
     fn skip_reason(&self, row: &EventRow) -> Option<&'static str> {
         match self.transition {
             EventTransition::Set(StatusChange::Acknowledged(true)) if row.acknowledged => {
@@ -265,7 +262,6 @@ impl EventBulk {
         lines
     }
 
-    /// Describes the outcome, and returns whether any event was rejected.
     pub(crate) fn outcome(&self, count: i64) -> (String, bool) {
         let events = plural(count, "event");
         let done = match self.transition {

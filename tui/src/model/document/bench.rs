@@ -37,7 +37,6 @@ pub(super) fn request(into: &mut Document, form: &Form) {
     }
 }
 
-/// Writes the selected test, and its differences from the previous one.
 pub(super) fn response(into: &mut Document, model: &Model, form: &Form) {
     if form.bench.waiting.is_some() {
         into.text(Token::Info, 0, "… testing");

@@ -107,7 +107,6 @@ impl Fate {
     }
 }
 
-/// Writes a summary: who was notified, who is waiting, and who will not be notified.
 fn write_summary(into: &mut Document, model: &Model, matched: &[&RuleExplanation]) {
     let deliveries = || matched.iter().flat_map(|rule| &rule.deliveries);
     let named = |fate: Fate| -> Vec<&str> {
@@ -176,19 +175,16 @@ fn receiver(delivery: &ExplainedDelivery) -> String {
     }
 }
 
-/// Returns the end time of the delivery, or of the digest that includes it.
 fn ended_at_ms(delivery: &ExplainedDelivery) -> Option<i64> {
     let digest = delivery.digest.as_ref();
     digest.map_or(delivery.end_time, |it| it.end_time)
 }
 
-/// Returns the time of the next attempt of the delivery, or of the digest that includes it.
 fn next_attempt(delivery: &ExplainedDelivery) -> Option<i64> {
     let digest = delivery.digest.as_ref();
     digest.map_or(delivery.next_attempt_time, |it| it.next_attempt_time)
 }
 
-/// Formats the reason for the wait and the next attempt, as in lists of deliveries.
 fn next_try(model: &Model, delivery: &ExplainedDelivery) -> String {
     let next = match next_attempt(delivery) {
         Some(ms) if ms > model.now_ms => Some(format!("next try {}", model.format_time(ms))),
@@ -219,7 +215,6 @@ fn describe_waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
     format!("{name}: decided {decided}, not delivered yet{with}{why}, {next}")
 }
 
-/// Draws event, trigger, rule and destinations, side by side if they fit.
 fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     into.blank();
     let trigger = rule.triggers.iter().find(|it| it.matched == Some(true));
@@ -291,7 +286,6 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     }
 }
 
-/// Writes a rule that did not match in one line, with the first clause that is false.
 fn write_folded(into: &mut Document, rule: &RuleExplanation) {
     let mut line = vec![span(Token::Dim, "✗ "), span(Token::Link, &rule.rule_name)];
     let failed = rule

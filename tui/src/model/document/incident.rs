@@ -19,7 +19,6 @@ use crate::{
 const REASON: usize = 40;
 const ENTRIES: usize = 30;
 
-/// Writes the summary, the entity, and the line about assignee and receivers.
 pub(super) fn write(
     into: &mut Document,
     model: &Model,
@@ -111,7 +110,6 @@ fn describe_responder(occurrence: &Occurrence) -> (Token, String) {
     }
 }
 
-/// Describes the receivers that were notified and those that were not, each by its newest message.
 fn describe_receivers(
     model: &Model,
     explanation: &Loaded<ExplainEventResponse>,

@@ -78,7 +78,6 @@ fn schedule(into: &mut Document, model: &Model, schedule: &Object) {
     );
 }
 
-/// Writes a line for the event, and one for the responder and the next step.
 fn write_response(into: &mut Document, model: &Model, response: &Object) {
     let severity = response::severity(response);
     let (token, words) = model.response_status(response);

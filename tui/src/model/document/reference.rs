@@ -13,7 +13,6 @@ use crate::{
 /// Minimum columns for text beside a label; with fewer, it goes below.
 const BESIDE: usize = 30;
 
-/// Writes the topics with their headings, or for a search the matching lines.
 pub(super) fn index(into: &mut Document, model: &Model, needle: &str) {
     let needle = needle.trim().to_lowercase();
     if needle.is_empty() {
@@ -98,7 +97,6 @@ fn topic(into: &mut Document, topic: &Topic) {
     }
 }
 
-/// Writes a table: aligned if it fits, else each row as a name with its cells below.
 fn table(into: &mut Document, rows: &[Vec<String>]) {
     let Some((heading, rows)) = rows.split_first() else {
         return;
@@ -171,7 +169,6 @@ fn split_words(running: &str) -> Vec<StyledWord> {
 }
 
 impl Document {
-    /// Wraps text with one prefix for the first line, and another for the rest.
     fn flow(&mut self, first: &str, rest: &str, running: &str) {
         let space = self.columns;
         let mut line = Line {

@@ -150,7 +150,6 @@ fn describe_request(into: &mut Document, model: &Model, report: &Report) {
     }
 }
 
-/// Writes the events that a mapping creates from a document, and the errors in them.
 fn write_mapped(into: &mut Document, found: &TestIntakeMappingResponse) {
     let many = |count: usize| if count == 1 { "event" } else { "events" };
     let count = found.events.len();

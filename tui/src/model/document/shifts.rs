@@ -122,7 +122,6 @@ fn cells(model: &Model, per_day: usize) -> Option<Vec<Zoned>> {
         .collect()
 }
 
-/// Writes the dates: all if there is room, else those of Mondays.
 fn head(into: &mut Document, cells: &[Zoned], per_day: usize) {
     let mut line = " ".repeat(NAME + 1);
     for (at, day) in cells.iter().step_by(per_day).take(DAYS).enumerate() {

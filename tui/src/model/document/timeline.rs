@@ -27,7 +27,6 @@ const fn mark(at_ms: i64, sign: &'static str, token: Token, words: &'static str)
     }
 }
 
-/// Draws the axis, and below it a legend of its symbols.
 pub(super) fn write(
     into: &mut Document,
     model: &Model,

@@ -128,7 +128,6 @@ pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) 
     }
 }
 
-/// Writes an attempt: the verdict and response, then the request.
 pub(super) fn attempt(into: &mut Document, attempt: &Attempt) {
     write_response(into, attempt);
     into.heading("Request");

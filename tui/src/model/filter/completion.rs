@@ -14,7 +14,6 @@ const MOST: usize = 5;
 /// Prefixes that are not part of a field's name.
 const BEFORE: [&str; 1] = ["has:"];
 
-/// The word at the end of the text, and its possible completions.
 pub(crate) struct Completion<'a> {
     pub(crate) typed: &'a str,
     pub(crate) words: Vec<String>,

@@ -76,7 +76,6 @@ impl LocalFilter {
     }
 }
 
-/// Returns an error for the first field that the list does not have.
 fn unknown(clause: &Clause, known: &[String]) -> Option<(String, String)> {
     if filter::is_search(clause) {
         return None;

@@ -22,7 +22,7 @@ pub(crate) struct Bench {
     pub(crate) waiting: Option<(Ticket, u64)>,
     /// Id of the stored event to use; empty for the sample.
     pub(crate) event_id: String,
-    /// Whether it is shown instead of the form when there is no room for both.
+    /// Whether the test bench is shown instead of the form when there is no room for both.
     pub(crate) is_open: bool,
 }
 
@@ -108,7 +108,6 @@ fn address(kind: &str) -> &'static str {
     }
 }
 
-/// Returns the field or section with the credentials, by type.
 fn credential(kind: &str) -> &'static str {
     match kind {
         "webhook" => "#sign",
@@ -219,7 +218,6 @@ impl Form {
         Some((is_good && self.is_test_current(), words))
     }
 
-    /// Returns the request of the selected test, else the one that would be sent.
     pub(crate) fn request(&self) -> Option<&RequestTranscript> {
         let tested = self.bench.tests().0.filter(|_| self.is_test_current());
         let tested = tested.and_then(|test| test.result.as_ref().ok()?.request.as_ref());

@@ -69,7 +69,7 @@ impl ClauseInput {
         Ok(Self::of(read.clause))
     }
 
-    /// Returns the error; an empty condition is one only if it is required.
+    /// Returns the error. An empty condition is an error only if a condition is required.
     pub(super) fn error(&self, needed: bool) -> Option<String> {
         let is_missing = needed && self.clause.is_none() && self.unknown.is_none();
         let missing =

@@ -87,7 +87,6 @@ impl Form {
         self.live.record(ticket, found)
     }
 
-    /// Returns the call that requests the result for the form; `None` for kinds without one.
     pub(crate) fn live_call(&self) -> Option<Call> {
         match self.kind {
             Kind::Rule => Some(preview(&self.to_json(), "")),

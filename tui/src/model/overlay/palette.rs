@@ -51,7 +51,6 @@ pub(crate) enum PaletteTarget {
     List(Route, String),
     /// Silences the events that match a filter until the typed end.
     Silence(String, String),
-    /// Continues in the palette with this text.
     Type(String),
 }
 
@@ -66,7 +65,6 @@ const ON_OBJECTS: [(&str, Action); 8] = [
     ("switch", Action::Toggle),
 ];
 
-/// Other commands that take an argument, with descriptions.
 const WORDS: [(&str, &str); 9] = [
     ("events", "with a filter, such as severity>=error host=db-*"),
     ("deliveries", "with a filter, such as state=dead since=2h"),
@@ -264,7 +262,6 @@ fn context_items(model: &Model) -> Vec<Item> {
         .collect()
 }
 
-/// Returns the possible arguments of a command; `None` if there is no such command.
 fn argument_items(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
     let is_list = model.page.route.is_list();
     let items = match word {
@@ -375,7 +372,6 @@ fn silence_item(model: &Model, typed: &str) -> Item {
     }
 }
 
-/// Returns disabled entries for columns of events that the service cannot sort by.
 fn unsortable_columns(model: &Model) -> Vec<Item> {
     if model.page.route != Route::Events {
         return Vec::new();

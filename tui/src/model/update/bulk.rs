@@ -63,7 +63,6 @@ pub(super) fn events(model: &mut Model, transition: EventTransition, effects: &m
     );
 }
 
-/// Starts a change of all open events of the group under the cursor.
 pub(super) fn group(model: &mut Model, change: StatusChange, effects: &mut Vec<Effect>) {
     let Some(group) = model.group() else { return };
     let filter = match filter::events(&group.group_filter(), &model.reader()) {
@@ -313,7 +312,6 @@ pub(super) fn handle_response(
     true
 }
 
-/// Adds the result of a step, then makes the next call, asks for confirmation, or ends.
 fn handle_result(
     model: &mut Model,
     mut bulk: Box<Bulk>,

@@ -13,7 +13,6 @@ use crate::{
     theme::Token,
 };
 
-/// Keeps the rejected draft, and reads the stored version.
 pub(super) fn begin(model: &mut Model, mine: Object, effects: &mut Vec<Effect>) {
     let kind = mine.kind;
     model.store.resources_mut(kind).waiting = None;

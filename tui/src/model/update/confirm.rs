@@ -31,7 +31,6 @@ pub(super) fn write_of(call: Call, done: impl Into<String>) -> Consequence {
     Consequence::Write(Box::new(call), Box::new(Write::new(done)))
 }
 
-/// Executes a change that can be undone, or asks first if confirmations are always required.
 fn run_or_confirm(
     model: &mut Model,
     mut then: Consequence,
@@ -185,7 +184,6 @@ pub(super) fn pause(model: &mut Model) {
     show_question(model, confirm.line(Token::Text, words));
 }
 
-/// Sends the deliveries that wait for the destination of the test on the screen.
 pub(super) fn send_waiting(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some((name, count)) = model.tested_backlog() else {
         return model.show_notice(Token::Info, "no messages are waiting for it");
@@ -474,7 +472,6 @@ pub(super) fn confirm_note(
     run_or_confirm(model, then, back, question, effects);
 }
 
-/// Creates the write that stores a draft as a new resource, or replaces the stored one.
 pub(super) fn store_write(
     model: &Model,
     draft: Object,

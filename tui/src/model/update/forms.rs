@@ -56,7 +56,6 @@ pub(super) fn new(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Returns the editable part of the selected or shown resource, with its name and etag.
 fn stored_resource(model: &Model) -> Option<(Object, (String, String))> {
     let kind = model.page.route.kind()?;
     let object = model.store.object(kind, &model.resource_name()?)?;
@@ -428,7 +427,6 @@ pub(super) fn quit(model: &mut Model) {
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
-/// Switches to another service, after a confirmation if unsaved changes would be lost.
 pub(super) fn leave_for(model: &mut Model, context: String) {
     quit(model);
     model.next_context = Some(context);

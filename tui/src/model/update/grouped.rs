@@ -87,7 +87,6 @@ pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
     read(model, effects);
 }
 
-/// Returns the filter for the events of the group under the cursor.
 pub(super) fn group_filter(model: &Model) -> Option<String> {
     Some(model.group()?.group_filter())
 }

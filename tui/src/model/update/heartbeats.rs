@@ -26,7 +26,7 @@ fn expectations(heartbeat: &Object) -> impl Iterator<Item = &Value> {
     all.into_iter().flatten()
 }
 
-/// The response contains the new address with its key.
+/// Parses the response, which contains the new address with its key.
 fn parse_address(answer: CallResult) -> Result<WriteOutcome, Failure> {
     let made: v1::RotateHeartbeatKeyResponse = message(answer)?;
     Ok(WriteOutcome::Key {

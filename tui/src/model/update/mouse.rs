@@ -67,8 +67,6 @@ fn click(model: &mut Model, column: usize, row: usize, effects: &mut Vec<Effect>
     }
 }
 
-/// Handles a click in the header: the first word opens the overview, the first breadcrumb the
-/// screen of the page.
 fn click_header(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
     if (1..=HOME.len()).contains(&column) {
         return navigate::go(model, Route::Overview, effects);

@@ -48,7 +48,6 @@ pub(super) fn go_screen(model: &mut Model, route: Route, effects: &mut Vec<Effec
     read::refresh(model, effects);
 }
 
-/// Replaces the screen with another of its tabs.
 pub(super) fn switch_tab(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
     model.page = Page::new(route);
     read::refresh(model, effects);

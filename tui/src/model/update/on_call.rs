@@ -65,7 +65,6 @@ pub(super) fn ask_acknowledge_for(model: &mut Model) {
     }));
 }
 
-/// Asks whether to take the next step of a response now, which notifies its contacts.
 pub(super) fn escalate(model: &mut Model) {
     let Some(found) = selected_response(model) else {
         return;
@@ -85,7 +84,6 @@ pub(super) fn escalate(model: &mut Model) {
     show_question(model, confirm.line(Token::Text, words));
 }
 
-/// Prompts for an override of a schedule: from now on, or for the shift under the cursor.
 pub(super) fn ask_override(model: &mut Model) {
     let Some(name) = model.target_name(Kind::Schedule) else {
         return;
@@ -113,8 +111,8 @@ fn stretch(model: &Model, start_ms: i64, end_ms: i64) -> String {
     format!(" from {} until {}", typed(start_ms), typed(end_ms))
 }
 
-/// Shows the address of the feed of a schedule or a contact. The service records this, so it is a
-/// write with a confirmation.
+/// Shows the feed address of a schedule or a contact. The service records the request, so the call
+/// is a write with a confirmation.
 pub(super) fn feed(model: &mut Model) {
     let words = "Anyone with the address can read the shifts without a key. The audit log records who requested it.";
     let methods = ["GetScheduleFeed", "GetContactFeed"];

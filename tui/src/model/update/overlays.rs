@@ -64,7 +64,6 @@ pub(super) fn paste(model: &mut Model, text: &str) {
     }
 }
 
-/// Handles a key of a confirmation: `y`, or Enter on Yes, confirms.
 fn handle_confirm_key(
     model: &mut Model,
     mut confirm: Confirm,
@@ -210,7 +209,6 @@ fn handle_pick_key(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &m
     model.overlay = Some(Overlay::Pick(pick));
 }
 
-/// Handles a key of a menu: an item's key, or Enter for the selected item.
 fn handle_menu_key(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &mut Vec<Effect>) {
     let last = menu.items.len().saturating_sub(1);
     let at = match key.code {

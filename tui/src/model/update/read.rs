@@ -189,7 +189,7 @@ fn overview(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Reads the statistics unless they are recent. Returns whether it reads them.
+/// Reads the statistics unless they are recent, and returns whether a read was started.
 fn read_statistics_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     // While nothing happens, only the passage of time moves the charts.
     let is_news = model.store.counted_revision != model.store.overview.revision;

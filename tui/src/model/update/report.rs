@@ -45,7 +45,7 @@ pub(super) fn test_contact(model: &mut Model, effects: &mut Vec<Effect>) {
     report(model, title, Inquiry::Contact(name), effects);
 }
 
-/// Repeats the report; cancels it if it is still running.
+/// Repeats the report, or cancels a running one.
 pub(super) fn rerun(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &model.page.content else {
         return;
@@ -117,7 +117,6 @@ pub(super) fn noise(model: &mut Model, effects: &mut Vec<Effect>) {
     report(model, "Noise".to_owned(), inquiry, effects);
 }
 
-/// Counts by the next subject.
 pub(super) fn noise_by(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &mut model.page.content else {
         return;
@@ -134,7 +133,6 @@ pub(super) fn noise_by(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Tests the selected or shown trigger, or previews the rule, as stored.
 pub(super) fn run_stored(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(kind) = model.page.route.kind() else {
         return;
@@ -327,7 +325,6 @@ fn confirms_first(
     true
 }
 
-/// Asks whether to create the event of a test, and shows the receivers that would be notified.
 pub(super) fn confirm_test(
     model: &mut Model,
     request: TestQuestion,
@@ -378,7 +375,6 @@ impl Model {
         lines
     }
 
-    /// Describes the receivers that might be notified, as far as known.
     fn may_notify(&self) -> Vec<String> {
         let rules = self.store.resources(Kind::Rule).rows().iter();
         let enabled: Vec<&str> = rules
@@ -393,7 +389,6 @@ impl Model {
         std::iter::once(words.to_owned()).chain(rules).collect()
     }
 
-    /// Formats the first rules with their receivers, and the number of further ones.
     fn some_rules<'a>(&self, names: impl ExactSizeIterator<Item = &'a str>) -> Vec<String> {
         let more = names.len().saturating_sub(RULES);
         let lines = names.take(RULES).map(|rule| self.receivers_of(rule));

@@ -30,7 +30,6 @@ fn acknowledge(model: &mut Model, effects: &mut Vec<Effect>) {
     confirm::acknowledge(model, true, effects);
 }
 
-/// Sets the status of the group under the cursor, or of the marked, selected or shown events.
 fn set(model: &mut Model, status: Status, effects: &mut Vec<Effect>) {
     if model.group().is_some() {
         return bulk::group(model, StatusChange::Status(status), effects);
@@ -38,7 +37,6 @@ fn set(model: &mut Model, status: Status, effects: &mut Vec<Effect>) {
     confirm::status(model, status, effects);
 }
 
-/// Assigns the group under the cursor, or the marked, selected or shown events, to the caller.
 fn assign_to_caller(model: &mut Model, effects: &mut Vec<Effect>) {
     match &model.caller {
         Some(caller) if model.group().is_some() => {

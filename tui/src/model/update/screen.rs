@@ -85,7 +85,6 @@ pub(super) fn next_tab(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Shows a tab of an event, from its first line.
 pub(super) fn show_tab(model: &mut Model, wanted: Tab, effects: &mut Vec<Effect>) {
     let Content::Event { tab, .. } = &mut model.page.content else {
         return;

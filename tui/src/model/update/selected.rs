@@ -53,7 +53,6 @@ impl Model {
         one.into_iter().collect()
     }
 
-    /// Describes the first occurrences, one per line, and the number of further ones.
     pub(crate) fn describe_some(&self, ids: &[String]) -> Vec<String> {
         let first = ids.iter().take(5).map(|id| self.describe(id));
         let more = ids.len().saturating_sub(5);

@@ -47,7 +47,6 @@ fn choice_mut(model: &mut Model) -> Option<&mut SilenceChoice> {
     }
 }
 
-/// Requests the events and messages in the selected or the next uncounted scope.
 fn count(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(choice) = choice_mut(model) else {
         return;
@@ -98,7 +97,6 @@ pub(super) fn handle_count(
     true
 }
 
-/// Handles a key for a scope or a length, or for the end being typed.
 pub(super) fn press(
     model: &mut Model,
     mut choice: Box<SilenceChoice>,

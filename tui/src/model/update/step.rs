@@ -10,7 +10,6 @@ use crate::{
     theme::Token,
 };
 
-/// Whether an action moves the cursor relative to its position.
 fn is_cursor_move(action: Action) -> bool {
     use Action::{Bottom, Down, PageDown, PageUp, Top, Up};
     matches!(action, Up | Down | Top | Bottom | PageUp | PageDown)

@@ -33,7 +33,6 @@ fn tab(name: &str, is_own: bool, pen: &mut Pen<'_>, (x, y): (u16, u16)) -> u16 {
     pen.put(x, y, text::width(&words), token, &words)
 }
 
-/// Draws the on-call tabs, if the route is one of them.
 pub(in crate::view) fn on_call(own: &Route, pen: &mut Pen<'_>, (mut x, y): (u16, u16)) -> u16 {
     let tabs = Route::ON_CALL;
     if !tabs.iter().any(|(_, route)| route == own) {
@@ -69,7 +68,6 @@ fn views(model: &Model, pen: &mut Pen<'_>, (mut x, y): (u16, u16), end: u16) -> 
     x + 1
 }
 
-/// Draws the states of deliveries as tabs, with the number of matches in each.
 fn states(model: &Model, pen: &mut Pen<'_>, (x, y): (u16, u16)) -> u16 {
     let own = filter::delivery_tab(&model.page.list.filter, &model.clock());
     let is_narrow = model.columns() < EXACT_FROM;

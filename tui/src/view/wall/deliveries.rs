@@ -75,7 +75,6 @@ impl Wall<'_> {
     }
 }
 
-/// Draws a row of bars between its name and its sum; if the row is high, both are above it.
 fn bar(
     pen: &mut Pen<'_>,
     area: Rect,

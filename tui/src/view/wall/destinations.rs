@@ -110,7 +110,6 @@ impl Wall<'_> {
         }
     }
 
-    /// Draws delivered messages, with failed attempts below them.
     fn draw_throughput(pen: &mut Pen<'_>, place: Rect, stats: &DeliveryStatistics) {
         let (good, bad) = (numbers(&stats.delivered), numbers(&stats.failed_attempts));
         let sums = good.iter().zip(&bad).map(|(one, other)| one + other);

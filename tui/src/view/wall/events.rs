@@ -152,7 +152,6 @@ impl Wall<'_> {
         plot_rate(pen, inside, (&columns, most), counted.back);
     }
 
-    /// Draws the periods at the right of a title, with the current one highlighted.
     fn spans(&self, pen: &mut Pen<'_>, area: Rect, title: &str) {
         let words: usize = ChartPeriod::ALL.iter().map(|it| it.label().len() + 3).sum();
         if usize::from(area.width) < text::width(title) + words + 8 {
@@ -172,7 +171,6 @@ impl Wall<'_> {
     }
 }
 
-/// A severity, with its events per minute in each column.
 type Rate = (Severity, Vec<f64>);
 
 fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate], f64), back: ChartPeriod) {

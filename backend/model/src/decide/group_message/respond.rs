@@ -64,7 +64,7 @@ impl Message<'_> {
             }
         };
         if let Some((at, response)) = after {
-            // A notice about another member names that one.
+            // A notice about another member names that member.
             let is_same = carrier == Some(at) || response.unanswered_by().is_none();
             let unanswered = unanswered.filter(|_| is_same);
             self.report(at, &response, unanswered.as_ref());
@@ -80,14 +80,12 @@ impl Message<'_> {
         members.position(|it| it.key == key)
     }
 
-    /// Returns the member's record of notifications of this group's rule.
     fn notified_entry(&mut self, at: usize) -> Option<&mut Notified> {
         let (rule, group) = (self.about.rule, self.about.id);
         let mut notified = self.decision.members.get_mut(at)?.notified.iter_mut();
         notified.find(|it| it.rule == rule && it.group == Some(group))
     }
 
-    /// Returns the member to start a round with, if one is needed.
     fn first_member(&self, response: Option<&Response>) -> Option<usize> {
         use MemberChange::{Changed, Joined, Repeated};
         match response.map(|it| it.state) {
@@ -106,7 +104,6 @@ impl Message<'_> {
         }
     }
 
-    /// Returns the most severe unacknowledged member with one of these changes.
     fn most_severe_unacknowledged(&self, changes: &[MemberChange]) -> Option<usize> {
         let reported = self.reported.iter();
         let policy = self.rule().and_then(|it| it.escalation_policy.as_ref());
@@ -118,7 +115,6 @@ impl Message<'_> {
         self.member_index(worst.1.key)
     }
 
-    /// Runs the due step of the response carried by a member.
     fn step(
         &mut self,
         response: &mut Response,

@@ -24,7 +24,6 @@ const IDENTITY_VARIABLES: [&str; 2] = ["name", "by"];
 const SUMMARY_VARIABLES: [&str; 4] = ["name", "by", "last_beat", "due"];
 const BY: &str = "by.";
 
-/// The compiled templates of the event for a missing beat.
 #[derive(Debug)]
 pub struct AlarmTexts {
     name: Option<AnyTemplate>,
@@ -32,7 +31,6 @@ pub struct AlarmTexts {
     dimensions: Vec<(String, Option<AnyTemplate>)>,
 }
 
-/// The facts about a missing beat beyond its expectation.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AlarmFacts {
     /// Time it was due, in milliseconds since 1970, if known.
@@ -41,14 +39,10 @@ pub struct AlarmFacts {
     pub overrun_ms: Option<i64>,
 }
 
-/// The rendered texts of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderedAlarm {
-    /// Its name.
     pub name: String,
-    /// Its summary.
     pub summary: String,
-    /// Its dimensions.
     pub dimensions: BTreeMap<String, String>,
 }
 
@@ -70,7 +64,6 @@ impl AlarmTexts {
         }
     }
 
-    /// Renders the texts for an expectation.
     pub fn render(
         &self,
         heartbeat: &Heartbeat,

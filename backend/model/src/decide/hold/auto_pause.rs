@@ -5,7 +5,7 @@ use crate::domain::{EarlierOccurrence, HeldBy, HoldKind};
 
 /// Minimum number of known earlier occurrences.
 const KNOWN_MIN: usize = 5;
-/// Maximum age of their end, in milliseconds.
+/// Maximum age of the end of a known earlier occurrence, in milliseconds.
 const KNOWN_FOR_MS: i64 = 30 * 24 * 3_600_000;
 
 pub(super) fn hold(sending: &OutgoingNotification<'_>) -> Option<HeldBy> {

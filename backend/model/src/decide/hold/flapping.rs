@@ -3,7 +3,6 @@
 use super::format_length;
 use crate::domain::{Flapping, FlappingLimits, HeldBy, HoldKind, Rule};
 
-/// Returns the hold on updates of a flapping event.
 pub(in super::super) fn held_by(
     rule: &Rule,
     limits: &FlappingLimits,

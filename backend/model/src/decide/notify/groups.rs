@@ -11,7 +11,6 @@ use crate::{
     },
 };
 
-/// The relation of an occurrence to the groups of a rule.
 pub(super) struct GroupRelation {
     /// Whether it was reported with a group that has not ended.
     is_member: bool,
@@ -148,7 +147,6 @@ impl Writer<'_> {
 const TOGETHER: &str =
     "many held notifications of the rule were released together, so they are sent in one message";
 
-/// Returns the hold until the next message of a group.
 fn group_hold((id, rule_name): (RecordId, &Name), since_ms: i64, detail: String) -> HeldBy {
     HeldBy {
         kind: HoldKind::Group,

@@ -21,11 +21,8 @@ use crate::{
 /// A response that became, or is no longer, unanswered after all rounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnansweredNotice {
-    /// The rule.
     pub rule: Name,
-    /// The policy.
     pub policy: Name,
-    /// The occurrence.
     pub occurrence: OccurrenceId,
     /// Whether it is no longer unanswered by this policy.
     pub is_over: bool,
@@ -54,7 +51,6 @@ impl UnansweredNotice {
     }
 }
 
-/// Returns the rule and the policy of an entry if they are in force.
 pub(super) fn in_force<'a>(
     entry: &Notified,
     snapshot: &'a Snapshot,
@@ -106,7 +102,6 @@ pub(super) fn withdraw_exceeded_acknowledgement(
     }
 }
 
-/// Withdraws an acknowledgement, and records that in the history.
 pub(in crate::decide) fn withdraw_acknowledgement(occurrence: &mut Occurrence, now_ms: i64) {
     let before = occurrence.state();
     occurrence.acknowledged = false;
@@ -168,7 +163,6 @@ pub(super) fn receivers(entry: &Notified) -> impl Iterator<Item = Receiver> {
 }
 
 impl Writer<'_> {
-    /// Starts, resumes and ends responses.
     pub(super) fn respond(&mut self, notified: &mut [Notified]) {
         let was_closed = self.step.transition.from == Some(Status::Closed);
         for entry in notified.iter_mut() {

@@ -12,7 +12,6 @@ use crate::limits::{CALENDAR_COUNT_MAX, CALENDAR_INTERVAL_MAX};
 /// The days on which a window starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recurrence {
-    /// The kind of period.
     pub frequency: Frequency,
     /// The interval, in periods.
     pub interval: u16,
@@ -20,38 +19,28 @@ pub struct Recurrence {
     pub count: Option<u16>,
     /// The last start; `None` if not limited.
     pub until: Option<Until>,
-    /// The months to which it is restricted.
     pub months: Vec<i8>,
     /// The days of the month to which it is restricted, counted from the end if negative.
     pub month_days: Vec<i8>,
-    /// The days of the week to which it is restricted.
     pub weekdays: Vec<WeekdayRule>,
     /// The positions among the starts of a period to which it is restricted, counted from the end
     /// if negative.
     pub positions: Vec<i16>,
-    /// The first day of the week.
     pub week_start: Weekday,
 }
 
-/// The period of a recurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Frequency {
-    /// A day.
     Daily,
-    /// A week.
     Weekly,
-    /// A month.
     Monthly,
-    /// A year.
     Yearly,
 }
 
-/// The limit of the starts of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
     /// The end of a local day.
     Day(Date),
-    /// A point in time.
     Time(Timestamp),
 }
 
@@ -60,7 +49,6 @@ pub enum Until {
 pub struct WeekdayRule {
     /// Its ordinal, counted from the end if negative; `None` means each.
     pub ordinal: Option<i8>,
-    /// The day of the week.
     pub weekday: Weekday,
 }
 
@@ -89,9 +77,7 @@ const TEXT_BYTES_MAX: usize = 1_000;
 /// The period in which days of the week are numbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrdinalsOf {
-    /// In the month.
     Month,
-    /// In the year.
     Year,
 }
 

@@ -8,58 +8,41 @@ use jiff::{
 use super::Recurrence;
 use crate::limits::{CALENDAR_DATES_MAX, CALENDAR_LENGTH_DAYS_MAX};
 
-/// A recurring window of a calendar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
     /// The first start.
     pub start: DateTime,
-    /// The length of each span.
     pub length: Length,
     /// The recurrence; `None` if the window starts once.
     pub recurrence: Option<Recurrence>,
-    /// Excluded starts.
     pub without: Vec<Excluded>,
     /// Additional starts.
     pub with: Vec<DateTime>,
 }
 
-/// The length of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
     /// A number of days on the local calendar, followed by an exact duration.
-    For {
-        /// The days.
-        days: i32,
-        /// The exact duration.
-        exact: SignedDuration,
-    },
+    For { days: i32, exact: SignedDuration },
     /// Until the next occurrence of a time of day after the start.
     Until(Time),
 }
 
-/// Excluded starts of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Excluded {
     /// All starts on a day.
     Day(Date),
-    /// One start.
     Start(DateTime),
 }
 
 /// A window as text, in the terms of RFC 5545.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WindowText {
-    /// The first start.
     pub dtstart: String,
-    /// The length.
     pub duration: String,
-    /// The time of day of the end.
     pub end_time_of_day: String,
-    /// The recurrence.
     pub rrule: String,
-    /// Excluded starts.
     pub exdate: Vec<String>,
-    /// Additional starts.
     pub rdate: Vec<String>,
 }
 
@@ -155,10 +138,6 @@ fn is_plain(text: &str) -> bool {
     text.len() <= 19 && text.chars().all(is_part)
 }
 
-/// Parses a local date and time without a time zone.
-///
-/// # Errors
-/// Returns an error if the text is invalid.
 pub fn parse_date_time(text: &str) -> Result<DateTime, String> {
     if text.is_empty() {
         return Err(format!("is required: {MOMENT_FORM}"));

@@ -8,20 +8,13 @@ use crate::domain::{Secret, Severity};
 /// Maximum number of characters of a header name shown in a path.
 const SHOWN_CHARACTERS_MAX: usize = 100;
 
-/// The kind of a destination, with its settings.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DestinationKind {
-    /// An HTTP address.
     Webhook(Webhook),
-    /// A mail address.
     Email(Email),
-    /// A Slack channel.
     Slack(Slack),
-    /// A Microsoft Teams incoming webhook.
     MsTeams(MsTeams),
-    /// A PagerDuty service.
     PagerDuty(PagerDuty),
-    /// A ServiceNow instance.
     ServiceNow(ServiceNow),
     /// A new event in this service.
     Event(EventTemplates),
@@ -124,7 +117,6 @@ impl DestinationKind {
     }
 }
 
-/// The location of a secret in a destination.
 #[derive(Debug, Clone, Copy)]
 pub struct SecretLocation<'a> {
     kind: &'static str,
@@ -163,7 +155,6 @@ impl SecretLocation<'_> {
     }
 }
 
-/// Settings of a webhook.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Webhook {
     /// An `http` or `https` URL without user information; its path and query may be templates.
@@ -171,7 +162,6 @@ pub struct Webhook {
     pub url: String,
     /// The URL if it is secret; otherwise empty.
     pub secret_url: Secret,
-    /// The HTTP method.
     pub method: WebhookMethod,
     /// Additional headers as the author spelled them, sorted by name.
     pub headers: Vec<Header>,
@@ -179,7 +169,6 @@ pub struct Webhook {
     pub payload: String,
     /// One or two `whsec_…` secrets, separated by a space; if empty, requests are not signed.
     pub signing_secret: Secret,
-    /// The authentication of requests.
     pub auth: Option<Box<Auth>>,
     /// The request for a closed event, if it differs.
     pub on_clear: Option<Box<OnClear>>,
@@ -202,25 +191,19 @@ impl Webhook {
     }
 }
 
-/// A header of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// The name.
     pub name: String,
-    /// Its value.
     pub value: HeaderValue,
 }
 
 /// The value of a header; secret if it carries credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeaderValue {
-    /// Visible to readers.
     Plain(String),
-    /// Never shown.
     Secret(Secret),
 }
 
-/// Settings of a mail destination.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Email {
     /// The recipients, separated by commas.
@@ -235,7 +218,6 @@ pub struct Email {
     pub reply_to: String,
     /// The name of the mailing list, for mail filters; may be empty.
     pub list_id: String,
-    /// The priority of mails.
     pub priority: MailPriority,
     /// The template of the subject; empty means the default subject.
     pub subject: String,
@@ -243,26 +225,21 @@ pub struct Email {
     pub body: String,
 }
 
-/// The priority of mails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MailPriority {
     /// No priority header.
     #[default]
     Normal,
-    /// Always high.
     High,
-    /// Always low.
     Low,
     /// High while an event of severity error or critical is open.
     BySeverity,
 }
 
-/// Settings of a Slack channel.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Slack {
     /// The name or id of the channel.
     pub channel: String,
-    /// The bot token.
     pub token: Secret,
     /// The template of a JSON list of blocks; empty means the default blocks.
     pub blocks: String,
@@ -301,11 +278,8 @@ pub struct PagerDuty {
 /// Settings of a ServiceNow instance, which receives `em_event` records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceNow {
-    /// The URL of the instance.
     pub instance_url: String,
-    /// The OAuth client id.
     pub client_id: String,
-    /// The OAuth client secret.
     pub client_secret: Secret,
     /// The token endpoint; empty means the instance's default.
     pub token_url: String,
@@ -313,15 +287,10 @@ pub struct ServiceNow {
     pub refresh_token: Secret,
 }
 
-/// Templates of a new event in this service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventTemplates {
-    /// The name of the new event.
     pub name_template: String,
-    /// The kind of the new event.
     pub type_template: String,
-    /// The summary of the new event.
     pub summary_template: String,
-    /// The severity of the new event.
     pub severity: Severity,
 }

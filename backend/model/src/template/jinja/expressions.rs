@@ -22,7 +22,7 @@ const COMPILED_BYTES_MAX: usize = 64 * 1024;
 const QUOTED_CHARACTERS_MAX: usize = 100;
 /// Memory for the states of a search, in bytes; a search that fills it repeatedly is aborted.
 const STATES_BYTES_MAX: usize = 256 * 1024;
-/// Number of times that memory may be cleared before a search is aborted.
+/// Number of times the memory for the states may be cleared before a search is aborted.
 const STATES_CLEARED_MAX: usize = 2;
 /// Steps for compiling, plus those per byte of the expression.
 const COMPILE_STEPS: usize = 500;
@@ -46,7 +46,6 @@ struct Expression {
     groups: Regex,
 }
 
-/// Replaces the matches of a regular expression in a text.
 pub(super) fn replace(
     state: &mut State<'_, '_>,
     text: &str,
@@ -58,7 +57,6 @@ pub(super) fn replace(
     })
 }
 
-/// Whether a text contains a match of a regular expression.
 pub(super) fn is_match(
     state: &mut State<'_, '_>,
     text: &str,
@@ -242,6 +240,5 @@ struct Used {
     read: usize,
     /// Memory of states, in bytes.
     memory: usize,
-    /// Number of times the states were cleared.
     cleared: usize,
 }

@@ -254,8 +254,8 @@ fn json(state: &State<'_, '_>, value: &Value) -> Result<Value, Error> {
     })
 }
 
-/// `truncate(80)`, `truncate(characters=80)` or `truncate(bytes=200)`: truncates to a length that
-/// includes the mark.
+/// Truncates to a length that includes the mark: `truncate(80)`, `truncate(characters=80)` or
+/// `truncate(bytes=200)`.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "filters get their arguments by value"

@@ -321,7 +321,7 @@ impl Chance {
         }
     }
 
-    /// Nested loops that double a value at each level.
+    /// Generates nested loops that double a value at each level.
     fn grown(&mut self, inside: &str) -> String {
         let times = self.times(32);
         let (list, tail) = match self.below(4) {

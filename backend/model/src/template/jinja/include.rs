@@ -31,7 +31,7 @@ pub(super) fn whole<'t>(
     }
     let mut standalone_range = source.as_bytes().to_vec();
     for tag in &tags {
-        // Comments of the same length.
+        // Turns the tags into comments of the same length.
         standalone_range[tag.at.start + 1] = b'#';
         standalone_range[tag.at.end - 2] = b'#';
     }

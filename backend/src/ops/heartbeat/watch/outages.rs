@@ -54,7 +54,6 @@ impl Time {
         self.stored_ms = None;
     }
 
-    /// Returns the service time at the end of the last outage.
     pub(super) fn resumed_ms(&self) -> i64 {
         self.outages.last().map_or(0, |it| it.service_ms)
     }

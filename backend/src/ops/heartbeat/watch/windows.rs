@@ -31,7 +31,6 @@ const BACK_MAX_MS: i64 = 40 * DAY_MS;
 pub(super) struct ClockSteps {
     /// Wall-clock time of the last check, in milliseconds since the epoch.
     wall_ms: i64,
-    /// Size of the clock step since then.
     pub(super) stepped_ms: i64,
     /// Extension of windows that begin now.
     slack_ms: i64,
@@ -47,7 +46,6 @@ impl ClockSteps {
         }
     }
 
-    /// Compares the wall clock with the elapsed time.
     pub(super) fn detect(&mut self, wall_ms: i64, since_ms: i64, service_ms: i64) {
         let step_ms = wall_ms.saturating_sub(self.wall_ms.saturating_add(since_ms));
         let most_ms = millis(CLOCK_SLACK_MAX);
@@ -162,7 +160,6 @@ impl HeartbeatWatch {
         self.apply(changes).await
     }
 
-    /// Deletes the windows of heartbeats without a calendar.
     pub(super) async fn sweep_windows(
         &self,
         is_retained: impl Fn(RecordId) -> bool,

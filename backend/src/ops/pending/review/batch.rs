@@ -344,7 +344,6 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Decides the changes of some occurrences, given the causes resolved so far.
     async fn decide_changes(
         &self,
         found: &[Stored<Occurrence>],

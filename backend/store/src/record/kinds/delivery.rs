@@ -40,7 +40,8 @@ pub fn in_thread(delivery: &Delivery, standing: ThreadStanding) -> Key {
     of_thread(delivery.destination, (delivery.thread(), rule), standing)
 }
 
-/// Returns the same of the messages that a rule sends to a destination about an occurrence or a group.
+/// Returns the key prefix of the messages that a rule sends to a destination about an occurrence or
+/// a group.
 pub fn of_thread(
     destination: RecordId,
     (thread, rule): (RecordId, RecordId),
@@ -50,7 +51,7 @@ pub fn of_thread(
     key.id(rule).byte(standing as u8)
 }
 
-/// Returns the start of the entries of the deliveries that wait for the end of another one.
+/// Returns the key prefix of the deliveries that wait for the end of another delivery.
 pub fn behind(destination: RecordId, earlier: RecordId) -> Key {
     let no_rule = RecordId::from_bytes([0; 16]);
     of_thread(destination, (earlier, no_rule), ThreadStanding::Behind)

@@ -75,7 +75,6 @@ fn add_holds(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
     }
 }
 
-/// Returns the key prefix of occurrences with a response in that state.
 pub fn by_response(state: ResponseState) -> Key {
     Key::new().byte(state as u8)
 }

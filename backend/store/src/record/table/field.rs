@@ -275,7 +275,7 @@ impl<T> Default for Message<'_, T> {
 }
 
 impl<'a, T> Message<'a, T> {
-    /// Merges a further occurrence of the message into it.
+    /// Merges a further occurrence of the message.
     pub(crate) fn merge(
         &mut self,
         piece: Reader<'a>,

@@ -16,7 +16,6 @@ const HASH: u32 = 15;
 /// Field number of the proof, which covers the hash, with the newest key at that time.
 const PROOF: u32 = 16;
 
-// Fields that the hash covers.
 record! {
     AuditEntry as it {
         1 number, 2 time_ms, 3 client,
@@ -111,7 +110,8 @@ fn parts(from: Reader<'_>) -> Result<Option<Parts<'_>>, Unreadable> {
     }))
 }
 
-/// Returns the entry with its number in the chain and its hash, given the hash of the previous one.
+/// Returns the entry with its number in the chain and its hash, given the hash of the previous
+/// entry.
 pub fn chained(entry: AuditEntry, number: u64, previous: [u8; 32]) -> AuditEntry {
     let entry = AuditEntry {
         number,

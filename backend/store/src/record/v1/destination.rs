@@ -268,7 +268,6 @@ record! {
     }
 }
 
-/// Email settings in addition to addresses, subject and body.
 struct MailExtras {
     bcc: String,
     from: String,
@@ -297,7 +296,6 @@ record! {
     }
 }
 
-/// Slack settings in addition to channel and token.
 struct SlackExtras {
     blocks: String,
     update_first: bool,
@@ -330,7 +328,6 @@ record! {
     }
 }
 
-/// PagerDuty settings in addition to the integration key.
 struct PagerDutyExtras {
     class: String,
     component: String,

@@ -50,7 +50,6 @@ pub(super) fn schema(value: &Value) -> Read<String> {
 }
 
 impl Database {
-    /// Returns a copy for access that needs no encryption key.
     pub(super) fn without_key(&self) -> Self {
         let mut database = self.clone();
         if self.url.is_some() {

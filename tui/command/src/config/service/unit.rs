@@ -64,7 +64,6 @@ pub(crate) fn tenant(value: &Value) -> Read<String> {
     Ok(text)
 }
 
-/// Parses named templates.
 pub(crate) fn templates(value: &Value) -> Read<Snippets> {
     let expected = "a table of templates by name";
     let table = value.as_table().ok_or_else(|| invalid(expected, value))?;

@@ -12,8 +12,6 @@ pub(super) fn is_unchanged(change: &Value) -> bool {
     change["action"] == "CONFIG_ACTION_UNCHANGED"
 }
 
-/// Formats one line per changed resource, followed by the differences if known, and the number of
-/// unchanged ones.
 pub(super) fn text(changes: &[Value]) -> Result<String, Failure> {
     let (mut lines, mut unchanged) = (Vec::new(), 0);
     for change in changes {

@@ -54,9 +54,6 @@ impl Plan {
     }
 
     /// Writes the plan to a file that only its owner can read: documents may contain secrets.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be written.
     pub(super) fn save(&self, file: &Path) -> Result<(), Failure> {
         let write = || {
             let mut options = fs::OpenOptions::new();
