@@ -491,7 +491,7 @@ async fn acknowledgement_by_link_is_audited_as_its_contact() {
     }
     // A client cannot have a contact's name.
     let named = ["client", "create", "contact:admin", "--role", "viewer"];
-    let made = bellwether_tests::process::run(world.command(&named));
+    let made = process::run(world.command(&named));
     assert!(!made.status.success(), "{made:?}");
 }
 

@@ -47,7 +47,7 @@ fn groups(command: &str) -> &'static [&'static [&'static str]] {
         // Also runs on the store itself.
         "client" => &[CALL, STORE],
         "restore" | "store" | "secrets" => &[STORE],
-        "import" | "completions" | "man" => &[],
+        "demo" | "import" | "completions" | "man" => &[],
         _ => &[CALL],
     }
 }
