@@ -3,6 +3,7 @@
 mod example;
 mod health;
 mod limit;
+mod name;
 mod path;
 mod responses;
 mod schema;
@@ -46,7 +47,7 @@ pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
     }
     let mut schemas = schema::all(plan, operations);
     schemas.extend(responses::schemas());
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Bellwether",
@@ -71,5 +72,8 @@ pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
                 "key": {"type": "apiKey", "in": "header", "name": "zenoss-api-key"},
             },
         },
-    })
+    });
+    name::shorten_operations(&mut document);
+    name::shorten_schemas(&mut document);
+    document
 }

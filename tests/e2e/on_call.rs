@@ -6,7 +6,9 @@ mod feeds;
 
 use std::time::Duration;
 
-use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};
+use bellwether_tests::{
+    eventually::eventually, process, receiver::Receiver, rest::Rest, world::World,
+};
 use serde_json::{Value, json};
 
 use crate::samples;
@@ -160,6 +162,15 @@ async fn escalation_stops_when_a_contact_acknowledges_by_link() {
         "the message to ben by push was delivered",
     ] {
         assert!(story.contains(&reported), "{story:#?}");
+    }
+    let command = world.command(&["explain", ended["eventId"].as_str().unwrap()]);
+    let said = String::from_utf8(process::run(command).stdout).unwrap();
+    for reported in [
+        "\n  delivery to ana by push: delivered at ",
+        "\n  escalation database: ended, step 2 of 2; notified ana by push in step 1, ben by push \
+         in step 2\n",
+    ] {
+        assert!(said.contains(reported), "{said}");
     }
 }
 
@@ -480,7 +491,7 @@ async fn acknowledgement_by_link_is_audited_as_its_contact() {
     }
     // A client cannot have a contact's name.
     let named = ["client", "create", "contact:admin", "--role", "viewer"];
-    let made = bellwether_tests::process::run(world.command(&named));
+    let made = process::run(world.command(&named));
     assert!(!made.status.success(), "{made:?}");
 }
 

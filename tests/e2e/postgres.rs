@@ -388,6 +388,16 @@ async fn store_is_initialized_only_once() {
     };
     let mut world = World::on(make, &database.settings());
     let data_dir = world.data_dir();
+    let keyless = tempfile::tempdir().unwrap();
+    let settings = database.settings();
+    let lines = settings.lines();
+    let lines = lines.filter(|line| !line.starts_with("secret_key_file"));
+    let lines = lines.collect::<Vec<_>>().join("\n");
+    assert_ne!(lines, settings.trim_end(), "{settings}");
+    fs::write(keyless.path().join("bellwether.toml"), lines).unwrap();
+    let migrated = process::run(store(&keyless.path().join("data"), &["migrate"]));
+    let said = String::from_utf8_lossy(&migrated.stderr);
+    assert!(migrated.status.success(), "{said}");
     let shown = process::run(store(&data_dir, &["status"]));
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains("node: one, since "), "{shown}");

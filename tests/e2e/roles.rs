@@ -46,16 +46,22 @@ fn run(world: &World, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Returns the minimum role of an operation: from the option of its method, or for Alertmanager's
-/// API by its kind.
-fn lowest(service: &str, method: &str) -> String {
-    if service == "Alertmanager" {
-        let reads = method.starts_with("Get");
-        return if reads { "viewer" } else { "operator" }.to_owned();
+/// Returns the method and the minimum role of an operation: from the option of its method, or for
+/// Alertmanager's API by its kind. `None` for operations of other products.
+fn lowest(id: &str) -> Option<(String, String)> {
+    if let Some(name) = id.strip_prefix("alertmanager") {
+        let reads = name.starts_with("Get");
+        let role = if reads { "viewer" } else { "operator" };
+        return Some((name.to_owned(), role.to_owned()));
     }
-    let mut methods = wire::methods();
-    let found = methods.find(|it| it.parent_service().name() == service && it.name() == method);
-    wire::role(&found.unwrap_or_else(|| panic!("no {service}/{method}")))
+    let is_of = |name: &str| {
+        let (first, rest) = name.split_at(1);
+        let camel = first.to_lowercase() + rest;
+        id.strip_prefix(&camel)
+            .is_some_and(|rest| rest.is_empty() || name == "BeatByKey")
+    };
+    let method = wire::methods().find(|it| is_of(it.name()))?;
+    Some((method.name().to_owned(), wire::role(&method)))
 }
 
 fn may(kind: &str, lowest: &str) -> bool {
@@ -149,18 +155,13 @@ async fn every_operation_enforces_its_role() {
         for (method, operation) in operations.as_object().unwrap() {
             let id = operation["operationId"].as_str().unwrap_or_default();
             // Dialects have separate errors, and a client's dialects are one of its settings.
-            let Some((service, name)) = id
-                .split_once('_')
-                .filter(|(it, _)| !["Senders", "Health"].contains(it))
-            else {
+            let Some((name, lowest)) = lowest(id) else {
                 continue;
             };
-            let name = name.split('_').next().unwrap_or(name);
             // An address is authorized by its signature instead of a key.
             if name == "BeatByKey" {
                 continue;
             }
-            let lowest = lowest(service, name);
             assert_eq!(operation["x-required-role"], lowest, "{id}");
             let verb = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
             for (kind, rest) in &rests {

@@ -1,8 +1,13 @@
 //! The commands for scripts, with the real program and a real service.
 
-use std::{fs, io::Write, process::Output};
+use std::{fs, io::Write, path::Path, process::Output};
 
-use bellwether_tests::{process, receiver::Receiver, world::World};
+use bellwether_tests::{
+    eventually::eventually,
+    process,
+    receiver::{Receiver, Reply},
+    world::World,
+};
 use serde_json::{Value, json};
 
 use crate::samples;
@@ -476,7 +481,10 @@ fn script_command_help_shows_only_relevant_options() {
         "{apply}"
     );
     assert!(!apply.contains("--grpc-listen"), "{apply}");
-    assert!(help("serve").out.contains("--grpc-listen"));
+    let serve = help("serve").out;
+    assert!(serve.contains("--grpc-listen") && !serve.contains("--connect"));
+    assert!(!help("man").out.contains("--data-dir"));
+    assert!(help("get").out.contains("heartbeat, contact, schedule"));
 }
 
 #[test]
@@ -489,4 +497,179 @@ fn completions_and_manual_page_are_generated() {
     }
     let page: Said = process::run(process::command(home.path(), ["man"])).into();
     assert!(page.out.contains(".TH bellwether"), "{page:?}");
+}
+
+#[test]
+fn manual_has_a_page_for_every_command() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("man1");
+    let mut command = process::command(home.path(), ["man", "--all"]);
+    command.arg(&folder);
+    let written: Said = process::run(command).into();
+    assert_eq!(written.code, 0, "{written:?}");
+    for name in ["bellwether", "bellwether-apply", "bellwether-client-create"] {
+        let page = fs::read_to_string(folder.join(format!("{name}.1"))).unwrap();
+        for part in [
+            &format!(".TH {name} 1"),
+            "EXIT STATUS",
+            "ENVIRONMENT",
+            "FILES",
+        ] {
+            assert!(page.contains(part), "{name}: {part}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn completions_in_bash_include_names_of_resources() {
+    let world = World::start();
+    let folder = write_configuration(&world);
+    let applied = run(&world, &["apply", "-f", &folder]);
+    assert_eq!(applied.code, 0, "{applied:?}");
+    let script = world.folder().join("completions.bash");
+    fs::write(&script, run(&world, &["completions", "bash"]).out).unwrap();
+    let complete = |line: &str| {
+        let data = world.data_dir();
+        let line = format!("bellwether --data-dir {} {line}", data.display());
+        let program = format!(
+            "bellwether() {{ {} \"$@\"; }}; source {}; COMP_LINE='{line}'; \
+             COMP_POINT=${{#COMP_LINE}}; read -ra COMP_WORDS <<< \"$COMP_LINE\"; \
+             [[ $COMP_LINE == *' ' ]] && COMP_WORDS+=(''); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             COMPREPLY=(); _bellwether_with_names bellwether \"${{COMP_WORDS[COMP_CWORD]}}\" ''; \
+             printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            process::binary().display(),
+            script.display(),
+        );
+        let bash = Path::new("bash");
+        let bash = process::command_of(bash, world.folder(), ["-c", &program]);
+        let said: Said = process::run(bash).into();
+        let words = said.out.lines().map(str::to_owned);
+        words.collect::<Vec<_>>()
+    };
+    let rules = run(&world, &["get", "rules"]).out;
+    let rule = rules.split('\t').next().unwrap().trim();
+    let offered = complete("preview ");
+    assert!(offered.contains(&rule.to_owned()), "{rule}: {offered:?}");
+    let offered = complete("get rule ");
+    assert!(offered.contains(&rule.to_owned()), "{rule}: {offered:?}");
+    assert_eq!(complete("client revoke a"), ["admin"]);
+    assert_eq!(complete("preset show te"), ["telegram"]);
+    let offered = complete("get --");
+    assert!(offered.contains(&"--key-file".to_owned()), "{offered:?}");
+    assert!(
+        !offered.contains(&"--grpc-listen".to_owned()),
+        "{offered:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn preset_is_listed_shown_and_applied_with_parameters() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let listed = run(&world, &["preset", "list"]);
+    assert_eq!(listed.out.lines().count(), 30, "{listed:?}");
+    assert!(
+        listed
+            .out
+            .contains("telegram\tdestination\tA Telegram chat"),
+        "{listed:?}"
+    );
+    let shown = run(&world, &["preset", "show", "telegram"]).out;
+    let unchanged = fed(&world, &["diff", "-f", "-"], &shown);
+    assert!(
+        unchanged.err.contains("TELEGRAM_URL is not set"),
+        "{unchanged:?}"
+    );
+
+    let open = run(&world, &["preset", "apply", "telegram"]);
+    assert_eq!(open.code, 2, "{open:?}");
+    assert!(
+        open.err.contains("with --set: name, url, chat_id"),
+        "{open:?}"
+    );
+    let url = format!("url={}", receiver.url("/"));
+    let applied = run(
+        &world,
+        &[
+            "preset",
+            "apply",
+            "telegram",
+            "--set",
+            &url,
+            "--set",
+            "name=alerts",
+            "--set",
+            "chat_id=@b\"c",
+        ],
+    );
+    assert_eq!(applied.out, "+ destination alerts created\n", "{applied:?}");
+    run(&world, &["test", "alerts"]);
+    assert_eq!(receiver.received()[0].json()["chat_id"], "@b\"c");
+
+    let missing = run(&world, &["preset", "apply", "github"]);
+    assert!(
+        missing.err.contains("--set secret=VALUE: required"),
+        "{missing:?}"
+    );
+    let mapping = run(
+        &world,
+        &["preset", "apply", "github", "--set", "secret=s3cret"],
+    );
+    assert_eq!(mapping.out, "+ mapping github created\n", "{mapping:?}");
+    for (arguments, says) in [
+        (
+            &["preset", "show", "telegam"][..],
+            "the nearest is telegram",
+        ),
+        (
+            &["preset", "apply", "ntfy", "--set", "tpic=a"],
+            "this preset has name, url",
+        ),
+    ] {
+        let refused = run(&world, arguments);
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(refused.err.contains(says), "{refused:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn explain_prints_failed_clauses_holds_and_deliveries() {
+    let gone =
+        Receiver::with_rule(|_| Reply::answer(503, Vec::new(), "overloaded".to_owned())).await;
+    let world = World::start();
+    let documents = format!(
+        "kind: destination\nname: hook\ntype: {{webhook: {{url: '{}'}}}}\n---\n\
+         kind: trigger\nname: severe\ntype: {{event: {{filter: 'name=disk severity>=error'}}}}\n---\n\
+         kind: trigger\nname: any\ntype: {{event: {{filter: name=disk}}}}\n---\n\
+         kind: rule\nname: a-severe\nenabled: true\ntriggerNames: [severe]\ndestinationNames: [hook]\n---\n\
+         kind: rule\nname: b-delayed\nenabled: true\ntriggerNames: [any]\ndestinationNames: [hook]\n\
+         delay: 3600s\n---\n\
+         kind: rule\nname: c-sent\nenabled: true\ntriggerNames: [any]\ndestinationNames: [hook]\n",
+        gone.url("/")
+    );
+    let applied = fed(&world, &["apply", "-f", "-"], &documents);
+    assert_eq!(applied.code, 0, "{applied:?}");
+    run(
+        &world,
+        &["send", "disk", "-d", "host=a", "--severity", "warning"],
+    );
+    let found = run(&world, &["events", "name=disk"]);
+    let id = found.out.split('\t').nth(3).unwrap().to_owned();
+    let explained = eventually("the first attempt to fail", async || {
+        let explained = run(&world, &["explain", &id]);
+        explained.out.contains("503").then_some(explained.out)
+    })
+    .await;
+    let parts = [
+        "a-severe\tThe trigger did not match\n  \
+         trigger severe needs severity >= error, found warning\n",
+        "b-delayed\tHeld: delay",
+        "\n  held by delay until 20",
+        "c-sent\tNotified: ",
+        "\n  delivery to hook: retry, 1 attempt",
+        ", next attempt 20",
+    ];
+    for part in parts {
+        assert!(explained.contains(part), "{part}\n{explained}");
+    }
 }

@@ -24,9 +24,10 @@ bellwether config check                           # every setting in effect, and
 | variable with a file | `BELLWETHER_SMTP_PASSWORD_FILE=/run/secrets/smtp` |
 | file | `timeout = \"15s\"` in the section `[delivery]` |
 
-Flags override variables, and variables override the file. On Linux the file is `~/.config/bellwether/bellwether.toml`,
-or the one given by `--config` or `BELLWETHER_CONFIG`. Durations need a unit: `ms`, `s`, `m`, `h` or `d`. Sizes are in
-bytes, or in `KiB`, `MiB` or `GiB`.
+Flags override variables, and variables override the file. The file is the one given by `--config` or
+`BELLWETHER_CONFIG`. On Linux the default is `~/.config/bellwether/bellwether.toml`, else
+`/etc/bellwether/bellwether.toml`. Durations need a unit: `ms`, `s`, `m`, `h` or `d`. Sizes are in bytes, or in `KiB`,
+`MiB` or `GiB`.
 
 `just settings` generates this page from [the annotated file](../tui/command/bellwether.default.toml).
 

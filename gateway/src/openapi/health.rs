@@ -50,7 +50,7 @@ pub(super) fn describe(paths: &mut BTreeMap<String, Map<String, Value>>) {
             responses[*status] = json!({"$ref": format!("#/components/responses/{status}")});
         }
         let operation = json!({
-            "operationId": format!("{TAG}_{name}{}", path.matches('-').count()),
+            "operationId": format!("{TAG}_{name}"),
             "tags": [TAG],
             "summary": about.split('.').next(),
             "description": about,

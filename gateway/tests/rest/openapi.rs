@@ -156,7 +156,7 @@ async fn openapi_documents_response_headers() {
     let operations = items.flat_map(|item| item.as_object().unwrap().values());
     let taking: Vec<_> = operations.filter(with_key).collect();
     assert_eq!(taking.len(), 1);
-    assert_eq!(taking[0]["operationId"], "DataReceiverService_PutEvents");
+    assert_eq!(taking[0]["operationId"], "putEvents");
     let answered = headers(&taking[0]["responses"]["200"]);
     assert!(answered.contains("idempotent-replayed"), "{answered:?}");
 }
@@ -165,38 +165,30 @@ async fn openapi_documents_response_headers() {
 async fn openapi_documents_field_constraints_and_roles() {
     let document = World::new().await.get("/openapi.json").await.json();
     let schema = |name: &str| &document["components"]["schemas"][name];
-    assert_eq!(
-        schema("bellwether.v1.Trigger")["required"],
-        json!(["name", "type"])
-    );
+    assert_eq!(schema("Trigger")["required"], json!(["name", "type"]));
     // In response schemas, fields that are always present are required.
-    let page = schema("bellwether.v1.ListTriggersResponse");
+    let page = schema("ListTriggersResponse");
     assert_eq!(page["required"], json!(["totalSize"]));
-    let destination = schema("bellwether.v1.DestinationType")["oneOf"]
-        .as_array()
-        .unwrap();
+    let destination = schema("DestinationType")["oneOf"].as_array().unwrap();
     assert_eq!(destination.len(), 7);
     for variant in destination {
         let members = variant["properties"].as_object().unwrap();
         assert_eq!(members.len(), 1, "{variant}");
         assert_eq!(variant["required"][0], **members.keys().next().unwrap());
     }
-    let tags = &schema("bellwether.v1.Rule")["properties"]["tags"];
+    let tags = &schema("Rule")["properties"]["tags"];
     assert_eq!(tags["type"], json!(["array", "null"]));
     assert_eq!(
         (&tags["maxItems"], &tags["items"]["maxLength"]),
         (&json!(20), &json!(100))
     );
-    let created = &schema("bellwether.v1.Rule")["properties"]["createTime"];
+    let created = &schema("Rule")["properties"]["createTime"];
     assert_eq!(created["readOnly"], true);
-    let token = &schema("bellwether.v1.Slack")["properties"]["token"];
+    let token = &schema("Slack")["properties"]["token"];
     assert_eq!(token["format"], "password");
-    let metadata = &schema("zenoss.cloud.Event")["properties"]["metadataFields"]["$ref"];
-    assert_eq!(metadata, "#/components/schemas/google.protobuf.Struct");
-    assert_eq!(
-        schema("google.protobuf.Struct")["additionalProperties"],
-        true
-    );
+    let metadata = &schema("ZenossEvent")["properties"]["metadataFields"]["$ref"];
+    assert_eq!(metadata, "#/components/schemas/Struct");
+    assert_eq!(schema("Struct")["additionalProperties"], true);
     let create = &document["paths"]["/v1/notification/triggers"]["post"];
     assert_eq!(create["x-required-role"], "editor");
     assert_eq!(create["tags"], json!(["Triggers"]));
@@ -209,15 +201,9 @@ async fn openapi_documents_field_constraints_and_roles() {
 async fn openapi_marks_schemas_that_allow_unknown_fields() {
     let document = World::new().await.get("/openapi.json").await.json();
     let schemas = &document["components"]["schemas"];
-    assert_eq!(schemas["zenoss.cloud.Events"]["additionalProperties"], true);
-    assert_eq!(
-        schemas["zenoss.cloud.Events"]["properties"]["events"]["type"],
-        "array"
-    );
-    assert_eq!(
-        schemas["bellwether.v1.Trigger"]["additionalProperties"],
-        false
-    );
+    assert_eq!(schemas["Events"]["additionalProperties"], true);
+    assert_eq!(schemas["Events"]["properties"]["events"]["type"], "array");
+    assert_eq!(schemas["Trigger"]["additionalProperties"], false);
     let parameters = &document["paths"]["/v1/notification/triggers"]["get"]["parameters"];
     let names: Vec<_> = parameters
         .as_array()

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod offered;
 pub(crate) mod script;
 
 use std::path::PathBuf;
@@ -16,8 +17,8 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
     long_version = version::long(),
     about = "Events in, messages out: a notification service with a console in the terminal.",
     long_about = "Events in, messages out: a notification service with a console in the terminal.\n\n\
-        Without a command it opens the console; without --connect it also starts a service inside \
-        this process.",
+        Without a command it opens the console. If no service is running, it also starts one \
+        inside this process.",
     after_help = "Every setting can be set in bellwether.toml or in an environment variable: \
         `delivery.timeout` is BELLWETHER_DELIVERY_TIMEOUT. Flags override variables, variables \
         override the file. `bellwether --default-config` prints a file with all settings and \
@@ -74,19 +75,6 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
-/// Flags of the commands that run a service.
-const SERVING: [&str; 9] = [
-    "store",
-    "secret_key_file",
-    "grpc_listen",
-    "rest_listen",
-    "backend",
-    "tls_cert",
-    "tls_key",
-    "tls_client_ca",
-    "tls_client_crl",
-];
-
 impl Cli {
     /// Parses the command line of this process. Exits if it is invalid, or asks only for help or
     /// the version.
@@ -95,27 +83,17 @@ impl Cli {
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
-    /// The command line, with the flags for running a service hidden on commands that only call
-    /// one.
-    fn visible_command() -> clap::Command {
+    /// The command line, with the flags hidden on commands to which they do not apply.
+    pub(crate) fn visible_command() -> clap::Command {
         let mut command = Self::command();
         // Global arguments are propagated to the subcommands only by this.
         command.build();
-        let clients = script::Script::augment_subcommands(clap::Command::new("scripts"));
-        for client in clients.get_subcommands() {
-            command = command.mut_subcommand(client.get_name(), Self::hide_serving_flags);
-        }
-        command
+        offered::hide_others(command)
     }
 
-    /// Hides the flags for running a service on a command and its subcommands.
-    fn hide_serving_flags(command: clap::Command) -> clap::Command {
-        let command = command.mut_args(|argument| {
-            let is_serving = SERVING.contains(&argument.get_id().as_str());
-            let is_hidden = is_serving || argument.is_hide_set();
-            argument.hide(is_hidden)
-        });
-        command.mut_subcommands(Self::hide_serving_flags)
+    /// The command line, with flags only on commands to which they apply.
+    pub(crate) fn offered_command() -> clap::Command {
+        offered::remove_others(Self::command())
     }
 }
 
@@ -165,7 +143,8 @@ pub(crate) struct Flags {
     /// Use the service with this name in the configuration file: `[contexts.NAME]`.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) context: Option<String>,
-    /// gRPC address of a running service, for the console and `client`.
+    /// gRPC address of a running service [default: the service of the data folder, else that of this
+    /// machine].
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) connect: Option<String>,
     /// TLS certificate of gRPC and REST, in PEM.
@@ -194,7 +173,8 @@ pub(crate) struct Flags {
     /// File with the API key [default: `admin.key` in the data folder].
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) key_file: Option<String>,
-    /// Configuration file [default: `bellwether.toml` in the platform's configuration folder].
+    /// Configuration file [default: `bellwether.toml` in the platform's configuration folder, else
+    /// /etc/bellwether/bellwether.toml].
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Theme of the console: auto, terminal, dark, light, contrast, dusk or mono.

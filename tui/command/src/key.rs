@@ -13,6 +13,7 @@ use crate::{
     sign_ins,
 };
 
+const SCHEME: &str = "Bearer ";
 const KEY_FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// The file in the data folder to which a service writes its first key.
@@ -69,10 +70,40 @@ pub(crate) fn read_api_key(settings: &Settings) -> Result<String, Failure> {
     if let Some(mode) = Permissions::at(&path).filter(|mode| mode.is_accessible_to_others()) {
         tracing::warn!("other users can read {shown} (mode {mode}); run `chmod 600` on it");
     }
-    match text.trim() {
-        "" => Err(Failure::not_allowed(format!(
-            "no API key: {shown} is empty"
-        ))),
-        key => Ok(key.to_owned()),
+    single_key(&text)
+        .map_err(|problem| Failure::not_allowed(format!("no API key: {shown} {problem}")))
+}
+
+/// Returns the key of a file, without the scheme of an `authorization` header.
+fn single_key(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    let is_scheme = |start: &&str| start.eq_ignore_ascii_case(SCHEME);
+    let key = match text.get(..SCHEME.len()).filter(is_scheme) {
+        Some(_) => text[SCHEME.len()..].trim_start(),
+        None => text,
+    };
+    match key.lines().count() {
+        0 => Err("is empty".into()),
+        1 => Ok(key.to_owned()),
+        lines => Err(format!("has {lines} lines; expected only the key")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_file_contains_one_key_with_or_without_scheme() {
+        for text in ["bw_key\n", " bw_key ", "Bearer bw_key\n", "bearer  bw_key"] {
+            assert_eq!(single_key(text).as_deref(), Ok("bw_key"), "{text}");
+        }
+        for (text, problem) in [
+            ("", "is empty"),
+            ("Bearer \n", "is empty"),
+            ("bw_key\nbw_other\n", "has 2 lines; expected only the key"),
+        ] {
+            assert_eq!(single_key(text), Err(problem.to_owned()), "{text}");
+        }
     }
 }

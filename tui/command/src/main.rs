@@ -237,7 +237,8 @@ fn show_config(settings: &Settings) -> Result<(), Failure> {
     ))
 }
 
-fn variables() -> Variables {
+/// Returns the environment variables that are text.
+pub(crate) fn variables() -> Variables {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()

@@ -72,6 +72,14 @@ impl Addresses {
         }
     }
 
+    /// Removes the note in the runtime folder when the service ends.
+    pub(crate) fn remove_shared_note(settings: &Settings) {
+        if let Some(folder) = settings.runtime_dirs.first() {
+            // A service manager removes the folder anyway.
+            drop(fs::remove_file(folder.join(ADDRESS_FILE)));
+        }
+    }
+
     /// Reads the addresses of the last service that used the data folder; it may no longer run.
     pub(crate) fn read_note(settings: &Settings) -> Option<Self> {
         let shared = || {

@@ -2,14 +2,15 @@
 //! exit code.
 
 mod apply;
+mod completions;
 mod doctor;
 mod document;
 mod events;
 mod explain;
 mod format;
-mod generate;
 mod health;
 mod import;
+mod manual;
 mod preset;
 mod report;
 mod resources;
@@ -45,8 +46,8 @@ pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Fail
         Script::Preset(command) => preset::run(command, settings).await,
         Script::Import(arguments) => import::run(&arguments),
         Script::Doctor => doctor::run(settings).await,
-        Script::Completions(arguments) => generate::completions(&arguments),
-        Script::Man => generate::man(),
+        Script::Completions(arguments) => completions::run(&arguments).await,
+        Script::Man(arguments) => manual::run(&arguments),
     }
 }
 

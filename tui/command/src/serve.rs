@@ -9,6 +9,7 @@ use crate::{
     embedded::{Parts, Service},
     failure::Failure,
     log,
+    ready::Addresses,
     systemd::Notifier,
     version,
 };
@@ -40,9 +41,9 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
     writeln!(io::stdout(), "{}", ready.line())
         .map_err(|error| Failure::new(format!("failed to write the ready line: {error}")))?;
     Notifier::ready();
-    loop {
+    let ended = loop {
         tokio::select! {
-            ended = &mut serving => return ended,
+            ended = &mut serving => break Some(ended),
             () = notifier.next_watchdog_ping() => Notifier::watchdog_ping(),
             signal = signals.next() => match signal {
                 SignalRequest::Reload => {
@@ -51,9 +52,13 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
                     renewal.notify_one();
                     Notifier::ready();
                 }
-                SignalRequest::End => break,
+                SignalRequest::End => break None,
             }
         }
+    };
+    Addresses::remove_shared_note(settings);
+    if let Some(ended) = ended {
+        return ended;
     }
     tracing::info!("draining");
     Notifier::stopping();

@@ -1,14 +1,17 @@
 //! The part of the command line that scripts use.
 
-use std::path::PathBuf;
+use std::{ffi::OsStr, path::PathBuf};
 
 use bellwether_tui::api::ConfigKind;
-use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use clap::{
+    Arg, ArgGroup, Args, Subcommand, ValueEnum,
+    builder::{PossibleValue, StringValueParser, TypedValueParser},
+};
 use clap_complete::Shell;
 
 const GET_EXAMPLES: &str = "Examples:\n  \
     bellwether get rules\n  \
-    bellwether get destination ops --output yaml";
+    bellwether get destination ops -o yaml";
 
 const EXPORT_EXAMPLES: &str = "Secrets are never printed: {fromEnv: NAME} replaces them, so that \
     `apply` reads them from the environment.\n\n\
@@ -68,9 +71,10 @@ const REPORT_EXAMPLES: &str = "Examples:\n  \
     bellwether report noise --by rule --since 90d --csv > noise.csv\n  \
     bellwether export rules > rules.yaml; edit it; bellwether diff -f rules.yaml --impact 7d";
 
-const COMPLETIONS_EXAMPLES: &str = "Examples:\n  \
+const COMPLETIONS_EXAMPLES: &str = "Names of resources are completed with the running service.\n\n\
+    Examples:\n  \
     bellwether completions bash > /etc/bash_completion.d/bellwether\n  \
-    bellwether completions zsh > \"${fpath[1]}/_bellwether\"\n  \
+    bellwether completions zsh > /usr/local/share/zsh/site-functions/_bellwether\n  \
     bellwether completions fish > ~/.config/fish/completions/bellwether.fish";
 
 #[derive(Debug, Subcommand)]
@@ -129,8 +133,8 @@ pub(crate) enum Script {
     /// Print shell completions.
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArguments),
-    /// Print the manual page.
-    Man,
+    /// Print the manual page, or write those of all commands to a folder.
+    Man(ManArguments),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -140,7 +144,7 @@ pub(crate) enum Output {
     Text,
     /// JSON as in REST.
     Json,
-    /// Indented JSON.
+    /// YAML.
     Yaml,
 }
 
@@ -153,9 +157,8 @@ pub(crate) struct OutputArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct GetArguments {
-    /// The kind: trigger, destination, rule, calendar, inhibition, mapping, view or
-    /// settings.
-    #[arg(value_parser = parse_kind)]
+    /// The kind, in the singular or plural.
+    #[arg(value_parser = KindParser)]
     pub(crate) kind: ConfigKind,
     /// The name of a resource [default: all].
     pub(crate) name: Option<String>,
@@ -166,18 +169,17 @@ pub(crate) struct GetArguments {
 #[derive(Debug, Args)]
 pub(crate) struct ExportArguments {
     /// The kinds [default: all].
-    #[arg(value_parser = parse_kind)]
+    #[arg(value_parser = KindParser)]
     pub(crate) kinds: Vec<ConfigKind>,
-    /// Set the format: yaml or json.
+    /// Set the format.
     #[arg(long, short, value_enum, default_value_t = Output::Yaml)]
     pub(crate) output: Output,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DeleteArguments {
-    /// The kind: trigger, destination, rule, calendar, inhibition, mapping, view or
-    /// settings.
-    #[arg(value_parser = parse_kind)]
+    /// The kind, in the singular or plural.
+    #[arg(value_parser = KindParser)]
     pub(crate) kind: ConfigKind,
     /// The name of the resource.
     pub(crate) name: String,
@@ -208,7 +210,7 @@ pub(crate) struct DiffArguments {
     pub(crate) save: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) impact: ImpactArguments,
-    /// Set the format: text or json.
+    /// Set the format.
     #[arg(long, short, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -237,7 +239,7 @@ pub(crate) struct ApplyArguments {
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) impact: ImpactArguments,
-    /// Set the format: text or json.
+    /// Set the format.
     #[arg(long, short, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -291,7 +293,7 @@ pub(crate) enum ImportSource {
         /// The folder of its configuration export, with the folders `users`, `teams`, `schedules` and
         /// `escalations`.
         folder: PathBuf,
-        /// Set the format: yaml or json.
+        /// Set the format.
         #[arg(long, short, value_enum, default_value_t = Output::Yaml)]
         output: Output,
     },
@@ -299,7 +301,7 @@ pub(crate) enum ImportSource {
     Pagerduty {
         /// The folder with responses of its REST API, such as users.json.
         folder: PathBuf,
-        /// Set the format: yaml or json.
+        /// Set the format.
         #[arg(long, short, value_enum, default_value_t = Output::Yaml)]
         output: Output,
     },
@@ -310,7 +312,7 @@ pub(crate) struct ImportedArguments {
     /// Print the values of secrets instead of {fromEnv: NAME}.
     #[arg(long)]
     pub(crate) with_secrets: bool,
-    /// Set the format: yaml or json.
+    /// Set the format.
     #[arg(long, short, value_enum, default_value_t = Output::Yaml)]
     pub(crate) output: Output,
 }
@@ -503,6 +505,16 @@ pub(crate) enum QuietChoice {
 pub(crate) struct CompletionsArguments {
     /// The shell.
     pub(crate) shell: Shell,
+    /// Print the names that can follow these words of a command line, instead of the script.
+    #[arg(last = true, hide = true)]
+    pub(crate) words: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArguments {
+    /// Write the manual pages of all commands to this folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) all: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
@@ -514,11 +526,33 @@ pub(crate) enum StatusChoice {
     All,
 }
 
-fn parse_kind(word: &str) -> Result<ConfigKind, String> {
-    ConfigKind::find(word).ok_or_else(|| {
-        let words: Vec<_> = ConfigKind::all().map(ConfigKind::singular).collect();
-        format!("expected one of {}", words.join(", "))
-    })
+/// Parses a kind of configuration. The possible values appear in the help and in completions.
+#[derive(Debug, Clone)]
+struct KindParser;
+
+impl TypedValueParser for KindParser {
+    type Value = ConfigKind;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<ConfigKind, clap::Error> {
+        let parse = |word: String| {
+            ConfigKind::find(&word).ok_or_else(|| {
+                let words: Vec<_> = ConfigKind::all().map(ConfigKind::singular).collect();
+                format!("expected one of {}", words.join(", "))
+            })
+        };
+        let parser = StringValueParser::new().try_map(parse);
+        parser.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let words = ConfigKind::all().map(ConfigKind::singular);
+        Some(Box::new(words.map(PossibleValue::new)))
+    }
 }
 
 fn parse_pair(text: &str) -> Result<(String, String), String> {
@@ -554,6 +588,18 @@ fn parse_span(text: &str) -> Result<i64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn page_about_documents_lists_every_kind() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let page = folder.join("../../docs/operate/documents.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let (first, _) = page.split_once("can be kept in").unwrap();
+        for kind in ConfigKind::all() {
+            let plural = kind.plural();
+            assert!(first.to_lowercase().contains(plural), "{plural}: {first}");
+        }
+    }
 
     #[test]
     fn duration_is_a_number_and_a_unit() {

@@ -66,10 +66,21 @@ fn flatten(
             Value::Table(section) if setting::is_section(&key) => {
                 flatten(&format!("{key}."), section, values, path)?;
             }
+            Value::Table(_) if prefix.is_empty() => return Err(unknown_section(&key, path)),
             _ => return Err(unknown(&key, path)),
         }
     }
     Ok(())
+}
+
+fn unknown_section(name: &str, path: &Path) -> ConfigError {
+    let others = [KEYS_SECTION, contexts::SECTION, views::SECTION];
+    let sections = setting::sections().chain(others);
+    let nearest = setting::nearest_of(sections, name);
+    let path = path.display();
+    ConfigError(format!(
+        "[{name}] (in {path}): unknown section; the nearest is [{nearest}]"
+    ))
 }
 
 fn unknown(key: &str, path: &Path) -> ConfigError {

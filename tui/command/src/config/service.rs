@@ -614,7 +614,7 @@ impl super::Settings {
         self.given.iter().any(is_flag)
     }
 
-    /// Returns a copy for read-only access to a database, which needs no encryption key.
+    /// Returns a copy for access to a database that needs no encryption key.
     pub(crate) fn without_store_key(&self) -> Self {
         let mut settings = self.clone();
         settings.service.database = self.service.database.without_key();

@@ -133,13 +133,12 @@ pub(crate) fn find(key: &str) -> Option<&'static Setting> {
     all().find(|setting| setting.key == key)
 }
 
+pub(crate) fn sections() -> impl Iterator<Item = &'static str> {
+    all().filter_map(|setting| Some(setting.key.split_once('.')?.0))
+}
+
 pub(crate) fn is_section(name: &str) -> bool {
-    all().any(|setting| {
-        setting
-            .key
-            .split_once('.')
-            .is_some_and(|(section, _)| section == name)
-    })
+    sections().any(|section| section == name)
 }
 
 const REMOVED: [(&str, &str); 1] = [(
@@ -158,8 +157,14 @@ pub(crate) fn removed_keys() -> impl Iterator<Item = &'static str> {
 }
 
 pub(crate) fn nearest(key: &str) -> &'static str {
-    all()
-        .map(|setting| setting.key)
-        .min_by_key(|known| strsim::damerau_levenshtein(known, key))
+    nearest_of(all().map(|setting| setting.key), key)
+}
+
+pub(crate) fn nearest_of(
+    names: impl Iterator<Item = &'static str>,
+    searched: &str,
+) -> &'static str {
+    names
+        .min_by_key(|known| strsim::damerau_levenshtein(known, searched))
         .expect("there are settings")
 }

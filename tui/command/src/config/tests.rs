@@ -311,7 +311,17 @@ fn unknown_key_is_rejected_with_a_suggestion() {
             "delivery.timeuot",
             "nearest is delivery.timeout",
         ),
-        ("[egres]\nallow = []", "egres (in", "nearest is"),
+        ("[egres]\nallow = []", "[egres] (in", "nearest is [egress]"),
+        (
+            "[context.prod]\nconnect = \"x\"",
+            "[context] (in",
+            "nearest is [contexts]",
+        ),
+        (
+            "data_dir = 123",
+            "data_dir (in",
+            "expected a string, found 123; quote it",
+        ),
     ];
     for (file, names, says) in cases {
         let problem = problem(&[], file);
@@ -372,6 +382,7 @@ fn listen_address_is_an_ip_or_a_resolvable_name() {
     for (text, address) in [
         ("127.0.0.1:8480", "127.0.0.1:8480"),
         ("localhost:8480", "127.0.0.1:8480"),
+        (":8480", "0.0.0.0:8480"),
         ("LOCALHOST:0", "127.0.0.1:0"),
         ("[::1]:0", "[::1]:0"),
     ] {
@@ -385,7 +396,6 @@ fn listen_address_is_an_ip_or_a_resolvable_name() {
         ("localhost", "expected an address and a port"),
         ("localhost:", "expected an address and a port"),
         ("localhost:99999", "expected an address and a port"),
-        (":8480", "expected an address and a port"),
         ("::1:8480", "expected an address and a port"),
         ("http://localhost:8480", "expected an address and a port"),
         ("", "expected an address and a port"),

@@ -1,7 +1,7 @@
 //! Parsers of single settings, from a value of the file or the text of a flag or variable.
 
 use std::{
-    net::{SocketAddr, ToSocketAddrs as _},
+    net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _},
     path::PathBuf,
     str::FromStr,
     time::Duration,
@@ -15,7 +15,17 @@ pub(crate) type Read<T> = Result<T, String>;
 pub(crate) fn text(value: &Value) -> Read<String> {
     match value.as_str() {
         Some(text) if !text.is_empty() => Ok(text.to_owned()),
-        _ => Err(invalid("a text", value)),
+        Some(_) => Err(invalid("a string that is not empty", value)),
+        None => Err(not_a_string(value)),
+    }
+}
+
+/// Describes a value in place of a string.
+pub(crate) fn not_a_string(value: &Value) -> String {
+    let problem = invalid("a string", value);
+    match value {
+        Value::Array(_) | Value::Table(_) => problem,
+        _ => problem + "; quote it",
     }
 }
 
@@ -24,19 +34,22 @@ pub(crate) fn path(value: &Value) -> Read<PathBuf> {
 }
 
 /// Parses an address to listen on. A host name resolves to its first IPv4 address if it has one, as
-/// in the defaults.
+/// in the defaults; without a host, it means all IPv4 addresses.
 pub(crate) fn address(value: &Value) -> Read<SocketAddr> {
-    let expected =
-        "an address and a port such as \"127.0.0.1:8480\", \"localhost:8480\" or \"[::1]:0\"";
+    let expected = "an address and a port such as \"127.0.0.1:8480\", \"localhost:8480\", \":8480\" or \
+         \"[::1]:0\"";
     let text = value.as_str().unwrap_or_default();
     if let Ok(address) = text.parse() {
         return Ok(address);
     }
     let parts = text.split_once(':');
     let named = parts.and_then(|(name, port)| Some((name, port.parse::<u16>().ok()?)));
-    let Some((name, port)) = named.filter(|(name, _)| !name.is_empty()) else {
+    let Some((name, port)) = named else {
         return Err(invalid(expected, value));
     };
+    if name.is_empty() {
+        return Ok((Ipv4Addr::UNSPECIFIED, port).into());
+    }
     let found = (name, port).to_socket_addrs();
     let found = found.map_err(|error| format!("the name {name:?} cannot be resolved: {error}"))?;
     let found = found.min_by_key(SocketAddr::is_ipv6);

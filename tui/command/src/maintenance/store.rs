@@ -29,8 +29,10 @@ pub(crate) async fn run(
     mut out: impl Write,
 ) -> Result<(), Failure> {
     let config = match command {
-        StoreCommand::Status => settings.without_store_key().store_config()?,
-        _ => settings.store_config()?,
+        StoreCommand::Init { .. } => settings.store_config()?,
+        StoreCommand::Migrate { .. } | StoreCommand::Status => {
+            settings.without_store_key().store_config()?
+        }
     };
     let Some(database) = &config.database else {
         return Err(Failure::usage(

@@ -48,7 +48,7 @@ fn explanation_text(answer: &Value) -> String {
         let responses = items(&answer["responses"]).filter(|it| it["ruleName"] == *name);
         lines.extend(responses.map(|it| format!("  {}", response_line(it))));
     }
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    lines.join("\n") + "\n"
 }
 
 /// Returns the failed clauses and conditions of a rule, its holds and its deliveries, one per line.
@@ -70,12 +70,12 @@ fn rule_details(rule: &Value) -> Vec<String> {
         let (name, detail) = (text(gate, "name"), text(gate, "detail"));
         format!("condition {name} is not met: {detail}")
     }));
-    lines.extend(holds.iter().map(|hold| hold_line(hold)));
+    lines.extend(holds.iter().map(|hold| hold_line(hold, &rule["ruleName"])));
     lines.extend(items(&rule["deliveries"]).map(delivery_line));
     let mut others = items(&rule["others"]);
     let now = others.find(|it| it["basis"] == "DECISION_BASIS_NOW");
-    let differs = now.filter(|it| (it["notifies"] == true) != is_notified && holds.is_empty());
-    lines.extend(differs.map(|it| format!("now: {}", text(it, "reason"))));
+    let would = now.filter(|it| it["notifies"] == true && !is_notified && holds.is_empty());
+    lines.extend(would.map(|it| format!("now: {}", text(it, "reason"))));
     lines
 }
 
@@ -134,21 +134,24 @@ fn comparison(clause: &Value) -> String {
         expected => format!(" {}", display_value(expected)),
     };
     let actual = match &clause["actual"] {
-        Value::Null => "missing".to_owned(),
-        actual => display_value(actual),
+        Value::Null => "but is missing".to_owned(),
+        actual => format!("found {}", display_value(actual)),
     };
-    format!("{field} {operator}{expected}, found {actual}")
+    format!("{field} {operator}{expected}, {actual}")
 }
 
-/// Formats a compared value, with the word of a severity or status instead of its wire name.
+/// Formats a compared value as in a filter, with the word of a severity or status instead of its
+/// wire name.
 fn display_value(value: &Value) -> String {
-    let Some(name) = value.as_str() else {
+    let Some(text) = value.as_str() else {
         return format::inline(value);
     };
     let prefixes = ["SEVERITY_", "STATUS_"].into_iter();
-    let mut words = prefixes.filter(|prefix| name.starts_with(prefix));
-    match words.next() {
-        Some(prefix) => enum_word(name, prefix),
+    let mut prefixes = prefixes.filter(|prefix| text.starts_with(prefix));
+    let is_word = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
+    match prefixes.next() {
+        Some(prefix) => enum_word(text, prefix),
+        None if !text.is_empty() && text.chars().all(is_word) => text.to_owned(),
         None => output::escape(&value.to_string()),
     }
 }
@@ -158,12 +161,14 @@ fn hold_kind(hold: &Value) -> String {
     enum_word(kind, "HOLD_KIND_").replace('_', " ")
 }
 
-fn hold_line(hold: &Value) -> String {
+fn hold_line(hold: &Value, rule: &Value) -> String {
     let end = match hold["until"].as_str() {
         Some(until) => format!("until {until}"),
         None => "without an end time".to_owned(),
     };
-    let name = prefixed(" ", &text(hold, "name"));
+    // Holds by the rule itself have its name.
+    let name = Some(&hold["name"]).filter(|name| *name != rule);
+    let name = prefixed(" ", &name.map(format::inline).unwrap_or_default());
     let author = prefixed(" by ", &text(hold, "author"));
     let detail = prefixed(": ", &text(hold, "detail"));
     let kind = hold_kind(hold);
@@ -267,7 +272,7 @@ mod tests {
         let missing = comparing("contains", &json!("b"), &Value::Null, false);
         let group = |kind: &str, result: bool, clauses: &[&Value]| json!({"type": kind, "result": result, "clauses": clauses});
         let needs_low = "trigger disk needs severity >= error, found warning";
-        let needs_text = "trigger disk needs severity contains \"b\", found missing";
+        let needs_text = "trigger disk needs severity contains b, but is missing";
         let excluded = group("not", false, &[&equal]);
         let cases = [
             (low.clone(), vec![needs_low]),
@@ -278,7 +283,7 @@ mod tests {
             ),
             (
                 group("and", false, &[&excluded]),
-                vec!["trigger disk needs not severity = \"a\", found \"a\""],
+                vec!["trigger disk needs not severity = a, found a"],
             ),
         ];
         for (clause, expected) in cases {

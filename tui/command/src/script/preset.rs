@@ -3,6 +3,8 @@
 mod files;
 mod parameter;
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use self::{files::File, parameter::Parameter};
@@ -32,7 +34,8 @@ fn list() -> Result<(), Failure> {
     for file in files::all() {
         let document = document(file)?;
         let (name, kind) = (file.name, document.kind.singular());
-        lines += &format!("{name}\t{kind}\t{}\n", description(file, &document));
+        let description = description(file, &document);
+        let _ = writeln!(lines, "{name}\t{kind}\t{description}");
     }
     output::write(&lines)
 }

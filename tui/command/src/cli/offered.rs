@@ -1,0 +1,94 @@
+//! The flags that each command offers: those that apply to it. The others are accepted everywhere,
+//! so that scripts can add them to any command.
+
+use clap::{Arg, Command};
+
+const STORE: &[&str] = &["data_dir", "store", "secret_key_file"];
+const LISTEN: &[&str] = &[
+    "grpc_listen",
+    "rest_listen",
+    "tls_cert",
+    "tls_key",
+    "tls_client_ca",
+    "tls_client_crl",
+    "insecure",
+];
+const CALL: &[&str] = &[
+    "data_dir",
+    "context",
+    "connect",
+    "key_file",
+    "tls_ca",
+    "tls_client_cert",
+    "tls_client_key",
+    "insecure",
+];
+const GATEWAY: &[&str] = &[
+    "backend",
+    "rest_listen",
+    "tls_cert",
+    "tls_key",
+    "tls_client_ca",
+    "tls_client_crl",
+    "tls_ca",
+    "tls_client_cert",
+    "tls_client_key",
+    "insecure",
+];
+/// Flags of settings that apply to some commands only.
+const PARTIAL: [&[&str]; 4] = [STORE, LISTEN, CALL, GATEWAY];
+
+/// Returns the groups of settings that apply to a command of `bellwether`.
+fn groups(command: &str) -> &'static [&'static [&'static str]] {
+    match command {
+        "serve" | "backend" => &[STORE, LISTEN],
+        "gateway" => &[GATEWAY],
+        "config" => &PARTIAL,
+        // Also runs on the store itself.
+        "client" => &[CALL, STORE],
+        "restore" | "store" | "secrets" => &[STORE],
+        "demo" | "import" | "completions" | "man" => &[],
+        _ => &[CALL],
+    }
+}
+
+fn applies(id: &str, offered: &[&[&str]]) -> bool {
+    let is_in = |groups: &[&[&str]]| groups.iter().any(|group| group.contains(&id));
+    is_in(offered) || !is_in(&PARTIAL)
+}
+
+/// Hides the flags that do not apply, on each command of `bellwether`.
+pub(super) fn hide_others(command: Command) -> Command {
+    command.mut_subcommands(|command| {
+        let offered = groups(command.get_name());
+        hide(command, offered)
+    })
+}
+
+fn hide(command: Command, offered: &[&[&str]]) -> Command {
+    let command = command.mut_args(|argument| {
+        let is_hidden = argument.is_hide_set() || !applies(argument.get_id().as_str(), offered);
+        argument.hide(is_hidden)
+    });
+    command.mut_subcommands(|command| hide(command, offered))
+}
+
+/// Replaces the global flags by those that apply to each command. Generators of completions do not
+/// omit hidden flags.
+pub(super) fn remove_others(command: Command) -> Command {
+    let all = command.get_arguments();
+    let global: Vec<_> = all.filter(|it| it.is_global_set()).cloned().collect();
+    let global: Vec<_> = global.into_iter().map(|it| it.global(false)).collect();
+    let command = command.mut_args(|argument| argument.global(false));
+    command.mut_subcommands(|command| {
+        let offered = groups(command.get_name());
+        add(command, &global, offered)
+    })
+}
+
+fn add(command: Command, flags: &[Arg], offered: &[&[&str]]) -> Command {
+    let own = flags.iter();
+    let own = own.filter(|it| applies(it.get_id().as_str(), offered));
+    let command = command.args(own.cloned());
+    command.mut_subcommands(|command| add(command, flags, offered))
+}
