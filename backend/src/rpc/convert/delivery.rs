@@ -68,6 +68,7 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: WaitReason)
         next_attempt_time: waiting.next_ms.map(timestamp),
         wait_reason: waiting.reason,
         wait_code: waiting.code.into(),
+        ahead_count: waiting.ahead.map(to_i32),
         create_time: Some(timestamp(delivery.create_ms)),
         end_time: delivery.end_ms.map(timestamp),
         attempt_count: Some(delivery.attempts.try_into().unwrap_or(i32::MAX)),
