@@ -14,7 +14,7 @@ mod shadow;
 mod tests;
 mod waiting;
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use crate::{
     clock::Clock,
@@ -84,6 +84,31 @@ impl Deliveries {
             .await?;
         let attempts = attempts.into_iter().map(|attempt| attempt.value).collect();
         Ok((delivery, attempts))
+    }
+
+    /// Returns the newest retry of each delivery, or the delivery itself if it was not retried, by the
+    /// id of the delivery; without those that are deleted.
+    ///
+    /// # Errors
+    /// Returns an error if the store fails.
+    pub async fn newest_retries(
+        &self,
+        ids: Vec<RecordId>,
+    ) -> Result<HashMap<RecordId, Delivery>, Error> {
+        let read = async |ids: Vec<RecordId>| {
+            let keys = ids.iter().map(|it| it.to_bytes().into()).collect();
+            let found = self.store.get_many::<Delivery>(keys).await?;
+            let found = found.into_iter().flatten().map(|it| it.value);
+            Ok::<HashMap<_, _>, Error>(found.map(|it| (it.id, it)).collect())
+        };
+        let mut found = read(ids).await?;
+        let retries = found.values().filter_map(|it| it.retried_as);
+        let mut retries = read(retries.collect()).await?;
+        for delivery in found.values_mut() {
+            let retry = delivery.retried_as.and_then(|it| retries.remove(&it));
+            *delivery = retry.unwrap_or_else(|| delivery.clone());
+        }
+        Ok(found)
     }
 
     /// Sends a delivery again. An ended delivery becomes a new one with the current templates of

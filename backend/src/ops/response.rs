@@ -1,5 +1,7 @@
 //! Responses: listing, reading, manual escalation, and acknowledgement by link.
 
+mod receivers;
+
 use std::sync::Arc;
 
 use bellwether_proto::v1;
@@ -17,6 +19,7 @@ use crate::{
         cause_lookup::decide_with_causes,
         commit::commit,
         decision_context::{DecisionContext, new_id},
+        delivery::Deliveries,
         edit::{Edits, OccurrenceTarget},
         group,
         intake::Intake,
@@ -49,6 +52,7 @@ pub struct ResponseFilter {
 pub struct Responses {
     deciding: DecisionContext,
     intake: Intake,
+    deliveries: Deliveries,
 }
 
 impl ResponseFilter {
@@ -77,8 +81,12 @@ impl ResponseFilter {
 }
 
 impl Responses {
-    pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
-        Self { deciding, intake }
+    pub fn new(deciding: DecisionContext, intake: Intake, deliveries: Deliveries) -> Self {
+        Self {
+            deciding,
+            intake,
+            deliveries,
+        }
     }
 
     /// Lists responses by state, newest first. Also returns the token of the next page, empty at
@@ -125,7 +133,9 @@ impl Responses {
                     let passing = responses(&stored.value)
                         .find(|(_, it)| Some(it.id) == id)
                         .filter(|(notified, _)| filter.matches(&stored.value, notified));
-                    found.extend(passing.map(|it| self.response_view(&stored.value, it)));
+                    if let Some(of) = passing {
+                        found.push(self.response_view(&stored.value, of).await?);
+                    }
                     if found.len() >= limit || scanned >= DELIVERIES_SCANNED_MAX {
                         return Ok((found, scope.token(&key)));
                     }
@@ -138,8 +148,8 @@ impl Responses {
     pub async fn get(&self, id: &str) -> Result<v1::Response, Error> {
         let (stored, id) = self.find(id).await?;
         let mut found = responses(&stored.value).filter(|(_, it)| it.id == id);
-        let found = found.next().map(|it| self.response_view(&stored.value, it));
-        found.ok_or_else(|| not_found(&id.to_string()))
+        let found = found.next().ok_or_else(|| not_found(&id.to_string()))?;
+        self.response_view(&stored.value, found).await
     }
 
     async fn find(&self, text: &str) -> Result<(Stored<Occurrence>, RecordId), Error> {
@@ -160,8 +170,22 @@ impl Responses {
         Err(not_found(text))
     }
 
-    fn response_view(&self, occurrence: &Occurrence, of: (&Notified, &Response)) -> v1::Response {
-        response_view(occurrence, of, &self.deciding.ruleset.current())
+    async fn response_view(
+        &self,
+        occurrence: &Occurrence,
+        of: (&Notified, &Response),
+    ) -> Result<v1::Response, Error> {
+        let snapshot = self.deciding.ruleset.current();
+        let view = response_view(occurrence, of, &snapshot);
+        let current = receivers::current(&self.deliveries, of.1).await?;
+        let now_ms = self.deciding.clock.now_ms();
+        let next = receivers::next(snapshot.responders(), (of.1, occurrence.severity), now_ms);
+        Ok(v1::Response {
+            current,
+            next: next.receivers,
+            unanswered_next: next.is_unanswered,
+            ..view
+        })
     }
 
     /// Runs the next step of a response now; `seen` are the round and the step that the caller
@@ -184,16 +208,16 @@ impl Responses {
             })
             .await
         };
-        let ((response, reports), _) = commit(store, Lane::Admin, decide).await?;
+        let (reports, _) = commit(store, Lane::Admin, decide).await?;
         self.intake.report_all(reports);
-        Ok(response)
+        self.get(id).await
     }
 
     async fn decide_escalation(
         &self,
         (text, seen): (&str, Option<(i32, i32)>),
         causes: &Causes,
-    ) -> Result<(Changes, (v1::Response, RecordedReports)), Error> {
+    ) -> Result<(Changes, RecordedReports), Error> {
         let DecisionContext {
             store,
             ruleset,
@@ -248,12 +272,8 @@ impl Responses {
             changes.insert(delivery);
         }
         changes.update(&stored, &next);
-        let found = responses(&next).find(|(_, it)| it.id == id);
-        let found = found
-            .map(|it| self.response_view(&next, it))
-            .ok_or_else(|| not_found(text))?;
         let reports = reports.record(&mut changes);
-        Ok((changes, (found, reports)))
+        Ok((changes, reports))
     }
 
     /// Acknowledges an occurrence as a contact, together with the others of its group; without
@@ -396,7 +416,6 @@ fn response_to_wire(
 ) -> v1::Response {
     use v1::response::State;
     let text = |name: Option<&Name>| name.map(ToString::to_string).unwrap_or_default();
-    let paged = response.paged.iter();
     let is_acknowledged = response.state == ResponseState::Acknowledged;
     let until_ms = occurrence.acknowledged_until_ms.filter(|_| is_acknowledged);
     v1::Response {
@@ -421,21 +440,7 @@ fn response_to_wire(
         step: number(response.step),
         step_count: i32::try_from(response.plan.steps.len()).unwrap_or(i32::MAX),
         next_step_time: response.next_ms.map(timestamp),
-        notified: paged
-            .map(|it| v1::ResponseReceiver {
-                contact_name: text(it.contact.as_ref().map(|it| &it.name)),
-                schedule_name: text(it.schedule.as_ref()),
-                destination_name: it.destination.1.to_string(),
-                delivery_id: it.delivery.to_string(),
-                time: Some(timestamp(it.at_ms)),
-                round: number(it.round),
-                step: number(it.step),
-                method_id: it
-                    .contact
-                    .as_ref()
-                    .map_or_else(String::new, |it| it.method.clone()),
-            })
-            .collect(),
+        notified: response.paged.iter().map(receivers::notified).collect(),
         unanswered: response.is_unanswered,
         acknowledged_until_time: until_ms.map(timestamp),
         acknowledged_by: text(by.filter(|_| is_acknowledged)),
@@ -444,6 +449,9 @@ fn response_to_wire(
         group_id: notified
             .group
             .map_or_else(String::new, |it| GroupId(it).to_string()),
+        dimensions: occurrence.dimensions.clone(),
+        // `response_view` adds the other receivers.
+        ..v1::Response::default()
     }
 }
 

@@ -495,7 +495,10 @@ impl Modules {
                 streams.clone(),
             )
         };
-        let responses = || Responses::new(self.deciding.clone(), self.intake.clone());
+        let responses = || {
+            let (deciding, intake) = (self.deciding.clone(), self.intake.clone());
+            Responses::new(deciding, intake, deliveries.clone())
+        };
         let signed = || SignedLinks::new(store(), clock(), config.link_lifetime);
         let tester = self.tester(config);
         let opens = NotifyOpen::new(self.deciding.clone(), self.intake.clone());

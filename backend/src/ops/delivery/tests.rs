@@ -2,7 +2,9 @@
 
 mod bulk;
 mod conditions;
+mod counts;
 mod obligations;
+mod waiting;
 
 use std::{sync::Arc, time::Duration};
 

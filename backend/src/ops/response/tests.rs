@@ -95,7 +95,8 @@ impl World {
 
     fn responses(&self) -> Responses {
         let node = self.node();
-        Responses::new(node.deciding.clone(), node.intake.clone())
+        let deliveries = Deliveries::new(self.store.clone(), self.clock());
+        Responses::new(node.deciding.clone(), node.intake.clone(), deliveries)
     }
 
     /// Stores a contact with destinations, each with its delay in seconds.
@@ -673,6 +674,7 @@ async fn schedule_edit_does_not_change_the_ruleset_edition() {
 }
 
 mod cancelled;
+mod current;
 mod groups;
 mod methods;
 mod no_response;

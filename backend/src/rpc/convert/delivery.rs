@@ -17,7 +17,7 @@ use crate::{
     limits::RULE_NAMES_MAX,
     ops::{
         delivery::{DeliveryTally, Filter, WaitReason},
-        destination::{ExchangeTimes, RenderedTest, TestSubject},
+        destination::{CompletedTest, RenderedTest, SentTest, TestSubject},
         intake::check::check,
         page::PageRequest,
     },
@@ -68,6 +68,7 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: WaitReason)
         next_attempt_time: waiting.next_ms.map(timestamp),
         wait_reason: waiting.reason,
         wait_code: waiting.code.into(),
+        ahead_count: waiting.ahead.map(to_i32),
         create_time: Some(timestamp(delivery.create_ms)),
         end_time: delivery.end_ms.map(timestamp),
         attempt_count: Some(delivery.attempts.try_into().unwrap_or(i32::MAX)),
@@ -124,6 +125,7 @@ pub fn counts(tally: DeliveryTally) -> v1::DeliveryCounts {
         cancelled_count: Some(to_i32(tally.cancelled)),
         folded_count: Some(to_i32(tally.folded)),
         shadowed_count: Some(to_i32(tally.shadowed)),
+        test_count: Some(to_i32(tally.tests)),
         is_complete: Some(tally.is_complete),
     }
 }
@@ -176,12 +178,23 @@ pub fn test_subject(
     }
 }
 
-pub fn test_response(
-    delivery: &Delivery,
-    attempt: Attempt,
-    times: Option<ExchangeTimes>,
-) -> v1::TestDestinationResponse {
+pub fn test_response(test: CompletedTest) -> v1::TestDestinationResponse {
     v1::TestDestinationResponse {
+        lasting_effect: test.lasting_effect,
+        closing: test.closing.map(|it| Box::new(sent_test(it))),
+        ..sent_test(test.opening)
+    }
+}
+
+fn sent_test(sent: SentTest) -> v1::TestDestinationResponse {
+    let SentTest {
+        delivery,
+        attempt,
+        times,
+    } = sent;
+    v1::TestDestinationResponse {
+        lasting_effect: String::new(),
+        closing: None,
         outcome: attempt
             .outcome
             .map_or(v1::Outcome::Unspecified, outcome)
@@ -211,6 +224,7 @@ pub fn render_response(
         warnings: rendered.warnings,
         size_bytes: Some(bytes(rendered.size_bytes)),
         limit_bytes: rendered.limit_bytes.map(bytes),
+        lasting_effect: rendered.lasting_effect,
         route,
     }
 }

@@ -269,7 +269,7 @@ fn destination_overview(overview: DestinationOverview) -> v1::DestinationOvervie
         destination_name: overview.name,
         waiting_count: Some(to_i32(overview.health_summary.waiting)),
         health: Some(health(Some(&overview.health_summary))),
-        dead_count: Some(to_i32(overview.dead)),
+        dead_count: Some(to_i32(overview.health_summary.dead)),
         delivered_count: Some(to_i32(overview.delivered)),
         failure_unheard: overview.is_silent,
     }
