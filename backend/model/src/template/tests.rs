@@ -34,10 +34,19 @@ fn number_in_a_name_selects_a_list_entry() {
         ("{{list.0.text}} {{list.1.text}}", "first second"),
         ("{{list.0.tags.1}}", "b"),
         ("{{grid.1.0}}{{#grid}}<{{1}}>{{/grid}}", "3<2><4>"),
-        ("{{#list.0}}{{text}}{{/list.0}}{{^list.2}}none{{/list.2}}", "firstnone"),
+        (
+            "{{#list.0}}{{text}}{{/list.0}}{{^list.2}}none{{/list.2}}",
+            "firstnone",
+        ),
         ("{{0}} {{object.0}}", "key member"),
-        ("{{list.2.text}}{{list.-1.text}}{{list.+1.text}}{{list.00.text}}", ""),
-        ("{{list.x}}{{list.99999999999999999999}}{{list.0.text.0}}", ""),
+        (
+            "{{list.2.text}}{{list.-1.text}}{{list.+1.text}}{{list.00.text}}",
+            "",
+        ),
+        (
+            "{{list.x}}{{list.99999999999999999999}}{{list.0.text.0}}",
+            "",
+        ),
         ("{{#list}}{{0}}{{/list}}", "keykey"),
     ] {
         let text = Template::parse(source)
