@@ -8,6 +8,7 @@
 mod alert;
 mod alertmanager;
 mod cloudevents;
+mod consent;
 mod draft;
 mod identity;
 mod json;
@@ -283,6 +284,8 @@ pub(crate) struct Outcome {
     pub(crate) found: Option<StoredEvent>,
     pub(crate) listed: SearchEventsResponse,
     pub(crate) dropped: i32,
+    /// The code of a handshake; empty for other requests.
+    pub(crate) validation: String,
     pub(crate) note_lost: Option<String>,
     pub(crate) took: Duration,
 }
@@ -356,6 +359,7 @@ pub(crate) struct DialectResponse {
     pub(crate) status: StatusCode,
     /// `None` without a body.
     pub(crate) content_type: Option<&'static str>,
+    pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
@@ -364,6 +368,7 @@ impl DialectResponse {
         Self {
             status,
             content_type: Some("application/json"),
+            headers: HeaderMap::new(),
             body: body.to_string().into(),
         }
     }
@@ -372,6 +377,7 @@ impl DialectResponse {
         Self {
             status,
             content_type: None,
+            headers: HeaderMap::new(),
             body: Bytes::new(),
         }
     }
