@@ -189,6 +189,22 @@ pub const VALUE_MAP_MAX: usize = 100;
 pub const STATUSES_MAX: usize = 20;
 pub const MAPPINGS_MAX: usize = 1_000;
 pub const MAPPING_PATH_BYTES_MAX: usize = 256;
+/// Paths of encoded parts per mapping.
+pub const MAPPING_PARSE_MAX: usize = 10;
+/// Nesting depth of a document after its encoded parts are decoded, as for the JSON of a body.
+pub const MAPPING_DEPTH_MAX: usize = 127;
+/// Rejected or dropped documents that are kept for each mapping and client.
+pub const REJECTED_DOCUMENTS_MAX: usize = 20;
+/// Pairs of mapping and client whose rejected documents are kept.
+pub const REJECTED_SENDERS_MAX: usize = 500;
+/// Size of a rejected document as it is kept, in bytes.
+pub const REJECTED_DOCUMENT_BYTES_MAX: usize = 2 * 1024;
+/// Size of the reason of a rejected document, in bytes.
+pub const REJECTED_REASON_BYTES_MAX: usize = 500;
+/// Body of a request that can be a handshake, in bytes.
+pub const HANDSHAKE_BYTES_MAX: usize = 64 * 1024;
+/// Time for fetching the URL of a handshake.
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Total output of a mapping for one document, in bytes.
 pub const MAPPED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Nesting depth of the stored part of a document.

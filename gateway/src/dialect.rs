@@ -8,6 +8,7 @@
 mod alert;
 mod alertmanager;
 mod cloudevents;
+mod consent;
 mod draft;
 mod identity;
 mod json;
@@ -279,6 +280,8 @@ pub(crate) struct Outcome {
     pub(crate) found: Option<StoredEvent>,
     pub(crate) listed: SearchEventsResponse,
     pub(crate) dropped: i32,
+    /// The code of a handshake; empty for other requests.
+    pub(crate) validation: String,
     pub(crate) note_lost: Option<String>,
     pub(crate) took: Duration,
 }
@@ -352,6 +355,7 @@ pub(crate) struct DialectResponse {
     pub(crate) status: StatusCode,
     /// `None` without a body.
     pub(crate) content_type: Option<&'static str>,
+    pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
@@ -360,6 +364,7 @@ impl DialectResponse {
         Self {
             status,
             content_type: Some("application/json"),
+            headers: HeaderMap::new(),
             body: body.to_string().into(),
         }
     }
@@ -368,6 +373,7 @@ impl DialectResponse {
         Self {
             status,
             content_type: None,
+            headers: HeaderMap::new(),
             body: Bytes::new(),
         }
     }

@@ -1,10 +1,12 @@
 //! The mappings in `tests/examples/mappings` accept the services' webhooks; also the REST API of
 //! mappings.
 
+mod confirmation;
+
 use std::{fmt::Write as _, fs};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use bellwether_tests::{rest::Rest, tree, world::World};
+use bellwether_tests::{process, rest::Rest, tree, world::World};
 use hmac::{Hmac, Mac};
 use http::Method;
 use serde_json::{Value, json};
@@ -19,17 +21,51 @@ fn example(name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Returns recorded requests of a mapping's service: headers and bodies.
-fn requests(name: &str) -> Vec<(Vec<(String, String)>, String)> {
+/// Returns the names of all shipped mappings, in order.
+fn shipped() -> Vec<String> {
+    let folder = fs::read_dir(tree::root().join("tests/examples/mappings")).unwrap();
+    let files = folder.map(|it| it.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = files
+        .filter_map(|it| it.strip_suffix(".json").map(str::to_owned))
+        .collect();
+    names.sort();
+    assert!(names.len() >= 10, "{names:?}");
+    names
+}
+
+/// A request in the published format of a mapping's service, and the expected event.
+struct Request {
+    headers: Vec<(String, String)>,
+    body: String,
+    expected: Value,
+}
+
+/// Returns requests of a mapping's service: those of one event from its opening to its closing, or
+/// others.
+fn requests_of(name: &str, part: &str) -> Vec<Request> {
     let path = tree::root().join(format!("tests/e2e/mappings/{name}.json"));
-    let recorded: Vec<Value> = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let mut recorded: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let recorded: Vec<Value> = serde_json::from_value(recorded[part].take()).unwrap();
     let recorded = recorded.into_iter().map(|request| {
         let headers = request["headers"].as_object().unwrap().iter();
         let text = |value: &Value| value.as_str().unwrap().to_owned();
-        let headers = headers.map(|(name, value)| (name.clone(), text(value)));
-        (headers.collect(), request["body"].to_string())
+        Request {
+            headers: headers
+                .map(|(name, value)| (name.clone(), text(value)))
+                .collect(),
+            body: match &request["body"] {
+                Value::String(form) => form.clone(),
+                body => body.to_string(),
+            },
+            expected: request["expect"].clone(),
+        }
     });
     recorded.collect()
+}
+
+fn requests(name: &str) -> Vec<(Vec<(String, String)>, String)> {
+    let journey = requests_of(name, "journey").into_iter();
+    journey.map(|it| (it.headers, it.body)).collect()
 }
 
 fn hmac(body: &str) -> Vec<u8> {
@@ -86,8 +122,28 @@ async fn shipped_mappings_open_and_close_events() {
     let world = World::start();
     let rest = world.rest();
     let (open, closed) = ("STATUS_OPEN", "STATUS_CLOSED");
-    let (error, critical) = ("SEVERITY_ERROR", "SEVERITY_CRITICAL");
+    let (error, critical, info) = ("SEVERITY_ERROR", "SEVERITY_CRITICAL", "SEVERITY_INFO");
     let table = [
+        (
+            "aws-sns",
+            error,
+            "cpu-high: Threshold Crossed: 1 datapoint (12.0) was not greater than the threshold (80.0).",
+            false,
+        ),
+        (
+            "azure-event-grid",
+            info,
+            "Microsoft.ResourceNotifications.HealthResources.AvailabilityStatusChanged: \
+             /subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/shop/providers/Microsoft.Storage/storageAccounts/shop",
+            false,
+        ),
+        ("azure-monitor", error, "vm-cpu on web-1", false),
+        (
+            "google-cloud-monitoring",
+            critical,
+            "CPU of the shop: CPU utilization for shop-1 is above the threshold of 0.6 with a value of 0.9.",
+            false,
+        ),
         (
             "datadog",
             error,
@@ -122,6 +178,40 @@ async fn shipped_mappings_open_and_close_events() {
             }
         }
         assert_eq!(severities[0], severity, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn published_documents_map_to_the_expected_events() {
+    let world = World::start();
+    let rest = world.rest();
+    for name in shipped() {
+        let mapping = example(&name);
+        let journey = requests_of(&name, "journey").into_iter();
+        let all = journey.chain(requests_of(&name, "others"));
+        for (at, request) in all.enumerate() {
+            let headers: Value = request.headers.into_iter().collect();
+            let test = json!({"mapping": mapping, "body": request.body, "headers": headers});
+            let shown = rest.post(&format!("{MAPPINGS}:test"), &test).await.ok();
+            let expected = request.expected.as_object().unwrap();
+            assert_eq!(shown["faults"], Value::Null, "{name} {at}: {shown:#}");
+            if expected.contains_key("dropped") {
+                assert_eq!(shown["droppedCount"], 1, "{name} {at}: {shown:#}");
+                assert_eq!(shown["events"], Value::Null, "{name} {at}: {shown:#}");
+                continue;
+            }
+            let event = &shown["events"][0];
+            for (field, value) in expected {
+                let found = match &event[field] {
+                    Value::Null if field == "acknowledged" => &Value::Bool(false),
+                    found => found,
+                };
+                assert_eq!(found, value, "{name} {at}: {field}");
+            }
+            if !expected.contains_key("status") {
+                assert_eq!(event["status"], Value::Null, "{name} {at}: open");
+            }
+        }
     }
 }
 
@@ -163,6 +253,190 @@ async fn webhook_without_the_required_signature_is_rejected() {
         audit.contains("\"mapping\"") && !audit.contains(SECRET),
         "{audit}"
     );
+}
+
+#[test]
+fn connect_page_has_three_steps_for_each_shipped_mapping() {
+    let page = fs::read_to_string(tree::root().join("docs/connect.md")).unwrap();
+    let mut shown: Vec<_> = page
+        .split("\n## ")
+        .skip(2)
+        .map(|section| {
+            let steps: Vec<_> = (1..5)
+                .filter(|step| section.contains(&format!("\n{step}. ")))
+                .collect();
+            assert_eq!(steps, [1, 2, 3], "{section}");
+            let (before, _) = section.split_once(".json`").unwrap();
+            let name = before.rsplit('`').next().unwrap().to_owned();
+            let path = format!("https://bellwether.example.com/v1/intake/webhooks/{name}/KEY");
+            assert!(section.contains(&path), "{section}");
+            name
+        })
+        .collect();
+    shown.sort();
+    assert_eq!(shown, shipped());
+}
+
+#[tokio::test]
+async fn handshakes_of_services_are_completed() {
+    let world = World::start();
+    let rest = world.rest();
+    for name in ["aws-sns", "azure-event-grid"] {
+        rest.post(MAPPINGS, &example(name)).await.ok();
+    }
+    let event = json!([{
+        "id": "2d1781af-3a4c-4d7c-bd0c-e34b19da4e66",
+        "topic": "/subscriptions/11111111-2222-3333-4444-555555555555",
+        "subject": "",
+        "eventType": "Microsoft.EventGrid.SubscriptionValidationEvent",
+        "data": {
+            "validationCode": "512d38b6-c7b8-40c8-89fe-f46f9e9622b6",
+            "validationUrl": "https://rp-eastus2.eventgrid.azure.net:553/eventsubscriptions/a/validate?id=1",
+        },
+        "metadataVersion": "1",
+        "dataVersion": "1",
+    }]);
+    let answer = rest
+        .post("/v1/intake/webhooks/azure-event-grid", &event)
+        .await;
+    let code = json!({"validationResponse": "512d38b6-c7b8-40c8-89fe-f46f9e9622b6"});
+    assert_eq!(answer.ok(), code);
+    // Without the handshake, the mapping treats it as an event.
+    let confirmation = |url: &str| {
+        json!({
+            "Type": "SubscriptionConfirmation",
+            "MessageId": "165545c9-2a5c-472c-8df2-7ff2be2b3b1b",
+            "Token": "canary-token-2336412f",
+            "TopicArn": "arn:aws:sns:us-east-1:123456789012:alarms",
+            "Message": "You have chosen to subscribe to the topic.",
+            "SubscribeURL": url,
+        })
+    };
+    let elsewhere = confirmation("https://127.0.0.1/?Action=ConfirmSubscription");
+    let path = "/v1/intake/webhooks/aws-sns";
+    let refused = rest.post(path, &elsewhere).await;
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(
+        refused.text().contains("SubscribeURL"),
+        "{}",
+        refused.text()
+    );
+    let shown = rest.get(&format!("{MAPPINGS}/aws-sns")).await.ok()["mapping"].take();
+    let rejected = &shown["rejectedDocuments"][0];
+    assert!(
+        rejected["reason"]
+            .as_str()
+            .unwrap()
+            .contains("SubscribeURL"),
+        "{shown:#}"
+    );
+    assert!(!shown.to_string().contains("canary-token"), "{shown:#}");
+    let end = json!({"Type": "UnsubscribeConfirmation", "Message": "m", "SubscribeURL": "x"});
+    let ended = rest.post(path, &end).await;
+    assert_eq!(ended.ok(), json!({"succeeded": 0, "dropped": 0}));
+    assert!(newest(&rest, "aws-sns").await.is_empty());
+    assert!(newest(&rest, "azure-event-grid").await.is_empty());
+}
+
+#[tokio::test]
+async fn sender_of_cloudevents_may_ask_for_permission() {
+    let world = World::start();
+    let rest = world.rest();
+    rest.post(MAPPINGS, &example("azure-event-grid")).await.ok();
+    let paths = [
+        "/v1/intake/cloudevents",
+        "/v1/intake/webhooks/azure-event-grid",
+    ];
+    for path in paths {
+        let origin = [("webhook-request-origin", "eventemitter.example.com")];
+        let request = rest
+            .try_send(Method::OPTIONS, path, &origin, String::new())
+            .await;
+        let allowed = request.unwrap();
+        assert_eq!(allowed.status, 200, "{path}: {}", allowed.text());
+        let header = |name: &str| allowed.headers[name].to_str().unwrap();
+        assert_eq!(header("webhook-allowed-origin"), "eventemitter.example.com");
+        assert_eq!(header("webhook-allowed-rate"), "*");
+        let without = rest.send(Method::OPTIONS, path, "").await;
+        assert_eq!(without.status, 400, "{path}: {}", without.text());
+        let anonymous = rest.with_key(None);
+        let refused = anonymous
+            .try_send(Method::OPTIONS, path, &origin, String::new())
+            .await;
+        let refused = refused.unwrap();
+        assert_eq!(refused.status, 401, "{path}: {}", refused.text());
+        assert!(refused.headers.get("webhook-allowed-origin").is_none());
+    }
+}
+
+#[tokio::test]
+async fn rejected_and_dropped_documents_are_shown_and_logged() {
+    let world = World::start();
+    let rest = world.rest();
+    let mapping = json!({
+        "name": "shop",
+        "each": "orders",
+        "drop": {"exists": {"field": "item.test"}},
+        "event": {"name": "late", "dimensions": {"order": "{{item.id}}"}},
+    });
+    rest.post(MAPPINGS, &mapping).await.ok();
+    let path = "/v1/intake/webhooks/shop";
+    let orders = json!({"orders": [{"id": 1}, {"test": true, "password": SECRET}, {"x": 1}]});
+    assert_eq!(rest.post(path, &orders).await.status, 400);
+    assert_eq!(
+        rest.send(Method::POST, path, format!("token={SECRET}"))
+            .await
+            .status,
+        400
+    );
+    for at in 0..25 {
+        let dropped = json!({"orders": [{"test": at}]});
+        rest.post(path, &dropped).await.ok();
+    }
+    let shown = rest.get(&format!("{MAPPINGS}/shop")).await.ok()["mapping"].take();
+    let rejected = shown["rejectedDocuments"].as_array().unwrap();
+    assert_eq!(rejected.len(), 20);
+    assert_eq!(rejected[0]["dropped"], true);
+    assert_eq!(rejected[0]["document"], r#"{"test":24}"#);
+    assert_eq!(rejected[0]["sizeBytes"], 11);
+    assert!(rejected[0]["time"].is_string() && rejected[0]["client"].is_string());
+    let listed = rest.get(MAPPINGS).await.text();
+    assert!(!listed.contains("rejectedDocuments"), "{listed}");
+    // Another key has its own documents.
+    let mut create = world.command(&["client", "create", "sender", "--role", "ingest"]);
+    create.args(["--dialect", "webhooks"]);
+    let created = process::run(create).stdout;
+    let key = String::from_utf8(created).unwrap().trim().to_owned();
+    let sender = rest.with_key(Some(&key));
+    assert_eq!(sender.post(path, &orders).await.status, 400);
+    let shown = rest.get(&format!("{MAPPINGS}/shop")).await.ok()["mapping"].take();
+    let rejected = shown["rejectedDocuments"].as_array().unwrap();
+    let of_sender: Vec<_> = rejected
+        .iter()
+        .filter(|it| it["client"] == "sender")
+        .collect();
+    assert_eq!((rejected.len(), of_sender.len()), (22, 2), "{shown:#}");
+    assert!(
+        of_sender[0]["reason"]
+            .as_str()
+            .unwrap()
+            .contains("dimensions: is required")
+    );
+    assert_eq!(
+        of_sender[1]["document"],
+        r#"{"password":"********","test":true}"#
+    );
+    assert!(!shown.to_string().contains(SECRET), "{shown:#}");
+    let log = fs::read_to_string(world.folder().join("log")).unwrap();
+    let line = log
+        .lines()
+        .find(|it| it.contains("rejected a webhook document"))
+        .unwrap();
+    assert!(
+        line.contains("shop") && line.contains("dimensions: is required"),
+        "{line}"
+    );
+    assert!(!log.contains(SECRET));
 }
 
 fn signed_with(key: &[u8], body: &str, stamp: u64) -> Vec<(String, String)> {
@@ -332,6 +606,10 @@ async fn mapping_can_be_tested_and_invalid_fields_are_reported() {
     assert_eq!(shown["events"][0]["summary"], "Virginia Is Down");
     assert_eq!(shown["events"][0]["dimensions"]["incident"], "lbkhbwn21v5q");
     assert_eq!(shown["droppedCount"], 0);
+    assert_eq!(
+        shown["emptyTemplates"],
+        json!(["event.dimensions[component] is empty in 1 of 1 events, first in events[0]"])
+    );
     assert!(
         newest(&rest, "statuspage").await.is_empty(),
         "nothing is ingested"

@@ -63,7 +63,7 @@ pub use heartbeat::{Expectation, Heartbeat, HeartbeatEvent, OpenAlarm, Standing}
 pub use hold::{GroupRef, HeldBy, HoldChange, HoldKind, HoldOutcome, LastNotified, Pending};
 pub use inhibition::{CauseMark, EqualFields, Inhibition};
 pub use intake_mapping::{
-    IntakeMapping, MappedEvent, MappedSeverity, SignatureScheme, WebhookSignature,
+    Handshake, IntakeMapping, MappedEvent, MappedSeverity, SignatureScheme, WebhookSignature,
 };
 pub use name::Name;
 pub use occurrence::{

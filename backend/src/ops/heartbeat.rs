@@ -414,7 +414,7 @@ impl Expectations {
     ///
     /// # Errors
     /// Returns the same errors as [`Expectations::list`].
-    pub async fn with_expectations(&self, view: v1::Heartbeat) -> Result<v1::Heartbeat, Error> {
+    pub async fn with_details(&self, view: v1::Heartbeat) -> Result<v1::Heartbeat, Error> {
         let (expectations, _) = self.list(&view.name, &PageRequest::default()).await?;
         Ok(v1::Heartbeat {
             expectations,

@@ -1,8 +1,13 @@
 //! Intake mappings: storage, editing, deletion, and evaluation.
 
+mod body;
+mod decode;
 mod evaluate;
+mod excerpt;
+mod handshake;
 mod merge;
 mod parts;
+mod rejected;
 mod signature;
 #[cfg(test)]
 mod tests;
@@ -16,8 +21,8 @@ use crate::{
     },
     error::Error,
     limits::{
-        EVENT_DIMENSIONS_MAX, MAPPING_PATH_BYTES_MAX, MAPPINGS_MAX, SETTING_BYTES_MAX,
-        VALUE_MAP_MAX,
+        EVENT_DIMENSIONS_MAX, MAPPING_PARSE_MAX, MAPPING_PATH_BYTES_MAX, MAPPINGS_MAX,
+        SETTING_BYTES_MAX, VALUE_MAP_MAX,
     },
     matching::DocumentQuery,
     message,
@@ -31,7 +36,9 @@ use crate::{
 use parts::Parts;
 
 pub use evaluate::{Evaluator, Incoming, MappingResult, evaluate};
+pub use handshake::Handshakes;
 pub use merge::find_merges;
+pub use rejected::{ReceivedDocument, RejectedDocument, RejectedDocuments};
 pub use signature::verify;
 
 pub type Mappings = Resources<IntakeMapping>;
@@ -69,6 +76,18 @@ impl Drafted for IntakeMapping {
     }
 }
 
+/// Returns a rejected body for operators, with secrets masked.
+pub fn reject_body(mapping: &IntakeMapping, body: &[u8], reason: &str) -> RejectedDocument {
+    let secret = mapping.signature.as_ref();
+    let secret = secret.map_or("", |it| it.secret.reveal());
+    RejectedDocument {
+        dropped: false,
+        reason: excerpt::excerpt_reason(reason, secret),
+        size_bytes: body.len(),
+        document: excerpt::excerpt_body(body, secret),
+    }
+}
+
 /// Validates a draft without storing it; the name is optional.
 ///
 /// # Errors
@@ -91,6 +110,7 @@ fn build_mapping(
 ) -> Option<IntakeMapping> {
     violations.check_texts(&draft.description, &draft.tags);
     path("each", &draft.each, violations);
+    check_parse(&draft.parse, violations);
     check_clause("drop", parts.drop.as_ref(), violations);
     let previous = stored.and_then(|it| it.signature.as_ref());
     let signature = parts
@@ -111,6 +131,8 @@ fn build_mapping(
         drop: parts.drop,
         event,
         signature,
+        parse: draft.parse.clone(),
+        handshake: parts.handshake,
         revision: origin.revision,
         create_ms: origin.create_ms,
         update_ms: origin.update_ms,
@@ -185,6 +207,23 @@ fn check_event(event: &MappedEvent, violations: &mut Violations) {
         event.acknowledged.as_ref(),
         violations,
     );
+}
+
+fn check_parse(paths: &[String], violations: &mut Violations) {
+    if paths.len() > MAPPING_PARSE_MAX {
+        let count = paths.len();
+        violations.add(
+            "parse",
+            format!("has {count} paths; the limit is {MAPPING_PARSE_MAX}"),
+        );
+    }
+    for (at, it) in paths.iter().take(MAPPING_PARSE_MAX).enumerate() {
+        let field = format!("parse[{at}]");
+        if it.is_empty() {
+            violations.add(&field, "is empty; expected a path such as `message.data`");
+        }
+        path(&field, it, violations);
+    }
 }
 
 fn path(field: &str, path: &str, violations: &mut Violations) {

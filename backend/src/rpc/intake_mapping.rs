@@ -6,6 +6,7 @@ use bellwether_proto::{
     cloud::Events,
     v1::{self, intake_mapping_service_server::IntakeMappingService},
 };
+use bytes::Bytes;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{
@@ -19,9 +20,13 @@ use super::{
 };
 use crate::{
     clock::Clock,
+    domain::{IntakeMapping, Name},
     error::Error,
     limits::{MAPPING_HEADERS_MAX, MAPPING_TEST_BYTES_MAX},
-    ops::intake_mapping::{Evaluator, Mappings, find_merges, try_draft, verify},
+    ops::intake_mapping::{
+        Evaluator, Handshakes, MappingResult, Mappings, RejectedDocument, RejectedDocuments,
+        find_merges, reject_body, try_draft, verify,
+    },
 };
 
 const REFUSED_SHOWN: usize = 10;
@@ -32,6 +37,8 @@ pub struct IntakeMappingApi {
     mappings: Mappings,
     receiver: DataReceiver,
     evaluator: Evaluator,
+    handshakes: Handshakes,
+    rejected: RejectedDocuments,
     clock: Arc<dyn Clock>,
 }
 
@@ -40,12 +47,15 @@ impl IntakeMappingApi {
         mappings: Mappings,
         receiver: DataReceiver,
         evaluator: Evaluator,
+        handshakes: Handshakes,
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
             mappings,
             receiver,
             evaluator,
+            handshakes,
+            rejected: RejectedDocuments::default(),
             clock,
         }
     }
@@ -57,7 +67,7 @@ impl IntakeMappingService for IntakeMappingApi {
         mappings of mapping;
         create_intake_mapping(CreateIntakeMappingRequest) -> CreateIntakeMappingResponse;
         list_intake_mappings(ListIntakeMappingsRequest) -> ListIntakeMappingsResponse { mappings };
-        get_intake_mapping(GetIntakeMappingRequest) -> GetIntakeMappingResponse;
+        get_intake_mapping(GetIntakeMappingRequest) -> GetIntakeMappingResponse, detailed by rejected;
         update_intake_mapping(UpdateIntakeMappingRequest) -> UpdateIntakeMappingResponse;
         delete_intake_mapping(DeleteIntakeMappingRequest) -> DeleteIntakeMappingResponse, |it| it.force;
     }
@@ -104,6 +114,7 @@ impl IntakeMappingService for IntakeMappingApi {
         Ok(Response::new(v1::TestIntakeMappingResponse {
             faults: violations.chain(mapped.refused.iter().map(entry)).collect(),
             merges: find_merges(&mapped.events, root),
+            empty_templates: mapped.empty_templates,
             events: mapped.events,
             dropped_count: Some(to_i32(mapped.dropped)),
         }))
@@ -118,14 +129,26 @@ impl IntakeMappingService for IntakeMappingApi {
         // Permission to send is checked first, so that other callers learn nothing about mappings.
         DataReceiver::admit(&caller, &metadata)?;
         let mapping = self.mappings.find(&request.mapping).await?;
-        let headers = headers(request.headers)?;
-        if let Some(signature) = &mapping.signature {
-            verify(signature, &request.body, &headers, self.clock.now_ms())?;
-        }
-        let mapped = self
-            .evaluator
-            .run(Some(&caller.name), mapping, request.body, headers)
-            .await?;
+        let (client, body) = (caller.name.clone(), Bytes::from(request.body));
+        let mapped = match self.map(&mapping, &client, &body, request.headers).await {
+            Ok(Mapped::Events(mapped)) => mapped,
+            Ok(Mapped::Handshake(code)) => {
+                return Ok(Response::new(v1::ReceiveWebhookResponse {
+                    succeeded: Some(0),
+                    dropped: Some(0),
+                    validation_response: code,
+                }));
+            }
+            Err(error) => {
+                // The sender repeats the request after all other errors.
+                if matches!(error, Error::Invalid(_) | Error::PermissionDenied(_)) {
+                    let rejected = reject_body(&mapping, &body, &error.to_string());
+                    self.keep(&mapping, &client, vec![rejected]);
+                }
+                return Err(error.into());
+            }
+        };
+        self.keep(&mapping, &client, mapped.rejected);
         let events = Events {
             detailed_response: false,
             events: mapped.events,
@@ -147,6 +170,8 @@ impl IntakeMappingService for IntakeMappingApi {
             refused.push(format!("and {more} more entries"));
         }
         if result.failed > 0 {
+            let rejected = reject_body(&mapping, &body, &result.message);
+            self.keep(&mapping, &client, vec![rejected]);
             refused.push(result.message);
         }
         if !refused.is_empty() {
@@ -155,9 +180,56 @@ impl IntakeMappingService for IntakeMappingApi {
         let mut response = Response::new(v1::ReceiveWebhookResponse {
             succeeded: Some(result.succeeded),
             dropped: Some(to_i32(mapped.dropped)),
+            validation_response: String::new(),
         });
         *response.metadata_mut() = passed;
         Ok(response)
+    }
+}
+
+/// The content of a webhook.
+enum Mapped {
+    Events(MappingResult),
+    /// A completed handshake, with the code for the response.
+    Handshake(String),
+}
+
+impl IntakeMappingApi {
+    /// Verifies a webhook and maps it.
+    async fn map(
+        &self,
+        mapping: &IntakeMapping,
+        client: &Name,
+        body: &Bytes,
+        given: BTreeMap<String, String>,
+    ) -> Result<Mapped, Error> {
+        let headers = headers(given)?;
+        if let Some(signature) = &mapping.signature {
+            verify(signature, body, &headers, self.clock.now_ms())?;
+        }
+        if let Some(code) = self.handshakes.complete(mapping, body).await? {
+            return Ok(Mapped::Handshake(code));
+        }
+        let mapped = self
+            .evaluator
+            .run(Some(client), mapping.clone(), body.clone(), headers);
+        Ok(Mapped::Events(mapped.await?))
+    }
+
+    /// Keeps and logs rejected or dropped documents.
+    fn keep(&self, mapping: &IntakeMapping, client: &Name, documents: Vec<RejectedDocument>) {
+        for document in &documents {
+            let (mapping, size_bytes) = (&mapping.name, document.size_bytes);
+            let reason = &document.reason;
+            // A mapping drops documents on purpose.
+            if document.dropped {
+                tracing::debug!(%mapping, %client, size_bytes, reason, "dropped a webhook document");
+            } else {
+                tracing::info!(%mapping, %client, size_bytes, reason, "rejected a webhook document");
+            }
+        }
+        self.rejected
+            .add(&mapping.name, client, self.clock.now_ms(), documents);
     }
 }
 

@@ -40,7 +40,7 @@ macro_rules! serve {
 
         serve! { @method $get(self, request: $Get) -> $Got {
             let found = self.$all.get(&request.name).await?;
-            $(let found = self.$detail.with_expectations(found).await?;)?
+            $(let found = self.$detail.with_details(found).await?;)?
             Ok(tonic::Response::new(v1::$Got { $one: Some(found) }))
         } }
 

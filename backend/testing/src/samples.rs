@@ -16,10 +16,10 @@ use std::{
 
 use crate::domain::{
     Calendar, CertificateName, Clause, Client, Delivery, DeliverySettings, DeliveryState,
-    Destination, DestinationKind, Dialect, IntakeMapping, KeyScope, Literal, MappedEvent,
-    MappedSeverity, Name, Notified, PreviousKey, Query, Rates, Receipt, RecordId, Refusal,
-    RevisedResource, Revision, Role, Rule, SavedView, Secret, Settings, Severity, SharedSettings,
-    SignatureScheme, SortField, TemplateLanguage, Trigger, WebhookSignature,
+    Destination, DestinationKind, Dialect, Handshake, IntakeMapping, KeyScope, Literal,
+    MappedEvent, MappedSeverity, Name, Notified, PreviousKey, Query, Rates, Receipt, RecordId,
+    Refusal, RevisedResource, Revision, Role, Rule, SavedView, Secret, Settings, Severity,
+    SharedSettings, SignatureScheme, SortField, TemplateLanguage, Trigger, WebhookSignature,
     calendar::{Window, WindowText},
     destination::{
         Auth, Email, EventTemplates, Expect, Header, HeaderValue, MailPriority, MsTeams, OnClear,
@@ -430,7 +430,7 @@ pub fn view(called: &str) -> SavedView {
     }
 }
 
-/// Returns an intake mapping with every field set.
+/// Returns an intake mapping with every field of the first version set.
 pub fn mapping(called: &str) -> IntakeMapping {
     IntakeMapping {
         id: id(61),
@@ -457,9 +457,20 @@ pub fn mapping(called: &str) -> IntakeMapping {
             scheme: SignatureScheme::Sentry,
             secret: Secret::new("shared"),
         }),
+        parse: Vec::new(),
+        handshake: None,
         revision: 2,
         create_ms: AT_MS,
         update_ms: AT_MS + 1,
+    }
+}
+
+/// Returns an intake mapping with encoded parts and a handshake.
+pub fn decoding_mapping(called: &str) -> IntakeMapping {
+    IntakeMapping {
+        parse: vec!["Message".into(), "Message.detail".into()],
+        handshake: Some(Handshake::EventGrid),
+        ..mapping(called)
     }
 }
 

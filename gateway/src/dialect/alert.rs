@@ -21,7 +21,7 @@ const NAMELESS: &str = "alert";
 const SUMMARIES: [&str; 2] = ["summary", "message"];
 const BODY: &str = "description";
 
-const STORED: [&str; 9] = [
+const STORED: [&str; 11] = [
     "startsAt",
     "generatorURL",
     "fingerprint",
@@ -31,10 +31,12 @@ const STORED: [&str; 9] = [
     "imageURL",
     "values",
     "valueString",
+    "ruleUID",
+    "orgId",
 ];
 
 /// Members of the enclosing document to store with each alert.
-const STORED_AROUND: [&str; 2] = ["externalURL", "receiver"];
+const STORED_AROUND: [&str; 3] = ["externalURL", "receiver", "orgId"];
 
 type Texts<'a> = BTreeMap<&'a str, Cow<'a, str>>;
 
@@ -102,10 +104,10 @@ fn event(
         draft.store_members(alert, &["endsAt"]);
     }
     draft.store_field(NAME, event_name(&labels));
-    draft.store_members(alert, &STORED);
     if let Some(around) = around {
         draft.store_enclosing(around, &STORED_AROUND);
     }
+    draft.store_members(alert, &STORED);
     Ok(draft.finish())
 }
 

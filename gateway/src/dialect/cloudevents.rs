@@ -11,7 +11,7 @@ use serde_json_borrow::ObjectAsVec;
 
 use super::{
     Batch, Bodies, Dialect, DialectError, DialectResponse, Endpoint, Incoming, Severity, Success,
-    Translation,
+    Translation, consent,
     draft::Draft,
     identity,
     json::{self, DecodeErrors, List, Object, Value},
@@ -40,6 +40,8 @@ pub(super) const DIALECT: Dialect = Dialect {
             open: false,
             read,
         },
+        consent::endpoint("/v1/intake/cloudevents"),
+        consent::endpoint("/v1/intake/cloudevents/{key}"),
     ],
     error_response: plain_error,
 };

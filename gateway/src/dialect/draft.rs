@@ -120,12 +120,16 @@ impl Draft {
         }
     }
 
-    /// Stores texts with these names from a document that encloses many events, if they are short
+    /// Stores texts and numbers with these names from a document that encloses many events, if they are short
     /// enough to be repeated.
     pub(super) fn store_enclosing(&mut self, object: &json::Object<'_>, names: &[&str]) {
         for name in names {
-            if let Some(Value::Str(text)) = object.get(name) {
-                self.store_field(name, prefix(text, limits::REPEATED_TEXT_BYTES));
+            match object.get(name) {
+                Some(Value::Str(text)) => {
+                    self.store_field(name, prefix(text, limits::REPEATED_TEXT_BYTES));
+                }
+                Some(number @ Value::Number(_)) => self.store_value(name, number),
+                _ => {}
             }
         }
     }

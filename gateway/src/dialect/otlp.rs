@@ -98,6 +98,7 @@ fn encode_response(status: StatusCode, message: &impl prost::Message) -> Dialect
     DialectResponse {
         status,
         content_type: Some(PROTOBUF),
+        headers: HeaderMap::new(),
         body: Bytes::from(message.encode_to_vec()),
     }
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{
     Bodies, Dialect, DialectError, DialectResponse, Endpoint, Incoming, Success, Translation,
-    plain_error,
+    consent, plain_error,
 };
 use crate::limits;
 
@@ -35,6 +35,8 @@ pub(super) const DIALECT: Dialect = Dialect {
             open: false,
             read,
         },
+        consent::endpoint("/v1/intake/webhooks/{mapping}"),
+        consent::endpoint("/v1/intake/webhooks/{mapping}/{key}"),
     ],
     error_response: plain_error,
 };
@@ -53,8 +55,12 @@ fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
         return Err(DialectError::invalid("the body is empty: send JSON"));
     }
     let success = Success::whole(|outcome| {
-        let counts = json!({"succeeded": outcome.result.succeeded, "dropped": outcome.dropped});
-        DialectResponse::json(StatusCode::OK, &counts)
+        let body = if outcome.validation.is_empty() {
+            json!({"succeeded": outcome.result.succeeded, "dropped": outcome.dropped})
+        } else {
+            json!({"validationResponse": outcome.validation})
+        };
+        DialectResponse::json(StatusCode::OK, &body)
     });
     Ok(Translation {
         webhook: Some(ReceiveWebhookRequest {

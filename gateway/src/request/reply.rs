@@ -55,7 +55,8 @@ impl Reply {
         }
     }
 
-    pub(super) fn to_sender(answer: DialectResponse, code: Code, headers: HeaderMap) -> Self {
+    pub(super) fn to_sender(answer: DialectResponse, code: Code, mut headers: HeaderMap) -> Self {
+        headers.extend(answer.headers);
         Self {
             status: answer.status,
             code,

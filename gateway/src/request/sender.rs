@@ -245,6 +245,7 @@ impl Handler {
                 .await?;
             outcome.result.succeeded = answer.succeeded.unwrap_or_default();
             outcome.dropped = answer.dropped.unwrap_or_default();
+            outcome.validation = answer.validation_response;
             outcome.took = sending.start.elapsed();
             return Ok(finish(
                 (reading.success, &reading.refused),

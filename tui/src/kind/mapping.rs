@@ -1,5 +1,7 @@
 //! Intake mappings: conversions of webhooks to events.
 
+use serde_json::Value;
+
 use super::{
     Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
     field::{DESCRIPTION, NAME, TAGS},
@@ -7,7 +9,8 @@ use super::{
 };
 use crate::{
     data::{Object, Role},
-    document::Document,
+    document::{Document, span},
+    text,
     theme::Token,
 };
 
@@ -20,6 +23,7 @@ pub(super) const SEVERITIES: &[(&str, &str)] = &[
     ("critical", "SEVERITY_CRITICAL"),
 ];
 const MEANT: &[(&str, &str)] = SEVERITIES.split_at(1).1;
+const HANDSHAKES: &[(&str, &str)] = &[("none", ""), ("sns", "SNS"), ("event-grid", "EVENT_GRID")];
 const SCHEMES: &[(&str, &str)] = &[
     ("none", ""),
     ("hub-sha256", "HUB_SHA256"),
@@ -33,11 +37,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
     create: Some("CreateIntakeMapping"),
     update: Some("UpdateIntakeMapping"),
     delete: Some("DeleteIntakeMapping"),
-    detail: None,
+    detail: Some("GetIntakeMapping"),
     naming: None,
     message: "IntakeMapping",
     nested: true,
-    output: &["createTime", "updateTime", "etag"],
+    output: &["rejectedDocuments", "createTime", "updateTime", "etag"],
     role: Role::Editor,
     columns: &[
         shared::NAME,
@@ -145,6 +149,18 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Secret,
             "Signing secret. Leave it unchanged to keep the stored secret.",
         ),
+        FieldSpec::new(
+            "parse",
+            "Decode first",
+            FieldKind::Words,
+            "Paths of texts with JSON, plain or in base64, such as Message.",
+        ),
+        FieldSpec::new(
+            "handshake",
+            "Handshake",
+            FieldKind::Named(HANDSHAKES),
+            "Handshake with which the service confirms its subscription.",
+        ),
         DESCRIPTION,
         TAGS,
     ],
@@ -171,6 +187,18 @@ fn document(into: &mut Document, around: &dyn RenderContext, mapping: &Object) {
     if !each.is_empty() {
         into.field("each of", Token::Text, each);
     }
+    let parsed = mapping.at("parse").and_then(Value::as_array);
+    let parsed = parsed.into_iter().flatten().filter_map(Value::as_str);
+    let parsed: Vec<_> = parsed.collect();
+    if !parsed.is_empty() {
+        into.field("decoded", Token::Text, &parsed.join(", "));
+    }
+    let handshake = mapping.text("handshake");
+    if !handshake.is_empty() {
+        let known = HANDSHAKES.iter().find(|(_, name)| *name == handshake);
+        let word = known.map_or(handshake, |(word, _)| word);
+        into.field("handshake", Token::Text, word);
+    }
     let dropped = shared::condition(mapping, "drop");
     if !dropped.is_empty() {
         into.field("passed over", Token::Text, &dropped);
@@ -179,7 +207,7 @@ fn document(into: &mut Document, around: &dyn RenderContext, mapping: &Object) {
     let words = "‹test_mapping› shows the resulting events without creating them";
     into.text(Token::Dim, 0, &around.expand_keys(words));
     into.heading("The event");
-    let event = mapping.at("event").and_then(serde_json::Value::as_object);
+    let event = mapping.at("event").and_then(Value::as_object);
     for (key, value) in event.into_iter().flatten() {
         match key.as_str() {
             "closed" | "acknowledged" => {
@@ -188,5 +216,34 @@ fn document(into: &mut Document, around: &dyn RenderContext, mapping: &Object) {
             }
             _ => into.tree(0, key, value),
         }
+    }
+    rejected_documents(into, around, mapping);
+}
+
+fn rejected_documents(into: &mut Document, around: &dyn RenderContext, mapping: &Object) {
+    let all = mapping.at("rejectedDocuments").and_then(Value::as_array);
+    let Some(all) = all.filter(|it| !it.is_empty()) else {
+        return;
+    };
+    into.heading("Rejected and dropped");
+    for rejected in all {
+        let part = |name: &str| rejected[name].as_str().unwrap_or_default();
+        let (token, word) = if rejected["dropped"] == true {
+            (Token::Dim, "dropped")
+        } else {
+            (Token::Bad, "rejected")
+        };
+        let time = shared::timestamp_ms(rejected, "time").map(|ms| around.format_time(ms));
+        let bytes = rejected["sizeBytes"].as_i64().unwrap_or_default();
+        let about = format!(
+            "{} · {} · {} bytes",
+            time.unwrap_or_default(),
+            part("client"),
+            text::group_digits(bytes),
+        );
+        let spans = vec![span(token, &format!("{word:<9}")), span(Token::Dim, &about)];
+        into.line(spans);
+        into.text(Token::Text, 9, part("reason"));
+        into.text(Token::Dim, 9, part("document"));
     }
 }

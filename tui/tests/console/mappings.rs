@@ -1,5 +1,7 @@
 //! Intake mappings, from an empty list through the form to the events created from a document.
 
+use serde_json::json;
+
 use super::{flows::assert_shows, *};
 use crate::backend::Real;
 
@@ -60,4 +62,34 @@ async fn mapping_is_tested_on_a_pasted_document() {
     until(&mut console, "0 events; no events were created").await;
     press(&mut console, "2").await;
     assert_eq!(console.row_ids(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mapping_shows_its_dropped_documents() {
+    let real = Real::start().await;
+    let mapping = json!({
+        "name": "shop",
+        "parse": ["Message"],
+        "drop": {"exists": {"field": "test"}},
+        "event": {"name": "late", "dimensions": {"order": "{{id}}"}},
+    });
+    let create = json!({"mapping": mapping});
+    real.call("IntakeMappingService", "CreateIntakeMapping", &create)
+        .await;
+    // {"test": 1, "password": "canary"}
+    let body = "eyJ0ZXN0IjogMSwgInBhc3N3b3JkIjogImNhbmFyeSJ9";
+    let webhook = json!({"mapping": "shop", "body": body});
+    real.call("IntakeMappingService", "ReceiveWebhook", &webhook)
+        .await;
+    let mut console = Headless::start(real.options(real.address), 120, 40);
+    until(&mut console, "connected").await;
+    press(&mut console, "<A-8>").await;
+    until(&mut console, "shop").await;
+    press(&mut console, "<Enter>").await;
+    until(&mut console, "Rejected and dropped").await;
+    let screen = console.screen();
+    assert_shows(&screen, "33 bytes");
+    assert_shows(&screen, "matches the condition");
+    assert_shows(&screen, "********");
+    assert!(!screen.contains("canary"), "{screen}");
 }

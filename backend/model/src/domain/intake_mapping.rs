@@ -21,6 +21,10 @@ pub struct IntakeMapping {
     pub event: MappedEvent,
     /// The signature that requests must have.
     pub signature: Option<WebhookSignature>,
+    /// Paths of texts that contain JSON, decoded in this order.
+    pub parse: Vec<String>,
+    /// The handshake that the sender requires.
+    pub handshake: Option<Handshake>,
     /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
     pub create_ms: i64,
@@ -62,6 +66,15 @@ pub struct MappedSeverity {
     pub map: BTreeMap<String, Severity>,
     /// The severity for any other value.
     pub default: Option<Severity>,
+}
+
+/// A handshake that a sender requires before it sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handshake {
+    /// Amazon SNS.
+    Sns,
+    /// Azure Event Grid.
+    EventGrid,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

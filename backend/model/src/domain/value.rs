@@ -52,6 +52,13 @@ fn text_bytes(text: &str) -> usize {
     2 + text.len() + text.bytes().map(escape_bytes).sum::<usize>()
 }
 
+/// Parses a part of a dotted path as the index of a list entry: digits without leading zeros.
+pub fn list_index(part: &str) -> Option<usize> {
+    let is_index =
+        part.bytes().all(|byte| byte.is_ascii_digit()) && (part == "0" || !part.starts_with('0'));
+    part.parse().ok().filter(|_| is_index)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

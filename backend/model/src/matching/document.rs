@@ -188,6 +188,7 @@ mod tests {
             "status": "success",
             "severity": "P1",
             "result": {"code": 7, "tags": ["a", "b"]},
+            "lines": [{"text": "one"}, {"text": "two"}],
         });
         let text = |text: &str| Literal::Text(text.into());
         let equals = |field: &str, literal| Clause::Equals(field.into(), literal);
@@ -198,6 +199,13 @@ mod tests {
             (equals("severity", text("P1")), true),
             (equals("result.code", Literal::Number(7.0)), true),
             (equals("result.tags", text("b")), true),
+            (equals("result.tags.1", text("b")), true),
+            (equals("result.tags.0", text("b")), false),
+            (equals("result.tags.01", text("b")), false),
+            (equals("lines.1.text", text("two")), true),
+            (equals("lines.0.text", text("two")), false),
+            (equals("lines.2.text", text("two")), false),
+            (equals("lines.text", text("two")), true),
             (Clause::Exists("name".into()), false),
             (Clause::Exists("result".into()), false),
             (

@@ -1,7 +1,10 @@
 //! The fields of an occurrence that queries can use.
 
 use crate::{
-    domain::{Occurrence, Value, value::Fields},
+    domain::{
+        Occurrence, Value,
+        value::{Fields, list_index},
+    },
     limits::EVENT_NAME_BYTES_MAX,
 };
 
@@ -191,7 +194,7 @@ impl Field {
 }
 
 /// Tests every value that a dotted path reaches. Since keys may contain dots, the longest prefix of
-/// the path that is a key is used.
+/// the path that is a key is used. In a list, a number selects one entry.
 fn any_value_at(fields: &Fields, path: &str, test: &mut dyn FnMut(FieldValue<'_>) -> bool) -> bool {
     if let Some(value) = fields.get(path) {
         return any_in(value, "", test);
@@ -208,7 +211,13 @@ fn any_value_at(fields: &Fields, path: &str, test: &mut dyn FnMut(FieldValue<'_>
 
 fn any_in(value: &Value, path: &str, test: &mut dyn FnMut(FieldValue<'_>) -> bool) -> bool {
     match (value, path) {
-        (Value::List(values), _) => values.iter().any(|value| any_in(value, path, test)),
+        (Value::List(values), _) => {
+            let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+            match list_index(first) {
+                Some(at) => values.get(at).is_some_and(|it| any_in(it, rest, test)),
+                None => values.iter().any(|value| any_in(value, path, test)),
+            }
+        }
         (Value::Object(fields), path) if !path.is_empty() => any_value_at(fields, path, test),
         (Value::Text(value), "") => test(FieldValue::Text(value)),
         (Value::Number(number), "") => test(FieldValue::Number(*number)),

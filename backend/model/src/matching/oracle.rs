@@ -74,6 +74,13 @@ fn inside(fields: &BTreeMap<String, Value>, path: &str) -> Vec<OracleValue> {
 
 fn leaves(value: &Value, path: &str) -> Vec<OracleValue> {
     match value {
+        Value::List(values) if path.starts_with(|it: char| it.is_ascii_digit()) => {
+            let parts: Vec<_> = path.split('.').collect();
+            let entries = values.iter().enumerate();
+            let chosen = entries.filter(|(at, _)| at.to_string() == parts[0]);
+            let rest = parts[1..].join(".");
+            chosen.flat_map(|(_, value)| leaves(value, &rest)).collect()
+        }
         Value::List(values) => values
             .iter()
             .flat_map(|value| leaves(value, path))
@@ -219,6 +226,8 @@ fn fields() -> impl Strategy<Value = String> {
         "metadata.m",
         "metadata.m.n",
         "metadata.m.n.o",
+        "metadata.m.0",
+        "metadata.m.1.n",
         "metadata.k",
     ];
     prop::sample::select(fields.to_vec()).prop_map(str::to_owned)

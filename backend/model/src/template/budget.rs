@@ -77,8 +77,8 @@ impl Budget {
         self.bytes_max
     }
 
-    /// Starts another template and returns its number of steps.
-    pub(super) fn begin_template(&mut self) -> usize {
+    /// Starts another template, or another set of conditions, and returns its number of steps.
+    pub fn begin_template(&mut self) -> usize {
         self.steps = self.steps_max;
         self.steps_max.min(self.left)
     }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::{Budget, Escape, Part, RenderError, Template, budget::Limited, escape::escape_text};
+use crate::domain::value::list_index;
 
 impl Template {
     /// Renders the template. A variable missing in the data is empty.
@@ -144,7 +145,8 @@ impl<'a, 'b> Renderer<'a, 'b> {
 /// Returns `None` if the value lacks the first part of the name, and `Some(None)` if the rest leads
 /// nowhere.
 ///
-/// Since keys may contain dots, the longest prefix of the name that is a key is used.
+/// Since keys may contain dots, the longest prefix of the name that is a key is used. In a list, the
+/// first part of the name is the index of an entry.
 #[expect(
     clippy::option_option,
     reason = "unknown here, so look further out; or known here and leading nowhere, so stop"
@@ -155,7 +157,23 @@ fn look_up<'a>(
     budget: &mut Budget,
 ) -> Result<Option<Option<&'a Value>>, RenderError> {
     let mut is_known = false;
-    'inside: while let Value::Object(fields) = value {
+    'inside: loop {
+        let fields = match value {
+            Value::Object(fields) => fields,
+            Value::Array(entries) => {
+                budget.spend(1)?;
+                let (index, rest) = name.split_once('.').unwrap_or((name, ""));
+                let Some(found) = list_index(index).and_then(|at| entries.get(at)) else {
+                    break;
+                };
+                if rest.is_empty() {
+                    return Ok(Some(Some(found)));
+                }
+                (value, name, is_known) = (found, rest, true);
+                continue;
+            }
+            _ => break,
+        };
         let ends = name.rmatch_indices('.').map(|(at, _)| at);
         for end in std::iter::once(name.len()).chain(ends) {
             budget.compare(end)?;

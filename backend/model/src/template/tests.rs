@@ -23,6 +23,40 @@ fn keys_may_contain_dots() {
 }
 
 #[test]
+fn number_in_a_name_selects_a_list_entry() {
+    let data = json!({
+        "list": [{"text": "first", "tags": ["a", "b"]}, {"text": "second"}],
+        "0": "key",
+        "grid": [[1, 2], [3, 4]],
+        "object": {"0": "member"},
+    });
+    for (source, expected) in [
+        ("{{list.0.text}} {{list.1.text}}", "first second"),
+        ("{{list.0.tags.1}}", "b"),
+        ("{{grid.1.0}}{{#grid}}<{{1}}>{{/grid}}", "3<2><4>"),
+        (
+            "{{#list.0}}{{text}}{{/list.0}}{{^list.2}}none{{/list.2}}",
+            "firstnone",
+        ),
+        ("{{0}} {{object.0}}", "key member"),
+        (
+            "{{list.2.text}}{{list.-1.text}}{{list.+1.text}}{{list.00.text}}",
+            "",
+        ),
+        (
+            "{{list.x}}{{list.99999999999999999999}}{{list.0.text.0}}",
+            "",
+        ),
+        ("{{#list}}{{0}}{{/list}}", "keykey"),
+    ] {
+        let text = Template::parse(source)
+            .unwrap()
+            .render(&data, Escape::None, &mut bytes(100));
+        assert_eq!(text.as_deref(), Ok(expected), "{source}");
+    }
+}
+
+#[test]
 fn values_are_escaped_for_json_strings() {
     let template = Template::parse(r#"{"text":"{{x}}"}"#).unwrap();
     let data = json!({"x": "a \"quote\"\nand \u{1}"});

@@ -1,6 +1,7 @@
 //! The variables of messages, and detection of unknown names in templates.
 
 use super::{Part, Template};
+use crate::domain::value::list_index;
 
 /// All variables other than the open ones.
 pub const VARIABLES: [&str; 88] = [
@@ -105,8 +106,21 @@ const MEMBERS: [&str; 3] = ["group.all_events.", "group.events.", "digest.events
 
 pub(super) const UNKNOWN_MAX: usize = 20;
 
+/// Lists whose entries can be selected by index.
+const LISTS: [&str; 4] = [
+    "digest.events.",
+    "digest.rows.",
+    "group.all_events.",
+    "group.events.",
+];
+
 /// Whether some message may have the variable.
 pub fn is_known(name: &str) -> bool {
+    let entry = LISTS.iter().find_map(|list| {
+        let (index, rest) = name.strip_prefix(list)?.split_once('.')?;
+        list_index(index).map(|_index| format!("{list}{rest}"))
+    });
+    let name = entry.as_deref().unwrap_or(name);
     let mut members = MEMBERS.iter();
     if let Some(of_event) = members.find_map(|it| name.strip_prefix(it))
         && is_known(&format!("event.{of_event}"))
@@ -202,7 +216,11 @@ mod tests {
 
     #[test]
     fn unknown_variables_are_reported() {
-        let cases: [(&str, &[&str]); 7] = [
+        let cases: [(&str, &[&str]); 8] = [
+            (
+                "{{event.metadata.list.0.text}} {{group.events.0.summary}} {{group.events.x.summary}}",
+                &["group.events.x.summary"],
+            ),
             ("{{event.summary}} {{event.metadata.a.b}} {{tenant}}", &[]),
             ("{{event.sumary}} {{x}} {{x}}", &["event.sumary", "x"]),
             (

@@ -1,22 +1,30 @@
 //! Evaluation of mappings; no I/O.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, VecDeque},
+    ops::Range,
+};
 
 use bellwether_proto::{
     cloud::{Event, Status as WireStatus},
-    json::isolate::{List, isolate},
-    repair, severity,
+    severity,
 };
 use prost_types::{ListValue, Struct, Value as WireValue, value::Kind};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+use super::{
+    RejectedDocument,
+    body::{self, Body, Broken},
+    excerpt::{excerpt_reason, excerpt_value},
+};
 
 use crate::{
     destination::{Purpose, Renderers},
-    domain::{Clause, IntakeMapping, Name, Severity},
+    domain::{Clause, IntakeMapping, Name, Severity, value::list_index},
     error::Error,
     limits::{
         DIALECT_EVENTS_MAX, EVENT_SUMMARY_BYTES_MAX, MAPPED_BYTES_MAX, MAPPED_DATA_DEPTH_MAX,
-        MAPPING_STEPS_MAX, RENDERED_BYTES_MAX, TEMPLATE_STEPS_MAX,
+        MAPPING_STEPS_MAX, REJECTED_DOCUMENTS_MAX, RENDERED_BYTES_MAX, TEMPLATE_STEPS_MAX,
     },
     matching::{Document, DocumentQuery},
     message::sample,
@@ -76,11 +84,27 @@ pub struct MappingResult {
     pub dropped: usize,
     /// Entries that do not result in an event, by position, with the reason.
     pub refused: Vec<(usize, String)>,
+    /// The last refused and dropped entries.
+    pub rejected: Vec<RejectedDocument>,
+    /// Templates that rendered an empty text, with the number of events.
+    pub empty_templates: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Rejection {
+    dropped: bool,
+    reason: String,
+    entry: Value,
 }
 
 struct Work {
     budget: Budget,
     mapped: MappingResult,
+    /// Size of the events of lists.
+    mapped_bytes: usize,
+    /// For each template that rendered an empty text: the number of events, and the first one.
+    empty: BTreeMap<String, (usize, usize)>,
+    rejected: VecDeque<Rejection>,
 }
 
 impl Default for Work {
@@ -88,17 +112,97 @@ impl Default for Work {
         Self {
             budget: Budget::new(MAPPING_STEPS_MAX, TEMPLATE_STEPS_MAX, RENDERED_BYTES_MAX),
             mapped: MappingResult::default(),
+            mapped_bytes: 0,
+            empty: BTreeMap::new(),
+            rejected: VecDeque::new(),
         }
     }
 }
 
+impl Work {
+    /// Returns the reason for which no more entries are mapped; `None` if there is none.
+    fn beyond_limits(&self, at: usize, total: usize) -> Option<String> {
+        if at >= DIALECT_EVENTS_MAX {
+            Some(format!(
+                "has {total} entries; the limit is {DIALECT_EVENTS_MAX}"
+            ))
+        } else if self.mapped.events.len() >= DIALECT_EVENTS_MAX {
+            // Several lists of one body.
+            Some(format!("maps to more than {DIALECT_EVENTS_MAX} events"))
+        } else if self.mapped_bytes > MAPPED_BYTES_MAX {
+            Some(format!(
+                "maps to more than {MAPPED_BYTES_MAX} bytes of events"
+            ))
+        } else {
+            None
+        }
+    }
+
+    fn refuse(&mut self, at: usize, reason: String, entry: &Value) {
+        let rejection = Rejection {
+            dropped: false,
+            reason: format!("entry {at}: {reason}"),
+            entry: entry.clone(),
+        };
+        keep(&mut self.rejected, rejection);
+        self.mapped.refused.push((at, reason));
+    }
+
+    fn refuse_all(&mut self, places: Range<usize>, reason: &str, first: &Value) {
+        let Range { start, end } = places;
+        self.refuse(start, reason.to_owned(), first);
+        let others = (start + 1..end).map(|at| (at, reason.to_owned()));
+        self.mapped.refused.extend(others);
+    }
+
+    /// Refuses an invalid entry.
+    ///
+    /// # Errors
+    /// Returns all other errors.
+    fn refuse_invalid(&mut self, at: usize, error: Error, entry: &Value) -> Result<(), Error> {
+        let Error::Invalid(violations) = error else {
+            return Err(error);
+        };
+        let texts = violations.into_iter().map(|it| it.description);
+        self.refuse(at, texts.collect::<Vec<_>>().join("; "), entry);
+        Ok(())
+    }
+
+    fn finish(self, mapping: &IntakeMapping) -> MappingResult {
+        let events = self.mapped.events.len();
+        let empty = self.empty.into_iter().map(|(template, (count, first))| {
+            format!("{template} is empty in {count} of {events} events, first in events[{first}]")
+        });
+        let secret = mapping.signature.as_ref();
+        let secret = secret.map_or("", |it| it.secret.reveal());
+        let rejected = self.rejected.into_iter().map(|it| RejectedDocument {
+            dropped: it.dropped,
+            reason: excerpt_reason(&it.reason, secret),
+            size_bytes: it.entry.to_string().len(),
+            document: excerpt_value(&it.entry, secret),
+        });
+        MappingResult {
+            rejected: rejected.collect(),
+            empty_templates: empty.collect(),
+            ..self.mapped
+        }
+    }
+}
+
+fn keep(rejected: &mut VecDeque<Rejection>, rejection: Rejection) {
+    if rejected.len() == REJECTED_DOCUMENTS_MAX {
+        rejected.pop_front();
+    }
+    rejected.push_back(rejection);
+}
+
 struct PreparedMapping<'a> {
     mapping: &'a IntakeMapping,
-    name: Template,
-    kind: Template,
-    summary: Template,
-    body: Template,
-    dimensions: Vec<(&'a str, Template)>,
+    name: (&'a str, Template),
+    kind: (&'a str, Template),
+    summary: (&'a str, Template),
+    body: (&'a str, Template),
+    dimensions: Vec<(String, &'a str, (&'a str, Template))>,
     drop: Option<DocumentQuery>,
     closed: Option<DocumentQuery>,
     acknowledged: Option<DocumentQuery>,
@@ -107,47 +211,32 @@ struct PreparedMapping<'a> {
 /// Maps a request into events.
 ///
 /// # Errors
-/// Returns [`Error::Invalid`] if the document cannot be mapped.
+/// Returns [`Error::Invalid`] if the body cannot be mapped.
 pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<MappingResult, Error> {
     let ready = PreparedMapping::new(mapping)?;
-    let wrong = |what: String| Error::invalid("body", what);
-    let body = repair::json(incoming.body);
-    let (document, broken) = match serde_json::from_slice::<Value>(&body) {
-        Ok(document) => (document, Vec::new()),
-        Err(error) => {
-            let refuse = || wrong(format!("is not JSON: {error}"));
-            let list = match mapping.each.rsplit('.').next() {
-                None | Some("") => List::Root,
-                Some(name) => List::Any(name),
-            };
-            let isolated = isolate(&body, list).ok_or_else(refuse)?;
-            let document = serde_json::from_slice(&isolated.body).map_err(|_still| refuse())?;
-            (document, isolated.broken)
+    let body = body::read(mapping, incoming)?;
+    let request = request(incoming);
+    let mut work = Work::default();
+    match body {
+        Body::Document(members, broken) => {
+            ready.map_document(members, request, broken, None, &mut work)?;
         }
-    };
-    let Value::Object(mut members) = document else {
-        return match document {
-            // Without a path, `each` iterates over the document itself.
-            Value::Array(list) => ready.map_all(json!({REQUEST: request(incoming)}), list, broken),
-            _ => Err(wrong("is not a JSON object or list".into())),
-        };
-    };
-    members.insert(REQUEST.into(), request(incoming));
-    let mut document = Value::Object(members);
-    if mapping.each.is_empty() {
-        let mut work = Work::default();
-        let condition_document = ready.condition_document(&document);
-        ready.map_one(&document, condition_document.as_ref(), &mut work)?;
-        return Ok(work.mapped);
+        Body::List(list, broken) if !mapping.each.is_empty() => {
+            ready.map_entries(json!({REQUEST: request}), list, broken, &mut work)?;
+        }
+        Body::List(list, broken) | Body::Lines(list, broken) => {
+            ready.map_documents(list, broken, &request, &mut work)?;
+        }
     }
-    match at_path(&mut document, &mapping.each).map(Value::take) {
-        Some(Value::Array(list)) => ready.map_all(document, list, broken),
-        Some(_) => Err(wrong(format!(
-            "has a value other than a list at `{}`",
-            mapping.each
-        ))),
-        None => Err(wrong(format!("has no list at `{}`", mapping.each))),
-    }
+    Ok(work.finish(mapping))
+}
+
+fn no_list(mapping: &IntakeMapping, found: Option<&Value>) -> Error {
+    let what = match found {
+        Some(_) => "has a value other than a list at",
+        None => "has no list at",
+    };
+    Error::invalid("body", format!("{what} `{}`", mapping.each))
 }
 
 fn request(incoming: Incoming<'_>) -> Value {
@@ -158,7 +247,7 @@ fn at_path<'a>(value: &'a mut Value, path: &str) -> Option<&'a mut Value> {
     let mut steps = path.split('.');
     steps.try_fold(value, |value, step| match value {
         Value::Object(members) => members.get_mut(step),
-        Value::Array(list) => list.get_mut(step.parse::<usize>().ok()?),
+        Value::Array(list) => list.get_mut(list_index(step)?),
         _ => None,
     })
 }
@@ -166,15 +255,20 @@ fn at_path<'a>(value: &'a mut Value, path: &str) -> Option<&'a mut Value> {
 impl<'a> PreparedMapping<'a> {
     fn new(mapping: &'a IntakeMapping) -> Result<Self, Error> {
         let event = &mapping.event;
-        let template = |source: &str| {
-            Template::parse(source).map_err(|error| Error::invalid("mapping", error.to_string()))
+        let template = |source: &'a str| {
+            let parsed = Template::parse(source);
+            let parsed = parsed.map_err(|error| Error::invalid("mapping", error.to_string()))?;
+            Ok::<_, Error>((source, parsed))
         };
         let query = |clause: Option<&Clause>| {
             let compiled = clause.map(DocumentQuery::compile).transpose();
             compiled.map_err(Error::Invalid)
         };
         let dimensions = event.dimensions.iter();
-        let dimensions = dimensions.map(|(key, source)| Ok((key.as_str(), template(source)?)));
+        let dimensions = dimensions.map(|(key, source)| {
+            let field = format!("event.dimensions[{key}]");
+            Ok((field, key.as_str(), template(source)?))
+        });
         Ok(Self {
             mapping,
             name: template(&event.name)?,
@@ -188,56 +282,128 @@ impl<'a> PreparedMapping<'a> {
         })
     }
 
+    /// Maps a document, or the entries of its list. An invalid document is refused if it is one of
+    /// several, and otherwise an error.
+    fn map_document(
+        &self,
+        mut members: Map<String, Value>,
+        request: Value,
+        broken: Broken,
+        at: Option<usize>,
+        work: &mut Work,
+    ) -> Result<(), Error> {
+        members.insert(REQUEST.into(), request);
+        let mut document = Value::Object(members);
+        if self.mapping.each.is_empty() {
+            let condition_document = self.condition_document(&document);
+            return self
+                .map_one(&document, &document, condition_document.as_ref(), work)
+                .map(drop);
+        }
+        match at_path(&mut document, &self.mapping.each).map(Value::take) {
+            Some(Value::Array(list)) => self.map_entries(document, list, broken, work),
+            found => {
+                let error = no_list(self.mapping, found.as_ref());
+                let Some(at) = at else {
+                    return Err(error);
+                };
+                work.refuse_invalid(at, error, &without_request(&document))
+            }
+        }
+    }
+
+    /// Maps each of several documents. Invalid ones are refused.
+    fn map_documents(
+        &self,
+        list: Vec<Value>,
+        broken: Broken,
+        request: &Value,
+        work: &mut Work,
+    ) -> Result<(), Error> {
+        let mut broken = broken.into_iter().peekable();
+        let total = list.len();
+        for (at, document) in list.into_iter().enumerate() {
+            let broken = broken.next_if(|(place, _)| *place == at);
+            if let Some(reason) = work.beyond_limits(at, total) {
+                work.refuse_all(at..total, &reason, &document);
+                break;
+            }
+            match (broken, document) {
+                (Some((_, why)), document) => {
+                    work.refuse(at, format!("is not JSON: {why}"), &document);
+                }
+                (None, Value::Object(members)) if !self.mapping.each.is_empty() => {
+                    let request = request.clone();
+                    self.map_document(members, request, Broken::new(), Some(at), work)?;
+                }
+                (None, document) => self.map_entry_document(at, document, request, work)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Maps an entry of a list that is a document on its own, and also `item`.
+    fn map_entry_document(
+        &self,
+        at: usize,
+        entry: Value,
+        request: &Value,
+        work: &mut Work,
+    ) -> Result<(), Error> {
+        let mut members = match &entry {
+            Value::Object(members) => members.clone(),
+            _ => Map::new(),
+        };
+        let has_item = members.contains_key(ITEM);
+        if !has_item {
+            members.insert(ITEM.into(), entry);
+        }
+        members.insert(REQUEST.into(), request.clone());
+        let document = Value::Object(members);
+        let stored = if has_item { &document } else { &document[ITEM] };
+        let condition_document = self.condition_document(&document);
+        match self.map_one(&document, stored, condition_document.as_ref(), work) {
+            Ok(added) => work.mapped_bytes += added,
+            Err(error) => work.refuse_invalid(at, error, &without_request(stored))?,
+        }
+        Ok(())
+    }
+
     /// Maps each entry of a list as `item` of the surrounding document. Invalid entries are
     /// refused.
-    fn map_all(
+    fn map_entries(
         &self,
         mut document: Value,
         list: Vec<Value>,
-        broken: Vec<(usize, String)>,
-    ) -> Result<MappingResult, Error> {
-        let mut work = Work::default();
+        broken: Broken,
+        work: &mut Work,
+    ) -> Result<(), Error> {
         let mut broken = broken.into_iter().peekable();
         let mut condition_document = self.condition_document(&document);
-        let mut bytes = 0;
         let total = list.len();
         for (at, item) in list.into_iter().enumerate() {
             if let Some((_, why)) = broken.next_if(|(place, _)| *place == at) {
-                work.mapped
-                    .refused
-                    .push((at, format!("is not JSON: {why}")));
+                work.refuse(at, format!("is not JSON: {why}"), &item);
                 continue;
             }
-            let beyond = if at >= DIALECT_EVENTS_MAX {
-                format!("has {total} entries; the limit is {DIALECT_EVENTS_MAX}")
-            } else if bytes > MAPPED_BYTES_MAX {
-                format!("maps to more than {MAPPED_BYTES_MAX} bytes of events")
-            } else {
-                if let Some(condition_document) = &mut condition_document {
-                    condition_document.set_member(ITEM, &item);
-                }
-                if let Value::Object(members) = &mut document {
-                    members.insert(ITEM.into(), item);
-                }
-                match self.map_one(&document, condition_document.as_ref(), &mut work) {
-                    Ok(added) => bytes += added,
-                    Err(Error::Invalid(violations)) => {
-                        let texts = violations.into_iter().map(|it| it.description);
-                        work.mapped
-                            .refused
-                            .push((at, texts.collect::<Vec<_>>().join("; ")));
-                    }
-                    Err(other) => return Err(other),
-                }
-                continue;
-            };
-            // The remaining entries are not mapped.
-            work.mapped
-                .refused
-                .extend((at..total).map(|at| (at, beyond.clone())));
-            break;
+            if let Some(reason) = work.beyond_limits(at, total) {
+                // The remaining entries are not mapped.
+                work.refuse_all(at..total, &reason, &item);
+                break;
+            }
+            if let Some(condition_document) = &mut condition_document {
+                condition_document.set_member(ITEM, &item);
+            }
+            if let Value::Object(members) = &mut document {
+                members.insert(ITEM.into(), item);
+            }
+            let item = &document[ITEM];
+            match self.map_one(&document, item, condition_document.as_ref(), work) {
+                Ok(added) => work.mapped_bytes += added,
+                Err(error) => work.refuse_invalid(at, error, item)?,
+            }
         }
-        Ok(work.mapped)
+        Ok(())
     }
 
     /// Returns the document for evaluating conditions; `None` if there are none.
@@ -248,13 +414,23 @@ impl<'a> PreparedMapping<'a> {
     }
 
     /// Maps an entry into an event unless it is dropped; returns the size of the event in bytes.
+    /// `stored` is the part of the data that is stored with the event.
     fn map_one(
         &self,
         data: &Value,
+        stored: &Value,
         condition_document: Option<&Document>,
         work: &mut Work,
     ) -> Result<usize, Error> {
-        let Work { budget, mapped } = work;
+        let Work {
+            budget,
+            mapped,
+            empty,
+            rejected,
+            ..
+        } = work;
+        // An entry above the limit does not affect the next one.
+        budget.begin_template();
         let over =
             |what: &str, error: RenderError| Error::invalid("body", format!("{what}: {error}"));
         let mut is = |what: &str, query: &Option<DocumentQuery>| -> Result<Option<bool>, Error> {
@@ -267,22 +443,33 @@ impl<'a> PreparedMapping<'a> {
         };
         if is("drop", &self.drop)? == Some(true) {
             mapped.dropped += 1;
+            let rejection = Rejection {
+                dropped: true,
+                reason: "matches the condition `drop`".to_owned(),
+                entry: without_request(stored),
+            };
+            keep(rejected, rejection);
             return Ok(0);
         }
         let closed = is("event.closed", &self.closed)?;
         let acknowledged = is("event.acknowledged", &self.acknowledged)?;
-        let mut fill = |what: &str, template: &Template| {
+        let at = mapped.events.len();
+        let mut fill = |what: &str, (source, template): &(&str, Template)| {
             let filled = template.render(data, Escape::None, budget);
-            filled.map_err(|error| over(what, error))
+            let filled = filled.map_err(|error| over(what, error))?;
+            if filled.trim().is_empty() && !source.trim().is_empty() {
+                let found = empty.entry(what.to_owned()).or_insert((0, at));
+                found.0 += 1;
+            }
+            Ok::<_, Error>(filled)
         };
         let mut dimensions = BTreeMap::new();
-        for (key, template) in &self.dimensions {
-            let value = fill(&format!("event.dimensions[{key}]"), template)?;
+        for (field, key, template) in &self.dimensions {
+            let value = fill(field, template)?;
             if !value.trim().is_empty() {
                 dimensions.insert((*key).to_owned(), value);
             }
         }
-        let stored = data.get(ITEM).filter(|_| !self.mapping.each.is_empty());
         let event = Event {
             name: one_line(&fill("event.name", &self.name)?),
             r#type: one_line(&fill("event.type", &self.kind)?),
@@ -296,7 +483,7 @@ impl<'a> PreparedMapping<'a> {
             },
             // `false` is not passed on: an operator may have acknowledged the event here.
             acknowledged: acknowledged.filter(|it| *it),
-            metadata_fields: Some(metadata(stored.unwrap_or(data))),
+            metadata_fields: Some(metadata(stored)),
             ..Event::default()
         };
         let texts = event.summary.len() + event.body.len() + event.name.len();
@@ -311,16 +498,21 @@ impl<'a> PreparedMapping<'a> {
 
     fn severity(&self, data: &Value) -> Option<Severity> {
         let severity = &self.mapping.event.severity;
-        let mut steps = severity.from.split('.');
-        let found = steps.try_fold(data, |value, step| match value {
-            Value::Array(list) => list.get(step.parse::<usize>().ok()?),
-            value => value.get(step),
-        });
-        let said = match found {
-            Some(Value::String(text)) => text.trim().to_lowercase(),
-            Some(Value::Number(number)) => number.to_string(),
-            Some(Value::Bool(flag)) => flag.to_string(),
-            _ => return severity.default,
+        let at = |path: &str| {
+            let mut steps = path.trim().split('.');
+            let found = steps.try_fold(data, |value, step| match value {
+                Value::Array(list) => list.get(list_index(step)?),
+                value => value.get(step),
+            });
+            match found? {
+                Value::String(text) => Some(text.trim().to_lowercase()),
+                Value::Number(number) => Some(number.to_string()),
+                Value::Bool(flag) => Some(flag.to_string()),
+                _ => None,
+            }
+        };
+        let Some(said) = severity.from.split('|').find_map(at) else {
+            return severity.default;
         };
         let mut mapped = severity.map.iter();
         let mapped = mapped.find(|(value, _)| value.to_lowercase() == said);
@@ -331,7 +523,12 @@ impl<'a> PreparedMapping<'a> {
 
 /// Returns the metadata of an event: the document without the request.
 fn metadata(data: &Value) -> Struct {
-    let stored = match data {
+    let fields = BTreeMap::from([("data".to_owned(), wire(&without_request(data), 0))]);
+    Struct { fields }
+}
+
+fn without_request(data: &Value) -> Value {
+    match data {
         Value::Object(members) => {
             let members = members.iter().filter(|(name, _)| *name != REQUEST);
             members
@@ -339,9 +536,7 @@ fn metadata(data: &Value) -> Struct {
                 .collect()
         }
         other => other.clone(),
-    };
-    let fields = BTreeMap::from([("data".to_owned(), wire(&stored, 0))]);
-    Struct { fields }
+    }
 }
 
 /// Converts a value to the wire; values nested too deeply become text.

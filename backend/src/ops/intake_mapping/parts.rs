@@ -2,13 +2,13 @@
 
 use bellwether_proto::{
     cloud,
-    v1::{self, webhook_signature::Scheme},
+    v1::{self, intake_mapping::Handshake as WireHandshake, webhook_signature::Scheme},
 };
 
 use crate::{
     domain::{
-        Clause, IntakeMapping, MappedEvent, MappedSeverity, Secret, Severity, SignatureScheme,
-        WebhookSignature,
+        Clause, Handshake, IntakeMapping, MappedEvent, MappedSeverity, Secret, Severity,
+        SignatureScheme, WebhookSignature,
     },
     error::Violation,
     ops::{
@@ -21,10 +21,19 @@ pub(super) struct Parts {
     pub(super) drop: Option<Clause>,
     pub(super) event: Option<MappedEvent>,
     pub(super) signature: Option<WebhookSignature>,
+    pub(super) handshake: Option<Handshake>,
 }
 
 impl Parts {
     pub(super) fn read(draft: &v1::IntakeMapping, violations: &mut Vec<Violation>) -> Self {
+        if WireHandshake::try_from(draft.handshake).is_err() {
+            violations.push(Violation::new("handshake", "is not one of SNS, EVENT_GRID"));
+        }
+        let handshake = match draft.handshake() {
+            WireHandshake::Unspecified => None,
+            WireHandshake::Sns => Some(Handshake::Sns),
+            WireHandshake::EventGrid => Some(Handshake::EventGrid),
+        };
         let v1::IntakeMapping {
             drop,
             event: mapped,
@@ -35,6 +44,7 @@ impl Parts {
             drop: drop.map(|it| clause(it, "drop", violations)),
             event: mapped.map(|it| event(it, violations)),
             signature: signed.and_then(|it| signature(it, violations)),
+            handshake,
         }
     }
 }
@@ -135,6 +145,14 @@ impl FromDomain<IntakeMapping> for v1::IntakeMapping {
                 r#type: event.kind,
             }),
             signature,
+            parse: mapping.parse,
+            handshake: match mapping.handshake {
+                None => WireHandshake::Unspecified,
+                Some(Handshake::Sns) => WireHandshake::Sns,
+                Some(Handshake::EventGrid) => WireHandshake::EventGrid,
+            }
+            .into(),
+            rejected_documents: Vec::new(),
             create_time: Some(timestamp(mapping.create_ms)),
             update_time: Some(timestamp(mapping.update_ms)),
             etag: etag(mapping.id, mapping.revision),

@@ -98,6 +98,166 @@ fn invalid_json_entry_does_not_affect_the_others() {
     );
 }
 
+/// Returns a mapping of documents with the members `id` and `level`.
+fn plain_mapping() -> IntakeMapping {
+    let mut mapping = samples::mapping("plain");
+    mapping.each = String::new();
+    mapping.drop = Some(Clause::Exists("test".into()));
+    mapping.event = MappedEvent {
+        name: "late".into(),
+        dimensions: [("id".to_owned(), "{{id}}".to_owned())].into(),
+        summary: "{{item.id}}".into(),
+        ..MappedEvent::default()
+    };
+    mapping.event.severity.from = "nothing | levels.0 | level".into();
+    mapping
+}
+
+/// Maps a body with a content type. Returns the dimension `id` of each event.
+fn ids(mapping: &IntakeMapping, content_type: &str, body: &str) -> Result<Vec<String>, Error> {
+    let headers = BTreeMap::from([("content-type".to_owned(), content_type.to_owned())]);
+    let incoming = Incoming {
+        body: body.as_bytes(),
+        headers: &headers,
+    };
+    let events = evaluate(mapping, incoming)?.events.into_iter();
+    Ok(events
+        .map(|it| it.dimensions.get("id").cloned().unwrap_or_default())
+        .collect())
+}
+
+#[test]
+fn bodies_are_read_by_content_type() {
+    let (json, form, lines) = (
+        "application/json",
+        "application/x-www-form-urlencoded",
+        "application/x-ndjson",
+    );
+    let table: &[(&str, &str, &[&str])] = &[
+        (json, r#"{"id": 1}"#, &["1"]),
+        (
+            json,
+            r#"[{"id": 1}, {"id": 2, "test": 1}, {"id": 3}]"#,
+            &["1", "3"],
+        ),
+        (form, "id=7&x=1", &["7"]),
+        (form, "payload=%7B%22id%22%3A+%227%22%7D", &["7"]),
+        (
+            form,
+            "payload=%5B%7B%22id%22%3A1%7D%2C%7B%22id%22%3A2%7D%5D&x=1",
+            &["1", "2"],
+        ),
+        (form, "id=payload&payload=text", &["payload"]),
+        (form, r#"{"id": 1}"#, &["1"]),
+        (
+            "Application/X-WWW-Form-URLEncoded; charset=utf-8",
+            "id=%C3%A4",
+            &["\u{e4}"],
+        ),
+        (lines, "{\"id\": 1}\r\n\n{\"id\": 2}\n", &["1", "2"]),
+        (lines, "{\"id\": 1}\n{\"id\":\n{\"id\": 3}", &["1", "3"]),
+        ("application/jsonl", "{\"id\": 1}", &["1"]),
+    ];
+    for (content_type, body, expected) in table {
+        let found = ids(&plain_mapping(), content_type, body).unwrap();
+        assert_eq!(found, *expected, "{content_type} {body}");
+    }
+    for (content_type, body) in [
+        (json, "id=7"),
+        (json, "{\"id\": 1}\n{\"id\": 2}"),
+        (form, "payload=%7B%22id%22"),
+        (lines, "\n\n"),
+        ("", ""),
+    ] {
+        let refused = ids(&plain_mapping(), content_type, body);
+        assert!(
+            matches!(refused, Err(Error::Invalid(_))),
+            "{content_type} {body}"
+        );
+    }
+    // Each line may have a list.
+    let mut listed = plain_mapping();
+    listed.each = "list".into();
+    listed.event.dimensions = [("id".to_owned(), "{{item.id}}{{x}}".to_owned())].into();
+    let body = "{\"x\": 1, \"list\": [{\"id\": 1}, {\"id\": 2}]}\n{}\n{\"list\": [{\"id\": 3}]}";
+    assert_eq!(ids(&listed, lines, body).unwrap(), ["11", "21", "3"]);
+}
+
+#[test]
+fn entries_of_a_list_are_documents_and_items() {
+    let document = json!([{"id": 1, "level": "error"}, {"id": 2, "levels": ["critical"]}, 7]);
+    let mapped = mapped(&plain_mapping(), &document).unwrap();
+    let events: Vec<_> = mapped
+        .events
+        .iter()
+        .map(|it| (it.summary.as_str(), it.severity))
+        .collect();
+    assert_eq!(events, [("1", 4), ("2", 5), ("", 0)]);
+    let stored = mapped.events[0].metadata_fields.as_ref().unwrap();
+    let shown = format!("{:?}", stored.fields["data"]);
+    assert!(
+        shown.contains("\"id\"") && !shown.contains("item"),
+        "{shown}"
+    );
+    assert_eq!(
+        mapped.empty_templates,
+        [
+            "event.dimensions[id] is empty in 1 of 3 events, first in events[2]",
+            "event.summary is empty in 1 of 3 events, first in events[2]",
+        ]
+    );
+}
+
+#[test]
+fn encoded_parts_are_decoded_before_anything_else() {
+    let mut mapping = plain_mapping();
+    mapping.parse = vec!["records".into(), "records.data".into()];
+    mapping.each = "records".into();
+    mapping.drop = Some(Clause::Exists("item.data.test".into()));
+    mapping.event.dimensions = [("id".to_owned(), "{{item.data.id}}".to_owned())].into();
+    let data = |data: Value| json!({"data": STANDARD.encode(data.to_string())});
+    let records = json!([data(json!({"id": 1})), data(json!({"test": 1})), {"data": {"id": 3}}]);
+    let body = json!({"records": records.to_string()}).to_string();
+    assert_eq!(ids(&mapping, "", &body).unwrap(), ["1", "3"]);
+    let mapped = mapped(&mapping, &json!({"records": records.to_string()})).unwrap();
+    assert_eq!(mapped.rejected.len(), 1);
+    assert!(mapped.rejected[0].dropped);
+    assert_eq!(mapped.rejected[0].document, r#"{"data":{"test":1}}"#);
+    assert_eq!(mapped.rejected[0].size_bytes, 19);
+}
+
+#[test]
+fn last_rejected_entries_are_kept_with_their_reason() {
+    let mut mapping = plain_mapping();
+    mapping.event.summary = "{{#m}}{{#m}}{{#m}}{{#m}}{{#m}}x{{/m}}{{/m}}{{/m}}{{/m}}{{/m}}".into();
+    let list: Vec<_> = (0..50)
+        .map(|at| match at {
+            45 => json!({"id": at, "m": vec![1; 100], "password": "canary"}),
+            at => json!({"id": at, "test": true}),
+        })
+        .collect();
+    let found = mapped(&mapping, &json!(list)).unwrap();
+    assert_eq!(
+        (found.dropped, found.refused.len(), found.rejected.len()),
+        (49, 1, 20)
+    );
+    let refused: Vec<_> = found.rejected.iter().filter(|it| !it.dropped).collect();
+    assert_eq!(refused.len(), 1);
+    assert!(
+        refused[0]
+            .reason
+            .starts_with("entry 45: event.summary: rendering takes more than"),
+        "{}",
+        refused[0].reason
+    );
+    assert!(
+        !refused[0].document.contains("canary"),
+        "{}",
+        refused[0].document
+    );
+    assert!(found.rejected[19].document.contains("49"));
+}
+
 #[test]
 fn stored_document_depth_is_bounded() {
     let mut mapping = samples::mapping("page");

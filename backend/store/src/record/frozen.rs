@@ -324,6 +324,8 @@ fn stored_format_of_every_record_is_unchanged() {
     differences.record("contact with reordered methods", &reordered, false);
     let identified = samples::identified_response();
     differences.record("response with identities", &identified, false);
+    let decoding = samples::decoding_mapping("sns");
+    differences.record("decoding mapping", &decoding, true);
     let in_cron = samples::cron_heartbeat("nightly");
     differences.record("heartbeat of a cron expression", &in_cron, false);
     let differences = differences.0;

@@ -300,6 +300,16 @@ fn grafana_message_is_parsed() {
         stored["annotations"]["runbook_url"],
         "https://wiki.example.com/memory"
     );
+    assert_eq!(stored["ruleUID"], "1afz29v7z");
+    let organizations: Vec<_> = events
+        .iter()
+        .map(|it| metadata(it)["orgId"].clone())
+        .collect();
+    assert_eq!(
+        organizations,
+        [json!(2.0), json!(1.0)],
+        "of the alert, or of the message"
+    );
 }
 
 #[test]

@@ -170,6 +170,9 @@ fn write_mapped(into: &mut Document, found: &TestIntakeMappingResponse) {
     for message in &found.faults {
         into.text(Token::Bad, 0, &format!("✗ {message}"));
     }
+    for empty in &found.empty_templates {
+        into.text(Token::Warning, 0, &format!("! {empty}"));
+    }
     for merge in &found.merges {
         into.text(Token::Warning, 0, &format!("! {merge}"));
     }

@@ -2,7 +2,8 @@
 
 use crate::{
     domain::{
-        IntakeMapping, MappedEvent, MappedSeverity, Severity, SignatureScheme, WebhookSignature,
+        Handshake, IntakeMapping, MappedEvent, MappedSeverity, Severity, SignatureScheme,
+        WebhookSignature,
     },
     record::table::{numbers, record},
 };
@@ -11,7 +12,7 @@ const SECRET: &str = "signature.secret";
 
 record! { IntakeMapping {
     1 id, 2 name, 3 description, 4 tags, 5 each, 6 drop, 7 event, 8 signature, 9 revision,
-    10 create_ms, 11 update_ms,
+    10 create_ms, 11 update_ms, 12 parse, 13 handshake,
 } }
 
 record! {
@@ -33,4 +34,7 @@ record! {
     } with { secret: secrets.open(SECRET, Some(sealed))? }
 }
 
-numbers! { SignatureScheme { 1 HubSha256, 2 Sentry, 3 StandardWebhooks } }
+numbers! {
+    SignatureScheme { 1 HubSha256, 2 Sentry, 3 StandardWebhooks }
+    Handshake { 1 Sns, 2 EventGrid }
+}

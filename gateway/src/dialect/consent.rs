@@ -1,0 +1,45 @@
+//! The handshake of `CloudEvents` webhooks: a sender asks with `OPTIONS` whether it may send here.
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+
+use super::{DialectError, DialectResponse, Endpoint, Incoming, Success, Translation};
+
+const REQUEST_ORIGIN: &str = "webhook-request-origin";
+const ALLOWED_ORIGIN: HeaderName = HeaderName::from_static("webhook-allowed-origin");
+const ALLOWED_RATE: HeaderName = HeaderName::from_static("webhook-allowed-rate");
+
+pub(super) const ABOUT: &str =
+    "Confirms to a sender that it may send here, as CloudEvents webhooks require.";
+
+pub(super) const fn endpoint(path: &'static str) -> Endpoint {
+    Endpoint {
+        method: Method::OPTIONS,
+        path,
+        about: ABOUT,
+        success: StatusCode::OK,
+        open: false,
+        read,
+    }
+}
+
+fn read(incoming: &Incoming<'_>) -> Result<Translation, DialectError> {
+    let origin = incoming.headers.get(REQUEST_ORIGIN).cloned();
+    let origin = origin.filter(|it| !it.is_empty() && it.to_str().is_ok());
+    let Some(origin) = origin else {
+        return Err(DialectError::invalid(format!(
+            "the header `{REQUEST_ORIGIN}` with the name of the sending system is required"
+        )));
+    };
+    let success = Success::whole(|_| {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ALLOW, HeaderValue::from_static("POST, OPTIONS"));
+        headers.insert(ALLOWED_ORIGIN, origin);
+        // Limits of the client are reported by the responses to its requests.
+        headers.insert(ALLOWED_RATE, HeaderValue::from_static("*"));
+        DialectResponse {
+            headers,
+            ..DialectResponse::empty(StatusCode::OK)
+        }
+    });
+    Ok(Translation::from_events(Vec::new(), success))
+}
