@@ -109,7 +109,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "type",
         "Type",
         FieldKind::Choice(TYPES),
-        "Receiver type. Left and Right choose; values typed for other types are kept."),
+        "Receiver type. Left and Right choose, letters search; values of other types are kept."),
         FieldSpec::new(
             "type.webhook.url",
             "URL",

@@ -13,7 +13,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde_json::Value;
 
 pub(crate) use self::{
-    bench::{Bench, FormTest, curl},
+    bench::{Bench, Comparison, FormTest, Pane, RequestTab, curl},
     clause::ClauseInput,
     input::Input,
     live::{Live, LivePreview},
