@@ -159,7 +159,7 @@ pub(super) fn value(form: &Form, index: usize) -> String {
                 "nothing".to_owned()
             } else if is_shown {
                 let text = if spec.path == secret::HEADERS && !form.reveal {
-                    secret::mask_header_lines(form.original(), field.text())
+                    secret::mask_header_lines(form.base(), field.text())
                 } else {
                     field.text().to_owned()
                 };

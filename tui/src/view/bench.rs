@@ -11,7 +11,7 @@ use crate::{
         Model,
         bench::{BenchLayout, PaneLayout},
         document,
-        form::{Form, Pane, RequestTab},
+        form::{Form, FormTest, Pane, RequestTab},
     },
     text,
     theme::Token,
@@ -71,48 +71,66 @@ pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
 }
 
 fn draw_head(form: &Form, pane: Pane, is_active: bool, pen: &mut Pen<'_>, area: Rect) {
-    let token = if is_active { Token::Title } else { Token::Text };
-    let bench = &form.bench;
-    let (name, said) = match pane {
-        Pane::Response => ("Response", document::verdict(form)),
-        Pane::Request => ("Request", String::new()),
+    let right = head_right(form, pane);
+    let reserved: usize = right.iter().map(|(_, it)| text::width(it) + 1).sum();
+    let space = usize::from(area.width).saturating_sub(reserved + 5);
+    let name = match pane {
+        Pane::Response => " Response ",
+        Pane::Request => " Request ",
     };
-    let number = (bench.count() > 1).then(|| format!("test {} of {}", bench.number(), bench.total));
-    let right: Vec<(Token, String)> = match pane {
-        Pane::Response => number.into_iter().map(|it| (Token::Text, it)).collect(),
+    let token = if is_active { Token::Title } else { Token::Text };
+    let x = pen.put(area.x + 1, area.y, space, token, name);
+    let space = space.saturating_sub(text::width(name) + 1);
+    let (token, said) = match pane {
+        Pane::Response => {
+            let test = form
+                .bench
+                .tests()
+                .0
+                .filter(|_| form.bench.waiting.is_none());
+            let token = match test.map(FormTest::is_good) {
+                Some(true) => Token::Good,
+                Some(false) => Token::Bad,
+                None => Token::Info,
+            };
+            (token, document::verdict(form))
+        }
+        Pane::Request => {
+            let target = form.request().map(|it| format_target(it, space));
+            (Token::Text, target.unwrap_or_default())
+        }
+    };
+    if !said.is_empty() {
+        let said = format!(" {} ", text::fit(&said, space.saturating_sub(1)));
+        pen.put(x, area.y, space + 1, token, &said);
+    }
+    if reserved > 0 {
+        let cells = u16::try_from(reserved + 2).unwrap_or(area.width);
+        let mut x = area.right().saturating_sub(cells);
+        let gap = " ".repeat(reserved + 1);
+        pen.put(x, area.y, reserved + 1, Token::Dim, &gap);
+        for (token, word) in right {
+            x = pen.put(x + 1, area.y, reserved, token, &word);
+        }
+    }
+}
+
+/// Returns the words at the right of a pane's title: the number of the test, or the parts of the
+/// request.
+fn head_right(form: &Form, pane: Pane) -> Vec<(Token, String)> {
+    let bench = &form.bench;
+    match pane {
+        Pane::Response if bench.count() < 2 => Vec::new(),
+        Pane::Response => {
+            let number = format!("test {} of {}", bench.number(), bench.total);
+            vec![(Token::Text, number)]
+        }
         Pane::Request => { RequestTab::ALL.into_iter() }
             .map(|tab| match tab.title() {
                 title if tab == bench.tab => (Token::Title, format!("[{title}]")),
                 title => (Token::Dim, title.to_owned()),
             })
             .collect(),
-    };
-    let reserved: usize = right.iter().map(|(_, it)| text::width(it) + 1).sum();
-    let space = usize::from(area.width).saturating_sub(reserved + 6);
-    let said = match form.request().filter(|_| pane == Pane::Request) {
-        Some(request) => format_target(request, space.saturating_sub(text::width(name) + 2)),
-        None => said,
-    };
-    let title = match said.as_str() {
-        "" => name.to_owned(),
-        said => format!("{name}  {said}"),
-    };
-    let title = format!(" {} ", text::fit(&title, space));
-    pen.put(area.x + 1, area.y, space + 2, token, &title);
-    let mut x = area
-        .right()
-        .saturating_sub(u16::try_from(reserved + 2).unwrap_or(0));
-    if reserved > 0 {
-        pen.put(
-            x,
-            area.y,
-            reserved + 1,
-            Token::Dim,
-            &" ".repeat(reserved + 1),
-        );
-    }
-    for (token, word) in right {
-        x = pen.put(x + 1, area.y, usize::from(area.width), token, &word);
     }
 }
 
@@ -194,7 +212,8 @@ fn keys(model: &Model, form: &Form, layout: &BenchLayout, cells: usize) -> Strin
         "‹form_event› stored event"
     };
     words.push(event.to_owned());
-    words.push("‹form_part› part".to_owned());
+    let next = form.bench.tab.next().title();
+    words.push(format!("‹form_part› {next}"));
     if form.bench.has_differences() {
         words.push("‹form_differences› differences".to_owned());
     }

@@ -221,7 +221,7 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
 
 /// Masks the values of secret headers, character by character while they are typed.
 fn masked_headers(form: &Form, field: &TextField, focused: bool) -> TextField {
-    let destination = form.original();
+    let destination = form.base();
     if focused {
         field.masked(|line| secret::visible_bytes(destination, line))
     } else {
@@ -347,7 +347,12 @@ fn foot(model: &Model, form: &Form, cells: usize, most: usize) -> Vec<(Token, St
         .unwrap_or_default();
     let lead = form.likely_cause().filter(|_| !has_pane);
     let lead = lead.map(|lead| lead.words).unwrap_or_default();
-    let words = [words, matching(model, form), tested, lead];
+    let pane = match form.bench.count() {
+        _ if has_pane || !form.has_bench() || words.is_empty() => String::new(),
+        0 => model.expand_keys("‹form_bench› request"),
+        _ => model.expand_keys("‹form_bench› response"),
+    };
+    let words = [words, matching(model, form), tested, pane, lead];
     let words: Vec<_> = words.into_iter().filter(|it| !it.is_empty()).collect();
     let words = words.join("  ·  ");
     let space = if words.is_empty() { most } else { most - 1 };

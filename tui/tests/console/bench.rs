@@ -14,12 +14,6 @@ async fn form(service: &Service, size: (u16, u16), path: &str) -> Headless {
     console
 }
 
-/// Returns the first row that contains a text.
-fn row(screen: &str, wanted: &str) -> usize {
-    let row = screen.lines().position(|line| line.contains(wanted));
-    row.unwrap_or_else(|| panic!("no «{wanted}» in\n{screen}"))
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn second_test_shows_its_response_first_and_differences_in_one_line() {
     let service = Service::start().await;
@@ -41,10 +35,8 @@ async fn second_test_shows_its_response_first_and_differences_in_one_line() {
     assert_shows(&screen, "test 3 of 3");
     assert_shows(&screen, "▸ differs from test 2: URL; another response");
     assert_shows(&screen, "│ taken");
-    assert!(
-        row(&screen, "Response") < row(&screen, "Request"),
-        "{screen}"
-    );
+    assert_shows(&screen, "Request  POST");
+    assert!(screen.find("Response") < screen.find("Request"), "{screen}");
     assert!(!screen.contains("- http"), "{screen}");
     let screen = press(&mut console, "<A-d>").await;
     let [was, is] = ["/other", "/audit"].map(|path| format!("{}{path}", service.receivers));
@@ -185,11 +177,11 @@ async fn invalid_json_payload_says_that_the_standard_document_is_sent() {
     let service = Service::start().await;
     let mut console = form(&service, (140, 40), "/audit").await;
     press(&mut console, "<Tab><Tab><Tab><Tab>{\"a\": ").await;
-    until(&mut console, "the standard document is sent").await;
+    until(&mut console, "is replaced by the standard document").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn test_that_opens_an_incident_asks_once() {
+async fn opening_an_incident_by_a_test_is_confirmed_once() {
     let service = Service::start().await;
     let mut console = form(&service, (140, 40), "").await;
     let keys = "<S-Tab>pager<Enter><Tab>0123456789abcdef0123456789abcdef";
@@ -291,4 +283,20 @@ async fn next_step_after_a_rule_is_saved_follows_from_what_was_stored() {
     let screen = console.screen();
     assert!(!screen.contains("enables it"), "{screen}");
     assert_eq!(service.stored("Rule").await["on"]["enabled"], true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn form_edited_as_text_is_confirmed_with_its_changes() {
+    let service = Service::stocked().await;
+    let mut console = console(&service, 100, 30).await;
+    press(&mut console, "5").await;
+    press(&mut console, "e").await;
+    press(&mut console, "<C-e>").await;
+    let message = |text: &str| format!("\"message\": \"{text}\"");
+    assert!(console.edit(|text| text.replace(&message(""), &message("at night"))));
+    until(&mut console, "at night").await;
+    press(&mut console, "<C-s>").await;
+    let screen = console.screen();
+    assert_shows(&screen, &format!("-   {}", message("")));
+    assert_shows(&screen, &format!("+   {}", message("at night")));
 }

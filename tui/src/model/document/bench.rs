@@ -1,6 +1,8 @@
 //! The test bench of a destination: the response of the selected test, and the request that it sent
 //! or that the next one would send.
 
+use std::collections::BTreeMap;
+
 use bellwether_proto::v1::{ExchangeTimes, Outcome, TestDestinationResponse};
 
 use crate::{
@@ -40,13 +42,14 @@ pub(super) fn request(into: &mut Document, form: &Form) {
         return;
     };
     match form.bench.tab {
-        RequestTab::Body if request.body.is_empty() => into.text(Token::Dim, 0, "no body"),
-        RequestTab::Body => into.body(0, &request.body),
-        RequestTab::Headers => {
-            for (name, value) in &request.headers {
-                into.text(Token::Text, 0, &format!("{name}: {value}"));
+        RequestTab::Body => {
+            // The headers of a mail are its recipients and its subject.
+            if !request.url.starts_with("http") {
+                write_headers(into, &request.headers);
             }
+            into.body(0, &request.body);
         }
+        RequestTab::Headers => write_headers(into, &request.headers),
         RequestTab::Curl => match curl(request) {
             Some(command) => into.text(Token::Text, 0, &command),
             None => into.text(Token::Dim, 0, "not an HTTP request"),
@@ -152,14 +155,18 @@ fn write_comparison(into: &mut Document, compared: &Comparison, before: usize, i
     }
 }
 
+fn write_headers(into: &mut Document, headers: &BTreeMap<String, String>) {
+    for (name, value) in headers {
+        into.text(Token::Dim, 0, &format!("{name}: {value}"));
+    }
+}
+
 fn write_response(into: &mut Document, found: &TestDestinationResponse, tab: RequestTab) {
     let Some(response) = &found.response else {
         return;
     };
     if tab == RequestTab::Headers {
-        for (name, value) in &response.headers {
-            into.text(Token::Dim, 0, &format!("{name}: {value}"));
-        }
+        write_headers(into, &response.headers);
     }
     if !response.body.is_empty() {
         into.body(0, &response.body);

@@ -78,7 +78,7 @@ impl RequestTab {
         }
     }
 
-    fn next(self) -> Self {
+    pub(crate) fn next(self) -> Self {
         match self {
             Self::Body => Self::Headers,
             Self::Headers => Self::Curl,

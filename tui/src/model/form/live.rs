@@ -79,11 +79,15 @@ impl LivePreview {
                 let body = made.request.as_ref().map_or("", |it| it.body.as_str());
                 let body: Value = serde_json::from_str(body).unwrap_or_default();
                 let warnings = made.warnings.iter();
-                let warnings = warnings.map(|warning| match body["fallback"].as_str() {
-                    Some(reason) if reason == warning => {
-                        format!("{warning}; the standard document is sent instead")
+                let warnings = warnings.map(|warning| {
+                    let is_fallback = body["fallback"] == **warning;
+                    let reason = warning.strip_prefix("the webhook's payload: ");
+                    match reason.filter(|_| is_fallback) {
+                        Some(reason) => format!(
+                            "the webhook's payload is replaced by the standard document: {reason}"
+                        ),
+                        None => warning.clone(),
                     }
-                    _ => warning.clone(),
                 });
                 warnings.collect()
             }
