@@ -35,14 +35,16 @@ async fn destination_is_created_tested_and_fixed_next_to_its_request() {
     console.press("4");
     console.shows(&["No destinations yet"]);
     console.press("n");
-    console.shows(&["New destination", "Request to be sent"]);
+    console.shows(&["New destination", "[body] headers curl"]);
     console.press(&format!(
         "hook\t\t{}\t\t\tx-team: ops\t",
         receiver.url("/a")
     ));
     // The request is shown before anything is sent, with the typed header masked.
+    console.press("\x1br");
     let screen = console.shows(&[
         "POST http://127.0.0.1",
+        "content-type: application/json",
         "x-team: ********",
         "not tested yet",
     ]);
@@ -56,17 +58,17 @@ async fn destination_is_created_tested_and_fixed_next_to_its_request() {
         "check the authentication",
         "▶ ▾ Authentication",
     ]);
-    console.shows(&["first byte", "total"]);
+    console.shows(&["connect", "first byte"]);
     for _ in 0..4 {
         console.press("\t");
     }
     console.press("right");
     console.shows(&["changed since the test"]);
     console.press("\x14");
-    console.shows(&["✓ 200", "401 → 200", "Test 1/2"]);
+    console.shows(&["✓ 401 → 200", "test 2 of 2", "header authorization"]);
     // One key shows the previous test.
     console.press("\x1bt");
-    console.shows(&["Test 2/2", "check the authentication"]);
+    console.shows(&["test 1 of 2", "check the authentication"]);
     console.press("\x1by");
     console.shows(&["copied the request as curl"]);
     console.press("\x13");
@@ -103,8 +105,10 @@ async fn narrow_screen_shows_the_test_result_below_the_form() {
     console.shows(&["tested just now ✗"]);
     console.press("\x1bb");
     // Mail cannot be sent here, but its request is shown.
-    let screen = console.shows(&["Request to be sent", "to: ops@example.com", "smtp.host"]);
+    let screen = console.shows(&["Response", "smtp.host"]);
     assert!(!screen.contains("Description"), "{screen}");
+    console.press("\x1bb");
+    console.shows(&["Request", "ops@example.com"]);
     console.press("\x1bb");
     console.shows(&["Description"]);
     console.press("\x1b");

@@ -182,12 +182,17 @@ impl Headless {
     }
 
     pub fn scroll(&mut self, down: bool) {
+        self.scroll_at(down, 0, 5);
+    }
+
+    /// Turns the wheel at a column and a row, counted from 0.
+    pub fn scroll_at(&mut self, down: bool, column: u16, row: u16) {
         let kind = if down {
             MouseEventKind::ScrollDown
         } else {
             MouseEventKind::ScrollUp
         };
-        self.mouse(kind, 0, 5);
+        self.mouse(kind, column, row);
     }
 
     fn mouse(&mut self, kind: MouseEventKind, column: u16, row: u16) {

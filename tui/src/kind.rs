@@ -18,6 +18,7 @@ mod policy;
 pub(crate) mod response;
 mod rule;
 mod schedule;
+pub(crate) mod secret;
 mod shared;
 mod silence;
 mod spec;
@@ -87,6 +88,11 @@ pub(crate) fn text(object: &Object) -> String {
         format!("  \"{name}\": {}", value.replace('\n', "\n  "))
     });
     format!("{{\n{}\n}}\n", lines.collect::<Vec<_>>().join(",\n"))
+}
+
+/// Formats a draft for display, with typed secrets masked.
+pub(crate) fn display_text(draft: &Object) -> String {
+    text(&secret::masked(draft))
 }
 
 #[cfg(test)]

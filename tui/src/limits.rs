@@ -83,8 +83,10 @@ pub(crate) const CYCLE_MS: i64 = 20_000;
 pub(crate) const REFRESH_SOON_MS: i64 = 1_000;
 /// Minimum columns for a form with the service's result beside it.
 pub(crate) const FORM_SPLIT_COLUMNS: u16 = 110;
-/// Minimum columns for a destination form with its test bench beside it.
-pub(crate) const BENCH_COLUMNS: u16 = 120;
+/// Minimum columns for a destination form with a pane of its test bench beside it.
+pub(crate) const BENCH_COLUMNS: u16 = 100;
+/// Minimum columns for both panes of the test bench beside the form.
+pub(crate) const BOTH_PANES_COLUMNS: u16 = 120;
 pub(crate) const BENCH_TESTS: usize = 5;
 /// Time that a row must be under the cursor before a key acts on it.
 pub(crate) const SEEN_MS: i64 = 400;

@@ -1,6 +1,7 @@
 //! The state of the console, changed only by [`update::update`].
 
 pub(crate) mod access;
+pub(crate) mod bench;
 pub(crate) mod bulk;
 pub(crate) mod bulk_undo;
 pub(crate) mod document;

@@ -1,5 +1,6 @@
 //! Draws the model. Makes no decisions: everything shown is in the model.
 
+mod bench;
 mod dialog;
 mod document;
 mod form;
@@ -93,7 +94,7 @@ fn split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 
 fn form_and_result(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     if form.kind == Kind::Destination {
-        return form_and_bench(model, form, pen, area);
+        return bench::draw(model, form, pen, area);
     }
     let columns = [Constraint::Fill(3), Constraint::Fill(2)];
     let [left, right] = Layout::horizontal(columns).areas(area);
@@ -106,43 +107,6 @@ fn form_and_result(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
         }
         None => form::draw(model, form, pen, area),
     }
-}
-
-fn form_and_bench(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
-    let columns = [Constraint::Fill(1), Constraint::Fill(1)];
-    let [left, right] = Layout::horizontal(columns).areas(area);
-    let is_wide = area.width >= limits::BENCH_COLUMNS;
-    if !is_wide && !form.bench.is_open {
-        return form::draw(model, form, pen, area);
-    }
-    let right = if is_wide { right } else { area };
-    if is_wide {
-        form::draw(model, form, pen, left);
-    }
-    let space = usize::from(right.width.saturating_sub(4));
-    let [request, response] = model::document::bench(model, form, space);
-    let wanted = u16::try_from(request.lines.len()).unwrap_or(u16::MAX);
-    let rows = wanted.saturating_add(2).min(right.height / 2);
-    let parts = [Constraint::Length(rows), Constraint::Fill(1)];
-    let [above, below] = Layout::vertical(parts).areas(right);
-    let with = if form.bench.event_id.is_empty() {
-        "sample event"
-    } else {
-        "stored event"
-    };
-    panel(
-        &format!("Request to be sent · {with}"),
-        &request,
-        pen,
-        above,
-    );
-    let tested = form.test_summary(model.now_ms);
-    let tested = tested.map_or_else(String::new, |(_, words)| format!(" · {words}"));
-    let place = match form.bench.count() {
-        0 | 1 => String::new(),
-        count => format!(" {}/{count}", form.bench.shown + 1),
-    };
-    panel(&format!("Test{place}{tested}"), &response, pen, below);
 }
 
 fn panel(title: &str, shown: &Document, pen: &mut Pen<'_>, area: Rect) {

@@ -39,7 +39,8 @@ const TAIL: &str = "
 | silence | `e` this event, `b` its name on its host, `h` the host, `a` the name, `f` all filter matches; `1` `2` `8` hours, `0` until 08:00, `o` any end; `enter` the marked choice, `esc` leaves |
 | filter line | `up` `down` earlier filters; `tab` completes a field or a value of events |
 | copy menu | `i` id, `r` row, `j` JSON, `c` curl, `b` command, `enter` the marked one, `esc` leaves |
-| lists of names | `space` selects, `enter` confirms, `esc` leaves |
+| choices | `left` `right` choose; letters open a list and search it, `enter` chooses, `esc` leaves |
+| lists of names | `enter` or letters open the list, letters search it; `space` selects, `enter` confirms, `esc` leaves |
 ";
 
 impl Keymap {

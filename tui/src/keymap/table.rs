@@ -351,13 +351,21 @@ actions! {
     FormTest ["<C-t>"] in FORM, VIEW, 11
         "test": "Test or preview the unsaved form";
     FormFlip ["<A-t>"] in FORM, VIEW, 0
-        "earlier test": "Show earlier tests, up to five, with the differences";
+        "earlier test": "Show earlier tests, up to five";
     FormEvent ["<A-v>"] in FORM, VIEW, 0
         "with event": "Render and test with a stored event instead of the sample";
     FormCurl ["<A-y>"] in FORM, Requirement::None, 0
         "copy curl": "Copy the request as a curl command";
-    FormBench ["<A-b>"] in FORM, VIEW, 23
-        "bench": "Show request and response instead of the form, if there is no room for both";
+    FormBench ["<A-b>"] in FORM, VIEW, 25
+        "bench": "Switch between response and request, and on narrow screens the form";
+    FormScrollUp ["<A-Up>"] in FORM, VIEW, 0 [LINES.screen()]
+        "scroll up": "Scroll the response or the request up";
+    FormScrollDown ["<A-Down>"] in FORM, VIEW, 0 [LINES.screen()]
+        "scroll down": "Scroll the response or the request down";
+    FormPart ["<A-r>"] in FORM, VIEW, 0 [LINES.screen()]
+        "part": "Show the body or the headers of the request, or a curl command";
+    FormDifferences ["<A-d>"] in FORM, VIEW, 0 [LINES.screen()]
+        "differences": "Show or hide the differences to the previous test";
     FormText ["<C-e>"] in FORM, Requirement::None, 14
         "as text": "Edit as text in $EDITOR";
     FormReveal ["<C-r>"] in FORM, Requirement::None, 22

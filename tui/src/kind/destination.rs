@@ -109,7 +109,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "type",
         "Type",
         FieldKind::Choice(TYPES),
-        "Receiver type. Left and Right choose; values typed for other types are kept."),
+        "Receiver type. Left and Right choose, letters search; values of other types are kept."),
         FieldSpec::new(
             "type.webhook.url",
             "URL",
@@ -129,7 +129,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.headers",
             "Headers",
             FieldKind::Pairs,
-            "One `name: value` per line, at most 50. Values may be templates; values of credential headers are secret.").only("webhook"),
+            "One `name: value` per line, at most 50. Values are secret, and may be templates.").only("webhook"),
         FieldSpec::new(
             "type.webhook.payload",
             "Payload",

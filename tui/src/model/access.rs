@@ -5,7 +5,6 @@ use crate::{
     data::{Kind, Named, role_includes},
     keymap::{Action, ActionPlace, Entry, Requirement},
     kind::{self, FieldKind},
-    limits,
     route::Route,
 };
 
@@ -107,19 +106,24 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             }
         };
     };
-    form_applies(model, form, entry.action)
+    form_applies(form, entry.action)
 }
 
 /// Whether an action of forms has something to act on in this form.
-fn form_applies(model: &Model, form: &Form, action: Action) -> bool {
+fn form_applies(form: &Form, action: Action) -> bool {
     let has = |wanted: fn(&FieldKind) -> bool| {
         let shown = (0..form.specs.len()).filter(|index| form.is_shown(*index));
         shown.map(|index| &form.specs[index].kind).any(wanted)
     };
     match action {
         Action::FormFlip => form.bench.count() > 1,
-        Action::FormEvent | Action::FormCurl => form.kind == Kind::Destination,
-        Action::FormBench => form.kind == Kind::Destination && model.size.0 < limits::BENCH_COLUMNS,
+        Action::FormEvent
+        | Action::FormCurl
+        | Action::FormBench
+        | Action::FormScrollUp
+        | Action::FormScrollDown
+        | Action::FormPart => form.has_bench(),
+        Action::FormDifferences => form.bench.has_differences(),
         Action::FormReveal => has(|kind| *kind == FieldKind::Secret),
         Action::FormText => kind::spec(form.kind).nested,
         Action::FormTest => matches!(

@@ -16,6 +16,7 @@ mod shifts;
 mod timeline;
 mod transcript;
 
+pub(crate) use bench::verdict;
 pub(crate) use overview::UNANSWERED;
 pub(crate) use reference::topic_of;
 
@@ -23,7 +24,7 @@ use jiff::{Timestamp, Zoned};
 
 use super::{
     Model,
-    form::{Form, LivePreview},
+    form::{Form, LivePreview, Pane},
     page::{Content, Page, Tab},
     store::Loaded,
 };
@@ -78,11 +79,13 @@ pub(crate) fn form_result(form: &Form, columns: usize) -> Option<Document> {
     Some(document)
 }
 
-pub(crate) fn bench(model: &Model, form: &Form, columns: usize) -> [Document; 2] {
-    let mut documents = [Document::new(columns), Document::new(columns)];
-    bench::request(&mut documents[0], form);
-    bench::response(&mut documents[1], model, form);
-    documents
+pub(crate) fn bench_pane(model: &Model, form: &Form, pane: Pane, columns: usize) -> Document {
+    let mut document = Document::new(columns);
+    match pane {
+        Pane::Request => bench::request(&mut document, form),
+        Pane::Response => bench::response(&mut document, model, form),
+    }
+    document
 }
 
 fn of(model: &Model, page: &Page) -> Document {

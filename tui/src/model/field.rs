@@ -58,6 +58,27 @@ impl TextField {
         self.text.split_at(self.cursor)
     }
 
+    /// Returns a copy in which each line is masked after the given number of bytes.
+    pub(crate) fn masked(&self, visible_bytes: impl Fn(&str) -> usize) -> Self {
+        let (mut text, mut cursor, mut start) = (String::new(), 0, 0);
+        for line in self.text.split_inclusive('\n') {
+            let visible = visible_bytes(line.trim_end_matches('\n'));
+            for (at, char) in line.char_indices() {
+                let is_shown = at < visible || char == '\n';
+                text.push(if is_shown { char } else { '•' });
+                if start + at < self.cursor {
+                    cursor = text.len();
+                }
+            }
+            start += line.len();
+        }
+        Self {
+            text,
+            cursor,
+            ..self.clone()
+        }
+    }
+
     /// Inserts text at the cursor. Newlines become spaces in a single-line field, and text beyond
     /// the size limit is dropped.
     pub(crate) fn insert(&mut self, text: &str) {
@@ -241,6 +262,14 @@ mod tests {
             }
             assert_eq!(field.text(), text, "{keys}");
         }
+    }
+
+    #[test]
+    fn masked_copy_keeps_lines_and_cursor() {
+        let mut field = TextField::new("a: x\nb: üy").with_lines();
+        field.press(parse("<Left>").unwrap()[0]);
+        let masked = field.masked(|line| line.find(':').map_or(line.len(), |at| at + 1));
+        assert_eq!(masked.split(), ("a:••\nb:••", "•"));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde_json::Value;
 
 pub(crate) use self::{
-    bench::{Bench, FormTest, curl},
+    bench::{Bench, Comparison, FormTest, Pane, RequestTab, curl},
     clause::ClauseInput,
     input::Input,
     live::{Live, LivePreview},
@@ -30,7 +30,9 @@ pub(crate) struct Form {
     pub(crate) kind: Kind,
     /// Name and etag of the edited resource; `None` for a new one.
     pub(crate) stored: Option<(String, String)>,
-    /// The original object, which preserves everything that has no field.
+    /// The object as opened.
+    original: Value,
+    /// The object that the fields change, which preserves everything that has no field.
     base: Value,
     pub(crate) specs: &'static [FieldSpec],
     /// One input for each of `specs`.
@@ -85,6 +87,7 @@ impl Form {
         let mut form = Self {
             kind,
             stored,
+            original: base.clone(),
             base,
             specs,
             inputs,
@@ -242,6 +245,10 @@ impl Form {
     }
 
     pub(crate) fn original(&self) -> &Value {
+        &self.original
+    }
+
+    pub(crate) fn base(&self) -> &Value {
         &self.base
     }
 

@@ -171,21 +171,109 @@ fn with_document(fields: &Value, document: &str) -> Value {
     with_field(&with_field(fields, "body", body), "headers", headers)
 }
 
+/// An effect of a test that remains after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LastingEffect {
+    /// An event of this severity in this service, which the console closes after the test.
+    Event(String),
+    /// Something at the receiver, described by this sentence.
+    AtReceiver(String),
+}
+
+/// Hosts of webhook receivers that open an alert or an incident for each new event.
+const OPENING_HOSTS: [(&str, &str); 7] = [
+    ("api.opsgenie.com", "an alert in Opsgenie"),
+    ("api.eu.opsgenie.com", "an alert in Opsgenie"),
+    ("api.atlassian.com", "an alert in Jira Service Management"),
+    ("events.pagerduty.com", "an incident in PagerDuty"),
+    ("events.eu.pagerduty.com", "an incident in PagerDuty"),
+    ("alert.victorops.com", "an incident in Splunk On-Call"),
+    ("api.incident.io", "an alert in incident.io"),
+];
+/// Hosts of webhook receivers that send text messages.
+const TEXTING_HOSTS: [&str; 3] = ["api.twilio.com", "rest.nexmo.com", "api.nexmo.com"];
+
+impl LastingEffect {
+    fn of(kind: &Value) -> Option<Self> {
+        let (kind, settings) = kind.as_object()?.iter().next()?;
+        match kind.as_str() {
+            "event" => {
+                let severity = settings["severity"].as_str().unwrap_or_default();
+                Some(Self::Event(enum_word(severity, "SEVERITY_")))
+            }
+            "pagerduty" => Some(Self::opens("an incident in PagerDuty")),
+            "servicenow" => Some(Self::opens("an alert in ServiceNow")),
+            "webhook" => {
+                let urls = ["url", "secretUrl"].map(|field| settings[field].as_str());
+                let host = urls.into_iter().flatten().find_map(host)?;
+                let is_it = |known: &str| known.eq_ignore_ascii_case(host);
+                if TEXTING_HOSTS.into_iter().any(is_it) {
+                    return Some(Self::AtReceiver(format!(
+                        "Sends a text message through {host}."
+                    )));
+                }
+                let mut opening = OPENING_HOSTS.into_iter();
+                let (_, what) = opening.find(|(known, _)| is_it(known))?;
+                Some(Self::opens(what))
+            }
+            _ => None,
+        }
+    }
+
+    fn opens(what: &str) -> Self {
+        Self::AtReceiver(format!("Opens {what}. Close it there after the test."))
+    }
+}
+
+fn host(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    rest.split([':', '/', '?', '#']).next()
+}
+
 impl Model {
-    /// Returns the destination whose test created an event of this service, and the event's
-    /// severity.
-    pub(crate) fn created_event(&self, inquiry: &Inquiry) -> Option<(String, String)> {
+    /// Returns the destination whose test has a lasting effect, and the effect.
+    pub(crate) fn lasting_effect(&self, inquiry: &Inquiry) -> Option<(String, LastingEffect)> {
         let Inquiry::Destination { fields, .. } = inquiry else {
             return None;
         };
         let name = fields["name"].as_str().unwrap_or_default();
         let stored = self.store.object(Kind::Destination, name);
-        let stored = stored.and_then(|it| it.at("type.event"));
-        let event = match fields.get("type") {
-            Some(kind) => kind.get("event")?,
-            None => stored?,
+        let kind = fields.get("type").or_else(|| stored?.at("type"))?;
+        Some((name.to_owned(), LastingEffect::of(kind)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_that_open_something_are_recognized_by_type_and_host() {
+        let effect = |kind: Value| match LastingEffect::of(&kind)? {
+            LastingEffect::Event(words) | LastingEffect::AtReceiver(words) => Some(words),
         };
-        let severity = event["severity"].as_str().unwrap_or_default();
-        Some((name.to_owned(), enum_word(severity, "SEVERITY_")))
+        let webhook = |url: &str| json!({"webhook": {"url": url}});
+        for (kind, expected) in [
+            (json!({"event": {"severity": "SEVERITY_ERROR"}}), "error"),
+            (json!({"pagerduty": {}}), "an incident in PagerDuty"),
+            (json!({"servicenow": {}}), "an alert in ServiceNow"),
+            (
+                webhook("https://api.opsgenie.com/v2/alerts"),
+                "an alert in Opsgenie",
+            ),
+            (
+                json!({"webhook": {"secretUrl": "https://API.twilio.com:443/x"}}),
+                "Sends a text message through API.twilio.com.",
+            ),
+        ] {
+            let found = effect(kind.clone()).unwrap_or_default();
+            assert!(found.contains(expected), "{kind}: {found}");
+        }
+        for kind in [
+            webhook("https://hooks.example.com/api.opsgenie.com"),
+            json!({"slack": {}}),
+        ] {
+            assert_eq!(effect(kind), None);
+        }
     }
 }

@@ -182,11 +182,26 @@ pub(crate) struct Pick {
     pub(crate) title: String,
     pub(crate) items: Vec<String>,
     pub(crate) chosen: Vec<String>,
-    /// The event of each item, if an event is picked; empty for the sample.
-    pub(crate) events: Option<Vec<String>>,
-    pub(crate) is_of_columns: bool,
+    pub(crate) purpose: PickPurpose,
     pub(crate) needle: TextField,
     pub(crate) cursor: usize,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum PickPurpose {
+    /// Names of resources, for a field of a form.
+    Names,
+    /// One of the choices of a field of a form.
+    Choice,
+    Columns,
+    /// An event; holds the id of each item, empty for the sample.
+    Event(Vec<String>),
+}
+
+impl PickPurpose {
+    pub(crate) fn has_marks(&self) -> bool {
+        matches!(self, Self::Names | Self::Columns)
+    }
 }
 
 impl Pick {
@@ -200,7 +215,9 @@ impl Pick {
 
     /// Returns the event under the cursor; else the text typed, which may be an id.
     pub(crate) fn event(&self) -> Option<String> {
-        let events = self.events.as_ref()?;
+        let PickPurpose::Event(events) = &self.purpose else {
+            return None;
+        };
         let item = self.matching_items().get(self.cursor).copied();
         let at = item.and_then(|item| {
             self.items

@@ -3,10 +3,7 @@
 use bellwether_proto::v1::GetOverviewResponse;
 
 use super::Model;
-use crate::{
-    data::{Kind, millis},
-    route::Route,
-};
+use crate::data::{Kind, Object, millis};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SetupStep {
@@ -53,18 +50,18 @@ impl SetupStep {
             Self::Event => "next: send an event (‹go_events› shows how)",
             Self::Trigger => "next: a trigger (‹trigger_from_event› on an event, ‹go_events›)",
             Self::Rule => "next: a rule (‹go_rules›, ‹new›)",
-            Self::Enable => "next: ‹toggle› enables it",
+            Self::Enable => "next: enable the rule (‹go_rules›, ‹toggle›)",
             Self::Delivered => {
-                "next: send an event that it matches (‹go_deliveries› shows the message)"
+                "next: send an event that the rule matches (‹go_deliveries› shows the message)"
             }
         }
     }
 
-    fn from_route(route: &Route) -> Option<Self> {
-        match route {
-            Route::Object(Kind::Destination, _) => Some(Self::Destination),
-            Route::Object(Kind::Trigger, _) => Some(Self::Trigger),
-            Route::Object(Kind::Rule, _) => Some(Self::Rule),
+    fn of_kind(kind: Kind) -> Option<Self> {
+        match kind {
+            Kind::Destination => Some(Self::Destination),
+            Kind::Trigger => Some(Self::Trigger),
+            Kind::Rule => Some(Self::Rule),
             _ => None,
         }
     }
@@ -113,14 +110,25 @@ impl Model {
         (!is_at_work).then_some(steps)
     }
 
-    pub(crate) fn show_next_step(&mut self, stored: Option<&Route>) {
-        let Some(done) = stored.and_then(SetupStep::from_route) else {
+    /// Adds the next step to the notice about a stored draft. The rows read before do not contain
+    /// the draft yet, so its own content decides.
+    pub(crate) fn show_next_step(&mut self, stored: &Object) {
+        let Some(own) = SetupStep::of_kind(stored.kind) else {
             return;
         };
-        let steps = self.first_steps().into_iter().flatten();
-        let mut open = steps.filter(|(step, is_done)| !is_done && *step != done);
-        if let (Some((next, _)), Some(notice)) = (open.next(), &self.notice) {
-            let message = format!("{}; {}", notice.text, self.expand_keys(next.next()));
+        let is_rule = own == SetupStep::Rule;
+        let is_open = |(step, is_done): &(SetupStep, bool)| match step {
+            step if *step == own => false,
+            SetupStep::Enable if is_rule => !stored.flag("enabled"),
+            _ => !is_done,
+        };
+        let next = self.first_steps().into_iter().flatten().find(is_open);
+        if let (Some((next, _)), Some(notice)) = (next, &self.notice) {
+            let words = match next {
+                SetupStep::Enable if is_rule => "next: ‹toggle› enables it",
+                next => next.next(),
+            };
+            let message = format!("{}; {}", notice.text, self.expand_keys(words));
             self.show_notice(notice.token, message);
         }
     }

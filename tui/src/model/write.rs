@@ -25,8 +25,10 @@ pub(crate) struct Write {
     pub(crate) then: Option<Route>,
     pub(crate) back: Option<UndoAction>,
     pub(crate) at_once: bool,
-    /// The draft that replaces a stored resource, retained in case of an edit conflict.
-    pub(crate) mine: Option<Box<Object>>,
+    /// The draft to be stored.
+    pub(crate) draft: Option<Box<Object>>,
+    /// Whether the draft replaces a stored resource, so that an edit conflict is possible.
+    pub(crate) replaces: bool,
 }
 
 impl Write {
@@ -39,7 +41,8 @@ impl Write {
             then: None,
             back: None,
             at_once: false,
-            mine: None,
+            draft: None,
+            replaces: false,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     document::Line,
-    kind::FieldKind,
+    kind::{FieldKind, secret},
     model::{
         Model, document,
         form::{Form, Input},
@@ -158,13 +158,18 @@ pub(super) fn value(form: &Form, index: usize) -> String {
             if field.text().is_empty() {
                 "nothing".to_owned()
             } else if is_shown {
-                let text = field.text().replace('\n', "\\n");
+                let text = if spec.path == secret::HEADERS && !form.reveal {
+                    secret::mask_header_lines(form.base(), field.text())
+                } else {
+                    field.text().to_owned()
+                };
+                let text = text.replace('\n', "\\n");
                 match form.parsed_time_text(index) {
                     Some(words) => format!("{text} ({words})"),
                     None => text,
                 }
             } else {
-                "********".to_owned()
+                secret::STORED.to_owned()
             }
         }
         Input::Toggle(on) => if *on { "yes" } else { "no" }.to_owned(),

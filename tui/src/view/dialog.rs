@@ -8,7 +8,7 @@ use crate::{
     model::{
         Model,
         bulk::{Bulk, Stage},
-        overlay::{Clash, ClashChoice, Confirm, Menu, Pick, Prompt},
+        overlay::{Clash, ClashChoice, Confirm, Menu, Pick, PickPurpose, Prompt},
         silencing::{LENGTHS, SilenceChoice},
     },
     text,
@@ -177,7 +177,8 @@ pub(super) fn prompt(prompt: &Prompt, pen: &mut Pen<'_>, area: Rect) {
 
 pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
     let items = pick.matching_items();
-    let width = if pick.events.is_some() { 76 } else { 60 };
+    let is_event = matches!(pick.purpose, PickPurpose::Event(_));
+    let width = if is_event { 76 } else { 60 };
     let width = area.width.saturating_sub(4).min(width);
     let height = rows(pick.items.len().max(1))
         .saturating_add(5)
@@ -198,7 +199,7 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
     if items.is_empty() {
         let words = if pick.items.is_empty() {
             "nothing is stored yet"
-        } else if pick.events.is_some() {
+        } else if is_event {
             "not listed; Enter uses it as an id"
         } else {
             "nothing found"
@@ -206,19 +207,20 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
         pen.put(inside.x, inside.y + 1, cells, Token::Dim, words);
     }
     for ((index, name), y) in items.iter().enumerate().skip(top).zip(inside.y + 1..foot) {
-        let mark = match &pick.events {
-            Some(_) => "",
-            None if pick.chosen.contains(name) => "[x] ",
-            None => "[ ] ",
+        let mark = match pick.chosen.contains(name) {
+            _ if !pick.purpose.has_marks() => "",
+            true => "[x] ",
+            false => "[ ] ",
         };
         pen.put(inside.x, y, cells, Token::Text, &format!("{mark}{name}"));
         if index == pick.cursor {
             pen.row(inside, y, Token::Selected);
         }
     }
-    let words = match &pick.events {
-        Some(_) => "Enter accepts · Esc cancels",
-        None => "Space selects · Enter accepts · Esc cancels",
+    let words = if pick.purpose.has_marks() {
+        "Space selects · Enter accepts · Esc cancels"
+    } else {
+        "Enter accepts · Esc cancels"
     };
     pen.put(inside.x, foot, cells, Token::Dim, words);
 }

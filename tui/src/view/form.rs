@@ -1,12 +1,10 @@
 //! Draws a form: labels, fields, their errors, and one line of help for the focused field.
 
-use ratatui::layout::Rect;
-use serde_json::Value;
+use std::ops::Range;
 
 use super::pen::Pen;
 use crate::{
-    data::get,
-    kind::{FieldKind, FieldSpec},
+    kind::{FieldKind, FieldSpec, secret},
     limits,
     model::{
         Model,
@@ -17,28 +15,31 @@ use crate::{
     text,
     theme::Token,
 };
+use ratatui::layout::Rect;
 
 const LABEL: u16 = 16;
 /// Rows of multi-line text: the maximum, and the range for the focused field.
 const LINES: usize = 6;
 const LINES_TYPED: (usize, usize) = (4, 14);
+/// Maximum rows of an error or warning.
+const REMARK_LINES: usize = 3;
 
 pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
-    let foot_rows = if area.height > 10 { 2 } else { 1 };
+    let most = if area.height > 20 { 3 } else { 2 };
+    let lines = foot(model, form, usize::from(area.width).saturating_sub(2), most);
+    let foot_rows = if area.height > 10 {
+        most.min(lines.len().max(2))
+    } else {
+        1
+    };
+    let foot_rows = u16::try_from(foot_rows).unwrap_or(1);
     let body = Rect {
         height: area.height.saturating_sub(foot_rows),
         ..area
     };
-    foot(
-        model,
-        form,
-        pen,
-        Rect {
-            y: body.bottom(),
-            height: foot_rows,
-            ..area
-        },
-    );
+    for ((token, line), y) in lines.iter().zip(body.bottom()..area.bottom()) {
+        pen.put(area.x + 1, y, usize::from(area.width) - 2, *token, line);
+    }
     let mut y = body.y;
     if let Some(message) = form.errors.get("") {
         for line in text::wrap(message, usize::from(area.width).saturating_sub(4))
@@ -96,8 +97,7 @@ fn first_shown(heights: &[usize], focus: usize, space: usize) -> usize {
 }
 
 fn height(form: &Form, index: usize, cells: usize) -> usize {
-    let error = form.error(index).is_some() || form.warning(index).is_some();
-    let error = usize::from(error);
+    let remark = remark(form, index, cells).len();
     let rows = match &form.inputs[index] {
         Input::Text(field) if field.lines => {
             let lines = text::rows(field.text(), cells).len();
@@ -107,9 +107,12 @@ fn height(form: &Form, index: usize, cells: usize) -> usize {
                 lines.clamp(1, LINES)
             }
         }
+        Input::Choice(at) if form.focus == index => {
+            choice_lines(&form.specs[index].kind.choices(), *at, cells).len()
+        }
         _ => 1,
     };
-    rows + error
+    rows + remark
 }
 
 fn field(form: &Form, index: usize, pen: &mut Pen<'_>, area: Rect) {
@@ -125,24 +128,35 @@ fn field(form: &Form, index: usize, pen: &mut Pen<'_>, area: Rect) {
     let label = format!("{}{star}", spec.label);
     let token = if focused { Token::Title } else { Token::Dim };
     pen.put(area.x + 2, area.y, usize::from(LABEL), token, &label);
-    let error = form.error(index).map(|it| (Token::Bad, format!("✗ {it}")));
-    let warning = || Some((Token::Warning, format!("! {}", form.warning(index)?)));
-    let error = error.or_else(warning);
     let x = area.x + 2 + LABEL;
+    let width = area.right().saturating_sub(x + 1);
+    let remark = remark(form, index, usize::from(width).max(1));
+    let below = u16::try_from(remark.len()).unwrap_or(0);
     let inside = Rect {
         x,
         y: area.y,
-        width: area.right().saturating_sub(x + 1),
-        height: area
-            .height
-            .saturating_sub(u16::from(error.is_some()))
-            .max(1),
+        width,
+        height: area.height.saturating_sub(below).max(1),
     };
     input(form, index, focused && !locked, pen, inside);
-    if let Some((token, message)) = error.filter(|_| area.height > 1) {
-        let y = area.bottom() - 1;
-        pen.put(x, y, usize::from(inside.width), token, &message);
+    for ((token, line), y) in remark.iter().zip(inside.bottom()..area.bottom()) {
+        pen.put(x, y, usize::from(width), *token, line);
     }
+}
+
+/// Returns the lines of the error or warning below a field.
+fn remark(form: &Form, index: usize, cells: usize) -> Vec<(Token, String)> {
+    let error = form.error(index).map(|it| (Token::Bad, format!("✗ {it}")));
+    let warning = || Some((Token::Warning, format!("! {}", form.warning(index)?)));
+    let Some((token, message)) = error.or_else(warning) else {
+        return Vec::new();
+    };
+    let mut lines = text::wrap(&message, cells);
+    if lines.len() > REMARK_LINES {
+        let rest = lines.split_off(REMARK_LINES - 1).join(" ");
+        lines.push(text::fit(&rest, cells).into_owned());
+    }
+    lines.into_iter().map(|line| (token, line)).collect()
 }
 
 fn section(form: &Form, index: usize, is_open: bool, pen: &mut Pen<'_>, area: Rect) {
@@ -170,15 +184,14 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
             pen.put(area.x, area.y, space, Token::Text, field.text());
         }
         Input::Text(field) => {
-            let stored = field.text() == "********";
+            let stored = field.text() == secret::STORED;
             let mask = spec.kind == FieldKind::Secret && !form.reveal && !stored;
             if field.text().is_empty() && !focused {
                 pen.put(area.x, area.y, space, Token::Dim, "·");
             } else if let Some(words) = form.parsed_time_text(index) {
                 draw_time_field(field, focused, &words, pen, area);
-            } else if spec.path == HEADERS && !focused && !form.reveal {
-                let masked = TextField::new(mask_secrets(form, field.text())).with_lines();
-                pen.field(area, &masked, false, false);
+            } else if spec.path == secret::HEADERS && !form.reveal {
+                pen.field(area, &masked_headers(form, field, focused), focused, false);
             } else {
                 pen.field(area, field, focused, mask);
             }
@@ -206,29 +219,14 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
     }
 }
 
-/// Headers are secret values unless listed as plain.
-const HEADERS: &str = "type.webhook.headers";
-
-fn mask_secrets(form: &Form, text: &str) -> String {
-    let plain = get(form.original(), "type.webhook.plainHeaders").and_then(Value::as_array);
-    let plain: Vec<&str> = plain
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    let line = |line: &str| match line.split_once(':') {
-        Some((name, _)) if is_plain(name, &plain) => line.to_owned(),
-        Some((name, value)) if !value.trim().is_empty() => format!("{name}: ********"),
-        _ => line.to_owned(),
-    };
-    let lines: Vec<String> = text.split('\n').map(line).collect();
-    lines.join("\n")
-}
-
-fn is_plain(name: &str, plain: &[&str]) -> bool {
-    let name = name.trim();
-    let mut known = plain.iter().chain(&["content-type"]);
-    known.any(|it| it.eq_ignore_ascii_case(name))
+/// Masks the values of secret headers, character by character while they are typed.
+fn masked_headers(form: &Form, field: &TextField, focused: bool) -> TextField {
+    let destination = form.base();
+    if focused {
+        field.masked(|line| secret::visible_bytes(destination, line))
+    } else {
+        TextField::new(secret::mask_header_lines(destination, field.text())).with_lines()
+    }
 }
 
 fn draw_time_field(field: &TextField, focused: bool, words: &str, pen: &mut Pen<'_>, area: Rect) {
@@ -248,43 +246,59 @@ fn focus_token(focused: bool) -> Token {
     }
 }
 
+/// Returns the lines of a focused field with all of its choices, each a run of indices.
+fn choice_lines(words: &[&str], at: usize, cells: usize) -> Vec<Range<usize>> {
+    let (mut lines, mut start, mut used) = (Vec::new(), 0, 0);
+    for (index, word) in words.iter().enumerate() {
+        let frame = if index == at { 5 } else { 1 };
+        let width = text::width(word) + frame;
+        // The space after the last word of a line may be cut.
+        if used + width > cells + 1 && index > start {
+            lines.push(start..index);
+            (start, used) = (index, 0);
+        }
+        used += width;
+    }
+    lines.push(start..words.len());
+    lines
+}
+
 fn choice(spec: &FieldSpec, at: usize, focused: bool, pen: &mut Pen<'_>, area: Rect) {
     let words = spec.kind.choices();
-    let shown = |index: usize, word: &str| {
-        if index == at {
-            format!("‹ {word} ›")
-        } else {
-            word.to_owned()
-        }
-    };
-    let all: Vec<String> = { words.iter().enumerate() }
-        .map(|(index, word)| shown(index, word))
-        .collect();
+    let space = |x: u16| usize::from(area.right().saturating_sub(x));
+    let shown = |index: usize| format!("‹ {} ›", words[index]);
     if !focused {
-        let word = all.get(at).map_or("", String::as_str);
-        pen.put(area.x, area.y, usize::from(area.width), Token::Text, word);
+        let x = pen.put(area.x, area.y, space(area.x), Token::Text, &shown(at));
+        let others = words.len() - 1;
+        if others > 1 {
+            pen.put(
+                x + 1,
+                area.y,
+                space(x + 1),
+                Token::Dim,
+                &format!("+{others}"),
+            );
+        }
         return;
     }
-    // All in order; without enough room, starting a few before the selected one.
-    let cells = |from: usize| {
-        all[from..=at]
-            .iter()
-            .map(|it| text::width(it) + 1)
-            .sum::<usize>()
-    };
-    let first = (0..=at).find(|from| cells(*from) <= usize::from(area.width));
-    let mut x = area.x;
-    for (index, word) in all.iter().enumerate().skip(first.unwrap_or(at)) {
-        let space = usize::from(area.right().saturating_sub(x));
-        if text::width(word) > space {
-            break;
+    let lines = choice_lines(&words, at, usize::from(area.width));
+    // If not all lines fit, those around the selected one.
+    let chosen = lines
+        .iter()
+        .position(|line| line.contains(&at))
+        .unwrap_or(0);
+    let height = usize::from(area.height);
+    let first = (chosen + 1).saturating_sub(height);
+    for (line, y) in lines.into_iter().skip(first).zip(area.top()..area.bottom()) {
+        let mut x = area.x;
+        for index in line {
+            let (token, word) = if index == at {
+                (Token::Selected, shown(index))
+            } else {
+                (Token::Dim, words[index].to_owned())
+            };
+            x = pen.put(x, y, space(x), token, &word) + 1;
         }
-        let token = if index == at {
-            Token::Selected
-        } else {
-            Token::Dim
-        };
-        x = pen.put(x, area.y, space, token, word) + 1;
     }
 }
 
@@ -301,8 +315,9 @@ fn condition(clause: &ClauseInput, focused: bool, pen: &mut Pen<'_>, area: Rect)
     }
 }
 
-fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
-    let space = usize::from(area.width).saturating_sub(2);
+/// Returns the lines below a form: the help for the focused field, then the state of the form. The
+/// help is cut if both need more than `most` lines.
+fn foot(model: &Model, form: &Form, cells: usize, most: usize) -> Vec<(Token, String)> {
     let completions = completions(model);
     let help = if completions.is_empty() {
         model.expand_keys(form.spec().help)
@@ -325,25 +340,30 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     } else {
         (Token::Dim, String::new())
     };
-    let tested = form.test_summary(model.now_ms).map(|(_, words)| words);
-    let lead = form.likely_cause().map(|lead| lead.words);
-    let is_wide = model.columns() >= usize::from(limits::BENCH_COLUMNS);
-    let tested = tested.filter(|_| !is_wide).unwrap_or_default();
-    let lead = lead.filter(|_| !is_wide).unwrap_or_default();
-    let words = [words, matching(model, form), tested, lead];
+    // The pane beside the form shows more about the test.
+    let has_pane = model.columns() >= usize::from(limits::BENCH_COLUMNS);
+    let tested = form
+        .test_summary(model.now_ms, has_pane)
+        .unwrap_or_default();
+    let lead = form.likely_cause().filter(|_| !has_pane);
+    let lead = lead.map(|lead| lead.words).unwrap_or_default();
+    let pane = match form.bench.count() {
+        _ if has_pane || !form.has_bench() || words.is_empty() => String::new(),
+        0 => model.expand_keys("‹form_bench› request"),
+        _ => model.expand_keys("‹form_bench› response"),
+    };
+    let words = [words, matching(model, form), tested, pane, lead];
     let words: Vec<_> = words.into_iter().filter(|it| !it.is_empty()).collect();
     let words = words.join("  ·  ");
-    // Without a result, the help may use both lines.
-    let lines = text::wrap(&help, space);
-    let (first, token, second) = if area.height > 1 && words.is_empty() && lines.len() > 1 {
-        (lines[0].clone(), Token::Info, lines[1..].join(" "))
-    } else {
-        (help, token, words)
-    };
-    pen.put(area.x + 1, area.y, space, Token::Info, &first);
-    if area.height > 1 {
-        pen.put(area.x + 1, area.y + 1, space, token, &second);
+    let space = if words.is_empty() { most } else { most - 1 };
+    let mut lines = text::wrap(&help, cells);
+    if lines.len() > space {
+        let rest = lines.split_off(space - 1).join(" ");
+        lines.push(rest);
     }
+    let help = lines.into_iter().map(|line| (Token::Info, line));
+    help.chain((!words.is_empty()).then_some((token, words)))
+        .collect()
 }
 
 fn matching(model: &Model, form: &Form) -> String {

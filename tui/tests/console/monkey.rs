@@ -111,6 +111,9 @@ const KEYS: &[&str] = &[
     "<A-s>",
     "<A-n>",
     "<A-b>",
+    "<A-r>",
+    "<A-d>",
+    "<A-Down>",
     "<F1>",
 ];
 const WORDS: &[&str] = &[

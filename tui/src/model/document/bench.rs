@@ -1,23 +1,26 @@
-//! The test bench of a destination: the request that would be sent, and the results of tests.
+//! The test bench of a destination: the response of the selected test, and the request that it sent
+//! or that the next one would send.
 
-use bellwether_proto::v1::{Attempt, RequestTranscript, TestDestinationResponse};
+use std::collections::BTreeMap;
 
-use super::transcript;
+use bellwether_proto::v1::{ExchangeTimes, Outcome, TestDestinationResponse};
+
 use crate::{
-    data::{Failure, Named},
-    document::{Document, difference},
+    data::span_ms,
+    document::{Document, duration},
     model::{
         Model,
-        form::{Form, FormTest, LivePreview},
+        form::{Comparison, Form, FormTest, RequestTab, curl},
     },
     theme::Token,
 };
 
-const LINES: usize = 12;
+/// Differences listed when unfolded.
+const LISTED: usize = 12;
 
 pub(super) fn request(into: &mut Document, form: &Form) {
     match &form.live.made {
-        None => into.text(Token::Dim, 0, "reading…"),
+        _ if form.bench.shown > 0 => {}
         Some(Err(failure)) if failure.fields.is_empty() => into.failure(failure),
         Some(Err(failure)) => {
             for error in &failure.fields {
@@ -25,108 +28,157 @@ pub(super) fn request(into: &mut Document, form: &Form) {
                 into.text(Token::Warning, 0, &words);
             }
         }
-        Some(Ok(LivePreview::Request(made))) => {
-            for warning in &made.warnings {
+        Some(Ok(made)) => {
+            for warning in made.warnings() {
                 into.text(Token::Warning, 0, &format!("! {warning}"));
             }
-            if let Some(request) = &made.request {
-                transcript::request(into, request);
-            }
         }
-        Some(Ok(LivePreview::Messages(_) | LivePreview::Matching(_))) => {}
+        None => {}
+    }
+    let Some(request) = form.request() else {
+        if form.live.made.is_none() {
+            into.text(Token::Dim, 0, "reading…");
+        }
+        return;
+    };
+    match form.bench.tab {
+        RequestTab::Body => {
+            // The headers of a mail are its recipients and its subject.
+            if !request.url.starts_with("http") {
+                write_headers(into, &request.headers);
+            }
+            into.body(0, &request.body);
+        }
+        RequestTab::Headers => write_headers(into, &request.headers),
+        RequestTab::Curl => match curl(request) {
+            Some(command) => into.text(Token::Text, 0, &command),
+            None => into.text(Token::Dim, 0, "not an HTTP request"),
+        },
     }
 }
 
 pub(super) fn response(into: &mut Document, model: &Model, form: &Form) {
-    if form.bench.waiting.is_some() {
-        into.text(Token::Info, 0, "… testing");
-    }
-    let (test, before) = form.bench.tests();
+    let bench = &form.bench;
+    let (test, before) = bench.tests();
     let Some(test) = test else {
-        if form.bench.waiting.is_none() {
-            let words = model.expand_keys("not tested yet; ‹form_test› runs the test");
-            into.text(Token::Dim, 0, &words);
-        }
-        return;
+        let words = if bench.waiting.is_some() {
+            "waiting for the response…".to_owned()
+        } else {
+            model.expand_keys("not tested yet; ‹form_test› sends a test message")
+        };
+        return into.text(Token::Dim, 0, &words);
     };
-    if let Some((_, words)) = form
-        .test_summary(model.now_ms)
-        .filter(|_| form.bench.shown > 0)
-    {
-        into.text(Token::Dim, 0, &words);
+    if bench.shown == 0 && !form.is_test_current() && bench.waiting.is_none() {
+        let words = model.expand_keys("changed since the test; ‹form_test› tests again");
+        into.text(Token::Warning, 0, &words);
     }
-    if let Some(lead) = test.likely_cause(form.type_word()) {
-        into.text(Token::Warning, 0, &format!("→ {}", lead.words));
-    }
-    if let Some(before) = before {
-        differences(into, before, test);
+    if let Some(cause) = test.likely_cause(form.type_word()) {
+        into.text(Token::Warning, 0, &format!("→ {}", cause.words));
     }
     match &test.result {
         Err(failure) => into.failure(failure),
         Ok(found) => write_outcome(into, found),
     }
+    if let Some(before) = before {
+        let compared = test.compare(before);
+        write_comparison(into, &compared, bench.number() - 1, bench.is_unfolded);
+    }
+    if let Ok(found) = &test.result {
+        write_response(into, found, bench.tab);
+    }
 }
 
 fn write_outcome(into: &mut Document, found: &TestDestinationResponse) {
-    if let Some(times) = &found.times {
-        transcript::times(into, times);
+    // An explanation of a status only repeats the response.
+    let is_delivered = found.outcome() == Outcome::Delivered;
+    let response = found.response.as_ref().filter(|it| !it.body.is_empty());
+    let is_shown = response.is_some_and(|it| is_delivered || !(200..300).contains(&it.status));
+    if !found.explanation.is_empty() && !is_shown {
+        into.text(found.outcome().into(), 0, &found.explanation);
     }
-    let attempt = Attempt {
-        duration: found.duration,
-        outcome: found.outcome,
-        explanation: found.explanation.clone(),
-        response: found.response.clone(),
-        ..Attempt::default()
-    };
-    transcript::write_response(into, &attempt);
-}
-
-fn differences(into: &mut Document, before: &FormTest, test: &FormTest) {
-    let [was, is] = [before, test].map(|test| status(&test.result));
-    if was != is {
-        into.field("changed", Token::Title, &format!("{was} → {is}"));
-    }
-    let [was, is] = [before, test].map(|test| text(&test.result));
-    for (token, line) in difference(&was, &is, 0).into_iter().take(LINES) {
-        into.text(token, 2, &line);
+    let times = found.times.as_ref().map(format_times).unwrap_or_default();
+    if !times.is_empty() {
+        into.text(Token::Dim, 0, &times);
     }
 }
 
-fn status(result: &Result<TestDestinationResponse, Failure>) -> String {
-    match result {
-        Err(_) => "not tested".to_owned(),
-        Ok(test) => match &test.response {
-            Some(response) => response.status.to_string(),
-            None => test.outcome().label().to_owned(),
-        },
-    }
-}
-
-const OWN_HEADERS: [&str; 5] = [
-    "idempotency-key",
-    "traceparent",
-    "webhook-id",
-    "webhook-signature",
-    "webhook-timestamp",
-];
-
-fn text(result: &Result<TestDestinationResponse, Failure>) -> String {
-    let Ok(test) = result else {
-        return String::new();
-    };
-    let request = test.request.clone().unwrap_or_default();
-    let RequestTranscript {
-        method,
-        url,
-        headers,
-        body,
-    } = request;
-    let headers = headers.into_iter();
-    let headers = headers.filter(|(name, _)| !OWN_HEADERS.contains(&name.as_str()));
-    let headers: Vec<String> = headers
-        .map(|(name, value)| format!("{name}: {value}"))
+/// Formats the times in one line, without the total, which is in the title; the unit follows the
+/// last one if all are in milliseconds.
+fn format_times(times: &ExchangeTimes) -> String {
+    let parts = [
+        ("name", &times.resolve),
+        ("connect", &times.connect),
+        ("TLS", &times.tls),
+        ("first byte", &times.first_byte),
+    ];
+    let parts = parts.into_iter();
+    let parts: Vec<(&str, String)> = parts
+        .filter_map(|(name, span)| Some((name, duration(span_ms(span.as_ref()?)))))
         .collect();
-    let response = test.response.clone().unwrap_or_default();
-    let headers = headers.join("\n");
-    format!("{method} {url}\n{headers}\n{body}\n{}\n", response.body)
+    let is_short = parts.iter().all(|(_, took)| took.ends_with(" ms"));
+    let last = parts.len().saturating_sub(1);
+    let words = parts.iter().enumerate().map(|(at, (name, took))| {
+        let took = took
+            .strip_suffix(" ms")
+            .filter(|_| is_short && at < last)
+            .unwrap_or(took);
+        format!("{name} {took}")
+    });
+    words.collect::<Vec<_>>().join(" · ")
+}
+
+fn write_comparison(into: &mut Document, compared: &Comparison, before: usize, is_unfolded: bool) {
+    let sign = match compared.request.is_empty() {
+        true => "=",
+        false if is_unfolded => "▾",
+        false => "▸",
+    };
+    let words = format!("{sign} {}", compared.summary(before));
+    into.text(Token::Info, 0, &words);
+    if !is_unfolded {
+        return;
+    }
+    for difference in compared.request.iter().take(LISTED) {
+        into.text(Token::Dim, 2, &difference.part);
+        for (token, sign, value) in [
+            (Token::Bad, '-', &difference.was),
+            (Token::Good, '+', &difference.is),
+        ] {
+            if !value.is_empty() {
+                into.text(token, 2, &format!("{sign} {value}"));
+            }
+        }
+    }
+    let more = compared.request.len().saturating_sub(LISTED);
+    if more > 0 {
+        into.text(Token::Dim, 2, &format!("and {more} more"));
+    }
+}
+
+fn write_headers(into: &mut Document, headers: &BTreeMap<String, String>) {
+    for (name, value) in headers {
+        into.text(Token::Dim, 0, &format!("{name}: {value}"));
+    }
+}
+
+fn write_response(into: &mut Document, found: &TestDestinationResponse, tab: RequestTab) {
+    let Some(response) = &found.response else {
+        return;
+    };
+    if tab == RequestTab::Headers {
+        write_headers(into, &response.headers);
+    }
+    if !response.body.is_empty() {
+        into.body(0, &response.body);
+    }
+}
+
+/// Returns the title of the response: the outcome, and how it changed.
+pub(crate) fn verdict(form: &Form) -> String {
+    let (test, before) = form.bench.tests();
+    match test {
+        _ if form.bench.waiting.is_some() => "… testing".to_owned(),
+        Some(test) => FormTest::verdict_after(test, before),
+        None => String::new(),
+    }
 }

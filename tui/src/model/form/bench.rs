@@ -1,22 +1,29 @@
-//! The test bench of a destination form: recent tests with their results and advice.
+//! The test bench of a destination form: recent tests with their results and advice, and what is
+//! shown of them.
+
+mod comparison;
 
 use std::collections::VecDeque;
 
 use bellwether_proto::v1::{Outcome, RequestTranscript, TestDestinationResponse};
 use serde_json::Value;
 
+pub(crate) use self::comparison::Comparison;
 use super::{Form, Input, LivePreview};
 use crate::{
     client::Ticket,
-    data::{Failure, Named, Object, span_ms},
+    data::{Failure, Kind, Named, Object, span_ms},
     document::duration,
     limits,
+    model::inquiry::LastingEffect,
 };
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bench {
     /// Newest first.
     tests: VecDeque<FormTest>,
+    /// Number of tests, including those no longer retained.
+    pub(crate) total: usize,
     /// Index of the selected test, counted from the newest.
     pub(crate) shown: usize,
     pub(crate) waiting: Option<(Ticket, u64)>,
@@ -24,6 +31,60 @@ pub(crate) struct Bench {
     pub(crate) event_id: String,
     /// Whether the test bench is shown instead of the form when there is no room for both.
     pub(crate) is_open: bool,
+    /// The pane that keys scroll; the only one shown if there is no room for both.
+    pub(crate) pane: Pane,
+    pub(crate) tab: RequestTab,
+    /// Whether the differences to the previous test are shown in full.
+    pub(crate) is_unfolded: bool,
+    /// First shown line of each pane.
+    tops: [usize; 2],
+    /// The lasting effect of the tests that was confirmed.
+    pub(crate) confirmed: Option<LastingEffect>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Pane {
+    Response,
+    #[default]
+    Request,
+}
+
+impl Pane {
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Response => Self::Request,
+            Self::Request => Self::Response,
+        }
+    }
+}
+
+/// The part of a request that is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum RequestTab {
+    #[default]
+    Body,
+    Headers,
+    Curl,
+}
+
+impl RequestTab {
+    pub(crate) const ALL: [Self; 3] = [Self::Body, Self::Headers, Self::Curl];
+
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Body => "body",
+            Self::Headers => "headers",
+            Self::Curl => "curl",
+        }
+    }
+
+    pub(crate) fn next(self) -> Self {
+        match self {
+            Self::Body => Self::Headers,
+            Self::Headers => Self::Curl,
+            Self::Curl => Self::Body,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -41,21 +102,37 @@ pub(crate) struct LikelyCause {
 }
 
 impl FormTest {
-    /// Formats the outcome: whether it succeeded, and a text such as `✓ 200 in 12 ms`.
-    pub(crate) fn verdict(&self) -> (bool, String) {
-        let test = match &self.result {
-            Ok(test) => test,
-            Err(failure) => return (false, format!("✗ {}", failure.sentence())),
-        };
-        let is_good = test.outcome() == Outcome::Delivered;
-        let mark = if is_good { "✓" } else { "✗" };
-        let what = match &test.response {
-            Some(response) => response.status.to_string(),
-            None => test.outcome().label().to_owned(),
-        };
-        let took = test.duration.as_ref().map(span_ms);
+    pub(crate) fn is_good(&self) -> bool {
+        let test = self.result.as_ref();
+        test.is_ok_and(|test| test.outcome() == Outcome::Delivered)
+    }
+
+    /// Formats the outcome, such as `✓ 200 in 12 ms`.
+    pub(crate) fn verdict(&self) -> String {
+        let mark = if self.is_good() { "✓" } else { "✗" };
+        let took = self.result.as_ref().ok();
+        let took = took.and_then(|test| test.duration.as_ref()).map(span_ms);
         let took = took.map_or_else(String::new, |ms| format!(" in {}", duration(ms)));
-        (is_good, format!("{mark} {what}{took}"))
+        format!("{mark} {}{took}", self.status())
+    }
+
+    /// Formats the outcome after that of the previous test, such as `✓ 401 → 200 in 12 ms`.
+    pub(crate) fn verdict_after(&self, before: Option<&Self>) -> String {
+        let verdict = self.verdict();
+        match before.map(Self::status) {
+            Some(was) if was != self.status() => verdict.replacen(' ', &format!(" {was} → "), 1),
+            _ => verdict,
+        }
+    }
+
+    fn status(&self) -> String {
+        match &self.result {
+            Err(failure) => failure.sentence(),
+            Ok(test) => match &test.response {
+                Some(response) => response.status.to_string(),
+                None => test.outcome().label().to_owned(),
+            },
+        }
     }
 
     pub(crate) fn likely_cause(&self, kind: &str) -> Option<LikelyCause> {
@@ -128,9 +205,37 @@ impl Bench {
         self.tests.len()
     }
 
+    /// Returns the number of the selected test, from 1 for the first.
+    pub(crate) fn number(&self) -> usize {
+        self.total.saturating_sub(self.shown)
+    }
+
     /// Selects the next older test; the newest after the oldest.
     pub(crate) fn select_older(&mut self) {
         self.shown = (self.shown + 1) % self.tests.len().max(1);
+        self.pane = Pane::Response;
+        self.tops = [0; 2];
+    }
+
+    pub(crate) fn show_next_tab(&mut self) {
+        self.tab = self.tab.next();
+        self.tops[Pane::Request as usize] = 0;
+    }
+
+    /// Whether the selected test sent another request than the previous one.
+    pub(crate) fn has_differences(&self) -> bool {
+        match self.tests() {
+            (Some(test), Some(before)) => !test.compare(before).request.is_empty(),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn top(&self, pane: Pane) -> usize {
+        self.tops[pane as usize]
+    }
+
+    pub(crate) fn scroll_to(&mut self, pane: Pane, top: usize) {
+        self.tops[pane as usize] = top;
     }
 
     /// Returns the time at which the displayed age of the newest test changes.
@@ -144,6 +249,7 @@ impl Bench {
 impl Form {
     pub(crate) fn begin_test(&mut self, ticket: Ticket) {
         self.bench.waiting = Some((ticket, self.version));
+        self.bench.pane = Pane::Response;
     }
 
     /// Records the result of a test, and returns whether it was expected. On failure, focuses the
@@ -166,7 +272,9 @@ impl Form {
         let lead = test.likely_cause(self.chosen_type());
         self.bench.tests.push_front(test);
         self.bench.tests.truncate(limits::BENCH_TESTS);
+        self.bench.total += 1;
         self.bench.shown = 0;
+        self.bench.tops = [0; 2];
         if let Some(lead) = lead.filter(|_| self.version == version) {
             self.go_to(lead.path);
         }
@@ -192,6 +300,10 @@ impl Form {
         self.focus = at;
     }
 
+    pub(crate) fn has_bench(&self) -> bool {
+        self.kind == Kind::Destination
+    }
+
     pub(crate) fn likely_cause(&self) -> Option<LikelyCause> {
         self.bench.tests().0?.likely_cause(self.chosen_type())
     }
@@ -201,25 +313,32 @@ impl Form {
         newest.is_some_and(|test| test.version == self.version)
     }
 
-    pub(crate) fn test_summary(&self, now_ms: i64) -> Option<(bool, String)> {
+    /// Formats the age and outcome of the newest test; the outcome as a mark if it `is_short`.
+    pub(crate) fn test_summary(&self, now_ms: i64, is_short: bool) -> Option<String> {
         let newest = self.bench.tests.front()?;
-        let (is_good, verdict) = newest.verdict();
+        let verdict = newest.verdict();
+        let verdict = match verdict.split_once(' ') {
+            Some((mark, _)) if is_short => mark.to_owned(),
+            _ => verdict,
+        };
         let age_ms = (now_ms - newest.at_ms).max(0);
         let age = match age_ms / 1_000 {
             ..10 => "just now".to_owned(),
             seconds @ 10..60 => format!("{} s ago", seconds / 10 * 10),
             seconds => format!("{} ago", duration(seconds / 60 * 60_000)),
         };
-        let words = if self.is_test_current() {
+        Some(if self.is_test_current() {
             format!("tested {age} {verdict}")
         } else {
             format!("changed since the test ({verdict})")
-        };
-        Some((is_good && self.is_test_current(), words))
+        })
     }
 
+    /// Returns the request of an earlier test if one is selected; otherwise the one of the newest
+    /// test, or the rendered one if the form has been edited since.
     pub(crate) fn request(&self) -> Option<&RequestTranscript> {
-        let tested = self.bench.tests().0.filter(|_| self.is_test_current());
+        let is_tested = self.bench.shown > 0 || self.is_test_current();
+        let tested = self.bench.tests().0.filter(|_| is_tested);
         let tested = tested.and_then(|test| test.result.as_ref().ok()?.request.as_ref());
         match &self.live.made {
             Some(Ok(LivePreview::Request(rendered))) => tested.or(rendered.request.as_ref()),

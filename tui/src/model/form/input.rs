@@ -206,10 +206,11 @@ impl Input {
             FieldKind::Maps => list::parse_maps(text).err(),
             FieldKind::LineFormat(form) => form.read(text).err(),
             FieldKind::Pairs => {
-                let bare = text
-                    .lines()
-                    .find(|line| !line.trim().is_empty() && !line.contains(':'));
-                bare.map(|line| format!("`{}`: write `name: value`", line.trim()))
+                // The line is not repeated: it may contain a secret.
+                let mut lines = text.lines();
+                let is_bare = |line: &str| !line.trim().is_empty() && !line.contains(':');
+                let at = lines.position(is_bare)?;
+                Some(format!("line {}: write `name: value`", at + 1))
             }
             _ => None,
         }

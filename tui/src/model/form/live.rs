@@ -1,6 +1,7 @@
 //! The service's result for a form, updated while it is filled in.
 
 use bellwether_proto::{json, v1};
+use serde_json::Value;
 
 use super::{Form, Input};
 use crate::{
@@ -44,19 +45,12 @@ const WARNED: [(&str, &str); 12] = [
 
 impl Live {
     pub(super) fn warning(&self, path: &str) -> Option<String> {
-        let warnings: Vec<&String> = match self.made.as_ref()?.as_ref().ok()? {
-            LivePreview::Request(made) => made.warnings.iter().collect(),
-            LivePreview::Messages(made) => {
-                let each = made.previews.iter().flat_map(|it| &it.warnings);
-                made.warnings.iter().chain(each).collect()
-            }
-            LivePreview::Matching(_) => return None,
-        };
-        let is_about = |warning: &&&String| {
+        let warnings = self.made.as_ref()?.as_ref().ok()?.warnings();
+        let is_about = |warning: &String| {
             let mut all = WARNED.iter();
             all.any(|(start, field)| *field == path && warning.starts_with(start))
         };
-        warnings.iter().find(is_about).map(|it| (**it).clone())
+        warnings.into_iter().find(is_about)
     }
 
     pub(super) fn schedule(&mut self, now_ms: i64) {
@@ -73,6 +67,36 @@ impl Live {
             self.made = Some(found);
         }
         is_waited_for
+    }
+}
+
+impl LivePreview {
+    /// Returns the service's warnings. One about a payload that cannot be sent says what is sent
+    /// instead.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        match self {
+            Self::Request(made) => {
+                let body = made.request.as_ref().map_or("", |it| it.body.as_str());
+                let body: Value = serde_json::from_str(body).unwrap_or_default();
+                let warnings = made.warnings.iter();
+                let warnings = warnings.map(|warning| {
+                    let is_fallback = body["fallback"] == **warning;
+                    let reason = warning.strip_prefix("the webhook's payload: ");
+                    match reason.filter(|_| is_fallback) {
+                        Some(reason) => format!(
+                            "the webhook's payload is replaced by the standard document: {reason}"
+                        ),
+                        None => warning.clone(),
+                    }
+                });
+                warnings.collect()
+            }
+            Self::Messages(made) => {
+                let each = made.previews.iter().flat_map(|it| &it.warnings);
+                made.warnings.iter().chain(each).cloned().collect()
+            }
+            Self::Matching(_) => Vec::new(),
+        }
     }
 }
 

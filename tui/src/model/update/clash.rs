@@ -39,9 +39,9 @@ pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
     let base = model.page.form().map(Form::original).cloned();
     let mut lines = Vec::new();
     if let Some(json) = base {
-        let base = kind::text(&Object { kind, json });
+        let base = kind::display_text(&Object { kind, json });
         lines.push((Token::Title, "What others changed:".to_owned()));
-        lines.extend(confirm::diff_lines(&base, &kind::text(&theirs)));
+        lines.extend(confirm::diff_lines(&base, &kind::display_text(&theirs)));
         lines.push((Token::Text, String::new()));
     }
     lines.push((
@@ -49,8 +49,8 @@ pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
         "Your changes to the stored version:".to_owned(),
     ));
     lines.extend(confirm::diff_lines(
-        &kind::text(&theirs),
-        &kind::text(&mine),
+        &kind::display_text(&theirs),
+        &kind::display_text(&mine),
     ));
     model.overlay = Some(Overlay::Clash(Box::new(Clash {
         mine,

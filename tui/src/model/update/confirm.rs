@@ -489,7 +489,8 @@ pub(super) fn store_write(
     let before = stored.and_then(|_| model.store.object(draft.kind, &name));
     write.back = before.map(|before| UndoAction::Edited(Box::new(kind::draft(before))));
     write.then = Some(Route::Object(draft.kind, name));
-    write.mine = stored.map(|_| Box::new(draft));
+    write.draft = Some(Box::new(draft));
+    write.replaces = stored.is_some();
     Consequence::Write(Box::new(call), write)
 }
 
@@ -502,7 +503,7 @@ pub(super) fn save(
 ) {
     let verb = if stored.is_some() { "Change" } else { "Create" };
     let title = format!("{verb} {} {}?", draft.kind.singular(), draft.name());
-    let after = kind::text(&draft);
+    let after = kind::display_text(&draft);
     let is_client = draft.kind == Kind::Client;
     let mut confirm = Confirm::new(title, verb, store_write(model, draft, stored, text));
     if is_client {

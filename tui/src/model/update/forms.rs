@@ -1,22 +1,22 @@
 //! Forms: opening, filling in, validating and leaving them, and editing in `$EDITOR`.
 
-use crossterm::event::{KeyCode, KeyEvent};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::{Value, json};
 
 use super::{call, completion, confirm, navigate, read, report};
 use crate::{
     client::{CallResult, Ticket, resources},
     data::{FailureKind, Kind, Object},
-    editor,
+    editor, keymap,
     kind::{self, FieldKind},
     limits,
     model::{
         Model, document,
         field::TextField,
-        form::{Form, Input, curl},
+        form::{Form, Input, Pane, curl},
         inquiry::Inquiry,
         message::Effect,
-        overlay::{Confirm, Consequence, Overlay, Pick},
+        overlay::{Confirm, Consequence, Overlay, Pick, PickPurpose},
         page::{Content, Page},
         reply_purpose::{PendingSave, ReplyPurpose},
         write::TextEdit,
@@ -24,6 +24,9 @@ use crate::{
     route::Route,
     theme::Token,
 };
+
+/// Lines that a key scrolls a pane of the test bench.
+const SCROLLED: isize = 3;
 
 pub(super) fn open(model: &mut Model, mut form: Form, effects: &mut Vec<Effect>) {
     form.live.due_ms = Some(model.now_ms);
@@ -151,18 +154,42 @@ pub(super) fn press(model: &mut Model, key: KeyEvent) {
     };
     // Typing returns to the form.
     form.bench.is_open = false;
-    match key.code {
-        KeyCode::Enter if matches!(form.spec().kind, FieldKind::Names(_)) => pick(model),
-        _ => match handle_key(form, key) {
-            KeyOutcome::Changed => form.record_change(now_ms),
-            KeyOutcome::Moved => {}
-            KeyOutcome::Nothing => match key.code {
-                KeyCode::Down | KeyCode::Enter => form.step(true),
-                KeyCode::Up => form.step(false),
-                _ => {}
-            },
+    if key.code == KeyCode::Enter && matches!(form.input(), Input::Names(_)) {
+        pick(model, "");
+        return;
+    }
+    match handle_key(form, key) {
+        KeyOutcome::Changed => form.record_change(now_ms),
+        KeyOutcome::Moved => {}
+        KeyOutcome::Nothing => match key.code {
+            KeyCode::Down | KeyCode::Enter => form.step(true),
+            KeyCode::Up => form.step(false),
+            KeyCode::Char(typed) if !has_modifier(key) => {
+                handle_unexpected_text(model, &typed.to_string());
+            }
+            _ => {
+                let key = keymap::format_keys(&[key]);
+                model.show_notice(Token::Info, format!("{key} has no action here"));
+            }
         },
     }
+}
+
+fn has_modifier(key: KeyEvent) -> bool {
+    let modifiers = KeyModifiers::CONTROL | KeyModifiers::ALT;
+    key.modifiers.intersects(modifiers)
+}
+
+/// Opens the picker of a field that accepts no text, or shows how to change the field.
+fn handle_unexpected_text(model: &mut Model, text: &str) {
+    if pick(model, text) {
+        return;
+    }
+    let words = match model.page.form().map(Form::input) {
+        Some(Input::Toggle(_)) => "Space switches",
+        _ => "Space opens or closes this part of the form",
+    };
+    model.show_notice(Token::Info, words);
 }
 
 enum KeyOutcome {
@@ -222,9 +249,12 @@ pub(super) fn paste(model: &mut Model, text: &str) {
         Input::Clause(clause) => Some(&mut clause.line),
         _ => None,
     };
-    if let Some(field) = field {
-        field.insert(text);
-        form.record_change(now_ms);
+    match field {
+        Some(field) => {
+            field.insert(text);
+            form.record_change(now_ms);
+        }
+        None => handle_unexpected_text(model, text.trim()),
     }
 }
 
@@ -270,13 +300,50 @@ pub(super) fn select_older_test(model: &mut Model) {
     }
 }
 
-pub(super) fn toggle_bench(model: &mut Model, effects: &mut Vec<Effect>) {
-    let now_ms = model.now_ms;
+/// Switches to the other pane of the test bench. If it replaces the form, the form follows the
+/// request.
+pub(super) fn switch_pane(model: &mut Model, effects: &mut Vec<Effect>) {
+    let (now_ms, columns) = (model.now_ms, model.size.0);
     if let Some(form) = model.page.form_mut() {
-        form.bench.is_open = !form.bench.is_open;
-        form.live.due_ms = Some(now_ms);
+        let bench = &mut form.bench;
+        if columns >= limits::BENCH_COLUMNS {
+            bench.pane = bench.pane.other();
+        } else if !bench.is_open {
+            bench.is_open = true;
+            form.live.due_ms = Some(now_ms);
+        } else if bench.pane == Pane::Response {
+            bench.pane = Pane::Request;
+        } else {
+            bench.is_open = false;
+            if bench.count() > 0 {
+                bench.pane = Pane::Response;
+            }
+        }
     }
     preview_if_due(model, effects);
+}
+
+pub(super) fn scroll_bench(model: &mut Model, down: bool) {
+    let Some(pane) = model.page.form().map(|form| form.bench.pane) else {
+        return;
+    };
+    let lines = if down { SCROLLED } else { -SCROLLED };
+    if !model.scroll_bench(pane, lines) {
+        let words = model.expand_keys("‹form_bench› shows what can be scrolled");
+        model.show_notice(Token::Info, words);
+    }
+}
+
+pub(super) fn show_next_part(model: &mut Model) {
+    if let Some(form) = model.page.form_mut() {
+        form.bench.show_next_tab();
+    }
+}
+
+pub(super) fn toggle_differences(model: &mut Model) {
+    if let Some(form) = model.page.form_mut() {
+        form.bench.is_unfolded = !form.bench.is_unfolded;
+    }
 }
 
 pub(super) fn copy_curl(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -330,7 +397,7 @@ pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
     };
     let stored = form.stored.clone();
     let before = stored.as_ref().map_or_else(String::new, |_| {
-        kind::text(&Object {
+        kind::display_text(&Object {
             kind: form.kind,
             json: form.original().clone(),
         })
@@ -432,34 +499,57 @@ pub(super) fn leave_for(model: &mut Model, context: String) {
     model.next_context = Some(context);
 }
 
-fn pick(model: &mut Model) {
+/// Opens the picker of a field with names or choices, filtered by a text. Returns `false` for other
+/// fields.
+fn pick(model: &mut Model, needle: &str) -> bool {
     let Some(form) = model.page.form() else {
-        return;
+        return false;
     };
-    let (FieldKind::Names(kind), Input::Names(chosen)) = (&form.spec().kind, form.input()) else {
-        return;
+    let spec = form.spec();
+    let (purpose, items, chosen) = match (&spec.kind, form.input()) {
+        (FieldKind::Names(kind), Input::Names(chosen)) => {
+            if model.store.resources(*kind).value.is_none() {
+                model.show_notice(Token::Info, "reading…");
+                return true;
+            }
+            let mut items = model.store.names(*kind);
+            // Names that are no longer stored can still be removed.
+            let missing = chosen.iter().filter(|name| !items.contains(name));
+            items.extend(missing.cloned().collect::<Vec<_>>());
+            (PickPurpose::Names, items, chosen.clone())
+        }
+        (kind, Input::Choice(_)) => {
+            let items = kind.choices().into_iter().map(str::to_owned);
+            (PickPurpose::Choice, items.collect(), Vec::new())
+        }
+        _ => return false,
     };
-    if model.store.resources(*kind).value.is_none() {
-        return model.show_notice(Token::Info, "reading…");
-    }
-    let mut items = model.store.names(*kind);
-    // Names that are no longer stored can still be removed.
-    items.extend(
-        chosen
-            .iter()
-            .filter(|name| !items.contains(name))
-            .cloned()
-            .collect::<Vec<_>>(),
-    );
     model.overlay = Some(Overlay::Pick(Pick {
-        title: form.spec().label.to_owned(),
+        title: spec.label.to_owned(),
         items,
-        chosen: chosen.clone(),
-        events: None,
-        is_of_columns: false,
-        needle: TextField::default(),
+        chosen,
+        purpose,
+        needle: TextField::new(needle),
         cursor: 0,
     }));
+    true
+}
+
+/// Applies the choice under the cursor; without a match, the picker stays open.
+pub(super) fn apply_choice(model: &mut Model, pick: Pick) {
+    let item = pick.matching_items().get(pick.cursor).copied();
+    let Some(at) = item.and_then(|item| pick.items.iter().position(|it| it == item)) else {
+        model.overlay = Some(Overlay::Pick(pick));
+        return;
+    };
+    let now_ms = model.now_ms;
+    if let Some(form) = model.page.form_mut()
+        && let Input::Choice(chosen) = form.input_mut()
+        && *chosen != at
+    {
+        *chosen = at;
+        form.record_change(now_ms);
+    }
 }
 
 pub(super) fn apply_pick(model: &mut Model, chosen: Vec<String>) {

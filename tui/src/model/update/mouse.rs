@@ -14,6 +14,13 @@ const WHEEL_ROWS: isize = 3;
 pub(super) fn handle(model: &mut Model, event: MouseEvent, effects: &mut Vec<Effect>) {
     model.page.list.to_end = false;
     let over = model.overlay.is_some() || model.page.form().is_some();
+    if let Some(lines) = wheel_lines(event.kind)
+        && model.overlay.is_none()
+        && let Some(pane) = model.bench_pane_at(event.column, event.row)
+    {
+        model.scroll_bench(pane, lines);
+        return;
+    }
     match event.kind {
         MouseEventKind::ScrollDown if over => press_key(model, KeyCode::Down, effects),
         MouseEventKind::ScrollUp if over => press_key(model, KeyCode::Up, effects),
@@ -30,6 +37,14 @@ pub(super) fn handle(model: &mut Model, event: MouseEvent, effects: &mut Vec<Eff
             );
         }
         _ => {}
+    }
+}
+
+fn wheel_lines(event: MouseEventKind) -> Option<isize> {
+    match event {
+        MouseEventKind::ScrollDown => Some(WHEEL_ROWS),
+        MouseEventKind::ScrollUp => Some(-WHEEL_ROWS),
+        _ => None,
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
     model::{
         Model, document,
         filter::{self, local::LocalFilter},
+        inquiry::LastingEffect,
         list::List,
         message::Effect,
         page::{Content, DocumentCursor, Page},
@@ -91,7 +92,8 @@ pub(super) fn go_back(model: &mut Model, effects: &mut Vec<Effect>) {
             Content::Report(report) => {
                 // The event created by a test is closed even if the result is not awaited.
                 let waiting = report.found.waiting;
-                let creates = model.created_event(&report.inquiry).is_some();
+                let effect = model.lasting_effect(&report.inquiry);
+                let creates = matches!(effect, Some((_, LastingEffect::Event(_))));
                 if let Some(ticket) = waiting.filter(|_| !creates) {
                     model.pending.remove(&ticket);
                     effects.push(Effect::Send(Command::Abandon(ticket)));

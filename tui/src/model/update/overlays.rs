@@ -14,7 +14,7 @@ use crate::{
         message::Effect,
         overlay::{
             Clash, ClashChoice, Confirm, Consequence, Menu, MenuAction, Overlay, Palette,
-            PaletteTarget, Pick, Prompt, PromptPurpose,
+            PaletteTarget, Pick, PickPurpose, Prompt, PromptPurpose,
         },
     },
     theme::Token,
@@ -190,13 +190,17 @@ fn handle_pick_key(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &m
     match key.code {
         KeyCode::Esc => return,
         KeyCode::Enter => {
-            return match pick.event() {
-                Some(event) => report::with_event(model, &event, effects),
-                None if pick.is_of_columns => screen::set_columns(model, pick.chosen),
-                None => forms::apply_pick(model, pick.chosen),
+            return match &pick.purpose {
+                PickPurpose::Event(_) => {
+                    let event = pick.event().unwrap_or_default();
+                    report::with_event(model, &event, effects);
+                }
+                PickPurpose::Columns => screen::set_columns(model, pick.chosen),
+                PickPurpose::Names => forms::apply_pick(model, pick.chosen),
+                PickPurpose::Choice => forms::apply_choice(model, pick),
             };
         }
-        KeyCode::Char(' ') | KeyCode::Tab if pick.events.is_none() => pick.toggle(),
+        KeyCode::Char(' ') | KeyCode::Tab if pick.purpose.has_marks() => pick.toggle(),
         KeyCode::Down => pick.cursor += 1,
         KeyCode::Up => pick.cursor = pick.cursor.saturating_sub(1),
         _ => {

@@ -11,9 +11,9 @@ use crate::{
     model::{
         Model,
         field::TextField,
-        inquiry::{Inquiry, Outcome},
+        inquiry::{Inquiry, LastingEffect, Outcome},
         message::Effect,
-        overlay::{Confirm, Consequence, Overlay, Pick, Prompt, PromptPurpose},
+        overlay::{Confirm, Consequence, Overlay, Pick, PickPurpose, Prompt, PromptPurpose},
         page::{Content, Page, Report},
         reply_purpose::{PendingInquiry, ReplyPurpose, TestQuestion},
         store::Loaded,
@@ -91,8 +91,7 @@ pub(super) fn pick_event(model: &mut Model) {
         title: "Test with which event?".to_owned(),
         items,
         chosen: Vec::new(),
-        events: Some(events),
-        is_of_columns: false,
+        purpose: PickPurpose::Event(events),
         needle: TextField::default(),
         cursor: usize::from(model.store.events.len() > 0),
     }));
@@ -297,31 +296,39 @@ fn report(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<
 
 const RULES: usize = 6;
 
-/// Before a test that creates an event in this service, requests its routing for a confirmation.
-/// Returns `false` for any other report.
+/// Asks before a test with a lasting effect, once for each form. If it creates an event, first
+/// requests who would be notified. Returns `false` for any other report.
 fn confirms_first(
     model: &mut Model,
     title: Option<&str>,
     inquiry: &Inquiry,
     effects: &mut Vec<Effect>,
 ) -> bool {
-    if model.created_event(inquiry).is_none() {
+    let Some((name, effect)) = model.lasting_effect(inquiry) else {
+        return false;
+    };
+    let form = model.page.form();
+    if form.is_some_and(|form| form.bench.confirmed.as_ref() == Some(&effect)) {
         return false;
     }
-    let Some(render) = inquiry.render_call() else {
-        return false;
+    let title = title.map(str::to_owned);
+    let LastingEffect::AtReceiver(words) = effect else {
+        let Some(render) = inquiry.render_call() else {
+            return false;
+        };
+        let request = TestQuestion {
+            title,
+            inquiry: inquiry.clone(),
+        };
+        model.show_notice(Token::Dim, "… checking who would be notified");
+        let purpose = ReplyPurpose::TestQuestion(Box::new(request));
+        call(model, render, purpose, effects);
+        return true;
     };
-    let request = TestQuestion {
-        title: title.map(str::to_owned),
-        inquiry: inquiry.clone(),
-    };
-    model.show_notice(Token::Dim, "… checking who would be notified");
-    call(
-        model,
-        render,
-        ReplyPurpose::TestQuestion(Box::new(request)),
-        effects,
-    );
+    let then = Consequence::Test(title, Box::new(inquiry.clone()));
+    let question = format!("Test {name} with a real message?");
+    let confirm = Confirm::new(question, "Test", then).line(Token::Warning, words);
+    model.overlay = Some(Overlay::Confirm(confirm));
     true
 }
 
@@ -330,7 +337,8 @@ pub(super) fn confirm_test(
     request: TestQuestion,
     found: Result<v1::RenderDestinationResponse, Failure>,
 ) {
-    let Some((name, severity)) = model.created_event(&request.inquiry) else {
+    let Some((name, LastingEffect::Event(severity))) = model.lasting_effect(&request.inquiry)
+    else {
         return;
     };
     model.notice = None;
@@ -427,7 +435,9 @@ pub(super) fn test_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Vec<
 pub(super) fn run_in_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Vec<Effect>) {
     let call = inquiry.call(model.now_ms, None);
     let ticket = self::call(model, call, ReplyPurpose::FormTest, effects);
+    let effect = model.lasting_effect(inquiry).map(|(_, effect)| effect);
     if let Some(form) = model.page.form_mut() {
+        form.bench.confirmed = effect;
         form.begin_test(ticket);
     }
 }

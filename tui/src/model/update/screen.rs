@@ -13,7 +13,7 @@ use crate::{
         filter,
         matching::Matching,
         message::Effect,
-        overlay::{Overlay, Palette, Pick, Prompt, PromptPurpose},
+        overlay::{Overlay, Palette, Pick, PickPurpose, Prompt, PromptPurpose},
         page::{Content, DocumentCursor, Tab},
         sort::Sort,
     },
@@ -152,8 +152,7 @@ pub(super) fn columns(model: &mut Model) {
         title: format!("Columns of {}", model.page.route.screen()),
         items: titles(heads.iter().collect()),
         chosen: titles(heads.iter().filter(is_shown).collect()),
-        events: None,
-        is_of_columns: true,
+        purpose: PickPurpose::Columns,
         needle: TextField::default(),
         cursor: 0,
     };

@@ -506,7 +506,8 @@ fn handle_write_result(
         then,
         back,
         at_once,
-        mine,
+        draft,
+        replaces,
     } = write;
     match result {
         Ok(outcome) => {
@@ -535,12 +536,14 @@ fn handle_write_result(
                 }
             }
             if closes_form && model.page.form().is_some() {
-                navigate::leave_form(model, then.clone(), effects);
-                model.show_next_step(then.as_ref());
+                navigate::leave_form(model, then, effects);
+                if let Some(draft) = &draft {
+                    model.show_next_step(draft);
+                }
             }
             read::after_write(model, effects);
         }
-        Err(failure) => match mine.filter(|_| failure.kind == FailureKind::Conflict) {
+        Err(failure) => match draft.filter(|_| replaces && failure.kind == FailureKind::Conflict) {
             Some(mine) => {
                 model.show_notice(
                     Token::Warning,
