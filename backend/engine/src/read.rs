@@ -2,8 +2,8 @@
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Rises with every change of the record; versions are not reused after a delete. Not a
-    /// position in the change log.
+    /// Increases with every change of the record. Versions are not reused after a delete. A version
+    /// is not a position in the change log.
     pub version: u64,
     pub value: Vec<u8>,
 }

@@ -231,8 +231,8 @@ impl Metrics {
     /// Creates all series with known labels at 0. A series that appears with its first value shows
     /// no increase, so an alert would miss the first burst.
     ///
-    /// For calls, only successful ones and those that the service failed are created: all methods
-    /// with all codes would dominate the page.
+    /// For calls, only the series of successful calls and of failures of the service are created:
+    /// all methods with all codes would dominate the page.
     pub fn begin(&self, known: &LabelValues) {
         const ERRORS: [&str; 5] = [
             "ok",

@@ -325,7 +325,7 @@ async fn note_becomes_an_annotation_and_its_failure_is_reported() {
     assert_eq!(item.annotation, "ada: looking");
     assert_eq!(item.event_id.len(), 28);
 
-    let refused = Status::permission_denied("this needs the role `operator`");
+    let refused = Status::permission_denied("this requires the role `operator`");
     world.backend.next(Act::Fail(refused.clone()));
     let answer = ask("/v2/alerts/a/notes", note).send(&world).await;
     assert_eq!(
@@ -339,7 +339,7 @@ async fn note_becomes_an_annotation_and_its_failure_is_reported() {
     assert_eq!(answer.status, 202);
     let result = answer.json()["result"].to_string();
     assert!(
-        result.contains("its note was not stored: this needs the role"),
+        result.contains("its note was not stored: this requires the role"),
         "{result}"
     );
 }

@@ -27,7 +27,7 @@ pub(crate) fn check_allowed(model: &Model, entry: &Entry) -> Result<(), String> 
         && !role_includes(caller.role, role)
     {
         let (own, needed) = (caller.role.label(), role.label());
-        return Err(format!("needs the role `{needed}`; this key is `{own}`"));
+        return Err(format!("requires the role `{needed}`; this key is `{own}`"));
     }
     match &model.link {
         Connection::Up => Ok(()),

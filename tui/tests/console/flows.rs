@@ -254,9 +254,9 @@ async fn role_violations_are_rejected_with_the_reason() {
     let mut console = Headless::start(service.viewer().await, 80, 24);
     assert!(console.idle().await);
     let screen = press(&mut console, "4d").await;
-    assert_shows(&screen, "needs the role `editor`; this key is `viewer`");
+    assert_shows(&screen, "requires the role `editor`; this key is `viewer`");
     let screen = press(&mut console, "?delete").await;
-    assert_shows(&screen, "needs the role");
+    assert_shows(&screen, "requires the role");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,7 +16,7 @@ pub(super) fn seal(kind: Kind, key: &[u8], value: &[u8]) -> Vec<u8> {
     cell
 }
 
-/// Verifies the checksum and returns the value; for a counter, without trailing zeros.
+/// Verifies the checksum and returns the value. A counter is returned without trailing zeros.
 ///
 /// # Errors
 ///

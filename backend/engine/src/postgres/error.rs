@@ -27,7 +27,7 @@ pub(super) fn classify(error: &Error) -> CommitErrorKind {
     }
 }
 
-/// Whether the connection is unusable, or the database accepts none at the moment.
+/// Whether the connection is unusable, or the database currently accepts no connections.
 pub(super) fn is_lost(error: &Error) -> bool {
     error.is_closed()
         || error

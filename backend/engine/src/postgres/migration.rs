@@ -1,4 +1,5 @@
-//! Creation and migration of the tables, run by their owner: forward only, and each step only adds.
+//! Creation and migration of the tables, run by their owner. Migrations go forward only, and each
+//! step only adds to the tables.
 
 use tokio_postgres::Client;
 
@@ -34,7 +35,7 @@ const LAYOUT: &str = "CREATE TABLE IF NOT EXISTS layout \
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     pub version: i32,
-    /// The oldest layout that a program must know to use it.
+    /// The oldest layout that a program must support to use the store.
     pub oldest_reader: i32,
 }
 
@@ -149,7 +150,7 @@ pub async fn migrate(address: &Address) -> Result<Option<Layout>, EngineError> {
 }
 
 /// Empties the tables of a store. Its change log then begins at `first_position` with a unique
-/// step, so that a node of the old store does not mistake it for the log it knows.
+/// step, so that a node of the old store does not mistake the new log for the old one.
 ///
 /// # Errors
 ///

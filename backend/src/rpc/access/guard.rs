@@ -353,7 +353,7 @@ impl Guard {
         self.refusals
             .client(RefusalReason::Role, client.as_str(), now_ms);
         Err(Error::PermissionDenied(format!(
-            "this needs the role `{}`; the key of `{}` has the role `{}`",
+            "this requires the role `{}`; the key of `{}` has the role `{}`",
             need.as_str(),
             caller.name,
             caller.role.as_str()

@@ -20,7 +20,7 @@ const USERS_BYTES_MAX: u64 = 1024 * 1024;
 const ROOT: u32 = 0;
 const OTHERS: u32 = 0o077;
 const ALL_WRITE: u32 = 0o002;
-/// Write permission of the group: orchestrators create volumes with it, and then the group has to
+/// Write permission of the group. Orchestrators create volumes with it, and then the group has to
 /// be trusted.
 const GROUP_WRITES: u32 = 0o020;
 
@@ -38,7 +38,8 @@ pub(super) fn check_folder(path: &Path) -> Result<(), OpenError> {
     check(path, &found, "chmod 700")
 }
 
-/// Checks a key file in the same way, and logs if others can read it. A missing file is accepted.
+/// Checks a key file in the same way, and logs a warning if other users can read it. A missing file
+/// is accepted.
 ///
 /// # Errors
 /// Same as [`check_folder`].

@@ -171,7 +171,7 @@ fn note_annotates_the_event_of_its_alias() {
         assert_eq!(note.required, required);
     }
     let outcome = Outcome {
-        note_lost: Some("this needs the role `operator`".into()),
+        note_lost: Some("this requires the role `operator`".into()),
         ..Outcome::default()
     };
     let reading = Ask::body(&body).captured("a").read(CLOSE).unwrap();
