@@ -449,7 +449,7 @@ impl Page {
     }
 }
 
-/// Isolates a text, so that its direction does not affect the surroundings.
+/// Isolates a text, so that its direction does not affect the surrounding text.
 fn bdi(text: &str) -> String {
     format!("<bdi>{}</bdi>", escape_html(text))
 }

@@ -1,5 +1,5 @@
-//! Decides who is notified about an occurrence and why not: a pure decision, made on every change
-//! of an occurrence and repeated to explain it.
+//! Decides who is notified about an occurrence, and records why others are not: a pure decision,
+//! made on every change of an occurrence and repeated to explain it.
 //!
 //! Choices that the contract leaves open:
 //! - Rules are evaluated on every change of an occurrence, regardless of its author. A late event

@@ -26,8 +26,8 @@ pub const SNIPPETS_BYTES_MAX: usize = 128 * 1024;
 /// Maximum depth of templates that include others.
 pub const SNIPPET_DEPTH_MAX: usize = 4;
 pub const RENDERED_BYTES_MAX: usize = 256 * 1024;
-/// Maximum number of steps to render a template: parts of it, list entries, name lookups, and each
-/// 64 bytes written or compared.
+/// Maximum number of steps to render a template. Each part, list entry and name lookup is a step,
+/// and so are each 64 bytes written or compared.
 pub const TEMPLATE_STEPS_MAX: usize = 100_000;
 /// Maximum number of steps to render all templates of a message.
 pub const MESSAGE_STEPS_MAX: usize = 200_000;
@@ -35,18 +35,17 @@ pub const MESSAGE_STEPS_MAX: usize = 200_000;
 pub const BLANK_STEPS_MAX: usize = 5_000;
 /// Maximum size of the name or kind of an event, in bytes.
 pub const EVENT_NAME_BYTES_MAX: usize = 256;
-/// Time after the end of a condition during which another reporter's report of it counts as late,
-/// and the maximum lead of a reporter's clock, in milliseconds.
+/// Time after the end of a condition during which a report of it by another reporter counts as
+/// late. Also the maximum lead of a reporter's clock. In milliseconds.
 pub const REPORT_LATE_MAX_MS: i64 = 150_000;
 pub const HISTORY_MAX: usize = 100;
 /// Maximum number of receivers notified by a response in all its rounds.
 pub const RESPONSE_RECEIVERS_MAX: usize = 500;
-/// Interval between evaluations of a held response whose hold ends at no known time, in
-/// milliseconds.
+/// Interval between evaluations of a held response whose hold has no known end, in milliseconds.
 pub const RESPONSE_HELD_REVIEW_MS: i64 = 60_000;
 /// Number of group members read at a time to find one that can carry the response.
 pub const RESPONSE_MOVES_AT_ONCE: usize = 20;
-/// Maximum number of silences and causes recorded for a held response; beyond these it is evaluated
+/// Maximum number of silences and causes recorded for a held response. With more, it is evaluated
 /// every [`RESPONSE_HELD_REVIEW_MS`].
 pub const RESPONSE_HOLDS_MAX: usize = 256;
 

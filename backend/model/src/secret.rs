@@ -20,7 +20,7 @@ impl Secret {
         self.0.is_empty()
     }
 
-    /// Returns the text, for the code that sends or seals it.
+    /// Returns the plain text, for the code that sends or encrypts it.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -1,6 +1,6 @@
-//! Opsgenie's alert and heartbeat API, version 2, as far as senders use it.
+//! Opsgenie's alert and heartbeat API, version 2: the parts that senders use.
 //!
-//! An alert is identified by its alias, whatever kind of identifier a request uses.
+//! An alert is identified by its alias, regardless of the kind of identifier in a request.
 
 mod action;
 mod alert;

@@ -1,4 +1,4 @@
-//! Browser pages: the overview and the targets of links in messages. A signed link needs no key.
+//! Browser pages: the overview and the targets of links in messages. A signed link requires no key.
 
 use std::borrow::Cow;
 
@@ -272,7 +272,7 @@ impl Handler {
         Ok(form)
     }
 
-    /// Returns the page that a key may see, after performing the requested action.
+    /// Returns the page that a key has access to, after performing the requested action.
     async fn with_key(
         &self,
         what: LinkedPage,

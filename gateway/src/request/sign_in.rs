@@ -1,4 +1,4 @@
-//! Browser sign-in: the browser is redirected to the provider, returns with a code, and stores the
+//! Browser sign-in. The browser is redirected to the provider, returns with a code, and stores the
 //! resulting token in a cookie, which is valid for the pages but not for REST.
 
 use std::sync::PoisonError;

@@ -11,7 +11,6 @@ pub use window::{Excluded, Length, Window, WindowText, parse_date_time};
 /// A definition of spans of local time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Calendar {
-    /// The identity; distinguishes it from an earlier calendar of the same name.
     pub id: RecordId,
     pub name: Name,
     pub description: String,
@@ -22,7 +21,6 @@ pub struct Calendar {
     pub windows: Vec<Window>,
     /// The calendars whose windows are excluded; these must not exclude others themselves.
     pub except: Vec<Name>,
-    /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
     pub create_ms: i64,
     pub update_ms: i64,

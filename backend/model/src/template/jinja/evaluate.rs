@@ -1,4 +1,5 @@
-//! Evaluates Jinja templates, charging every step by the size of what it reads and creates.
+//! Evaluates Jinja templates. Each step is charged by the size of the values that it reads and
+//! creates.
 
 use std::collections::BTreeMap;
 
@@ -60,16 +61,12 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         }
     }
 
-    /// Renders a template.
-    ///
-    /// # Errors
-    /// Returns the first failure; [`Self::limit`] returns whether it was a limit.
     pub(super) fn run(&mut self, template: &'t Stmt<'t>) -> Result<String, Error> {
         self.run_statement(template)?;
         Ok(std::mem::take(&mut self.written[0]))
     }
 
-    /// Returns the exceeded limit, other than that of steps.
+    /// Returns the exceeded limit, other than the limit of steps.
     pub(super) fn limit(&self) -> Option<RenderError> {
         self.meter.limit.take()
     }
