@@ -41,7 +41,8 @@ impl DigestCascade {
             .extend(dead.map(|it| (it, Range::with_prefix(&it.1.to_bytes()))));
     }
 
-    /// Drops digests of destinations that others own now, and resumes those that were gained.
+    /// Drops digests of destinations that other nodes own now, and resumes those of gained
+    /// destinations.
     pub(crate) fn apply_moves(&mut self, moved: &OwnershipChange) {
         self.left
             .retain(|(destination, _), _| !moved.has_lost(*destination));

@@ -139,7 +139,6 @@ impl Drafted for Calendar {
 }
 
 impl FromDomain<Calendar> for v1::Calendar {
-    /// Leaves out usage information.
     fn from_domain(calendar: Calendar) -> Self {
         Self {
             name: calendar.name.to_string(),
@@ -165,8 +164,8 @@ impl Calendars {
     ///
     /// # Errors
     /// Returns [`Error::NotFound`] if the calendar does not exist, [`Error::Invalid`] if the end is
-    /// before the start, and [`Error::FailedPrecondition`] if the time zone is no longer known on
-    /// this machine.
+    /// before the start, and [`Error::FailedPrecondition`] if the time zone is no longer installed
+    /// on this machine.
     pub async fn expand(&self, name: &str, span: ExpansionSpan) -> Result<Expansion, Error> {
         let stored = resource::find::<Calendar>(&self.store, name).await?;
         let found = prepare_calendar(&self.store, &stored.value).await?;

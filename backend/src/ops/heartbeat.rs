@@ -144,7 +144,6 @@ impl Drafted for Heartbeat {
 }
 
 impl FromDomain<Heartbeat> for v1::Heartbeat {
-    /// Leaves out beat information.
     fn from_domain(heartbeat: Heartbeat) -> Self {
         let every_ms = (!heartbeat.has_windows()).then_some(heartbeat.every_ms);
         let event = heartbeat.event;
@@ -272,7 +271,7 @@ pub struct Expectations {
 }
 
 impl Expectations {
-    /// Creates the operations on the current heartbeats; events of forgotten expectations are
+    /// Creates the operations on the current heartbeats. Events of forgotten expectations are
     /// closed through the intake.
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self { deciding, intake }

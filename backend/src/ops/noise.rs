@@ -1,4 +1,4 @@
-//! The noise report: notifications of some days, and the reactions to them.
+//! The noise report: notifications of a period of days, and the reactions to them.
 
 use std::{
     cmp::Reverse,
@@ -52,7 +52,7 @@ pub struct NoiseRequest {
     pub time_zone: String,
 }
 
-/// The notifications of some days, and the reactions to them.
+/// The notifications of a period of days, and the reactions to them.
 #[derive(Debug)]
 pub struct NoiseReport {
     /// Rows, most notifications first.
@@ -187,8 +187,6 @@ impl NoiseReports {
         Self { store, clock }
     }
 
-    /// Returns the notifications of some days, and the reactions to them.
-    ///
     /// # Errors
     /// Returns [`Error::Invalid`] for an invalid time range or time zone, and an error if the store
     /// fails.
@@ -303,8 +301,8 @@ impl NoiseReports {
         Ok((events, start_ms))
     }
 
-    /// Reads the stored deliveries of some days, newest first; returns the time from which they are
-    /// complete, in milliseconds since the epoch.
+    /// Reads the stored deliveries of a period of days, newest first. Returns the time from which
+    /// they are complete, in milliseconds since the epoch.
     async fn deliveries(&self, days: Days, mut read: impl FnMut(&Delivery)) -> Result<i64, Error> {
         let retention = settings::in_force(&self.store).await?.delivery_retention;
         let retained_ms = self.clock.now_ms().saturating_sub(millis(retention));
@@ -393,8 +391,8 @@ impl NoiseReports {
         Ok(report(lines.collect(), whole, whole.start_ms()))
     }
 
-    /// Reads the stored occurrences that may have notified in some days; returns the time from
-    /// which they are complete, in milliseconds since the epoch.
+    /// Reads the stored occurrences that may have notified in a period of days. Returns the time
+    /// from which they are complete, in milliseconds since the epoch.
     async fn occurrences(
         &self,
         days: Days,

@@ -90,7 +90,6 @@ impl Drafted for Trigger {
 }
 
 impl FromDomain<Trigger> for v1::Trigger {
-    /// Leaves out information about its use.
     fn from_domain(trigger: Trigger) -> Self {
         Self {
             name: trigger.name.to_string(),
@@ -145,7 +144,7 @@ impl Triggers {
             Ok(name) => self.store.get::<Trigger>(name.as_str().into()).await?,
             Err(_error) => None,
         };
-        // A stored query that this version no longer accepts matches nothing.
+        // A stored query that this version no longer accepts matches no occurrence.
         let saved = saved.and_then(|stored| matching::compile(&stored.value.query).ok());
         let day_ago_ms = self.clock.now_ms() - DAY_MS;
         let span = search::Filter {
@@ -157,7 +156,7 @@ impl Triggers {
     }
 }
 
-/// Converts the condition of a trigger; returns `None` after adding a violation.
+/// Converts the condition of a trigger. Returns `None` after adding a violation.
 fn convert_condition(
     wire: Option<v1::TriggerType>,
     violations: &mut Vec<Violation>,
@@ -200,7 +199,7 @@ pub fn event_type(query: &Query) -> v1::TriggerType {
     }
 }
 
-/// Compiles the query; returns `None` if there is none, or after adding violations.
+/// Compiles the query. Returns `None` if there is none, or after adding violations.
 fn compile_query(query: Option<&Query>, violations: &mut Violations) -> Option<CompiledQuery> {
     matching::compile(query?)
         .map_err(|found| violations.add_under(QUERY_PATH, found))

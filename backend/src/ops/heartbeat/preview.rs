@@ -54,7 +54,8 @@ pub struct PreviewedExpectation {
     pub alarm_count: usize,
 }
 
-/// Evenly spaced beats in a time range, which is all that is stored of an occurrence's repeats.
+/// Evenly spaced beats in a time range, because only this range and the count are stored of an
+/// occurrence's repeats.
 #[derive(Debug, Clone, Copy)]
 struct BeatSpan {
     first_ms: i64,
@@ -112,7 +113,7 @@ impl HeartbeatPreviews {
         Self { all, deciding }
     }
 
-    /// Evaluates a draft on the events of the last days. The draft needs no name.
+    /// Evaluates a draft on the events of the past days. The draft needs no name.
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] with all violations, and an error if the store fails.

@@ -24,7 +24,7 @@ use crate::{
     store::Stored,
 };
 
-/// Maximum bytes of messages in a response; further messages are described but not shown.
+/// Maximum bytes of messages in a response. Further messages are described but not shown.
 const SHOWN_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 #[derive(Debug, Clone)]
@@ -55,7 +55,8 @@ pub struct Installation {
 
 impl Rules {
     /// Renders the messages that a draft would send about the newest occurrence of an event, or
-    /// about a sample event if none is named. Nothing is stored or sent; the draft needs no name.
+    /// about a sample event if none is named. Nothing is stored or sent, and the draft needs no
+    /// name.
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] with all violations, and [`Error::NotFound`] if there is no such

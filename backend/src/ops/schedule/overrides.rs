@@ -21,8 +21,6 @@ use crate::{
 };
 
 impl Schedules {
-    /// Creates an override.
-    ///
     /// # Errors
     /// Returns [`Error::NotFound`] if there is no such schedule, [`Error::Invalid`] with all
     /// violations, and [`Error::Exhausted`] if the schedule has too many current overrides.
@@ -74,7 +72,7 @@ impl Schedules {
         Ok(v1::ScheduleOverride::from_domain(new))
     }
 
-    /// Deletes an override; if it has already begun, ends it now.
+    /// Deletes an override. If it has already begun, ends it now.
     ///
     /// # Errors
     /// Returns [`Error::NotFound`] if there is no such schedule or override.
@@ -125,7 +123,7 @@ impl Schedules {
     }
 }
 
-/// Returns the overrides of a schedule that have not ended, or only recently.
+/// Returns the overrides of a schedule that have not ended, or that ended recently.
 fn retained_overrides(schedule: &Schedule, now_ms: i64) -> Vec<Override> {
     let since_ms = now_ms.saturating_sub(millis(OVERRIDE_RETENTION));
     let all = schedule.overrides.iter();
