@@ -30,10 +30,6 @@ impl Drop for Threads {
 
 impl Background {
     /// Starts the threads: one for every two CPUs.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the threads cannot be started.
     pub(crate) fn start(name: &str) -> io::Result<Self> {
         let processors = available_parallelism().map_or(1, Into::into);
         let runtime = Builder::new_multi_thread()

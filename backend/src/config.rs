@@ -89,9 +89,6 @@ pub struct StoreLosses {
 
 impl Config {
     /// Checks a link template: a URL with a fixed scheme and host.
-    ///
-    /// # Errors
-    /// Returns a description of the expected form.
     pub fn check_link_template(template: &str) -> Result<(), String> {
         const RIGHT: &str = "expected an address such as \"https://ops.example.net/{{event.id}}\"";
         if template.is_empty() {
@@ -227,9 +224,6 @@ pub struct ProxyConfig {
 
 impl ProxyConfig {
     /// Parses a URL such as `http://user:password@proxy.example.net:3128`.
-    ///
-    /// # Errors
-    /// Returns a description of the expected form.
     pub fn parse(text: &str) -> Result<Self, String> {
         const RIGHT: &str = "an address such as \"http://proxy.example.net:3128\"";
         let url = Url::parse(text).map_err(|error| format!("expected {RIGHT}: {error}"))?;
@@ -293,9 +287,6 @@ pub enum SmtpLogin {
 
 impl SmtpConfig {
     /// Checks a host name for EHLO: a fully qualified name, or an address in brackets.
-    ///
-    /// # Errors
-    /// Returns a description of the expected form.
     pub fn check_hello(name: &str) -> Result<(), String> {
         let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
         let address = name.strip_prefix('[').and_then(|it| it.strip_suffix(']'));

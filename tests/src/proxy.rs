@@ -80,9 +80,6 @@ impl Proxy {
     }
 
     /// Forwards new connections to another address.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn lead_to(&self, target: &str) {
         target.clone_into(&mut self.target.lock().unwrap());
     }

@@ -23,9 +23,6 @@ use crate::{
 ///
 /// # Errors
 /// Returns an error with the valid names if there is no such screen.
-///
-/// # Panics
-/// Panics outside of a tokio runtime.
 pub fn snapshot(
     options: Options,
     screen: &str,
@@ -47,9 +44,6 @@ pub fn snapshot(
 ///
 /// # Errors
 /// Returns an error with the valid names if there is no such screen.
-///
-/// # Panics
-/// Panics outside of a tokio runtime.
 pub fn recording<'a>(
     options: Options,
     screen: &'a str,
@@ -80,9 +74,6 @@ pub struct Step(Vec<KeyEvent>);
 
 impl Step {
     /// Parses a line of steps separated by spaces, such as `j j /host=db-1<Enter> x`.
-    ///
-    /// # Errors
-    /// Returns an error if a name in angle brackets is not a key.
     pub fn read(line: &str) -> Result<Vec<Self>, keymap::Unknown> {
         let steps = line.split_whitespace();
         steps.map(|it| Ok(Self(keymap::parse(it)?))).collect()
@@ -148,9 +139,6 @@ pub struct Headless {
 
 impl Headless {
     /// Starts a console with this screen size.
-    ///
-    /// # Panics
-    /// Panics outside of a tokio runtime.
     #[must_use]
     pub fn start(options: Options, columns: u16, rows: u16) -> Self {
         let console = Console::start(options, TestBackend::new(columns, rows));

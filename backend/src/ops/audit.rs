@@ -272,9 +272,6 @@ impl AuditLog {
 
     /// Lists entries, newest first, and returns the token of the next page. A page may be short if
     /// filling it takes longer than [`PAGE_TIME_MAX`].
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] for an invalid page size or token.
     pub async fn list(
         &self,
         filter: &AuditFilter,

@@ -177,9 +177,6 @@ impl Calendars {
     }
 
     /// Returns the spans of a draft. Nothing is stored, and the draft needs no name.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with all violations.
     pub async fn preview(
         &self,
         mut draft: v1::Calendar,

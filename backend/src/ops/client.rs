@@ -94,10 +94,6 @@ impl Clients {
     }
 
     /// Updates a client; takes effect with its next call.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with the invalid fields, and [`Error::NotFound`] if the client
-    /// does not exist.
     pub async fn update(&self, name: &str, edit: &ClientEdit) -> Result<Client, Error> {
         let wanted = edit.read(self.clock.now_ms())?;
         let absent = || Error::NotFound(format!("there is no client `{name}`"));

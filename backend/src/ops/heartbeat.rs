@@ -372,10 +372,6 @@ impl Expectations {
 
     /// Lists the expectations of a heartbeat: pending reports and late ones first, then by last
     /// beat.
-    ///
-    /// # Errors
-    /// Returns [`Error::NotFound`] if the heartbeat does not exist, [`Error::Invalid`] for an
-    /// invalid page size or token, and an error if the store fails.
     pub async fn list(
         &self,
         name: &str,
@@ -410,9 +406,6 @@ impl Expectations {
     }
 
     /// Adds the first expectations to a heartbeat.
-    ///
-    /// # Errors
-    /// Returns the same errors as [`Expectations::list`].
     pub async fn with_expectations(&self, view: v1::Heartbeat) -> Result<v1::Heartbeat, Error> {
         let (expectations, _) = self.list(&view.name, &PageRequest::default()).await?;
         Ok(v1::Heartbeat {
@@ -422,9 +415,6 @@ impl Expectations {
     }
 
     /// Deletes an expectation and closes its event.
-    ///
-    /// # Errors
-    /// Returns [`Error::NotFound`] if it does not exist, and an error if the store fails.
     pub async fn delete(&self, name: &str, key: &str) -> Result<(), Error> {
         let store = &self.deciding.store;
         let heartbeat = find::<Heartbeat>(store, name).await?;
@@ -518,10 +508,6 @@ impl HeartbeatKeys {
     }
 
     /// Replaces the key of a heartbeat; the previous one is no longer accepted.
-    ///
-    /// # Errors
-    /// Returns [`Error::NotFound`] if the heartbeat does not exist, and an error if the store
-    /// fails.
     pub async fn rotate(&self, name: &str) -> Result<Secret, Error> {
         let decide = async || {
             let found = find::<Heartbeat>(&self.store, name).await?;

@@ -70,9 +70,6 @@ impl Drafted for IntakeMapping {
 }
 
 /// Validates a draft without storing it; the name is optional.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] with all violations.
 pub fn try_draft(draft: &v1::IntakeMapping) -> Result<IntakeMapping, Error> {
     let mut violations = Violations::default();
     let mut parts = violations.read(|it| Parts::read(draft, it));

@@ -187,9 +187,6 @@ impl NoiseReports {
         Self { store, clock }
     }
 
-    /// # Errors
-    /// Returns [`Error::Invalid`] for an invalid time range or time zone, and an error if the store
-    /// fails.
     pub async fn report(&self, request: &NoiseRequest) -> Result<NoiseReport, Error> {
         let (days, zone) = self.check_request(request)?;
         let since_ms = self.store.noise_since_ms().await?;

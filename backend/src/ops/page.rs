@@ -23,9 +23,6 @@ pub struct PageRequest {
 
 impl PageRequest {
     /// Returns the number of records to return.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] if the size is negative.
     pub fn limit(&self) -> Result<usize, Error> {
         match usize::try_from(self.size) {
             Ok(0) => Ok(PAGE_SIZE_DEFAULT),

@@ -91,9 +91,6 @@ pub enum HeldMessage {
 
 /// Lists held messages in the order of their re-evaluation. Also returns the token of the next
 /// page, which is empty at the end.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] if the page size or token is invalid, or an error if the store fails.
 pub async fn list(
     deciding: &DecisionContext,
     filter: &Filter,

@@ -90,9 +90,6 @@ macro_rules! resource {
 pub(super) use resource;
 
 /// Reads a resource by name.
-///
-/// # Errors
-/// Returns [`Error::NotFound`] if there is none or the name is invalid.
 pub async fn find<T: Resource>(store: &Store, name: &str) -> Result<Stored<T>, Error> {
     let found = match Name::parse(name) {
         Ok(name) => store.get(name.as_str().into()).await?,
@@ -170,9 +167,6 @@ pub trait Drafted: Resource + PartialEq {
     /// Returns the resource that a draft describes, and the additional changes that storing it
     /// requires. `stored` is the version that it replaces. Referenced resources are touched in the
     /// changes, so that they cannot be deleted concurrently.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with all violations.
     fn from_draft(
         all: &Resources<Self>,
         draft: &Self::Draft,
@@ -346,9 +340,6 @@ impl<T: Drafted> Resources<T> {
     }
 
     /// Lists resources by name.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] if the filter, page size or token is invalid.
     pub async fn list(&self, filter: &Filter, page: &PageRequest) -> Result<Page<T::View>, Error> {
         let view = async |resource| T::view(self, resource).await;
         list::list(&self.store, filter, page, &|_| true, view).await

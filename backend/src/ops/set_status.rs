@@ -40,9 +40,6 @@ pub struct Changed {
 /// cannot be reopened because another one of the event is open. The service's own events are sent
 /// through the intake.
 ///
-/// # Errors
-/// Returns an error if the store fails; no occurrence was changed then.
-///
 /// # Cancel safety
 /// The changes may still be committed after the future is dropped.
 pub async fn set_status(

@@ -121,9 +121,6 @@ impl Triggers {
     /// Prepares a test of a draft's query on stored occurrences of a time span, compared with the
     /// stored trigger of the same name. Nothing is stored, and the draft needs no name. Without
     /// start and end, the span begins 24 hours ago.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with all violations.
     pub async fn begin_test(
         &self,
         draft: &v1::Trigger,

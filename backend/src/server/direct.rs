@@ -43,9 +43,6 @@ impl Direct {
         }
     }
 
-    /// # Errors
-    /// Returns the rejection, with its metadata.
-    ///
     /// # Cancel safety
     /// The events of a dropped call may still be accepted.
     pub fn call(

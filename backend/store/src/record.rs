@@ -453,9 +453,6 @@ impl Store {
     }
 
     /// Applies a change set atomically. Returns once it is on disk.
-    ///
-    /// # Errors
-    /// Same as [`Engine::apply`].
     pub async fn apply(&self, lane: Lane, mut changes: Changes) -> Result<Applied, EngineError> {
         let lane = self.lane(lane);
         changes.check_scope()?;

@@ -152,9 +152,6 @@ impl Connections {
 
     /// Handles each new connection according to `door`, which receives the number of the
     /// connection, starting at 1.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     #[must_use]
     pub fn with_connection_rule(
         self,
@@ -182,17 +179,11 @@ impl Connections {
     }
 
     /// Returns the number of connections so far.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn connections(&self) -> usize {
         self.seen.lock().unwrap().connections
     }
 
     /// Returns the number of requests handled with this action.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn count(&self, deed: ServerAction) -> usize {
         let seen = self.seen.lock().unwrap();
         let done = seen.requests.iter().filter(|(_, done)| *done == deed);
@@ -200,9 +191,6 @@ impl Connections {
     }
 
     /// Returns the number of responses to each body.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn answered(&self) -> BTreeMap<Vec<u8>, usize> {
         let seen = self.seen.lock().unwrap();
         let mut bodies = BTreeMap::new();

@@ -142,9 +142,6 @@ impl StrictMailServer {
     }
 
     /// Sets the server's misbehaviour from now on; `None` restores normal behaviour.
-    ///
-    /// # Panics
-    /// Panics if another thread panicked while holding the lock.
     pub fn misbehave(&self, mischief: impl Into<Option<MailMischief>>) {
         *self.state.mischief.lock().unwrap() = mischief.into();
     }

@@ -97,9 +97,6 @@ pub(crate) fn check(settings: &Settings) -> Result<(), ConfigError> {
 }
 
 /// Rejects an unencrypted address that is not loopback, unless `insecure` is set.
-///
-/// # Errors
-/// Returns an error that names the setting.
 pub(crate) fn check_plaintext(
     setting: &str,
     address: &Uri,

@@ -35,9 +35,6 @@ pub(crate) struct Reader {
 
 /// Parses an event filter such as `severity>=error env=prod -host=*lab* since=2h disk` as the
 /// service does, with local times in the console's time zone.
-///
-/// # Errors
-/// Returns the first error.
 pub(crate) fn events(text: &str, reader: &Reader) -> Result<Option<Clause>, FilterError> {
     if text.trim().is_empty() {
         return Ok(None);

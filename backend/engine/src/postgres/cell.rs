@@ -17,10 +17,6 @@ pub(super) fn seal(kind: Kind, key: &[u8], value: &[u8]) -> Vec<u8> {
 }
 
 /// Verifies the checksum and returns the value. A counter is returned without trailing zeros.
-///
-/// # Errors
-///
-/// Returns [`EngineError::Corrupt`] if the checksum is wrong.
 pub(super) fn open(kind: Kind, key: &[u8], cell: &[u8]) -> Result<Vec<u8>, EngineError> {
     if kind == Kind::Counter {
         let mut numbers = cell;

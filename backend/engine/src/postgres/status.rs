@@ -120,10 +120,6 @@ pub async fn status(address: &Address) -> Result<Status, EngineError> {
 }
 
 /// Returns the names of the live nodes of a store, which may have an earlier layout.
-///
-/// # Errors
-///
-/// Returns an error if the database does not respond.
 pub async fn running_nodes(address: &Address) -> Result<Vec<String>, EngineError> {
     let session = Session::open(address, Role::Reader).await?;
     let table = format!("{}.node", address.schema);

@@ -22,8 +22,6 @@ const INSIDE: &str = "metadata.";
 pub struct DocumentQuery(CompiledQuery);
 
 impl DocumentQuery {
-    /// # Errors
-    /// Returns all violations; paths start at the clause.
     pub fn compile(clause: &Clause) -> Result<Self, Vec<Violation>> {
         let clause = scope_to_member(clause);
         let compiled = compile(&Query { clause });

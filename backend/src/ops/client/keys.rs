@@ -276,9 +276,6 @@ impl Keys {
 
     /// Like [`Keys::catch_up`], for every node that shares the store: after this call, no node
     /// accepts a client that was revoked before it.
-    ///
-    /// # Errors
-    /// Returns the same errors as [`Keys::catch_up`].
     pub async fn catch_up_everywhere(&self) -> Result<(), Error> {
         self.catch_up().await?;
         let engine = self.store.engine();

@@ -69,9 +69,6 @@ async fn view(store: &Store, group: Group) -> Result<GroupView, EngineError> {
 
 /// Lists groups, newest first, and returns the token of the next page, which is empty at the end. A
 /// page may be short if filling it takes longer than [`PAGE_TIME_MAX`].
-///
-/// # Errors
-/// Returns [`Error::Invalid`] for an invalid page size or token, and an error if the store fails.
 pub async fn list(
     DecisionContext { store, clock, .. }: &DecisionContext,
     filter: &Filter,
@@ -114,10 +111,6 @@ pub async fn list(
 
 /// Reads a group with a page of its members, and returns the token of the next page, which is empty
 /// at the end.
-///
-/// # Errors
-/// Returns [`Error::NotFound`] if the group does not exist, [`Error::Invalid`] for an invalid page
-/// size or token, and an error if the store fails.
 pub async fn get(
     store: &Store,
     id: RecordId,

@@ -114,9 +114,6 @@ impl HeartbeatPreviews {
     }
 
     /// Evaluates a draft on the events of the past days. The draft needs no name.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with all violations, and an error if the store fails.
     pub async fn preview(&self, mut draft: v1::Heartbeat) -> Result<HeartbeatPreview, Error> {
         "preview".clone_into(&mut draft.name);
         let now_ms = self.deciding.clock.now_ms();

@@ -59,9 +59,6 @@ impl Previews {
 
     /// Returns the open events that a draft would hold, considering only its own causes. Nothing is
     /// stored, and the draft needs no name.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with all violations.
     pub async fn preview(&self, mut draft: v1::Inhibition) -> Result<Preview, Error> {
         "preview".clone_into(&mut draft.name);
         let now_ms = self.deciding.clock.now_ms();

@@ -63,9 +63,6 @@ impl Filter {
 /// that this adds to the resource itself. A page ends at [`LIST_PAGE_BYTES`] even if more resources
 /// were requested. Paging through the list returns every resource that exists throughout exactly
 /// once, regardless of concurrent edits.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] if the filter, page size or token is invalid.
 pub(super) async fn list<T, V, F>(
     store: &Store,
     filter: &Filter,

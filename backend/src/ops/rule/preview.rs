@@ -57,10 +57,6 @@ impl Rules {
     /// Renders the messages that a draft would send about the newest occurrence of an event, or
     /// about a sample event if none is named. Nothing is stored or sent, and the draft needs no
     /// name.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with all violations, and [`Error::NotFound`] if there is no such
-    /// event.
     #[expect(
         clippy::too_many_lines,
         reason = "one preview, from its definitions to its warnings"

@@ -43,9 +43,6 @@ impl Schedules {
     }
 
     /// Revokes the feed URL of a schedule and replaces it.
-    ///
-    /// # Errors
-    /// Returns [`Error::NotFound`] if there is none, or an error if the store fails.
     pub async fn rotate_feed(&self, name: &str) -> Result<Schedule, Error> {
         let now_ms = self.clock.now_ms();
         let decide = async || {

@@ -73,9 +73,6 @@ impl Schedules {
     }
 
     /// Deletes an override. If it has already begun, ends it now.
-    ///
-    /// # Errors
-    /// Returns [`Error::NotFound`] if there is no such schedule or override.
     pub async fn delete_override(&self, name: &str, id: &str) -> Result<(), Error> {
         let now_ms = self.clock.now_ms();
         let decide = async || {

@@ -196,9 +196,6 @@ impl Schedules {
     }
 
     /// Previews the next 30 days of a draft. Nothing is stored, and the draft needs no name.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with all violations.
     pub async fn preview(&self, mut draft: v1::Schedule) -> Result<SchedulePreview, Error> {
         let name = Name::parse(&draft.name).ok();
         let stored = match &name {

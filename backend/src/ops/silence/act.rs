@@ -131,9 +131,6 @@ impl Silencing {
     }
 
     /// Lists silences by name. Recounts only the first few of those edited recently.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] if the filter, page size or token is invalid.
     pub async fn list(
         &self,
         filter: &SilenceFilter,
@@ -183,9 +180,6 @@ impl Silencing {
 
     /// Returns the events that a draft would cover now, and the recent messages that it would have
     /// held. Nothing is stored.
-    ///
-    /// # Errors
-    /// Returns [`Error::Invalid`] with all violations.
     pub async fn preview(&self, mut draft: SilenceDraft) -> Result<Preview, Error> {
         self.fill_query(&mut draft).await?;
         let silence = Self::to_silence(&draft)?;

@@ -181,9 +181,6 @@ impl Guard {
     }
 
     /// Admits a call that arrives as a message without HTTP, and returns the result of `call`.
-    ///
-    /// # Errors
-    /// Returns the rejection, with its metadata.
     pub async fn admit_and_call<F>(
         &self,
         path: &str,

@@ -146,9 +146,6 @@ fn attempt(attempt: Attempt) -> v1::Attempt {
 
 /// Converts the subject of a destination test: a stored event, or else the event of the request, or
 /// else a sample.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] with every invalid field.
 pub fn test_subject(
     event_id: &str,
     event: Option<cloud::Event>,
@@ -247,9 +244,6 @@ pub fn id(text: &str) -> Result<RecordId, Error> {
 }
 
 /// Converts a list request to filter and page, without the filter text.
-///
-/// # Errors
-/// Returns [`Error::Invalid`] with every invalid field.
 pub fn list(request: v1::ListDeliveriesRequest) -> Result<(Filter, PageRequest), Error> {
     let wire = v1::DeliveryFilter {
         states: request.states,

@@ -29,9 +29,6 @@ pub(super) fn no_follow_flag() -> i32 {
 }
 
 /// Checks that a data folder is not world-writable, and that its owner is the current user or root.
-///
-/// # Errors
-/// Returns [`OpenError::Untrusted`], or any I/O error.
 pub(super) fn check_folder(path: &Path) -> Result<(), OpenError> {
     let folder = File::open(path).and_then(|folder| folder.metadata());
     let found = folder.map_err(|error| OpenError::io("read the data folder", path, error))?;
@@ -40,9 +37,6 @@ pub(super) fn check_folder(path: &Path) -> Result<(), OpenError> {
 
 /// Checks a key file in the same way, and logs a warning if other users can read it. A missing file
 /// is accepted.
-///
-/// # Errors
-/// Same as [`check_folder`].
 pub(super) fn check_key_file(path: &Path) -> Result<(), OpenError> {
     let found = match std::fs::metadata(path) {
         Ok(found) => found,
@@ -61,10 +55,6 @@ pub(super) fn check_key_file(path: &Path) -> Result<(), OpenError> {
 
 /// Checks that new files get the owner of an existing file. Root can write anywhere, but the
 /// service of another user cannot open the files that root creates.
-///
-/// # Errors
-///
-/// Returns [`OpenError::Owner`].
 pub(super) fn check_owner(path: &Path) -> Result<(), OpenError> {
     match std::fs::metadata(path) {
         Ok(found) if geteuid().is_root() && found.uid() != ROOT => {
@@ -75,10 +65,6 @@ pub(super) fn check_owner(path: &Path) -> Result<(), OpenError> {
 }
 
 /// Gives a new file the owner and the mode of the file that it replaces.
-///
-/// # Errors
-///
-/// Returns [`OpenError::Owner`], or any I/O error.
 pub(super) fn copy_owner(file: &File, replaced: &Path) -> Result<(), OpenError> {
     let failed = |error| OpenError::io("write", replaced, error);
     let there = match std::fs::metadata(replaced) {

@@ -169,10 +169,6 @@ pub(crate) fn is_independent(key: &[u8]) -> bool {
 }
 
 /// Decodes a counter; `None` for a record with a start time.
-///
-/// # Errors
-///
-/// Returns [`EngineError::Corrupt`] if the record is malformed.
 pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<Option<(Counter, Numbers)>, EngineError> {
     let found = numbers(value)?;
     if [SINCE, NOISE_SINCE].contains(&key) {
