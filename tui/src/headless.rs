@@ -20,9 +20,6 @@ use crate::{
 ///
 /// `screen` is the name of a screen, such as `events`, in any letter case. If the service is
 /// unreachable, the frame shows that.
-///
-/// # Errors
-/// Returns an error with the valid names if there is no such screen.
 pub fn snapshot(
     options: Options,
     screen: &str,
@@ -41,9 +38,6 @@ pub fn snapshot(
 
 /// Presses keys on a screen step by step. The snapshot contains the last frame, and a picture that
 /// shows the frames one after the other. Changes that the keys make are real.
-///
-/// # Errors
-/// Returns an error with the valid names if there is no such screen.
 pub fn recording<'a>(
     options: Options,
     screen: &'a str,
@@ -138,7 +132,6 @@ pub struct Headless {
 }
 
 impl Headless {
-    /// Starts a console with this screen size.
     #[must_use]
     pub fn start(options: Options, columns: u16, rows: u16) -> Self {
         let console = Console::start(options, TestBackend::new(columns, rows));
@@ -164,7 +157,6 @@ impl Headless {
         }
     }
 
-    /// Clicks at a column and a row, counted from 0.
     pub fn click(&mut self, column: u16, row: u16) {
         self.mouse(MouseEventKind::Down(MouseButton::Left), column, row);
     }

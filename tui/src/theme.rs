@@ -43,7 +43,6 @@ impl Theme {
         Self::Mono,
     ];
 
-    /// Returns the name in a configuration file.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -95,7 +95,7 @@ impl Failure {
     }
 }
 
-/// Text from a service may contain control characters, which must not reach the terminal.
+/// Text from a service may contain control characters, which must not be sent to the terminal.
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&text::visible(&self.sentence, true))

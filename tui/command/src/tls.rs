@@ -21,9 +21,6 @@ pub(crate) type OwnVerifier = Option<Arc<dyn ServerCertVerifier>>;
 /// Returns the TLS configuration for connecting to a service: trusts the authorities and
 /// certificates of `tls_ca`, else the authorities of the system, and presents the certificate of
 /// `tls_client_cert`, else of `tls_cert`, if the service requests one.
-///
-/// # Errors
-/// Returns an error that names the setting if a file cannot be used.
 pub(crate) fn client(settings: &Settings) -> Result<(ClientTlsConfig, OwnVerifier), ConfigError> {
     let tls = &settings.tls;
     let (mut config, verifier) = match &tls.ca {

@@ -150,9 +150,6 @@ pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String
 
 /// Parses a delivery filter such as `state=dead destination=pager severity>=error since=2h
 /// until=09:30`.
-///
-/// # Errors
-/// Returns a syntax error; the service reports all other errors.
 pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, FilterError> {
     Ok(DeliveryFilter {
         filter: replace_times(text, clock, |moment| format!("{moment:.0}"))?,
