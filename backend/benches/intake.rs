@@ -217,7 +217,7 @@ async fn open_paged(intake: &Intake, count: u64) {
     }
 }
 
-/// Returns the processor time of this process so far. Unlike a rate, it does not depend on other
+/// Returns the CPU time of this process so far. Unlike a rate, it does not depend on other
 /// load. Zero if the system does not report it.
 fn processor_time() -> Duration {
     const TICK: Duration = Duration::from_millis(10);

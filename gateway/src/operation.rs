@@ -279,7 +279,7 @@ fn bind_path(
     body: BodyRule,
     capture: &str,
 ) -> Result<PathBinding, String> {
-    let unbound = || format!("`{{{capture}}}` is not a text field of the request or of its body");
+    let unbound = || format!("`{{{capture}}}` is not a string field of the request or of its body");
     let (message, name, in_body_field) = match (capture.split_once('.'), body) {
         (None, _) => (input, capture, false),
         (Some((first, rest)), BodyRule::Field(number, message))

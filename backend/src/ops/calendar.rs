@@ -76,9 +76,9 @@ impl Drafted for Calendar {
         for (at, other) in except.iter().enumerate() {
             let field = format!("{EXCEPT_PATH}[{at}]");
             if name.as_ref() == Some(&other.value.name) {
-                violations.add(field, "is the calendar itself");
+                violations.add(field, "must not be the calendar itself");
             } else if !other.value.except.is_empty() {
-                let message = "excludes other calendars, which an excluded calendar must not";
+                let message = "must not exclude other calendars, because it is excluded itself";
                 violations.add(field, message);
             }
         }
@@ -171,7 +171,7 @@ impl Calendars {
         let found = prepare_calendar(&self.store, &stored.value).await?;
         let missing = || {
             let zone = &stored.value.time_zone;
-            Error::FailedPrecondition(format!("its time zone `{zone}` is no longer known"))
+            Error::FailedPrecondition(format!("its time zone `{zone}` is no longer installed"))
         };
         self.expand_prepared(found.ok_or_else(missing)?, span)
     }

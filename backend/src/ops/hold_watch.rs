@@ -104,7 +104,7 @@ impl HoldWatch {
         let age_ms = oldest_ms.map_or(0, |due_ms| now_ms.saturating_sub(due_ms.max(self.since_ms)));
         let is_late = age_ms >= millis(HOLDS_LATE_MAX);
         if self.is_late.send_replace(is_late) != is_late {
-            tracing::warn!(age_ms, is_late, "due holds are not evaluated in time");
+            tracing::warn!(age_ms, is_late, "due holds are evaluated late");
         }
         let is_open = age_ms >= millis(HOLDS_LATE_EVENT);
         if self.said == Some(is_open) {

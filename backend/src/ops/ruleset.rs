@@ -192,7 +192,7 @@ impl Loaded {
 
     fn add_trigger(&mut self, trigger: Trigger) {
         let compiled = matching::compile(&trigger.query).inspect_err(|violations| {
-            warn!(trigger = %trigger.name, ?violations, "a stored query is not valid; it matches nothing");
+            warn!(trigger = %trigger.name, ?violations, "a stored query is invalid and matches no event");
         });
         let loaded = LoadedTrigger {
             query: compiled.ok(),

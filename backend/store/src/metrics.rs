@@ -166,7 +166,7 @@ impl Default for Families {
             ),
             store_losses: to.counter(
                 "store_losses",
-                "Losses of commits by the database since the process started",
+                "Number of times that the database lost commits since the process started",
             ),
             pings: to.counters("pings", "Pings of the external monitor"),
             renders: to.counters("renders", "Renderings of messages and mapped documents"),

@@ -60,7 +60,7 @@ pub enum RestoreError {
     #[error("{} contains {found:?}; a backup can only be restored into an empty or new folder", .folder.display())]
     NotEmpty { folder: PathBuf, found: String },
     #[error(
-        "the backup was made without its keys, which its secrets need; name the `secret.key` file of its service with --secret-key"
+        "the backup was made without the keys that its secrets require; name the `secret.key` file of its service with --secret-key"
     )]
     NoKey,
     #[error(

@@ -352,7 +352,7 @@ impl Check<'_> {
             if found.count != expected.count {
                 let (count, expected) = (found.count, expected.count);
                 let error = format!(
-                    "the index {index:?} has {count} entries, but its records need {expected}"
+                    "the index {index:?} has {count} entries, but its records require {expected}"
                 );
                 self.findings.add_error(error);
             }

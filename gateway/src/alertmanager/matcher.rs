@@ -56,7 +56,7 @@ impl Matcher {
         is_equal: bool,
     ) -> Result<Self, String> {
         if name.is_empty() {
-            return Err("a matcher needs a label name".to_owned());
+            return Err("a matcher requires a label name".to_owned());
         }
         let regex = is_regex.then(|| compile_anchored(value)).transpose()?;
         Ok(Self {

@@ -96,7 +96,7 @@ async fn batches(report: &mut Report, world: &World, numbers: &Numbers, syncs: f
 }
 
 /// Reports a load over REST relative to Alertmanager in the same run. Goals: at least `least` times
-/// its events per second, and at most `most` times its processor time per event.
+/// its events per second, and at most `most` times its CPU time per event.
 fn beside_peer(report: &mut Report, turns: &[Turn], load: &str, (least, most): (f64, f64)) {
     processor_time(report, turns, load, most);
     let Turn { rest, peer, .. } = middle(turns, |it| it.rest);
@@ -110,7 +110,7 @@ fn beside_peer(report: &mut Report, turns: &[Turn], load: &str, (least, most): (
     report.add(figure.goal(goal).beside("Alertmanager", peer));
 }
 
-/// Reports the processor time per event, of the run with the median ratio. Unlike rates, it does
+/// Reports the CPU time per event, of the run with the median ratio. Unlike rates, it does
 /// not depend on other load on the machine.
 fn processor_time(report: &mut Report, turns: &[Turn], load: &str, most: f64) {
     for (over, of) in [

@@ -133,7 +133,7 @@ async fn timed(longest: &mut Duration, call: impl Future<Output = Answer>) -> An
     answer
 }
 
-/// Returns the processor time of the scan threads, in ticks of 10 ms.
+/// Returns the CPU time of the scan threads, in ticks of 10 ms.
 fn scanned_ticks(world: &World) -> u64 {
     let tasks = format!("/proc/{}/task", world.service().id());
     let stats = std::fs::read_dir(tasks).unwrap().flatten();

@@ -53,12 +53,12 @@ impl Layout {
                 "there is no store in that schema; create one with `bellwether store init`".into(),
             ),
             Some(found) if found.oldest_reader > NEWEST => Err(format!(
-                "its tables have layout {} of a later version, which needs a version that \
-                 supports layout {}; this version supports layouts up to {NEWEST}",
+                "its tables have layout {} of a later version, which requires a version \
+                 that supports layout {}; this version supports layouts up to {NEWEST}",
                 found.version, found.oldest_reader
             )),
             Some(found) if found.version < NEWEST => Err(format!(
-                "its tables have layout {}, but this version needs layout {NEWEST}; run \
+                "its tables have layout {}, but this version requires layout {NEWEST}; run \
                  `bellwether store migrate`",
                 found.version
             )),

@@ -218,7 +218,7 @@ impl Compiler {
         if clauses.is_empty() {
             self.add_violation(
                 format!("{path}.{word}.clauses"),
-                "needs at least one clause",
+                "requires at least one clause",
             );
             return None;
         }
@@ -321,7 +321,7 @@ impl Compiler {
         path: &str,
     ) -> Option<Vec<Operand>> {
         if literals.is_empty() || literals.len() > VALUES_MAX {
-            let message = format!("needs 1 to {VALUES_MAX} values, but has {}", literals.len());
+            let message = format!("requires 1 to {VALUES_MAX} values, but has {}", literals.len());
             self.add_violation(format!("{path}.values"), message);
             return None;
         }

@@ -232,12 +232,12 @@ fn scope_violations(role: Role, scope: &KeyScope) -> Vec<Violation> {
     if !scope.tags.is_empty() && !matches!(role, Role::Operator | Role::Editor) {
         let role = role.as_str();
         let message =
-            format!("is only for the roles operator and editor; this client has the role {role}");
+            format!("is allowed only for operators and editors; this client has the role {role}");
         violations.push(Violation::new("scopeTags", message));
     }
     if !scope.sources.is_empty() && role != Role::Ingest {
         let role = role.as_str();
-        let message = format!("is only for the role ingest; this client has the role {role}");
+        let message = format!("is allowed only for the role ingest; this client has the role {role}");
         violations.push(Violation::new("scopeSources", message));
     }
     violations

@@ -88,7 +88,7 @@ impl Impacts {
         check::check_documents(documents, prune_owner)?;
         let days = if days == 0 { REPLAY_DAYS } else { days };
         let _turn = self.turn.try_acquire().map_err(|_busy| Error::Exhausted {
-            message: "another impact is being computed".into(),
+            message: "another preview is being computed".into(),
             retry_after: Some(RETRY_AFTER),
         })?;
         let stored = &self.configuration.store;

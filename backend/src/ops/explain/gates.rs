@@ -67,7 +67,7 @@ pub(super) fn budget(sent: &[SentDelivery]) -> Option<Gate> {
         if let Some(digest) = &it.digest {
             let (id, count) = (digest.id, digest.count);
             return Some(format!(
-                "`{name}` is notified in digest {id} of {count} messages"
+                "`{name}` is notified in digest {id}, which has {count} messages"
             ));
         }
         let is_held = it.delivery.folding == Folding::Alone && it.delivery.attempts == 0;

@@ -110,7 +110,7 @@ impl Reason {
                 format!("Would not notify: {detail}")
             }
             ReasonCode::Prevented | ReasonCode::Edited => {
-                format!("A trigger matched, but nothing was sent: {detail}")
+                format!("A trigger matched, but no message was sent: {detail}")
             }
             ReasonCode::NoRule => format!("The rule was {detail}"),
             ReasonCode::Unknown => format!("Unknown: {detail}"),
@@ -194,7 +194,7 @@ mod tests {
             (of(Code::Recorded, MATCHED), true, "Would only record the notification (dry run)"),
             (of(Code::Skipped, DISABLED), false, "Skipped: the rule was disabled"),
             (of(Code::Prevented, DISABLED), false,
-                "A trigger matched, but nothing was sent: the rule was disabled"),
+                "A trigger matched, but no message was sent: the rule was disabled"),
             (of(Code::Prevented, DISABLED).until(Some(0)), true,
                 "Would not notify: the rule was disabled, until 1970-01-01 00:00:00 UTC"),
             (of(Code::NoRule, "deleted at noon"), false, "The rule was deleted at noon"),

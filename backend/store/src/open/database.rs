@@ -168,7 +168,7 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
         let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
         return Err(location.key_error(format!(
             "another key was added, or an earlier version wrote the store: only one node may \
-             encrypt everything again; stop these: {}",
+             encrypt all data again; stop these: {}",
             names.join(", ")
         )));
     }

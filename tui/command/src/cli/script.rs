@@ -205,7 +205,7 @@ pub(crate) struct DiffArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImpactArguments {
-    /// Replay the last days, such as 7d: show the number of messages, and events that would no
+    /// Replay the past days, such as 7d: show the number of messages, and events that would no
     /// longer notify anyone.
     #[arg(long, value_name = "DAYS", value_parser = parse_days)]
     pub(crate) impact: Option<u32>,
@@ -249,8 +249,8 @@ pub(crate) enum ImportSource {
     },
     /// Convert users, teams, schedules and escalations of Opsgenie.
     Opsgenie {
-        /// The folder of its configuration export, with the folders `users`, `teams`, `schedules` and
-        /// `escalations`.
+        /// The folder with the Opsgenie configuration export; contains the folders `users`, `teams`,
+        /// `schedules` and `escalations`.
         folder: PathBuf,
         /// Set the format: yaml or json.
         #[arg(long, short, value_enum, default_value_t = Output::Yaml)]
@@ -258,7 +258,7 @@ pub(crate) enum ImportSource {
     },
     /// Convert users, schedules, escalation policies and services of PagerDuty.
     Pagerduty {
-        /// The folder with responses of its REST API, such as users.json.
+        /// The folder with responses of the PagerDuty REST API, such as users.json.
         folder: PathBuf,
         /// Set the format: yaml or json.
         #[arg(long, short, value_enum, default_value_t = Output::Yaml)]

@@ -112,7 +112,7 @@ impl Recurrence {
         let is_by =
             !self.months.is_empty() || !self.month_days.is_empty() || !self.weekdays.is_empty();
         if !self.positions.is_empty() && !is_by {
-            return Err("has `BYSETPOS`, which needs another part, such as `BYDAY`".into());
+            return Err("has `BYSETPOS`, which requires another part, such as `BYDAY`".into());
         }
         Ok(())
     }

@@ -594,7 +594,7 @@ fn expressions_evaluate_as_in_jinja() {
     for (source, message) in [
         ("{% set x = l %}", "not to a sequence"),
         ("a\n {{ 1 // 0 }}", "line 2"),
-        ("{{ 'a' - 1 }}", "needs numbers"),
+        ("{{ 'a' - 1 }}", "requires numbers"),
         ("{{ 10 ** 1000 }}", "too large"),
         ("{{ 1 in 5 }}", "`in` needs"),
         ("{{ range(n) }}{{ range(0, 1000) }}", "more than 100"),
