@@ -392,7 +392,7 @@ async fn expect_beats(store: &Store) {
     }
 }
 
-/// Stores silences and inhibitions for hosts that send nothing.
+/// Stores silences and inhibitions for hosts without events.
 async fn hold_others(store: &Store) {
     let now_ms = SystemClock.now_ms();
     let equals = |field: &str, text: String| Query {

@@ -40,7 +40,7 @@ async fn destination_is_created_tested_and_fixed_next_to_its_request() {
         "hook\t\t{}\t\t\tx-team: ops\t",
         receiver.url("/a")
     ));
-    // The request is shown before anything is sent, with the typed header masked.
+    // The request is shown before it is sent, with the typed header masked.
     let screen = console.shows(&[
         "POST http://127.0.0.1",
         "x-team: ********",

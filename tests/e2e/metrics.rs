@@ -1,5 +1,5 @@
 //! Metrics: all families are documented and have samples; the page's location and key; and a real
-//! Prometheus that raises an alert when a destination rejects everything.
+//! Prometheus that raises an alert when a destination rejects all messages.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

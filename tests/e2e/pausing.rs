@@ -64,7 +64,7 @@ async fn paused_destination_gets_nothing_until_resumed_even_after_a_kill() {
     let paused = act(&rest.with_key(Some(&operator)), "pause").await;
     assert_eq!(paused["health"]["state"], "PAUSED");
     assert_eq!(paused["health"]["lastError"], "paused by ops");
-    // Pausing again changes nothing.
+    // Pausing again has no effect.
     assert_eq!(act(&rest, "pause").await["health"], paused["health"]);
     send(&rest, "a").await;
     notice_is(&rest, "STATUS_OPEN").await;

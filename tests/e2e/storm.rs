@@ -1,5 +1,5 @@
-//! A storm with 13 destinations, 8 of which fail, explored on a real terminal: every number agrees
-//! with the service, and nothing wrong is displayed. All checks that need a storm share this one.
+//! A storm with 13 destinations, 8 of which fail, explored on a real terminal. Every number agrees
+//! with the service, and no wrong data is displayed. All checks that need a storm share this one.
 
 use std::{
     sync::{
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Default number of events; `BELLWETHER_TEST_STORM` overrides it (30,000 with `just storm`).
 const EVENTS: usize = 1_300;
 const BATCH: usize = 500;
-/// Number of hosts; the first one has ten times the events of the others.
+/// Number of hosts. The first one has ten times as many events as each other one.
 const HOSTS: usize = 40;
 /// One event in this many is an error that rules notify about; some of these are critical.
 const ERROR_EACH: usize = 10;
@@ -229,8 +229,7 @@ async fn the_overview_and_the_tabs_have_the_numbers_of_the_service(storm: &mut S
     };
     storm.agrees("waiting", waiting, ("", "  ")).await;
     let screen = storm.console.screen();
-    // Failing destinations with a backlog come before others, and those that do not fit are
-    // counted.
+    // Failing destinations with a backlog are first, and those that do not fit are counted.
     assert!(screen.contains(" more"), "{screen}");
     assert!(!screen.contains("every destination responds"), "{screen}");
     assert!(!screen.contains("nothing is open"), "{screen}");
@@ -433,7 +432,7 @@ async fn a_passed_test_sends_what_waits_and_health_begins_again(storm: &mut Stor
     assert!(number(&delivered) >= before, "{delivered} of {before}");
     storm.console.press("\x1b");
     storm.console.shows(&[FIXED, "healthy"]);
-    // After a resume, its health is unknown until something is sent.
+    // After a resume, its health is unknown until a message is sent.
     storm.filter("name=legacy-pager", &["1/1  ·  /", "paused"]);
     storm.console.press("p");
     storm.console.shows(&["Resume legacy-pager?"]);

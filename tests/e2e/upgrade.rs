@@ -12,7 +12,7 @@ use bellwether_tests::{
 use serde_json::{Value, json};
 
 const RELEASES: [&str; 1] = ["0.1.0"];
-/// Nothing expires, whatever its age.
+/// No record expires, regardless of its age.
 const SETTINGS: &str = "[lifetime]\nerror_age_max = \"0s\"\nwarning_age_max = \"0s\"\n\
     info_age_max = \"0s\"\nretention = \"0s\"\n[delivery]\nretention = \"36500d\"\n";
 

@@ -80,11 +80,11 @@ pub struct Reply {
     pub body: String,
     /// Delay before the response.
     pub delay: Duration,
-    /// Whether and how the response arrives.
+    /// The delivery of the response, if any.
     pub manner: ResponseManner,
 }
 
-/// Whether and how a response arrives.
+/// The delivery of a response, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseManner {
     /// It arrives complete.

@@ -76,7 +76,8 @@ async fn singles(report: &mut Report, world: &World, numbers: &Numbers, syncs: f
     );
     let p99_ms = grpc.p99.as_secs_f64() * 1e3;
     report.add(Figure::new(format!("{name}, p99"), p99_ms, "ms").goal(Goal::Most(15.0)));
-    // With so many in flight, each waits for the others; half as many show the share of waiting.
+    // With this number of requests in flight, each waits for the others; half of it shows the share
+    // of waiting.
     let half = grpc_load(world, numbers, SINGLES_IN_FLIGHT / 2, 1).await;
     let name = "intake: gRPC, single events, 128 in flight";
     report.add(Figure::new(name, half.rate, "/s").goal(on_disk(30_000.0, syncs)));

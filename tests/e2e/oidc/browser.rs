@@ -13,11 +13,11 @@ use serde_json::json;
 use super::{Provider, settings};
 use crate::samples;
 
-/// The configured address of the gateway. Nothing listens there: the test replaces it with the
+/// The configured address of the gateway. No server listens there: the test replaces it with the
 /// address in use.
 const PAGE: &str = "http://127.0.0.1:9";
 
-/// A user's browser: it keeps cookies per site and follows redirects.
+/// A user's browser, which stores cookies per site and follows redirects.
 struct Browser {
     gateway: String,
     cookies: BTreeMap<(String, String), String>,

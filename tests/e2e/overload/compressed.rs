@@ -241,7 +241,7 @@ async fn compressed_bodies_are_limited_by_decompressed_size() {
     let many = (0..hostile_times(40, 400)).map(|_| send("gzip", &bomb));
     for answer in futures_util::future::join_all(many).await {
         let status = answer.status.as_u16();
-        // With many clients, some may be asked to retry.
+        // With many clients, some may have to retry.
         assert!(matches!(status, 413 | 429 | 503), "{}", answer.text());
     }
     withstands(&world, ()).await;

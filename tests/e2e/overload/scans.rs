@@ -25,7 +25,7 @@ const HEALTH_MAX: Duration = Duration::from_secs(10);
 const OTHERS_MAX: Duration = Duration::from_secs(30);
 const END_MAX: Duration = Duration::from_secs(30);
 
-/// Returns a query that matches nothing and scans the whole body in each clause.
+/// Returns a query that matches no event and reads the whole body in each clause.
 fn costly() -> Value {
     let clause =
         |at: usize| json!({"contains": {"field": "body", "value": format!("nEEdle {at}")}});

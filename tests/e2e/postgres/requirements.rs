@@ -1,4 +1,4 @@
-//! Requirements of the database, the role and the connection, reported at startup before anything
+//! Requirements of the database, the role and the connection, reported at startup before any table
 //! is created.
 
 use std::{fs, path::Path};

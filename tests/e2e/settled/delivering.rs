@@ -216,7 +216,7 @@ async fn misconfigured_or_failing_receivers_fail_the_destination() {
             .await;
             let text = health["lastError"].as_str().unwrap_or_default();
             assert!(text.contains(&status.to_string()), "{name}: {health}");
-            // The breaker is open: the others wait without using an attempt.
+            // The breaker is open: the other deliveries wait without using an attempt.
             let waiting = eventually("some deliveries to wait", async || {
                 let all = deliveries(&wire, &name).await;
                 let waits = |it: &&Value| it["attemptCount"] == 0 && it["endTime"].is_null();
@@ -267,7 +267,8 @@ async fn waiting_deliveries_are_sent_when_the_destination_changes() {
             let update = "DestinationService/UpdateDestination";
             wire.ok(update, &json!({"destination": destination})).await;
             let start = std::time::Instant::now();
-            // Deliveries already tried wait for their next attempt; the others are not held.
+            // Deliveries that were already tried wait for their next attempt; the others are not
+            // held.
             let untried = 12 - wrong.count();
             eventually("the deliveries that were not tried", async || {
                 (right.count() >= untried).then_some(())

@@ -69,7 +69,7 @@ pub enum ConnectionAction {
     ClosesInHandshake,
     /// Resets it during the TLS handshake (TLS only).
     ResetsInHandshake,
-    /// Accepts it and does nothing else.
+    /// Accepts it without further action.
     Hangs,
 }
 
@@ -100,7 +100,7 @@ struct Recorded {
     connections: usize,
     /// Request bodies, each with the action taken.
     requests: Vec<(Vec<u8>, ServerAction)>,
-    /// Header fields of requests with missing or different ids.
+    /// Header fields of requests with missing or mismatched ids.
     nameless: Vec<String>,
 }
 
@@ -259,7 +259,7 @@ async fn apply_connection_action(
         ConnectionAction::Closes => {}
         ConnectionAction::Resets => reset(&stream),
         ConnectionAction::ClosesInHandshake | ConnectionAction::ResetsInHandshake => {
-            // Closing a socket with unread bytes resets it, so everything is read first.
+            // Closing a socket with unread bytes resets it, so all bytes are read first.
             let mut stream = stream;
             let mut hello = vec![0; 16 * 1024];
             let _read = stream.read(&mut hello).await;

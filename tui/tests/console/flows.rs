@@ -294,7 +294,7 @@ async fn console_survives_a_lost_connection_and_reconnects() {
     press(&mut console, "2").await;
     service.cut(true);
     assert!(console.shows("not connected").await);
-    // Loaded data stays visible with its age. Changes are rejected; everything else works.
+    // Loaded data stays visible with its age. Changes are rejected; all other actions work.
     assert!(console.shows("displayed data is").await);
     assert_shows(&console.screen(), "disk 39 is full");
     let screen = press(&mut console, "c").await;

@@ -97,7 +97,7 @@ async fn silence_choices_show_what_they_cover() {
     ] {
         assert_shows(&screen, shown);
     }
-    // Leaving the form creates nothing.
+    // Leaving the form creates no silence.
     press(&mut console, "n").await;
     assert_eq!(stored_silences(&real).await, vec![]);
     press(&mut console, "z").await;

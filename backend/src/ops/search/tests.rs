@@ -1,4 +1,4 @@
-//! Searches compared with a plain sort of everything.
+//! Searches compared with a plain sort of all occurrences.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

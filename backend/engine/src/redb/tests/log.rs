@@ -96,7 +96,7 @@ fn log_ends_before_a_torn_frame() {
     let start = start.unwrap() / 512 * 512;
     let end = start + 24 + rows(33).len();
     for cut in start..end {
-        // The frame is incomplete unless the missing part equals what was there before.
+        // The frame is incomplete unless the missing part is equal to the previous content.
         let torn = [&after[..cut], &before[cut..]].concat();
         let expected = if torn[start..end] == after[start..end] {
             33

@@ -399,7 +399,7 @@ fn rendering_cost_is_bounded() {
             RenderError::TooSlow => false,
         };
         assert!(is_expected, "{source}: {error}");
-        // An unoptimized build with other tests running takes some ten times as long.
+        // An unoptimized build that runs next to other tests takes about ten times as long.
         assert!(begun.elapsed() < Duration::from_secs(2), "{source}");
     }
 }

@@ -184,7 +184,7 @@ const ANSWERS: &[(&str, &str, Outcome, Advice)] = {
     (".", "", Unknown, Again),
     (".", "...", Unknown, Again),
     (".", "queued", Unknown, Again),
-    // The mail is delivered regardless of what follows.
+    // The mail is delivered regardless of later failures.
     ("QUIT", "...", Delivered, Again),
     ("QUIT", "", Delivered, Again),
     ("QUIT", "500 what?", Delivered, Again),

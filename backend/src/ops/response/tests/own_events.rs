@@ -1,4 +1,4 @@
-//! Events of the service's own are stored with what causes them.
+//! The service's own events are stored with the changes that cause them.
 
 use super::*;
 use crate::{
