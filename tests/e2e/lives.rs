@@ -127,7 +127,7 @@ async fn resume_token_of_another_store_reports_a_gap() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn drill_restore_sends_nothing_until_ended() {
+async fn drill_restore_sends_no_messages_until_ended() {
     let mut world = World::start();
     let home = world.folder().to_owned();
     let receiver = Receiver::start().await;

@@ -105,7 +105,7 @@ async fn put(rest: &Rest, name: &str, host: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killing_any_node_under_load_loses_nothing() {
+async fn killing_any_node_under_load_loses_no_event() {
     let Some(database) = Database::start() else {
         return;
     };

@@ -47,7 +47,7 @@ async fn notice_is(rest: &Rest, status: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn paused_destination_gets_nothing_until_resumed_even_after_a_kill() {
+async fn paused_destination_receives_no_message_until_resumed() {
     let mut world = World::with_settings(SETTINGS);
     let receiver = Receiver::start().await;
     let rest = world.rest();

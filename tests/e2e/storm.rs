@@ -208,7 +208,7 @@ async fn every_screen_agrees_with_the_service_in_a_storm() {
     an_unknown_field_is_an_error_in_every_list_and_columns_filter(&mut storm);
     explain_has_the_reason_of_the_delivery_and_no_due_time_is_past(&mut storm).await;
     a_silence_is_typed_shown_as_understood_and_undone(&mut storm).await;
-    a_passed_test_sends_what_waits_and_health_begins_again(&mut storm).await;
+    successful_test_sends_waiting_messages_and_resets_health(&mut storm).await;
     storm.console.press("q");
     assert!(storm.console.ended().success());
     assert_eq!(storm.console.remaining_modes(), Vec::<String>::new());
@@ -409,7 +409,7 @@ async fn a_silence_is_typed_shown_as_understood_and_undone(storm: &mut Storm) {
     storm.console.press("/\x15\r");
 }
 
-async fn a_passed_test_sends_what_waits_and_health_begins_again(storm: &mut Storm) {
+async fn successful_test_sends_waiting_messages_and_resets_health(storm: &mut Storm) {
     let filter = format!("destination={FIXED}");
     let waiting =
         async |storm: &Storm| number(&storm.delivery_counts(&filter).await["waitingCount"]);

@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(letters.remove_stopped(61 * MINUTE_MS), ["hook"]);
     }
     #[test]
-    fn severe_one_is_reported_immediately_and_sums_up_the_others() {
+    fn severe_dead_letter_is_reported_immediately_with_the_total() {
         let mut letters = DeadLetters::default();
         let mut record = |severity, minute| {
             let sum = letters.record(id(), "hook", severity, minute * MINUTE_MS);

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn thirty_messages_reach_a_limited_receiver_in_time() {
+    fn thirty_messages_reach_a_limited_receiver_before_the_deadline() {
         let window = |count, length_ms| Window { count, length_ms };
         let a_second = vec![window(1, 1_000)];
         let telegram = vec![window(1, 1_000), window(20, 60_000)];
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_is_forgotten_when_the_receiver_takes_more() {
+    fn limit_is_forgotten_when_the_receiver_accepts_more() {
         let mut pace = Pace::default();
         pace.record_refusal(0, Some(Duration::from_secs(1)), 1);
         let mut count = 0;

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn most_severe_goes_first_then_the_oldest() {
+    fn backlog_is_sent_by_severity_then_age() {
         use Severity::{Critical, Info, Warning};
         let all = [
             waiting(1, Info, 0),
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn twice_deferred_message_lets_others_of_its_severity_go_first() {
+    fn twice_deferred_message_is_sent_after_others_of_its_severity() {
         let mut deferred = waiting(1, Severity::Error, 0);
         deferred.rank.deferrals = 2;
         let all = [

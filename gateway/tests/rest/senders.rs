@@ -388,7 +388,7 @@ async fn pagerduty_accepts_bodies_up_to_512_kib() {
 }
 
 #[tokio::test]
-async fn alertmanager_status_needs_neither_key_nor_backend() {
+async fn alertmanager_status_requires_neither_key_nor_backend() {
     let world = World::new().await;
     let answer = world.get("/api/v2/status").await;
     assert_eq!(answer.status, 200);

@@ -1,4 +1,4 @@
-//! The service as a process: its CPU time and its start time.
+//! The service process: its CPU time and startup time.
 
 use std::time::Duration;
 

@@ -69,7 +69,7 @@ fn of_earlier(binary: &Path, database: &Database) -> Vec<World> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rolling_upgrade_under_load_loses_nothing() {
+async fn rolling_upgrade_under_load_loses_no_event() {
     let Some(database) = Database::start() else {
         return;
     };

@@ -153,7 +153,7 @@ async fn refused_among_good(wire: &Wire, status: u16) {
 }
 
 #[tokio::test]
-async fn rejections_alone_do_not_delay_a_valid_message() {
+async fn rejections_do_not_delay_a_valid_message() {
     let world = World::start();
     for wire in world.wires() {
         for status in [400, 413, 415, 422] {
@@ -233,7 +233,7 @@ async fn misconfigured_or_failing_receivers_fail_the_destination() {
 }
 
 #[tokio::test]
-async fn probes_take_turns_and_one_success_releases_the_rest() {
+async fn probes_alternate_and_one_success_releases_the_waiting() {
     let world = World::with_settings("[delivery]\nschedule = [\"0s\", \"1s\", \"1s\", \"1s\"]\n");
     let [rest, grpc] = world.wires();
     tokio::join!(

@@ -260,7 +260,7 @@ async fn role_violations_are_rejected_with_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn read_only_console_changes_nothing() {
+async fn read_only_console_makes_no_change() {
     let service = Service::stocked().await;
     let mut options = service.options();
     options.read_only = true;

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn all_violations_are_listed_at_once() {
+    fn all_violations_are_listed_together() {
         let wire = cloud::Event {
             severity: 9,
             status: -1,

@@ -47,7 +47,7 @@ fn priority_maps_to_severity() {
 }
 
 #[test]
-fn close_and_acknowledge_need_only_the_alias() {
+fn close_and_acknowledge_require_only_the_alias() {
     for (path, expected) in [(CLOSE, (0, 3, None)), (ACKNOWLEDGE, (0, 0, Some(true)))] {
         for body in ["", "{}", "{\"user\": \"me\", \"source\": \"x\"}"] {
             let ask = Ask::body(body).captured("db/disk 1");

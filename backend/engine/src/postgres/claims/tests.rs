@@ -39,7 +39,7 @@ fn claims() -> (Claims, Arc<ManualClock>) {
 }
 
 #[test]
-fn slots_are_balanced_and_node_loss_moves_only_its_own() {
+fn losing_a_node_moves_only_its_slots() {
     let three = living(&[1, 2, 3]);
     let shares = shares(&three);
     assert_eq!(shares.len(), 3);

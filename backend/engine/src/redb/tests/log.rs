@@ -111,7 +111,7 @@ fn log_ends_before_a_torn_frame() {
             cut - start
         );
     }
-    // Sectors are written in any order.
+    // Sectors may reach the disk in any order.
     for missing in (start..end).step_by(512) {
         let mut torn = after.clone();
         let sector = missing..missing + 512;

@@ -507,7 +507,7 @@ async fn rejected_recipient_does_not_fail_the_destination() {
 }
 
 #[tokio::test]
-async fn late_reply_to_data_has_its_own_timeout() {
+async fn late_reply_to_data_has_a_separate_timeout() {
     let receiver = Receiving::late(b"250 taken\r\n", Duration::from_millis(900)).await;
     let mut world = World::new();
     world.config.smtp = Some(SmtpConfig {
