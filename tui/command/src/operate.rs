@@ -116,7 +116,7 @@ async fn open(
     options.views.clone_from(&settings.views);
     options.read_only = settings.read_only;
     options.shell = sending::shell(settings, address, signed_in);
-    options.sending = sending::command(&options.shell);
+    options.sending = sending::example_curl_command(&options.shell);
     options.mouse = settings.mouse;
     options.escape_delay = settings.escape_delay;
     options.kitty_keys = settings.kitty_keys;

@@ -10,7 +10,9 @@ use crate::{
 
 /// A time zone that is not installed on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("is not a time zone that is installed on this machine; expected an IANA name such as Europe/Berlin")]
+#[error(
+    "is not a time zone that is installed on this machine; expected an IANA name such as Europe/Berlin"
+)]
 pub struct MissingZone;
 
 /// Returns the time zone with that IANA name.

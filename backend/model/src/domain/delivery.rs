@@ -189,11 +189,17 @@ impl Recipients {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryState {
     /// Waits for its first attempt.
-    Pending { due_ms: i64 },
+    Pending {
+        due_ms: i64,
+    },
     /// An attempt is in progress.
-    Leased { until_ms: i64 },
+    Leased {
+        until_ms: i64,
+    },
     /// Waits for its next attempt.
-    Retry { due_ms: i64 },
+    Retry {
+        due_ms: i64,
+    },
     /// The provider accepted the message.
     Delivered,
     /// Failed permanently.

@@ -321,7 +321,10 @@ impl Compiler {
         path: &str,
     ) -> Option<Vec<Operand>> {
         if literals.is_empty() || literals.len() > VALUES_MAX {
-            let message = format!("requires 1 to {VALUES_MAX} values, but has {}", literals.len());
+            let message = format!(
+                "requires 1 to {VALUES_MAX} values, but has {}",
+                literals.len()
+            );
             self.add_violation(format!("{path}.values"), message);
             return None;
         }

@@ -237,7 +237,8 @@ fn scope_violations(role: Role, scope: &KeyScope) -> Vec<Violation> {
     }
     if !scope.sources.is_empty() && role != Role::Ingest {
         let role = role.as_str();
-        let message = format!("is allowed only for the role ingest; this client has the role {role}");
+        let message =
+            format!("is allowed only for the role ingest; this client has the role {role}");
         violations.push(Violation::new("scopeSources", message));
     }
     violations

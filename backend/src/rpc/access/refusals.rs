@@ -125,16 +125,16 @@ impl Refusals {
             Some(IpAddr::V4(address)) => address.to_string(),
             Some(IpAddr::V6(network)) => format!("{network}/64"),
         };
-        let wait_ms = self.count(RefusalReason::Key, subject, now_ms);
+        let wait_ms = self.record_refusal(RefusalReason::Key, subject, now_ms);
         Duration::from_millis(wait_ms.max(0).unsigned_abs())
     }
 
     pub(super) fn client(&self, why: RefusalReason, client: &str, now_ms: i64) {
-        self.count(why, client.to_owned(), now_ms);
+        self.record_refusal(why, client.to_owned(), now_ms);
     }
 
     /// Records a rejection. Returns its delay, from the pace of its subject.
-    fn count(&self, why: RefusalReason, subject: String, now_ms: i64) -> i64 {
+    fn record_refusal(&self, why: RefusalReason, subject: String, now_ms: i64) -> i64 {
         self.metrics.record_refused_call(why.as_str());
         let (wait_ms, event) = {
             let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
