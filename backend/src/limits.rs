@@ -437,7 +437,7 @@ pub const INTAKE_BATCH_EVENTS: usize = 1_000;
 /// Time for which the decision about events is repeated while other clients keep changing the same
 /// occurrences.
 pub const INTAKE_CONFLICT_TIME_MAX: Duration = Duration::from_secs(10);
-/// Intake workers. While one of them waits for its commit, the others decide.
+/// Intake workers. While one worker waits for its commit, the other workers decide.
 pub const INTAKE_WORKERS: usize = 4;
 pub const STREAM_BATCH_EVENTS: usize = 200;
 /// Longest time for which an event of a stream waits for other events, so that they are decided

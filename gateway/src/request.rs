@@ -226,7 +226,7 @@ impl Handler {
         let took = start.elapsed();
         self.metrics
             .record_response(operation, reply.status, took, reply.body.len());
-        // Failed and slow requests are logged at info level, others at debug level.
+        // Failed and slow requests are logged at info level, all other requests at debug level.
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(

@@ -1,5 +1,6 @@
 //! A storm with 13 destinations, 8 of which fail, explored on a real terminal. Every number agrees
-//! with the service, and no wrong data is displayed. All checks that need a storm share this one.
+//! with the service, and no wrong data is displayed. All checks that require a storm share this
+//! one.
 
 use std::{
     sync::{

@@ -1,5 +1,5 @@
 //! A PostgreSQL server from the system's package, run by an unprivileged user in a temporary folder
-//! and on loopback. If it is not installed, tests that need it are skipped with a message.
+//! and on loopback. If it is not installed, tests that require it are skipped with a message.
 
 use std::{
     fs,

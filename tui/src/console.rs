@@ -208,7 +208,7 @@ impl<B: Backend> Console<B> {
         }
     }
 
-    /// Waits for news and processes everything received.
+    /// Waits for news and processes all news received.
     ///
     /// # Cancel safety
     /// No news is lost if the future is dropped.

@@ -312,7 +312,7 @@ impl Headless {
         edited
     }
 
-    /// Returns the texts copied to the clipboard, oldest first.
+    /// Returns the strings copied to the clipboard, oldest first.
     pub fn clipboard(&mut self) -> &[String] {
         self.take_terminal_action(None::<fn(&str) -> String>);
         &self.copied

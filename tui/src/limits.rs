@@ -63,7 +63,7 @@ pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) const FRAME: Duration = Duration::from_millis(33);
 /// Refresh interval of a list that the service does not stream.
 pub(crate) const REFRESH_MS: i64 = 10_000;
-/// Maximum age of the counts in the tabs while something changes.
+/// Maximum age of the counts in the tabs while events change.
 pub(crate) const TABS_MS: i64 = 5_000;
 /// Refresh interval while nothing is stored, when only the passage of time changes what is shown.
 pub(crate) const UNCHANGED_MS: i64 = 180_000;
@@ -72,7 +72,7 @@ pub(crate) const SETTLED_MS: i64 = 5_000;
 pub(crate) const COUNTED_MS: i64 = 9_000;
 /// Refresh interval of the charts while nothing happens.
 pub(crate) const COUNTED_IDLE_MS: i64 = 180_000;
-/// Age from which the counts are shown with their age, if something changed since.
+/// Age from which the counts are shown with their age, if events changed since.
 pub(crate) const OLD_MS: i64 = 15_000;
 /// Minimum pause between two refreshes of the charts, as a multiple of the last one's duration.
 pub(crate) const COUNTED_PAUSE: i64 = 10;

@@ -59,7 +59,7 @@ const RETENTION: Duration = HOUR.saturating_mul(6);
 const WAITING_MAX: i64 = 20_000;
 const REPORT_EVERY: u64 = 6 * 60;
 const DAY: u64 = 24 * 60;
-/// Maximum use on the last days, as a multiple of the use on the first days.
+/// Maximum use at the end of the run, as a multiple of the use on the first days.
 const GROWTH_MAX: f64 = 1.1;
 
 fn main() {

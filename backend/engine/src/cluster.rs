@@ -92,8 +92,8 @@ pub trait Cluster: Debug + Send + Sync {
 
     async fn resign(&self, _why: &str) {}
 
-    /// Waits until this process may no longer use the store because the others declared it dead
-    /// long ago. Never returns for most engines.
+    /// Waits until this process may no longer use the store because the other nodes declared it
+    /// dead long ago. Never returns for most engines.
     ///
     /// # Cancel safety
     ///

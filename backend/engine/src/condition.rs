@@ -11,7 +11,7 @@ use crate::{change::DiskShare, error::EngineError};
 const MEBIBYTE: u64 = 1024 * 1024;
 /// Divisor of the floor below which the service's own work is refused as well.
 const OWN_FLOOR_SHARE: u64 = 4;
-/// Time for which writes that need no space do not end [`Condition::Full`].
+/// Time for which writes that require no space do not end [`Condition::Full`].
 const FULL_TIME_MIN: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! An engine without a disk: the reference for the others, used in tests.
+//! An engine without a disk: the reference for the other engines, used in tests.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},

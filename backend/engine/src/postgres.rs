@@ -87,7 +87,7 @@ const BEYOND: [u8; 64] = [u8::MAX; 64];
 
 /// Time for which events from senders are refused after a write found the database full.
 const EVENT_PAUSE: Duration = Duration::from_secs(1);
-/// Interval at which the log is polled for commits of others.
+/// Interval at which the log is polled for commits of other nodes.
 const FOLLOW_EVERY: Duration = Duration::from_millis(25);
 
 #[derive(Debug)]

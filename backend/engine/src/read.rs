@@ -48,7 +48,7 @@ impl Range {
         }
     }
 
-    /// Excludes everything up to and including a key.
+    /// Excludes all keys up to and including a key.
     pub fn exclude_through(&mut self, key: &[u8]) {
         self.start = [key, &[0]].concat();
     }

@@ -11,7 +11,7 @@ use crate::{
     limits::{HISTORY_MAX, REPORT_LATE_MAX_MS},
 };
 
-/// The review time of an occurrence that needs no review.
+/// The review time of an occurrence that requires no review.
 pub const REVIEW_NEVER_MS: i64 = i64::MAX;
 
 #[derive(Debug, Clone)]

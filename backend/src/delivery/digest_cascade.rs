@@ -130,7 +130,7 @@ async fn update_deliveries(
                 changes.update(delivery, &dead);
             }
         }
-        // An unreadable delivery must not block the others.
+        // An unreadable delivery must not block the other deliveries.
         let key = destination.to_bytes().into();
         let (window, _) = store.get_readable::<BudgetWindow>(vec![key]).await?;
         if let (Some(window), None) = (window.into_iter().flatten().next(), &rest) {

@@ -301,7 +301,7 @@ impl Follower {
         if let Some(health) = &health {
             queue.refusals = health.alike.clone();
             if refusals::is_judged(&queue.refusals) {
-                // Some of these messages may not have been resent before the restart.
+                // Some of these messages were possibly not resent before the restart.
                 queue.wronged.clone_from(&queue.refusals.messages);
             }
         }

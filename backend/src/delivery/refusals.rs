@@ -18,7 +18,7 @@ pub(crate) fn record_rejection(
     if report.verdict.is_about_addresses() {
         return Vec::new();
     }
-    // A mail rejected for some addresses is delivered to the others.
+    // A mail rejected for some addresses is delivered to the remaining addresses.
     match report
         .verdict
         .cause()

@@ -176,7 +176,7 @@ impl Calendars {
         self.expand_prepared(found.ok_or_else(missing)?, span)
     }
 
-    /// Returns the spans of a draft. Nothing is stored, and the draft needs no name.
+    /// Returns the spans of a draft. The draft is not stored and requires no name.
     pub async fn preview(
         &self,
         mut draft: v1::Calendar,

@@ -248,7 +248,7 @@ impl Stage {
     }
 
     /// Deletes the resources that have the owner's tag and that no document describes. Resources
-    /// that refer to others are deleted first.
+    /// that refer to other definitions are deleted first.
     async fn prune(&self, documents: &[Document], owner: &str) -> Result<Vec<Change>, Error> {
         let described = documents
             .iter()

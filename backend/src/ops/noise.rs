@@ -418,7 +418,7 @@ impl NoiseReports {
                     scan::yield_if_needed().await;
                 }
                 if left == 0 {
-                    // An occurrence may notify after it was last seen, and an open one long after.
+                    // An occurrence can notify after it was last seen, and an open one long after.
                     start_ms = if is_closed {
                         start_ms.max(last_ms.saturating_add(DAY_MS))
                     } else {

@@ -193,7 +193,7 @@ impl ReceiptSweep {
                 limit,
             );
             let mut found = found.await?;
-            // Entries indexed before the clock was set may not be old.
+            // Entries indexed before the clock was set are not necessarily old.
             found.retain(|(_, it)| !it.is_shifted());
             let mut changes = self.store.changes();
             for (_, receipt) in &found {

@@ -196,7 +196,7 @@ pub trait Drafted: Resource + PartialEq {
         async move { Ok((FromDomain::from_domain(resource), 0)) }
     }
 
-    /// Returns warnings about settings that its author may not have intended.
+    /// Returns warnings about settings that its author possibly did not intend.
     fn warnings(
         &self,
         _all: &Resources<Self>,

@@ -83,8 +83,8 @@ pub struct SilenceView {
     /// Whether all open events were scanned since the last edit. Otherwise the counts above are
     /// from before the edit.
     pub is_counted: bool,
-    /// Warnings about settings that the author may not have intended; only set when the silence is
-    /// saved.
+    /// Warnings about settings that the author possibly did not intend; only set when the silence
+    /// is saved.
     pub warnings: Vec<String>,
 }
 

@@ -119,8 +119,8 @@ impl Triggers {
     }
 
     /// Prepares a test of a draft's query on stored occurrences of a time span, compared with the
-    /// stored trigger of the same name. Nothing is stored, and the draft needs no name. Without
-    /// start and end, the span begins 24 hours ago.
+    /// stored trigger of the same name. The draft is not stored and requires no name. Without start
+    /// and end, the span begins 24 hours ago.
     pub async fn begin_test(
         &self,
         draft: &v1::Trigger,

@@ -124,7 +124,7 @@ fn check_count(field: &str, count: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// The valid items, and the errors of the others, in the order of the request.
+/// The valid items, and the errors of the invalid items, in the order of the request.
 struct Outcomes<T> {
     valid: Vec<T>,
     /// The error of each item; `None` for a valid item.

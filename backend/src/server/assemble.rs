@@ -618,7 +618,7 @@ const INTAKE: [&str; 2] = [
 ];
 
 /// Reports the health of each service. The service as a whole and the services in [`INTAKE`] are
-/// healthy while events are accepted, the others while the store is readable.
+/// healthy while events are accepted, the other services while the store is readable.
 async fn report_health(reporter: &HealthReporter, condition: &Condition, is_stuck: bool) {
     for name in std::iter::once("").chain(methods::services()) {
         let serves = if name.is_empty() || INTAKE.contains(&name) {

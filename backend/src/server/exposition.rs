@@ -37,7 +37,7 @@ use crate::{
     },
 };
 
-/// Destinations with separate series, by name. The others share one series.
+/// Destinations with separate series, by name. The remaining destinations share one series.
 const DESTINATIONS_MAX: usize = 100;
 /// Label of the shared series, which is not a valid destination name.
 const OTHERS: &str = "(others)";

@@ -635,7 +635,7 @@ async fn waits_are_independent_of_clock_steps() {
             "clock changes",
         ];
         for kind in kinds {
-            // Ageing is rare, so a short walk may not include it.
+            // Ageing is rare, so a short walk does not always include it.
             let is_met = counts.get(kind).is_some_and(|it| *it > 0);
             assert!(
                 is_met || kind == "aged" && steps <= 1_000,

@@ -28,7 +28,7 @@ use crate::{
 };
 
 const PAGE: usize = 500;
-/// Maximum number of described errors; others are only counted.
+/// Maximum number of described errors; further errors are only counted.
 const ERRORS_DESCRIBED_MAX: usize = 100;
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

@@ -64,7 +64,7 @@ impl AlertQuery {
 
     pub(crate) fn clause(&self) -> Option<Clause> {
         let plain = self.matchers.iter().filter(|it| !it.is_regex());
-        // A matcher that matches no event needs no clause, because no alert passes it later.
+        // A matcher that matches no event requires no clause, because no alert passes it later.
         let clauses = plain.filter_map(|it| it.clause().ok().flatten());
         matcher::all(clauses.collect())
     }

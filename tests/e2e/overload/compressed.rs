@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{EVENTS, hostile_times, is_whole, withstands};
 
 const UNFOLDED: usize = 256 * 1024 * 1024;
-/// Methods of every kind of streaming, one of which needs no key.
+/// Methods of every kind of streaming, one of which requires no key.
 const METHODS: [&str; 5] = [
     "zenoss.cloud.DataReceiverService/PutEvents",
     "zenoss.cloud.DataReceiverService/PutEvent",

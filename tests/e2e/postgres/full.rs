@@ -1,5 +1,6 @@
 //! A full database (error 53100), here a tablespace on a small disk. It rejects new events,
-//! continues all work that needs no space, and accepts events within seconds once there is space.
+//! continues all work that requires no space, and accepts events within seconds once there is
+//! space.
 
 use std::{
     path::Path,

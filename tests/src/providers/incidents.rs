@@ -26,7 +26,7 @@ pub struct Incident {
     pub is_open: bool,
     /// Whether it is acknowledged.
     pub is_acknowledged: bool,
-    /// Texts of the messages about it, oldest first.
+    /// Texts of the messages about the incident, oldest first.
     pub texts: Vec<String>,
 }
 

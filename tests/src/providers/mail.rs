@@ -53,7 +53,7 @@ pub enum MailMischief {
     HangsUp(&'static str),
     /// Lists capabilities endlessly.
     Floods,
-    /// Rejects this address with this response, and accepts all others.
+    /// Rejects this address with this response, and accepts all other addresses.
     Refuses(&'static str, &'static str),
     /// Accepts a mail but responds only after this delay.
     AnswersLate(Duration),

@@ -55,7 +55,7 @@ fn opens_form(entry: &Entry) -> bool {
     )
 }
 
-/// Whether an action has something to act on; otherwise it is neither hinted nor listed.
+/// Whether an action has a target; otherwise it is neither hinted nor listed.
 pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
     let Some(form) = model.page.form() else {
         return match entry.action {
@@ -110,7 +110,7 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
     form_applies(model, form, entry.action)
 }
 
-/// Whether an action of forms has something to act on in this form.
+/// Whether an action of forms has a target in this form.
 fn form_applies(model: &Model, form: &Form, action: Action) -> bool {
     let has = |wanted: fn(&FieldKind) -> bool| {
         let shown = (0..form.specs.len()).filter(|index| form.is_shown(*index));

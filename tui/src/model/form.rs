@@ -30,7 +30,7 @@ pub(crate) struct Form {
     pub(crate) kind: Kind,
     /// Name and etag of the edited resource; `None` for a new one.
     pub(crate) stored: Option<(String, String)>,
-    /// The original object, which preserves everything that has no field.
+    /// The original object, which preserves all values that have no field.
     base: Value,
     pub(crate) specs: &'static [FieldSpec],
     /// One input for each of `specs`.

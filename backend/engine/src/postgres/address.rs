@@ -114,7 +114,7 @@ impl Address {
 }
 
 impl Address {
-    /// Sets the number of connections of a node, raised to the minimum that it needs.
+    /// Sets the number of connections of a node, raised to the minimum that a node requires.
     #[must_use]
     pub fn with_connections(self, connections: usize) -> Self {
         Self {

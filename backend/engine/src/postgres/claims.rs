@@ -23,7 +23,7 @@ use crate::{
     ownership::{Claim, LEAD, OwnedSlot, OwnedSlots, SLOTS, hash_bytes},
 };
 
-/// Maximum number of slots that a node hands over at a time while it keeps others.
+/// Maximum number of slots that a node hands over at a time while it keeps other slots.
 const LEAVING_MAX: usize = 8;
 /// Delay until the next check after slots have moved.
 const NEXT: Duration = Duration::from_millis(5);
@@ -61,7 +61,7 @@ struct State {
     number: u64,
 }
 
-/// A period in which a stalled node leaves its work to others.
+/// A period in which a stalled node leaves its work to other nodes.
 #[derive(Debug, Clone, Copy)]
 struct RestPeriod {
     until: Duration,
@@ -230,8 +230,8 @@ impl Claims {
             .is_some_and(|it| !std::mem::replace(&mut it.is_vacant, true))
     }
 
-    /// Makes the node leave all work to others for a while, longer each time. Returns false if it
-    /// already does.
+    /// Makes the node leave all work to other nodes for a while, longer each time. Returns false if
+    /// it already does.
     pub(super) fn pause_ownership(&self, is_forced: bool) -> bool {
         let mut state = self.state();
         let now = self.clock.elapsed();

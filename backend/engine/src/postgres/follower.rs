@@ -1,4 +1,4 @@
-//! The task that reads the commits of others from the change log, trims the log, and folds
+//! The task that reads the commits of other nodes from the change log, trims the log, and folds
 //! counters.
 
 use std::{sync::Arc, time::Duration};

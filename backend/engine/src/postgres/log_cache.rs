@@ -67,7 +67,7 @@ struct WaitingStep {
 }
 
 impl LogCache {
-    /// Creates a cache that covers everything up to a position, without the steps.
+    /// Creates a cache that covers all steps up to a position, without their content.
     pub(super) fn up_to(position: LogPosition) -> Self {
         let steps = Steps {
             known: position,

@@ -132,7 +132,7 @@ impl Node {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the process was suspended so recently that the database may not have had time to
+    /// Whether the process was suspended so recently that the database possibly had no time to
     /// respond.
     fn was_suspended(&self) -> bool {
         self.suspended()

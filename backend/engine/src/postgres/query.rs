@@ -76,7 +76,8 @@ pub(super) enum Query {
     ForgetNodes,
     /// Renews a node's claim to be working on its slots.
     Works,
-    /// Reads the working nodes, whether they are to own slots, and whether they renew in time.
+    /// Reads the working nodes, whether they are to own slots, and whether they renew before the
+    /// deadline.
     Owners,
     Claims,
     OwnSlots,

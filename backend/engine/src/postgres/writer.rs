@@ -285,7 +285,7 @@ impl Writer {
             if let Err(error) = self.ensure_session(deadline).await {
                 return reject_all(left, &error);
             }
-            // A commit that conflicts with others may be retried for a long time.
+            // A commit that conflicts with other commits may be retried for a long time.
             self.renew().await;
             let (group, rest) = select_group(left, round);
             left = rest;

@@ -206,7 +206,7 @@ impl Blocks {
     }
 }
 
-/// The backend passed to redb, which shares the blocks with others.
+/// The backend passed to redb, which shares the blocks with other handles.
 #[derive(Debug, Clone)]
 pub(super) struct Handle(pub(super) Arc<Blocks>);
 

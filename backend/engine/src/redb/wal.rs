@@ -43,7 +43,7 @@ pub(super) struct Wal {
     active: usize,
     /// The offset of its next frame.
     offset: u64,
-    /// Maximum size of a file, unless a single frame needs more.
+    /// Maximum size of a file, unless a single frame requires more.
     bytes_max: u64,
     life: u64,
     /// The current or last frame.

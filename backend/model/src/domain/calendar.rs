@@ -19,7 +19,8 @@ pub struct Calendar {
     pub time_zone: String,
     /// The windows, in the author's order; never empty.
     pub windows: Vec<Window>,
-    /// The calendars whose windows are excluded; these must not exclude others themselves.
+    /// The calendars whose windows are excluded; the excluded calendars must not exclude calendars
+    /// themselves.
     pub except: Vec<Name>,
     pub revision: u64,
     pub create_ms: i64,

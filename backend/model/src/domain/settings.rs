@@ -140,7 +140,7 @@ macro_rules! shared_settings {
             /// The keys of the settings in files, with their names in messages.
             pub const KEYS: &[(&str, &str)] = &[$(($key, $json)),+];
 
-            /// Copies one setting from others.
+            /// Copies one setting from other settings.
             pub fn take(&mut self, key: &str, from: &Self) {
                 match key {
                     $($key => self.$field = from.$field.clone(),)+
@@ -184,7 +184,7 @@ shared_settings! {
     /// Maximum number of openings of a rule without groups that are sent separately when one hold
     /// ends; more become a group. Zero means unlimited.
     together_from: u32 = 10, "release.together_from", "releaseTogetherFrom";
-    /// The templates that others include.
+    /// The templates that other templates include.
     templates: Arc<Snippets> = Arc::default(), "templates", "templates";
 }
 

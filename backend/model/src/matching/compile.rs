@@ -392,7 +392,7 @@ impl Compiler {
         None
     }
 
-    /// Checks that the text is not empty or too long, and that the field can contain texts.
+    /// Checks that the string is not empty or too long, and that the field can contain strings.
     fn is_text(&mut self, text: &str, holds: ValueType, path: &str) -> bool {
         if text.is_empty() {
             self.add_violation(

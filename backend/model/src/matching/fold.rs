@@ -50,7 +50,7 @@ impl FoldedText {
     }
 }
 
-/// A folded string to search for in many others.
+/// A folded string to search for in many other strings.
 #[derive(Debug, Clone)]
 pub struct Part {
     text: FoldedText,

@@ -166,7 +166,7 @@ fn truth(clause: &Clause, occurrence: &Occurrence) -> bool {
         Clause::EndsWith(field, part) => {
             any(field, &|held, _| text(held).ends_with(&fold_case(part)))
         }
-        // The only patterns generated here are a text between two others.
+        // The only patterns generated here are a string between two other strings.
         Clause::Matches(field, pattern) => {
             let part = pattern.trim_matches(['.', '*']);
             any(field, &|held, _| {

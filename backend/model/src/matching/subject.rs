@@ -17,7 +17,7 @@ const COMPARE_BYTES: usize = 64;
 #[derive(Debug)]
 pub struct Subject<'a> {
     pub(super) occurrence: &'a Occurrence,
-    /// Folded forms of long texts by address, which is stable while the occurrence is borrowed.
+    /// Folded forms of long strings by address, which is stable while the occurrence is borrowed.
     folded: RefCell<Vec<(usize, Box<str>)>>,
     compared: Cell<usize>,
     is_over: Cell<bool>,

@@ -49,7 +49,7 @@ impl SignLinks for MaskedSigner {
 }
 
 impl Links {
-    /// Returns the links with masked signatures, for texts that are displayed rather than sent.
+    /// Returns the links with masked signatures, for text that is displayed rather than sent.
     #[must_use]
     pub fn with_masked_signatures(&self) -> Self {
         let masked = |signer: &Option<Arc<dyn SignLinks>>| {

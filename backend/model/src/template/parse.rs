@@ -8,8 +8,8 @@ const NESTING_MAX: usize = 32;
 const NAME_BYTES_MAX: usize = 512;
 
 impl Template {
-    /// Parses a template that includes no others. Line ends are kept. A line that contains only a
-    /// section tag or a comment is removed.
+    /// Parses a template that includes no other template. Line ends are kept. A line that contains
+    /// only a section tag or a comment is removed.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         Self::parse_with(text, &NO_SNIPPETS)
     }

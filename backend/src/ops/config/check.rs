@@ -1,4 +1,4 @@
-//! Checks of documents that need no access to the store.
+//! Checks of documents that require no access to the store.
 
 use std::collections::{HashMap, hash_map::Entry};
 

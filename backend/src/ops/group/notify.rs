@@ -69,8 +69,7 @@ pub struct Outcome {
 /// Creates the due messages of groups of one rule, many per commit. An occurrence waits for only
 /// one group per rule, so these messages never share an occurrence.
 ///
-/// # Errors
-/// Returns an error if the store fails; some messages may not have been created then.
+/// # Errors Returns an error if the store fails; some messages were possibly not created then.
 pub async fn notify_group(
     (deciding, intake): (&DecisionContext, &Intake),
     dues: &[DueGroup],

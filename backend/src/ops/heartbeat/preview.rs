@@ -113,7 +113,7 @@ impl HeartbeatPreviews {
         Self { all, deciding }
     }
 
-    /// Evaluates a draft on the events of the past days. The draft needs no name.
+    /// Evaluates a draft on the events of the past days. The draft requires no name.
     pub async fn preview(&self, mut draft: v1::Heartbeat) -> Result<HeartbeatPreview, Error> {
         "preview".clone_into(&mut draft.name);
         let now_ms = self.deciding.clock.now_ms();

@@ -57,8 +57,8 @@ impl Previews {
         Self { all, deciding }
     }
 
-    /// Returns the open events that a draft would hold, considering only its own causes. Nothing is
-    /// stored, and the draft needs no name.
+    /// Returns the open events that a draft would hold, considering only its own causes. The draft
+    /// is not stored and requires no name.
     pub async fn preview(&self, mut draft: v1::Inhibition) -> Result<Preview, Error> {
         "preview".clone_into(&mut draft.name);
         let now_ms = self.deciding.clock.now_ms();

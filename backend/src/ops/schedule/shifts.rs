@@ -195,7 +195,7 @@ impl Schedules {
         Ok(all)
     }
 
-    /// Previews the next 30 days of a draft. Nothing is stored, and the draft needs no name.
+    /// Previews the next 30 days of a draft. The draft is not stored and requires no name.
     pub async fn preview(&self, mut draft: v1::Schedule) -> Result<SchedulePreview, Error> {
         let name = Name::parse(&draft.name).ok();
         let stored = match &name {

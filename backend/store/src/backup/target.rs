@@ -199,7 +199,7 @@ impl BackupFolder {
                 });
                 continue;
             }
-            // In the last valid piece, the incomplete part and everything after it are deleted.
+            // In the last valid piece, the incomplete part and all data after it are deleted.
             if content.newest_first().next().is_none() {
                 return self.remove_pieces_from(number);
             }

@@ -213,7 +213,7 @@ impl Folder {
 }
 
 /// Returns whether a process, such as a service, has locked the folder for writing. Returns false
-/// if this user may not read the lock.
+/// if this user is not allowed to read the lock.
 pub fn is_in_use(folder: &Path) -> bool {
     let lock = plain_file::open(&folder.join(LOCK));
     lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))

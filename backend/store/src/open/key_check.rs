@@ -14,7 +14,8 @@ const PREFIX: &[u8] = b"seal/";
 /// The current text. Only the owner of the keys can seal a text that claims fewer authenticated
 /// records.
 const TEXT: &str = "bellwether, definitions proven";
-/// Current and former texts, and the records that are authenticated in a store that contains them.
+/// Current and former plaintexts, and the records that are authenticated in a store that contains
+/// them.
 const TEXTS: [(&str, ProofLevel); 3] = [
     ("bellwether", ProofLevel::Nothing),
     ("bellwether, proven", ProofLevel::Access),

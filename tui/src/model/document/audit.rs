@@ -1,4 +1,4 @@
-//! The audit log, for everything or for one object.
+//! The audit log, for all objects or for one.
 
 use bellwether_proto::{
     json,

@@ -131,7 +131,7 @@ async fn closes_at(settings: Settings, operation: u64, failures: u64, kind: Erro
     disk.fail_after(u64::MAX);
     for disk in [disk.without_unsynced(), disk] {
         if is_closed {
-            // A closed store does not need the log.
+            // A closed store does not require the log.
             disk.edit(1, Vec::clear);
             disk.edit(2, Vec::clear);
         }

@@ -1,4 +1,4 @@
-//! Tests of missing or truncated logs, and of closed stores, which need none.
+//! Tests of missing or truncated logs, and of closed stores, which require no log.
 
 use super::{SETTINGS, Settings, SimulatedDisk, open, open_with};
 use crate::{

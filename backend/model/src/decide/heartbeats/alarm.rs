@@ -1,4 +1,5 @@
-//! The texts of the event for a missing beat, rendered from the templates of its heartbeat.
+//! The name, summary and dimensions of the event for a missing beat, rendered from the templates of
+//! its heartbeat.
 
 use std::collections::BTreeMap;
 
