@@ -217,7 +217,7 @@ async fn decide_release(
     if notices.deliveries.is_empty() {
         let status = occurrence.status.as_str();
         return Err(Error::FailedPrecondition(format!(
-            "nothing to send: the occurrence is {status}, or the rule has no message for it; held notifications are evaluated automatically"
+            "no message to send: the occurrence is {status}, or the rule has no message for it; held notifications are evaluated automatically"
         )));
     }
     let mut reports = Reports::default();

@@ -69,7 +69,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         endpoint(
             Method::DELETE,
             ALERT,
-            "Closes an Opsgenie alert; nothing is deleted.",
+            "Closes an Opsgenie alert without deleting it.",
             delete,
         ),
         read_endpoint(

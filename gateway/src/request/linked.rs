@@ -399,7 +399,7 @@ impl Handler {
         exchange: Exchange<'_>,
     ) -> Result<(), Problem> {
         if what == LinkedPage::Service {
-            return Err(Problem::invalid("nothing can be acknowledged here"));
+            return Err(Problem::invalid("this page has no event to acknowledge"));
         }
         if what == LinkedPage::Group {
             let request = SetGroupStatusRequest {

@@ -170,7 +170,7 @@ fn exceeded_error(client: &Name, rate: Option<u32>, what: &str, wait: Duration) 
     let rate = rate.unwrap_or_default();
     Error::Exhausted {
         message: format!(
-            "`{client}` may send {rate} {what} per second; nothing in this request was accepted"
+            "`{client}` may send {rate} {what} per second; the whole request was rejected"
         ),
         retry_after: Some(wait),
     }

@@ -249,7 +249,7 @@ impl MissingFields {
                 let has = has.as_ref().and_then(|it| it.get(at));
                 if has == Some(&false) {
                     warnings.push(format!(
-                        "no stored event of the {side} has the field `{field}`: nothing is held"
+                        "no stored event of the {side} has the field `{field}`, so no event is held"
                     ));
                 }
             }

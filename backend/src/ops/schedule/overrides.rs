@@ -56,7 +56,9 @@ impl Schedules {
             let mut overrides = retained_overrides(&found.value, now_ms);
             if overrides.iter().filter(|it| it.end_ms > now_ms).count() >= OVERRIDES_MAX {
                 return Err(Error::Exhausted {
-                    message: format!("it has {OVERRIDES_MAX} overrides; delete some first"),
+                    message: format!(
+                        "limit of {OVERRIDES_MAX} overrides reached; delete some first"
+                    ),
                     retry_after: None,
                 });
             }

@@ -260,8 +260,9 @@ impl Schedules {
         };
         let open = next.overrides.iter().filter(|it| it.end_ms > now_ms);
         if open.count() >= OVERRIDES_MAX {
-            let message =
-                format!("needs an override, and there are {OVERRIDES_MAX}; delete some first");
+            let message = format!(
+                "requires an override, but the limit of {OVERRIDES_MAX} overrides is reached; delete some first"
+            );
             violations.add("keepCurrent", message);
             return Ok(());
         }

@@ -44,7 +44,7 @@ pub(super) fn negate(value: &Value) -> Result<Value, Error> {
         Some(Number::Whole(number)) => checked_integer(number.checked_neg()),
         Some(Number::Float(number)) => Ok(Value::from(-number)),
         None => Err(invalid_operation(format!(
-            "`-` needs a number, not a {}",
+            "`-` requires a number, not a {}",
             value.kind()
         ))),
     }

@@ -416,7 +416,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         let (text, count) = match (left.as_str(), right.as_str()) {
             (Some(text), None) => (text, right),
             (None, Some(text)) => (text, left),
-            _ => return Err(invalid_operation("`*` needs a number")),
+            _ => return Err(invalid_operation("`*` requires a number")),
         };
         let count = i64::try_from(count.clone())
             .map_err(|_number| invalid_operation("`*` with a string requires an integer"))?;
