@@ -410,7 +410,7 @@ impl Model {
     }
 
     /// Returns the age of the data on the screen; for streamed data, the time since the connection
-    /// broke. `None` if nothing was received.
+    /// broke. `None` if no data was received.
     pub(crate) fn age_ms(&self) -> Option<i64> {
         let received = match (&self.page.content, &self.page.route) {
             (Content::Event { detail, .. }, _) => detail.received_ms,
@@ -453,7 +453,7 @@ impl Model {
         Some(self.due_ms(at, limits::REFRESH_MS))
     }
 
-    /// Returns the time of the next refresh: after this interval, or later if nothing was stored
+    /// Returns the time of the next refresh: after this interval, or later if no change was stored
     /// since.
     fn due_ms(&self, at: i64, pace_ms: i64) -> i64 {
         let pace_ms = if self.store.is_settled(&self.page.route, at) {

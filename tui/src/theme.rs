@@ -1,4 +1,4 @@
-//! Colours by meaning. Nothing important is conveyed by colour only.
+//! Colours by meaning. No important fact is conveyed by colour only.
 
 mod colour;
 mod depth;

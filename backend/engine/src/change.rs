@@ -128,7 +128,7 @@ pub enum Action {
     Delete,
     /// Raise the version but keep the value, so that decisions based on the old version conflict.
     Touch,
-    /// Write nothing; only check the expectation.
+    /// Do not write; only check the expectation.
     Check,
     /// Add to the record's counters element by element. Missing counters count as zero, and a
     /// record left with only zeros is deleted.

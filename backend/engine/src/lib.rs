@@ -219,7 +219,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
     }
 
     /// Completes queued writes, closes the store and leaves the cluster, so that no process waits
-    /// for this one. Nothing can be written afterwards.
+    /// for this one. All writes fail afterwards.
     ///
     /// Once this method returns, the next opening reads all applied sets, regardless of the
     /// durability of single commits. Dropping an engine loses no set that it confirmed as durable,

@@ -9,8 +9,8 @@ const PLACES_PER_MS: u64 = 1 << 14;
 
 /// A position in the change log of a store. It covers all commits up to that position.
 ///
-/// Its content is private to the engine. An engine with one log per writer would store a number for
-/// each, so positions are only partially ordered.
+/// The content of a position is private to the engine. An engine with one log per writer would
+/// store a number for each, so positions are only partially ordered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Hash)]
 pub struct LogPosition(u64);
 

@@ -24,7 +24,7 @@ struct DeathTally {
     newest_ms: VecDeque<i64>,
     /// The dead letters since the last problem ended.
     sum: Option<DeadSum>,
-    /// Count at which to report again; `None` if nothing was reported yet.
+    /// Count at which to report again; `None` before the first report.
     next: Option<u32>,
 }
 

@@ -177,7 +177,7 @@ impl Dispatcher {
                 biased;
                 () = shutdown.cancelled() => break,
                 Some(ended) = self.attempts.join_next_with_id() => self.collect(ended),
-                // A closed engine signals nothing more; the wait below paces the loop.
+                // A closed engine sends no more signals; the wait below paces the loop.
                 Ok(()) = committed.changed() => {}
                 () = self.ownership.wait_until_changed() => {}
                 () = self.clock.wait_until(wakes_ms) => {}

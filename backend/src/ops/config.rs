@@ -132,7 +132,7 @@ pub struct Change {
     /// Etag of the resource before the change; empty if it did not exist.
     pub etag: String,
     pub action: Action,
-    /// Number of running responses that the change stops; only counted if nothing is stored.
+    /// Number of running responses that the change stops; only counted in a dry run.
     pub stopped_responses: usize,
 }
 

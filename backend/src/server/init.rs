@@ -21,7 +21,7 @@ use crate::{
 pub enum CreatedStore {
     /// A store, and a client whose key is in the given file.
     Store,
-    /// Nothing was created, because there was a store with clients.
+    /// The store was not created, because a store with clients existed.
     Nothing,
 }
 

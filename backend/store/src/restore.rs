@@ -50,7 +50,7 @@ pub struct Restored {
     pub has_admin_key: bool,
 }
 
-/// The reason why nothing was restored.
+/// The reason why the backup was not restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     #[error(transparent)]

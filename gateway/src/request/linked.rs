@@ -144,7 +144,7 @@ impl Handler {
         }
     }
 
-    /// Handles a contact's acknowledgement link. GET changes nothing, since mail scanners follow
+    /// Handles a contact's acknowledgement link. GET has no effect, since mail scanners follow
     /// links.
     async fn acknowledge_link(
         &self,

@@ -174,8 +174,8 @@ impl Handler {
                 HeaderMap::new(),
             )?);
         }
-        // The backend is called even if the body is invalid, so that errors reveal nothing without
-        // a valid key.
+        // The backend is called even if the body is invalid, so that errors reveal no information
+        // without a valid key.
         let reading = match reading {
             Ok(reading) => reading,
             Err(error) => {

@@ -6,9 +6,9 @@ use crate::error::EngineError;
 
 #[derive(Debug)]
 pub(super) enum CommitErrorKind {
-    /// Nothing was written: an expectation was not met.
+    /// The set was not written, because an expectation was not met.
     Unexpected,
-    /// Nothing was written; a retry may succeed.
+    /// The set was not written; a retry may succeed.
     Passing,
     /// The connection was lost; the request may have been carried out.
     Lost,

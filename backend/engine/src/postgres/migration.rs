@@ -123,7 +123,8 @@ pub(super) async fn read(client: &Client, schema: &str) -> Result<Option<Layout>
 ///
 /// # Errors
 ///
-/// Returns an error if the database does not respond or denies it; nothing is changed then.
+/// Returns an error, without changing the schema, if the database does not respond or denies the
+/// change.
 pub async fn migrate(address: &Address) -> Result<Option<Layout>, EngineError> {
     let session = Session::open(address, Role::Writer).await?;
     let client = &session.client;
@@ -154,7 +155,8 @@ pub async fn migrate(address: &Address) -> Result<Option<Layout>, EngineError> {
 ///
 /// # Errors
 ///
-/// Returns an error if the database does not respond or denies it; nothing is changed then.
+/// Returns an error, without changing the schema, if the database does not respond or denies the
+/// change.
 pub async fn clear_tables(
     address: &Address,
     first_position: LogPosition,

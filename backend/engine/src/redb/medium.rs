@@ -19,7 +19,7 @@ use crate::{change::DiskShare, condition::FreeSpace};
 /// - Overwriting a sector of 512 bytes leaves it old or new, and its neighbours unchanged, even on
 ///   a power failure. Only the header of the tree and the marks of the log are overwritten in place.
 /// - A successful sync has written all changes since the last sync of the file. After a failed sync,
-///   nothing is assumed about the pages: they are written again, elsewhere or after reopening the
+///   the content of the pages is unknown: they are written again, elsewhere or after reopening the
 ///   file, before the next sync is trusted.
 pub trait Medium: Debug + Send + Sync + 'static {
     /// Opens the file. It may be reopened once the previous handle is closed.

@@ -73,7 +73,7 @@ pub enum Verdict {
 /// The period in which a condition prevents a notification.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Hold {
-    /// Its start, in milliseconds since 1970; `None` if unknown.
+    /// Start of the hold, in milliseconds since 1970; `None` if unknown.
     pub since_ms: Option<i64>,
     /// The end, in milliseconds since 1970; `None` if it has no known end.
     pub until_ms: Option<i64>,

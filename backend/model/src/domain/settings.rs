@@ -189,7 +189,7 @@ shared_settings! {
 }
 
 impl SharedSettings {
-    /// Returns settings with which nothing ages or is deleted.
+    /// Returns settings with which no record ages or is deleted.
     pub fn without_expiry() -> Self {
         Self {
             info_age_max: Duration::ZERO,

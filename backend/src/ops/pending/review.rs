@@ -42,7 +42,7 @@ pub struct PendingReview {
     deciding: DecisionContext,
     intake: Intake,
     seen: Mutex<LastPass>,
-    /// Whether the last pass did nothing because the service was quiet.
+    /// Whether the last pass was skipped because the service was quiet.
     was_quiet: AtomicBool,
 }
 

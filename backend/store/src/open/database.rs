@@ -1,4 +1,4 @@
-//! Opens the store in a database. Serving creates nothing there: neither tables nor keys.
+//! Opens the store in a database. Serving creates neither tables nor keys there.
 
 mod draft;
 

@@ -377,7 +377,7 @@ async fn writing_leader_without_connection_hands_over_leadership() {
     let second = node(&address, "second").await;
     let set = insert(b"a");
     first.apply(Lane::Leader, set.into()).await.unwrap();
-    // Its connection is gone, and it cannot open another one.
+    // The connection of the node is gone, and the node cannot open another one.
     let cut = format!(
         "ALTER ROLE {role} CONNECTION LIMIT 0; \
          SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity \

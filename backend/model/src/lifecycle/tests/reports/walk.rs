@@ -100,7 +100,7 @@ struct Alertmanager {
     known: [Option<(i64, i64)>; 2],
     /// The beginning of the alert, if it reported one.
     began: Option<i64>,
-    /// Its reports in flight, by time of arrival.
+    /// Reports of this sender in flight, by time of arrival.
     sent: Vec<(i64, Said)>,
 }
 
